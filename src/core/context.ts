@@ -1,0 +1,103 @@
+import type { Logger } from 'pino'
+
+import type { PrismaClient } from '../generated/prisma/client.ts'
+import type { Bus } from './bus.ts'
+import { ServiceError } from './errors.ts'
+import type { Id } from './ids.ts'
+import type { Settings } from './settings.ts'
+import type { Db } from './sql.ts'
+import type { TenantSettings } from './tenant-settings.ts'
+
+export const CAPABILITIES = [
+  'moderate_content',
+  'manage_settings',
+  'manage_api_keys',
+  'manage_webhooks',
+  'view_analytics',
+] as const
+
+export type Capability = (typeof CAPABILITIES)[number]
+
+/** What one process works with: its settings and clients. */
+export interface App {
+  readonly settings: Settings
+  readonly db: Db
+  readonly prisma: PrismaClient
+  readonly bus: Bus
+  readonly log: Logger
+}
+
+export interface Tenant {
+  readonly id: Id
+  readonly slug: string
+  readonly settings: TenantSettings
+}
+
+/** Who calls: a tenant's backend by its key, or a person by an admin token. */
+export type Actor =
+  | { kind: 'key'; id: Id; capabilities: ReadonlySet<Capability>; expiresAt: Date | null }
+  | { kind: 'admin'; id: Id; email: string; expiresAt: Date }
+
+/** A verified assertion: on which reader's behalf the call is made (contract, section 3). */
+export interface Identity {
+  /** `sub`: the reader's id at the tenant. */
+  readonly externalId: string
+  readonly issuedAt: Date
+  readonly name: string | null
+  readonly avatarUrl: string | null
+  readonly profileUrl: string | null
+}
+
+/** The caller of one request, once its credentials are verified. */
+export interface Caller {
+  readonly tenant: Tenant
+  readonly actor: Actor
+  readonly identity: Identity | null
+}
+
+/** One request: the process it runs in, and who calls. */
+export interface Ctx {
+  readonly app: App
+  readonly requestId: string
+  /** Null on the few requests that need no credentials. */
+  readonly caller: Caller | null
+}
+
+/** What a caller must be (contract, section 5): any key or admin, one acting for a reader, an admin, or one with a capability. */
+export type Access = 'public' | 'key' | 'reader' | 'admin' | Capability
+
+/** The caller of a request that needs one. Throws `missing_credentials`. */
+export function requireCaller(ctx: Ctx): Caller {
+  if (ctx.caller === null) throw new ServiceError('missing_credentials')
+  return ctx.caller
+}
+
+/** Refuses callers without `access`: `missing_credentials`, `identity_required`, `admin_only`, `missing_capability`. */
+export function requireAccess(ctx: Ctx, access: Access): void {
+  if (access === 'public') return
+  const { actor, identity } = requireCaller(ctx)
+  if (access === 'key') return
+  if (access === 'reader') {
+    if (identity === null) throw new ServiceError('identity_required')
+  } else if (access === 'admin') {
+    if (actor.kind !== 'admin') throw new ServiceError('admin_only')
+  } else if (!hasCapability(actor, access)) {
+    throw new ServiceError('missing_capability', { detail: `This needs the capability ${access}.` })
+  }
+}
+
+/** An admin holds every capability in its tenant. */
+export const hasCapability = (actor: Actor, capability: Capability): boolean =>
+  actor.kind === 'admin' || actor.capabilities.has(capability)
+
+/** One value per process, made at its first use: a cache, a queue, the hub. */
+export function perApp<T>(make: (app: App) => T): (app: App) => T {
+  const made = new WeakMap<App, T>()
+  return (app) => {
+    const existing = made.get(app)
+    if (existing !== undefined) return existing
+    const value = make(app)
+    made.set(app, value)
+    return value
+  }
+}

@@ -1,0 +1,121 @@
+/** Every error that a caller can meet: code → HTTP status and public text (contract, section 2). */
+export const ERRORS = {
+  malformed_json: { status: 400, title: 'The body is not valid JSON' },
+  ambiguous_credentials: { status: 400, title: 'Send an API key or an admin token, not both' },
+
+  missing_credentials: { status: 401, title: 'This request needs credentials' },
+  invalid_api_key: { status: 401, title: 'The API key is unknown or malformed' },
+  expired_api_key: { status: 401, title: 'The API key has expired' },
+  revoked_api_key: { status: 401, title: 'The API key has been revoked' },
+  invalid_admin_token: { status: 401, title: 'The admin token or the login is not valid' },
+  invalid_ticket: { status: 401, title: 'The stream ticket is not valid' },
+  expired_ticket: { status: 401, title: 'The stream ticket has expired' },
+  invalid_identity: { status: 401, title: 'The identity assertion is not valid' },
+  expired_identity: { status: 401, title: 'The identity assertion has expired' },
+
+  missing_capability: { status: 403, title: 'The key lacks a capability' },
+  capability_escalation: { status: 403, title: 'A key can grant only capabilities that it holds itself' },
+  admin_only: { status: 403, title: 'Only an admin may do this' },
+  identity_required: { status: 403, title: "Writes on a reader's behalf need an identity assertion" },
+  reader_banned: { status: 403, title: 'The reader is banned' },
+  not_author: { status: 403, title: 'Only the author may do this' },
+  edit_window_closed: { status: 403, title: 'The time to edit this comment is over' },
+  origin_not_allowed: { status: 403, title: 'This origin is not allowed' },
+
+  not_found: { status: 404, title: 'There is no such resource' },
+  method_not_allowed: { status: 405, title: 'This path does not take this method' },
+
+  discussion_locked: { status: 409, title: 'The discussion is locked' },
+  discussion_archived: { status: 409, title: 'The discussion is archived' },
+  invalid_transition: { status: 409, title: 'The resource is not in a state that allows this' },
+  key_budget_exhausted: { status: 409, title: 'The tenant has as many active keys as its budget allows' },
+  idempotency_conflict: { status: 409, title: 'This idempotency key was used with another request' },
+  idempotency_in_progress: { status: 409, title: 'The first request with this idempotency key is still running' },
+  already_reported: { status: 409, title: 'The reader has already reported this comment' },
+
+  body_too_large: { status: 413, title: 'The body is larger than 256 KiB' },
+  unsupported_media_type: { status: 415, title: 'The body must be application/json' },
+  validation_failed: { status: 422, title: 'The request has wrong or missing values' },
+
+  rate_limited: { status: 429, title: 'Too many requests' },
+  too_many_streams: { status: 429, title: 'Too many open streams' },
+
+  internal: { status: 500, title: 'Something went wrong on our side' },
+  unavailable: { status: 503, title: 'The service cannot answer now' },
+} as const satisfies Record<string, { status: number; title: string }>
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** One wrong value: where it stands (JSON pointer, RFC 6901), what is wrong with it, and that in words. */
+export interface FieldError {
+  pointer: string
+  code: string
+  message: string
+}
+
+interface Extras {
+  /** Public: what exactly was refused, in one sentence. */
+  detail?: string | undefined
+  errors?: readonly FieldError[] | undefined
+  /** Answered as `Retry-After`. */
+  retryAfterSeconds?: number | undefined
+  /** Answered as `Allow`. */
+  allow?: readonly string[] | undefined
+  /** For the log only; never shown. */
+  cause?: unknown
+}
+
+/** A refusal that the caller is told about. Everything else that is thrown is `internal`, and shows nothing. */
+export class ServiceError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly extras: Extras
+
+  constructor(code: ErrorCode, extras: Extras = {}) {
+    super(extras.detail ?? ERRORS[code].title, { cause: extras.cause })
+    this.name = 'ServiceError'
+    this.code = code
+    this.status = ERRORS[code].status
+    this.extras = extras
+  }
+}
+
+/** The one wrong value as a `validation_failed`. */
+export const invalid = (pointer: string, code: string, message: string): ServiceError =>
+  new ServiceError('validation_failed', { detail: message, errors: [{ pointer, code, message }] })
+
+/** A problem document (RFC 9457). */
+export interface Problem {
+  type: string
+  title: string
+  status: number
+  detail: string
+  code: ErrorCode
+  requestId: string
+  errors?: readonly FieldError[]
+}
+
+/** The public form of an error, without anything of its cause. */
+export function problemOf(error: ServiceError, requestId: string): Problem {
+  const { title, status } = ERRORS[error.code]
+  const { detail, errors } = error.extras
+  return {
+    type: `urn:engagement-service:error:${error.code}`,
+    title,
+    status,
+    detail: detail ?? `${title}.`,
+    code: error.code,
+    requestId,
+    ...(errors === undefined ? {} : { errors }),
+  }
+}
+
+/** Headers that go with an error: `Retry-After`, `Allow`, `WWW-Authenticate`. */
+export function headersOf(error: ServiceError): Record<string, string> {
+  const { retryAfterSeconds, allow } = error.extras
+  return {
+    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) }),
+    ...(allow === undefined ? {} : { allow: allow.join(', ') }),
+    ...(error.status === 401 ? { 'www-authenticate': `Bearer realm="engagement", error="${error.code}"` } : {}),
+  }
+}

@@ -1,0 +1,88 @@
+import type { Id } from './ids.ts'
+
+/** Every event (contract, section 6): whether webhooks can subscribe to it. */
+export const EVENTS = {
+  comment_created: { webhook: true },
+  comment_edited: { webhook: true },
+  comment_deleted: { webhook: true },
+  comment_approved: { webhook: true },
+  comment_rejected: { webhook: true },
+  comment_pinned: { webhook: true },
+  comment_unpinned: { webhook: true },
+  reaction_toggled: { webhook: true },
+  discussion_locked: { webhook: true },
+  discussion_unlocked: { webhook: true },
+  discussion_archived: { webhook: true },
+  notification_reply: { webhook: false },
+} as const satisfies Record<string, { webhook: boolean }>
+
+export type EventType = keyof typeof EVENTS
+
+export const EVENT_TYPES = Object.keys(EVENTS) as EventType[]
+
+/** The eleven that a webhook endpoint can subscribe to, beside `*` for all of them. */
+export const WEBHOOK_EVENT_TYPES = EVENT_TYPES.filter((type) => EVENTS[type].webhook)
+
+/**
+ * Who may see an event on a stream. `public`: every stream. `tenant`: API-key streams. `recipient`: API-key streams and
+ * those whose ticket names the recipient.
+ */
+export type Audience = 'public' | 'tenant' | 'recipient'
+
+/** Who made the change. */
+export type EventActor =
+  | { kind: 'reader'; readerId: Id; externalId: string }
+  | { kind: 'moderator' }
+  | { kind: 'system' }
+
+/** An event as it stands in the log. `actor` and `data` are JSON text, kept to the byte. */
+export interface StoredEvent {
+  discussionId: Id
+  /** 1, 2, 3, … per discussion, without a hole, in commit order. */
+  seq: number
+  id: Id
+  type: EventType
+  audience: Audience
+  recipientId: Id | null
+  occurredAt: Date
+  actor: string
+  data: string
+}
+
+/** The one JSON of an event, the same bytes on every stream and in every webhook. */
+export const encodeEvent = (event: StoredEvent): string =>
+  `{"id":"${event.id}","type":"${event.type}","discussionId":"${event.discussionId}","seq":${event.seq},` +
+  `"occurredAt":"${event.occurredAt.toISOString()}","actor":${event.actor},"data":${event.data}}`
+
+/** What a stream needs of an event: its place, who may see it, and its JSON. */
+export interface News {
+  seq: number
+  type: EventType
+  audience: Audience
+  recipientId: Id | null
+  json: string
+}
+
+export const newsOf = (event: StoredEvent): News => ({
+  seq: event.seq,
+  type: event.type,
+  audience: event.audience,
+  recipientId: event.recipientId,
+  json: encodeEvent(event),
+})
+
+/** The bus message for events of one discussion that were committed together: a line each. JSON text holds no line break. */
+export const encodeNews = (events: readonly News[]): string =>
+  events.map(({ seq, type, audience, recipientId, json }) => `${seq} ${type} ${audience} ${recipientId ?? '-'} ${json}`).join('\n')
+
+const LINE = /^(\d+) (\w+) (\w+) (\S+) (\{.*\})$/
+
+/** Reads a bus message. A line that is none of ours is left out: the database makes up for it. */
+export function decodeNews(message: string): News[] {
+  return message.split('\n').flatMap((line) => {
+    const match = LINE.exec(line)
+    if (match === null) return []
+    const [, seq, type, audience, recipient, json] = match as unknown as [string, string, EventType, Audience, string, string]
+    return [{ seq: Number(seq), type, audience, recipientId: recipient === '-' ? null : recipient, json }]
+  })
+}

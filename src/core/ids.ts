@@ -1,0 +1,11 @@
+import { v7 } from 'uuid'
+
+/** A UUIDv7 in lower case: time-ordered, so that "newest" is the primary key's own order. */
+export type Id = string
+
+export const newId = (): Id => v7()
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Whether a text can be an id at all. What cannot be one is simply not found. */
+export const isId = (text: string): boolean => UUID.test(text)

@@ -1,0 +1,138 @@
+import { z } from 'zod'
+
+/** A setting is wrong or missing. `message` is one line that names it. */
+export class SettingsError extends Error {}
+
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+const port = z.coerce.number().int().min(0).max(65_535)
+const path = z.string().min(1)
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+)
+
+const cidr = /^[0-9a-fA-F:.]+\/\d{1,3}$/
+const rawKey = /^ek_[0-9a-f]{64}$/
+
+const encryptionKey = z.base64().transform((text, ctx) => {
+  const key = Buffer.from(text, 'base64')
+  if (key.length !== 32) ctx.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' })
+  return key
+})
+
+/** Everything that an operator can set, by its environment variable. One line a setting. */
+const schema = z.object({
+  ROLE: z.enum(['all', 'api', 'worker']).default('all'),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PORT: port.default(4000),
+  BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  NODE_ENV: z.string().default('development'),
+
+  DATA_DIR: path.default('.data'),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(200).default(16),
+  REDIS_URL: list
+    .pipe(z.array(z.url({ protocol: /^rediss?$/ })).min(1))
+    .optional(),
+  REDIS_PREFIX: z.string().min(1).max(100).default('engagement:'),
+
+  ADMIN_JWT_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  ENCRYPTION_KEY: encryptionKey.optional(),
+  TLS_CERT_FILE: path.optional(),
+  TLS_KEY_FILE: path.optional(),
+
+  HEADER_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9-]*-$/, 'must be letters, digits and hyphens, ending in a hyphen')
+    .default('X-Service-'),
+  GRAPHIQL: flag.optional(),
+
+  STREAM_TOKEN_ENABLED: flag.default(true),
+  STREAM_TOKEN_SUNSET: z
+    .string()
+    .refine((text) => !Number.isNaN(Date.parse(text)), 'must be a date')
+    .transform((text) => new Date(text))
+    .default(new Date('2027-06-30T00:00:00Z')),
+  STREAM_HEARTBEAT_SECONDS: z.coerce.number().min(0.1).max(60).default(15),
+  STREAM_REPAIR_SECONDS: z.coerce.number().min(0.1).max(5).default(2),
+  STREAM_MAX_PER_PROCESS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
+
+  WEBHOOK_ALLOWED_CIDRS: list
+    .pipe(z.array(z.string().regex(cidr, 'must be a list of CIDR ranges')))
+    .default([]),
+  WEBHOOK_ALLOW_HTTP: flag.default(false),
+  WEBHOOK_CA_FILE: path.optional(),
+  WEBHOOK_POLL_SECONDS: z.coerce.number().min(0.05).max(60).default(1),
+
+  SHUTDOWN_GRACE_SECONDS: z.coerce.number().min(0).max(300).default(10),
+
+  BOOTSTRAP_TENANT: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens')
+    .default('demo'),
+  BOOTSTRAP_API_KEY: z.string().regex(rawKey, 'must be ek_ and 64 lower-case hex characters').optional(),
+  BOOTSTRAP_IDENTITY_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  BOOTSTRAP_ADMIN_EMAIL: z.email().default('admin@example.com'),
+  BOOTSTRAP_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+})
+
+type Parsed = z.infer<typeof schema>
+
+/** The settings of one process: parsed once, bounded, frozen. */
+export type Settings = Readonly<
+  Omit<Parsed, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY'> & {
+    ADMIN_JWT_SECRET: string
+    ENCRYPTION_KEY: Buffer
+  }
+>
+
+type Secrets = Pick<Settings, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY'>
+
+/**
+ * Reads the settings from the environment. Empty variables count as unset.
+ * `embeddedSecrets` supplies the two secrets where no DATABASE_URL is set and the environment has none.
+ * Throws a SettingsError that names the first wrong or missing setting.
+ */
+export function readSettings(
+  env: Readonly<Record<string, string | undefined>>,
+  embeddedSecrets: (dataDir: string) => Secrets,
+): Settings {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const result = schema.safeParse(given)
+  if (!result.success) {
+    const issue = result.error.issues[0]
+    throw new SettingsError(`${String(issue?.path[0])}: ${issue?.message ?? 'is wrong'}`)
+  }
+  const parsed = result.data
+  if (parsed.DATABASE_URL === undefined && parsed.ROLE !== 'all') {
+    throw new SettingsError(`ROLE: ${parsed.ROLE} needs DATABASE_URL; the embedded database serves one process`)
+  }
+  if ((parsed.TLS_CERT_FILE === undefined) !== (parsed.TLS_KEY_FILE === undefined)) {
+    const missing = parsed.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE'
+    throw new SettingsError(`${missing}: TLS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
+  }
+  return Object.freeze({ ...parsed, ...secretsOf(parsed, embeddedSecrets) })
+}
+
+function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => Secrets): Secrets {
+  const { ADMIN_JWT_SECRET, ENCRYPTION_KEY } = parsed
+  if (ADMIN_JWT_SECRET !== undefined && ENCRYPTION_KEY !== undefined) return { ADMIN_JWT_SECRET, ENCRYPTION_KEY }
+  if (parsed.DATABASE_URL !== undefined) {
+    const missing = ADMIN_JWT_SECRET === undefined ? 'ADMIN_JWT_SECRET' : 'ENCRYPTION_KEY'
+    throw new SettingsError(`${missing}: is required with DATABASE_URL`)
+  }
+  const kept = embeddedSecrets(parsed.DATA_DIR)
+  return {
+    ADMIN_JWT_SECRET: ADMIN_JWT_SECRET ?? kept.ADMIN_JWT_SECRET,
+    ENCRYPTION_KEY: ENCRYPTION_KEY ?? kept.ENCRYPTION_KEY,
+  }
+}
+
+/** Where clients reach this process: BASE_URL, or the address it listens on. */
+export const baseUrl = (settings: Settings, listeningPort = settings.PORT): string =>
+  settings.BASE_URL?.replace(/\/$/, '') ??
+  `${settings.TLS_CERT_FILE === undefined ? 'http' : 'https'}://${settings.HOST.includes(':') ? `[${settings.HOST}]` : settings.HOST}:${listeningPort}`

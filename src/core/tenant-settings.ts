@@ -1,0 +1,91 @@
+import { z } from 'zod'
+
+const wordList = z.array(z.string().trim().min(1).max(100)).max(1000)
+const httpsUrl = z.url({ protocol: /^https$/ }).max(2048)
+const origin = z
+  .url({ protocol: /^https?$/ })
+  .refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin, such as https://www.example.com')
+
+/** Bounds and defaults of the contract, section 4 ("Policy bounds"). Times in milliseconds. */
+const policyShape = {
+  maxAttempts: z.int().min(1).max(10).default(3),
+  backoffBaseMs: z.int().min(10).max(60_000).default(1000),
+  timeoutMs: z.int().min(100).max(30_000).default(10_000),
+  breakerThreshold: z.int().min(1).max(100).default(10),
+  breakerCooldownMs: z.int().min(100).max(3_600_000).default(60_000),
+  disableThreshold: z.int().min(1).max(1000).default(50),
+}
+
+export const webhookPolicySchema = z
+  .strictObject(policyShape)
+  .refine((policy) => policy.disableThreshold >= policy.breakerThreshold, {
+    path: ['disableThreshold'],
+    message: 'must be at least breakerThreshold',
+  })
+
+/** How deliveries to one endpoint are attempted, retried and given up. */
+export type WebhookPolicy = z.infer<typeof webhookPolicySchema>
+
+/** The settings of one tenant, with the defaults of the contract, section 4. */
+export const tenantSettingsSchema = z.strictObject({
+  moderationMode: z.enum(['none', 'pre', 'post']).default('none'),
+  bannedWords: wordList.default([]),
+  suspectWords: wordList.default([]),
+  maxLinks: z.int().min(0).max(100).default(5),
+  holdFirstComments: z.int().min(0).max(100).default(0),
+  reportThreshold: z.int().min(1).max(1000).default(5),
+  editWindowSeconds: z.int().min(0).max(31_536_000).default(900),
+  maxDepth: z.int().min(0).max(100).default(10),
+  autoCloseDays: z.int().min(1).max(3650).nullable().default(null),
+  reactionTypes: z
+    .array(z.string().regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -'))
+    .min(1)
+    .max(32)
+    .refine((types) => new Set(types).size === types.length, 'must not repeat a type')
+    .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry']),
+  erasureMode: z.enum(['anonymise', 'delete']).default('anonymise'),
+  allowedOrigins: z.array(origin).max(100).default([]),
+  activeKeyBudget: z.int().min(1).max(1000).default(20),
+  rateLimit: z
+    .strictObject({
+      perSecond: z.int().min(1).max(100_000).default(500),
+      burst: z.int().min(1).max(1_000_000).default(1000),
+    })
+    .prefault({}),
+  stream: z
+    .strictObject({
+      replayHours: z.int().min(1).max(720).default(24),
+      replayEvents: z.int().min(100).max(100_000).default(10_000),
+      maxStreams: z.int().min(1).max(1_000_000).default(5000),
+      maxStreamsPerReader: z.int().min(1).max(1000).default(20),
+      maxDurationSeconds: z.int().min(1).max(86_400).default(900),
+    })
+    .prefault({}),
+  ticket: z
+    .strictObject({
+      connectSeconds: z.int().min(1).max(3600).default(60),
+      reconnectSeconds: z.int().min(1).max(86_400).default(3600),
+    })
+    .prefault({}),
+  webhookPolicy: webhookPolicySchema.prefault({}),
+  deliveryRetentionDays: z.int().min(1).max(365).default(30),
+  identity: z
+    .strictObject({
+      issuer: z.string().min(1).max(2048).nullable().default(null),
+      jwksUrl: httpsUrl.nullable().default(null),
+    })
+    .prefault({})
+    .refine((identity) => identity.jwksUrl === null || identity.issuer !== null, {
+      path: ['issuer'],
+      message: 'is required with jwksUrl',
+    }),
+  classifier: z
+    .strictObject({ url: httpsUrl.nullable().default(null), fallback: z.enum(['approve', 'hold']).default('hold') })
+    .nullable()
+    .default(null),
+})
+
+export type TenantSettings = z.infer<typeof tenantSettingsSchema>
+
+/** The settings in force: what is stored, over the defaults. */
+export const tenantSettings = (stored: unknown): TenantSettings => tenantSettingsSchema.parse(stored ?? {})

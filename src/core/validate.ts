@@ -1,0 +1,54 @@
+import { z } from 'zod'
+
+import { type FieldError, ServiceError } from './errors.ts'
+
+/** Checks `input` against `schema`. Throws `validation_failed` with a pointer to each wrong value. */
+export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
+  const result = schema.safeParse(input)
+  if (result.success) return result.data
+  const errors = result.error.issues.flatMap(fieldErrors)
+  throw new ServiceError('validation_failed', {
+    detail: errors.map(({ pointer, message }) => `${pointer} ${message}`).join('; '),
+    errors,
+  })
+}
+
+/** A JSON pointer (RFC 6901) from a path. */
+export const pointer = (path: readonly PropertyKey[]): string =>
+  path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+
+function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
+  const at = pointer(issue.path)
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => ({
+        pointer: `${at}${pointer([key])}`,
+        code: 'unknown_field',
+        message: 'is not a field of this request',
+      }))
+    case 'invalid_type':
+      return [
+        issue.input === undefined
+          ? { pointer: at, code: 'required', message: 'is required' }
+          : { pointer: at, code: 'wrong_type', message: `must be of type ${issue.expected}` },
+      ]
+    case 'too_small':
+      return [{ pointer: at, ...size(issue.origin, 'too_short', 'too_small', 'at least', issue.minimum) }]
+    case 'too_big':
+      return [{ pointer: at, ...size(issue.origin, 'too_long', 'too_large', 'at most', issue.maximum) }]
+    case 'invalid_value':
+      return [{ pointer: at, code: 'not_allowed', message: `must be one of ${issue.values.map(String).join(', ')}` }]
+    case 'custom':
+      return [{ pointer: at, code: String(issue.params?.code ?? 'invalid'), message: issue.message }]
+    default:
+      return [{ pointer: at, code: 'invalid', message: lowerFirst(issue.message) }]
+  }
+}
+
+function size(origin: string, short: string, small: string, words: string, bound: number | bigint) {
+  if (origin === 'string') return { code: short, message: `must have ${words} ${bound} characters` }
+  if (origin === 'array') return { code: short, message: `must have ${words} ${bound} entries` }
+  return { code: small, message: `must be ${words} ${bound}` }
+}
+
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)

@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import { bindMigrationAwareSqlAdapterFactory, type SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import type { SchemaEngine } from '@prisma/schema-engine-wasm'
+
+const PRISMA = join(dirname(fileURLToPath(import.meta.url)), '../../prisma')
+const FILTERS = { externalTables: [], externalEnums: [] }
+
+/**
+ * Applies the migrations that the database lacks, with Prisma's own engine as WebAssembly: no download, on PGlite and
+ * PostgreSQL alike, and `_prisma_migrations` is what `prisma migrate deploy` would have written.
+ * The caller keeps other processes out. Returns the names of what was applied.
+ */
+export async function migrate(adapter: SqlMigrationAwareDriverAdapterFactory): Promise<string[]> {
+  return withEngine(adapter, async (engine) => {
+    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList: migrationsList(), filters: FILTERS })
+    return appliedMigrationNames
+  })
+}
+
+/** The SQL that leads from the database, as the migrations have made it, to `schema.prisma`; empty where they agree. */
+export async function pendingChanges(adapter: SqlMigrationAwareDriverAdapterFactory): Promise<string> {
+  return withEngine(adapter, async (engine) => {
+    const { stdout } = await engine.diff({
+      from: { tag: 'schemaDatasource', files: [{ path: 'schema.prisma', content: schema() }], configDir: PRISMA },
+      to: { tag: 'schemaDatamodel', files: [{ path: 'schema.prisma', content: schema() }] },
+      script: true,
+      shadowDatabaseUrl: null,
+      exitCode: null,
+      filters: FILTERS,
+    })
+    const text = stdout ?? ''
+    return text.includes('This is an empty migration') ? '' : text
+  })
+}
+
+const schema = (): string => readFileSync(join(PRISMA, 'schema.prisma'), 'utf8')
+
+async function withEngine<T>(
+  adapter: SqlMigrationAwareDriverAdapterFactory,
+  work: (engine: SchemaEngine) => Promise<T>,
+): Promise<T> {
+  const bg = await loadWasm()
+  const engine = await bg.SchemaEngine.new(
+    { datamodels: [['schema.prisma', schema()]] },
+    () => undefined,
+    bindMigrationAwareSqlAdapterFactory(adapter),
+  )
+  try {
+    return await work(engine)
+  } finally {
+    engine.free()
+  }
+}
+
+// The package's own entry imports the .wasm as a module, which Node 20 does not do.
+async function loadWasm() {
+  const bg = await import('@prisma/schema-engine-wasm/schema_engine_bg')
+  const file = join(dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm')), 'schema_engine_bg.wasm')
+  const glue = bg as unknown as WebAssembly.ModuleImports & { __wbg_set_wasm(exports: WebAssembly.Exports): void }
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)), { './schema_engine_bg.js': glue })
+  glue.__wbg_set_wasm(instance.exports)
+  const start = instance.exports.__wbindgen_start
+  if (typeof start === 'function') start()
+  return bg
+}
+
+function migrationsList() {
+  const baseDir = join(PRISMA, 'migrations')
+  const names = readdirSync(baseDir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  return {
+    baseDir,
+    lockfile: { path: 'migration_lock.toml', content: readFileSync(join(baseDir, 'migration_lock.toml'), 'utf8') },
+    shadowDbInitScript: '',
+    migrationDirectories: names
+      .map(({ name }) => ({
+        path: name,
+        migrationFile: {
+          path: 'migration.sql',
+          content: { tag: 'ok' as const, value: readFileSync(join(baseDir, name, 'migration.sql'), 'utf8') },
+        },
+      }))
+      .sort((a, b) => a.path.localeCompare(b.path)),
+  }
+}

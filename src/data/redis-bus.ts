@@ -1,0 +1,85 @@
+import { Cluster, Redis } from 'ioredis'
+
+import type { Bus, Unsubscribe } from '../core/bus.ts'
+
+interface RedisBusOptions {
+  /** One address, or several nodes of a Redis Cluster, on which sharded pub/sub is used. */
+  urls: readonly string[]
+  prefix: string
+  onError: (error: Error) => void
+}
+
+/** The bus over Redis pub/sub: one connection to publish, one to listen. Both come back by themselves. */
+export function createRedisBus({ urls, prefix, onError }: RedisBusOptions): Bus {
+  const cluster = urls.length > 1
+  const publisher = connect(urls, cluster, 'publisher')
+  const subscriber = connect(urls, cluster, 'subscriber')
+  const messageEvent = cluster ? 'smessage' : 'message'
+  const listeners = new Map<string, { members: Set<(message: string) => void>; ready: Promise<unknown> }>()
+  const gapListeners = new Set<() => void>()
+  let wasReady = false
+
+  for (const client of [publisher, subscriber]) client.on('error', onError)
+  subscriber.on(messageEvent, (channel: string, message: string) => {
+    for (const member of listeners.get(channel)?.members ?? []) member(message)
+  })
+  subscriber.on('ready', () => {
+    // ioredis subscribes again by itself before it says `ready` a second time is over; whoever listens asks the database.
+    if (wasReady) setTimeout(() => gapListeners.forEach((listener) => listener()), 50).unref()
+    wasReady = true
+  })
+
+  return {
+    publish(channel, message) {
+      if (publisher.status !== 'ready') return
+      const sent = cluster ? publisher.spublish(prefix + channel, message) : publisher.publish(prefix + channel, message)
+      sent.catch(onError)
+    },
+    async subscribe(channel, listener): Promise<Unsubscribe> {
+      const name = prefix + channel
+      let entry = listeners.get(name)
+      if (entry === undefined) {
+        const ready = (cluster ? subscriber.ssubscribe(name) : subscriber.subscribe(name)).catch(onError)
+        entry = { members: new Set(), ready }
+        listeners.set(name, entry)
+      }
+      const { members, ready } = entry
+      members.add(listener)
+      // While Redis is away the subscription waits for it; the caller does not.
+      await Promise.race([ready, new Promise((resolve) => setTimeout(resolve, 1000).unref())])
+      return () => {
+        members.delete(listener)
+        if (members.size > 0 || listeners.get(name)?.members !== members) return
+        listeners.delete(name)
+        const left = cluster ? subscriber.sunsubscribe(name) : subscriber.unsubscribe(name)
+        left.catch(onError)
+      }
+    },
+    onGap(listener) {
+      gapListeners.add(listener)
+      return () => gapListeners.delete(listener)
+    },
+    isUp: () => subscriber.status === 'ready' && publisher.status === 'ready',
+    close: async () => {
+      for (const client of [publisher, subscriber]) client.disconnect()
+      await Promise.resolve()
+    },
+  }
+}
+
+function connect(urls: readonly string[], cluster: boolean, name: string): Redis | Cluster {
+  const options = {
+    connectionName: `engagement-${name}`,
+    // News is never kept for later: what waits out an outage would come too late and out of order.
+    enableOfflineQueue: name === 'subscriber',
+    maxRetriesPerRequest: null,
+    retryStrategy: (attempt: number) => Math.min(50 * attempt, 1000),
+  }
+  return cluster
+    ? new Cluster([...urls], {
+        shardedSubscribers: true,
+        enableOfflineQueue: options.enableOfflineQueue,
+        clusterRetryStrategy: options.retryStrategy,
+      })
+    : new Redis(urls[0] as string, options)
+}

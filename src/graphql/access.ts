@@ -1,0 +1,49 @@
+import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
+import type { GraphQLFieldResolver } from 'graphql'
+
+import { type Access, type Ctx, requireAccess } from '../core/context.ts'
+
+/** Where a root field's `access` stands in the built schema: for REST, OpenAPI and the tests that are made from it. */
+export const ACCESS_EXTENSION = 'access'
+
+type Resolver = GraphQLFieldResolver<unknown, Ctx, object>
+
+const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
+
+/**
+ * Every root field says who may use it, and is refused to all others before its resolver runs. A field that does not
+ * say is a fault of the schema, found when it is built.
+ */
+class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
+    if (!ROOTS.has(config.parentType)) return config
+    return { ...config, extensions: { ...config.extensions, [ACCESS_EXTENSION]: accessOf(config) } }
+  }
+
+  override wrapResolve(resolve: Resolver, config: PothosOutputFieldConfig<Types>): Resolver {
+    // A subscription is checked once, when it begins.
+    if (config.parentType === 'Subscription') return resolve
+    return guard(resolve, config)
+  }
+
+  override wrapSubscribe(subscribe: Resolver | undefined, config: PothosOutputFieldConfig<Types>): Resolver | undefined {
+    return subscribe === undefined ? undefined : guard(subscribe, config)
+  }
+}
+
+function guard<Types extends SchemaTypes>(resolver: Resolver, config: PothosOutputFieldConfig<Types>): Resolver {
+  if (!ROOTS.has(config.parentType)) return resolver
+  const access = accessOf(config)
+  return (source, args, ctx, info) => {
+    requireAccess(ctx, access)
+    return resolver(source, args, ctx, info)
+  }
+}
+
+function accessOf<Types extends SchemaTypes>(config: PothosOutputFieldConfig<Types>): Access {
+  const { access } = config.pothosOptions as { access?: Access }
+  if (access === undefined) throw new Error(`${config.parentType}.${config.name} does not say who may use it (access)`)
+  return access
+}
+
+SchemaBuilder.registerPlugin('access', AccessPlugin)

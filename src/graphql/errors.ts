@@ -1,0 +1,52 @@
+import { GraphQLError } from 'graphql'
+import type { Logger } from 'pino'
+
+import { problemOf, ServiceError } from '../core/errors.ts'
+
+// What a database, a pool or a socket says when it cannot serve now. Class 08 is "connection exception".
+const UNAVAILABLE = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|57P0[1-3]|53300|08\w{3}|P1001|P1002|P1017|P2024)$/
+const UNAVAILABLE_WORDS = /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/
+
+/** Any thrown value as the error that the caller may see. What is not a ServiceError is logged, and shows nothing. */
+export function toServiceError(error: unknown, log: Logger): ServiceError {
+  if (error instanceof ServiceError) return error
+  if (error instanceof GraphQLError) {
+    // Without an original error it is the request itself that is wrong: syntax, unknown fields, wrong types.
+    if (error.originalError == null) return requestError(error)
+    return toServiceError(error.originalError, log)
+  }
+  if (isUnavailable(error)) {
+    log.warn({ err: error }, 'a dependency is unavailable')
+    return new ServiceError('unavailable', { retryAfterSeconds: 1, cause: error })
+  }
+  log.error({ err: error }, 'internal error')
+  return new ServiceError('internal', { cause: error })
+}
+
+const requestError = (error: GraphQLError): ServiceError =>
+  new ServiceError('validation_failed', {
+    detail: error.message,
+    errors: [{ pointer: error.path === undefined ? '' : `/${error.path.join('/')}`, code: 'invalid', message: error.message }],
+  })
+
+function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && UNAVAILABLE.test(code)) return true
+  return UNAVAILABLE_WORDS.test(error.message) || isUnavailable(error.cause)
+}
+
+/** The same error as GraphQL clients see it: `code`, `status` and `errors` in `extensions`. */
+export function toGraphQLError(error: unknown, log: Logger, requestId: string): GraphQLError {
+  const refusal = toServiceError(error, log)
+  const { detail, code, status, errors } = problemOf(refusal, requestId)
+  const located = error instanceof GraphQLError ? error : undefined
+  return new GraphQLError(detail, {
+    nodes: located?.nodes,
+    source: located?.source,
+    positions: located?.positions,
+    path: located?.path,
+    extensions: { code, status, requestId, ...(errors === undefined ? {} : { errors }) },
+  })
+}
+

@@ -1,0 +1,163 @@
+import {
+  type GraphQLField,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  isInputObjectType,
+  getNullableType,
+  Kind,
+  type OperationDefinitionNode,
+} from 'graphql'
+
+import { type Access, type Ctx, requireAccess } from '../core/context.ts'
+import { type FieldError, ServiceError } from '../core/errors.ts'
+import { ACCESS_EXTENSION } from '../graphql/access.ts'
+import { compile } from '../graphql/execute.ts'
+import { checkInput, fromQuery, variableTypes } from './input.ts'
+import type { Route } from './route.ts'
+
+export interface RestRequest {
+  params: Readonly<Record<string, string>>
+  query: Readonly<Record<string, string | string[]>>
+  /** Undefined where the request has no body. */
+  body: unknown
+}
+
+export interface RestResponse {
+  status: number
+  body: unknown
+}
+
+export type RestHandler = (ctx: Ctx, request: RestRequest) => Promise<RestResponse>
+
+const DEFAULT_LIMIT = 20
+const MAX_LIMIT = 100
+
+/** Compiles a route against the schema. What does not fit is found at start-up, not by a caller. */
+export function compileRoute(schema: GraphQLSchema, route: Route): RestHandler {
+  const operation = operationOf(route)
+  const access = accessOfRoute(schema, route)
+  const types = variableTypes(schema, operation.variableDefinitions ?? [])
+  const params = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name as string))
+  const inputType = types.get('input')
+  const read = inputType === undefined ? readQuery(types, params) : readBody(inputType, params)
+  const run = compile(schema, route.document)
+  const answer = (route.answer ?? plainAnswer) as (data: unknown) => unknown
+  const statusOf = route.statusOf as ((data: unknown) => number) | undefined
+
+  return async (ctx, request) => {
+    requireAccess(ctx, access)
+    const { variables, errors } = read(request)
+    if (errors.length > 0) throw validationFailed(errors)
+    const data = await run(ctx, { ...variables, ...route.fixed })
+    const status = statusOf?.(data) ?? route.status
+    return { status, body: status === 204 ? undefined : answer(data) }
+  }
+}
+
+/** Who may use a route: what its root field says; below `/admin/` only an admin (contract, section 3). */
+export function accessOfRoute(schema: GraphQLSchema, route: Route): Access {
+  const access = rootField(schema, route).extensions[ACCESS_EXTENSION] as Access
+  return route.path.startsWith('/admin/') && access !== 'public' ? 'admin' : access
+}
+
+function rootField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, unknown> {
+  const operation = operationOf(route)
+  const selection = operation.selectionSet.selections[0]
+  if (selection?.kind !== Kind.FIELD || operation.selectionSet.selections.length !== 1) {
+    throw new Error(`${route.method} ${route.path}: an operation of REST selects exactly one root field`)
+  }
+  const field = schema.getRootType(operation.operation)?.getFields()[selection.name.value]
+  if (field === undefined) throw new Error(`${route.method} ${route.path}: no root field ${selection.name.value}`)
+  return field
+}
+
+function operationOf(route: Route): OperationDefinitionNode {
+  const operation = route.document.definitions.find((definition) => definition.kind === Kind.OPERATION_DEFINITION)
+  if (operation === undefined) throw new Error(`${route.method} ${route.path}: its document has no operation`)
+  return operation
+}
+
+interface Read {
+  variables: Record<string, unknown>
+  errors: FieldError[]
+}
+
+function readBody(inputType: GraphQLInputType, params: ReadonlySet<string>) {
+  const fields = getNullableType(inputType)
+  const own = isInputObjectType(fields) ? Object.keys(fields.getFields()).filter((name) => !params.has(name)) : []
+  return (request: RestRequest): Read => {
+    const errors = unknownParameters(request.query, new Set())
+    // Where nothing can be said in the body, none needs to be sent.
+    const body = request.body === undefined && own.length === 0 ? {} : (request.body ?? {})
+    errors.push(...checkInput(inputType, body, params))
+    return { variables: { input: { ...(body as object), ...request.params } }, errors }
+  }
+}
+
+function readQuery(types: ReadonlyMap<string, GraphQLInputType>, params: ReadonlySet<string>) {
+  const isList = types.has('first') && types.has('after')
+  const names = new Map([...types.keys()].filter((name) => !params.has(name)).map((name) => [queryName(name, isList), name]))
+  return (request: RestRequest): Read => {
+    const errors = unknownParameters(request.query, new Set(names.keys()))
+    if (request.body !== undefined) errors.push({ pointer: '', code: 'unknown_field', message: 'this request takes no body' })
+    const variables: Record<string, unknown> = { ...request.params }
+    for (const [outer, inner] of names) {
+      const text = request.query[outer]
+      const type = types.get(inner)
+      if (type === undefined) continue
+      if (text === undefined) continue
+      const value = fromQuery(type, text)
+      errors.push(...checkInput(type, value, new Set(), [outer]))
+      variables[inner] = value
+    }
+    if (isList) {
+      variables.first ??= DEFAULT_LIMIT
+      const limit = variables.first
+      if (typeof limit === 'number' && (limit < 1 || limit > MAX_LIMIT)) {
+        const code = limit < 1 ? 'too_small' : 'too_large'
+        errors.push({ pointer: '/limit', code, message: `must be from 1 to ${MAX_LIMIT}` })
+      }
+    }
+    return { variables, errors }
+  }
+}
+
+const queryName = (name: string, isList: boolean): string =>
+  isList && name === 'first' ? 'limit' : isList && name === 'after' ? 'cursor' : name
+
+const unknownParameters = (query: RestRequest['query'], known: ReadonlySet<string>): FieldError[] =>
+  Object.keys(query)
+    .filter((name) => !known.has(name))
+    .map((name) => ({ pointer: `/${name}`, code: 'unknown_parameter', message: 'is not a parameter of this request' }))
+
+const validationFailed = (errors: FieldError[]): ServiceError =>
+  new ServiceError('validation_failed', {
+    detail: errors.map(({ pointer: at, message }) => `${at === '' ? 'The body' : at} ${message}`).join('; '),
+    errors,
+  })
+
+/** The operation's only field; of a payload, its only field; of a connection, a list of the contract's form. */
+function plainAnswer(data: unknown): unknown {
+  let value = data
+  for (let depth = 0; depth < 2; depth++) {
+    if (typeof value !== 'object' || value === null) break
+    const keys = Object.keys(value)
+    if (keys.length !== 1) break
+    value = (value as Record<string, unknown>)[keys[0] as string]
+  }
+  return isConnection(value) ? listOf(value) : value
+}
+
+interface Connection {
+  edges: { node: unknown }[]
+  pageInfo: { endCursor?: string | null; hasNextPage: boolean }
+}
+
+const isConnection = (value: unknown): value is Connection =>
+  typeof value === 'object' && value !== null && 'edges' in value && 'pageInfo' in value
+
+export const listOf = ({ edges, pageInfo }: Connection) => ({
+  data: edges.map(({ node }) => node),
+  nextCursor: pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null,
+  hasMore: pageInfo.hasNextPage,
+})
