@@ -59,6 +59,8 @@ export interface Caller {
 export interface Ctx {
   readonly app: App
   readonly requestId: string
+  /** Where the request comes from; null where it came by no connection. */
+  readonly address: string | null
   /** Null on the few requests that need no credentials. */
   readonly caller: Caller | null
 }

@@ -50,7 +50,7 @@ export interface StoredEvent {
 }
 
 /** The one JSON of an event, the same bytes on every stream and in every webhook. */
-export const encodeEvent = (event: StoredEvent): string =>
+export const encodeEvent = (event: Omit<StoredEvent, 'audience' | 'recipientId'>): string =>
   `{"id":"${event.id}","type":"${event.type}","discussionId":"${event.discussionId}","seq":${event.seq},` +
   `"occurredAt":"${event.occurredAt.toISOString()}","actor":${event.actor},"data":${event.data}}`
 

@@ -6,6 +6,12 @@ import { fileURLToPath } from 'node:url'
 import { bindMigrationAwareSqlAdapterFactory, type SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import type { SchemaEngine } from '@prisma/schema-engine-wasm'
 
+// Node has it; its types come with the browser's only.
+declare const WebAssembly: {
+  Module: new (bytes: Uint8Array) => object
+  Instance: new (module: object, imports: Record<string, object>) => { exports: Record<string, unknown> }
+}
+
 const PRISMA = join(dirname(fileURLToPath(import.meta.url)), '../../prisma')
 const FILTERS = { externalTables: [], externalEnums: [] }
 
@@ -28,7 +34,6 @@ export async function pendingChanges(adapter: SqlMigrationAwareDriverAdapterFact
       from: { tag: 'schemaDatasource', files: [{ path: 'schema.prisma', content: schema() }], configDir: PRISMA },
       to: { tag: 'schemaDatamodel', files: [{ path: 'schema.prisma', content: schema() }] },
       script: true,
-      shadowDatabaseUrl: null,
       exitCode: null,
       filters: FILTERS,
     })
@@ -60,11 +65,11 @@ async function withEngine<T>(
 async function loadWasm() {
   const bg = await import('@prisma/schema-engine-wasm/schema_engine_bg')
   const file = join(dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm')), 'schema_engine_bg.wasm')
-  const glue = bg as unknown as WebAssembly.ModuleImports & { __wbg_set_wasm(exports: WebAssembly.Exports): void }
+  const glue = bg as unknown as { __wbg_set_wasm(exports: object): void }
   const instance = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)), { './schema_engine_bg.js': glue })
   glue.__wbg_set_wasm(instance.exports)
   const start = instance.exports.__wbindgen_start
-  if (typeof start === 'function') start()
+  if (typeof start === 'function') (start as () => void)()
   return bg
 }
 

@@ -6,7 +6,7 @@ import { type Access, type Ctx, requireAccess } from '../core/context.ts'
 /** Where a root field's `access` stands in the built schema: for REST, OpenAPI and the tests that are made from it. */
 export const ACCESS_EXTENSION = 'access'
 
-type Resolver = GraphQLFieldResolver<unknown, Ctx, object>
+type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
 
 const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
 
@@ -20,22 +20,28 @@ class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     return { ...config, extensions: { ...config.extensions, [ACCESS_EXTENSION]: accessOf(config) } }
   }
 
-  override wrapResolve(resolve: Resolver, config: PothosOutputFieldConfig<Types>): Resolver {
+  override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {
     // A subscription is checked once, when it begins.
     if (config.parentType === 'Subscription') return resolve
     return guard(resolve, config)
   }
 
-  override wrapSubscribe(subscribe: Resolver | undefined, config: PothosOutputFieldConfig<Types>): Resolver | undefined {
+  override wrapSubscribe(
+    subscribe: Resolver<Types> | undefined,
+    config: PothosOutputFieldConfig<Types>,
+  ): Resolver<Types> | undefined {
     return subscribe === undefined ? undefined : guard(subscribe, config)
   }
 }
 
-function guard<Types extends SchemaTypes>(resolver: Resolver, config: PothosOutputFieldConfig<Types>): Resolver {
+function guard<Types extends SchemaTypes>(
+  resolver: Resolver<Types>,
+  config: PothosOutputFieldConfig<Types>,
+): Resolver<Types> {
   if (!ROOTS.has(config.parentType)) return resolver
   const access = accessOf(config)
   return (source, args, ctx, info) => {
-    requireAccess(ctx, access)
+    requireAccess(ctx as Ctx, access)
     return resolver(source, args, ctx, info)
   }
 }

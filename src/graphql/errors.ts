@@ -42,10 +42,10 @@ export function toGraphQLError(error: unknown, log: Logger, requestId: string): 
   const { detail, code, status, errors } = problemOf(refusal, requestId)
   const located = error instanceof GraphQLError ? error : undefined
   return new GraphQLError(detail, {
-    nodes: located?.nodes,
-    source: located?.source,
-    positions: located?.positions,
-    path: located?.path,
+    nodes: located?.nodes ?? null,
+    source: located?.source ?? null,
+    positions: located?.positions ?? null,
+    path: located?.path ?? null,
     extensions: { code, status, requestId, ...(errors === undefined ? {} : { errors }) },
   })
 }

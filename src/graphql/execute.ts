@@ -1,5 +1,5 @@
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core'
-import type { GraphQLSchema } from 'graphql'
+import type { DocumentNode, GraphQLSchema } from 'graphql'
 import { compileQuery, isCompiledQuery } from 'graphql-jit'
 
 import type { Ctx } from '../core/context.ts'
@@ -13,7 +13,7 @@ export function compile<Data, Variables>(
   schema: GraphQLSchema,
   document: TypedDocumentNode<Data, Variables>,
 ): Operation<Data, Variables> {
-  const compiled = compileQuery(schema, document, undefined, { disableLeafSerialization: false })
+  const compiled = compileQuery(schema, document as DocumentNode)
   if (!isCompiledQuery(compiled)) {
     throw new Error(`an operation does not fit the schema: ${compiled.errors?.map(String).join('; ')}`)
   }

@@ -1,3 +1,13 @@
+import '../domains/tenants/graphql.ts'
+import '../domains/keys/graphql.ts'
+import '../domains/readers/graphql.ts'
+import '../domains/settings/graphql.ts'
+import '../domains/discussions/graphql.ts'
+import '../domains/comments/graphql.ts'
+import '../domains/reactions/graphql.ts'
+import '../domains/stream/graphql.ts'
+import '../domains/webhooks/graphql.ts'
+
 import { builder } from './builder.ts'
 
 /** The one definition of every field, rule and permission. */

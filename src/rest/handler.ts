@@ -1,9 +1,9 @@
 import {
   type GraphQLField,
+  GraphQLInputObjectType,
   type GraphQLInputType,
+  GraphQLNonNull,
   type GraphQLSchema,
-  isInputObjectType,
-  getNullableType,
   Kind,
   type OperationDefinitionNode,
 } from 'graphql'
@@ -39,7 +39,12 @@ export function compileRoute(schema: GraphQLSchema, route: Route): RestHandler {
   const types = variableTypes(schema, operation.variableDefinitions ?? [])
   const params = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name as string))
   const inputType = types.get('input')
-  const read = inputType === undefined ? readQuery(types, params) : readBody(inputType, params)
+  const read =
+    inputType !== undefined
+      ? readBody(inputType, new Set([...params, ...(route.without ?? [])]))
+      : route.method === 'GET'
+        ? readQuery(types, params)
+        : readBodyVariables(types, params)
   const run = compile(schema, route.document)
   const answer = (route.answer ?? plainAnswer) as (data: unknown) => unknown
   const statusOf = route.statusOf as ((data: unknown) => number) | undefined
@@ -48,7 +53,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): RestHandler {
     requireAccess(ctx, access)
     const { variables, errors } = read(request)
     if (errors.length > 0) throw validationFailed(errors)
-    const data = await run(ctx, { ...variables, ...route.fixed })
+    const data = await run(ctx, variables).catch(inRestWords)
     const status = statusOf?.(data) ?? route.status
     return { status, body: status === 204 ? undefined : answer(data) }
   }
@@ -82,15 +87,26 @@ interface Read {
   errors: FieldError[]
 }
 
-function readBody(inputType: GraphQLInputType, params: ReadonlySet<string>) {
-  const fields = getNullableType(inputType)
-  const own = isInputObjectType(fields) ? Object.keys(fields.getFields()).filter((name) => !params.has(name)) : []
+/** `closed` are the fields of the input that the body must not have: the path gives them, or leaves them out. */
+function readBody(inputType: GraphQLInputType, closed: ReadonlySet<string>) {
   return (request: RestRequest): Read => {
-    const errors = unknownParameters(request.query, new Set())
-    // Where nothing can be said in the body, none needs to be sent.
-    const body = request.body === undefined && own.length === 0 ? {} : (request.body ?? {})
-    errors.push(...checkInput(inputType, body, params))
+    // No body is an empty one.
+    const { body = {} } = request
+    const errors = [...unknownParameters(request.query, new Set()), ...checkInput(inputType, body, closed)]
     return { variables: { input: { ...(body as object), ...request.params } }, errors }
+  }
+}
+
+/** A query that is asked by POST, because what it asks for may be long. */
+function readBodyVariables(types: ReadonlyMap<string, GraphQLInputType>, params: ReadonlySet<string>) {
+  const fields = Object.fromEntries([...types].map(([name, type]) => [name, { type }]))
+  const asInput = new GraphQLNonNull(new GraphQLInputObjectType({ name: 'Body', fields }))
+  return (request: RestRequest): Read => {
+    const errors = [
+      ...unknownParameters(request.query, new Set()),
+      ...checkInput(asInput, request.body === undefined ? {} : request.body, params),
+    ]
+    return { variables: { ...(request.body as object | undefined), ...request.params }, errors }
   }
 }
 
@@ -146,6 +162,15 @@ function plainAnswer(data: unknown): unknown {
     value = (value as Record<string, unknown>)[keys[0] as string]
   }
   return isConnection(value) ? listOf(value) : value
+}
+
+const REST_POINTERS: Readonly<Record<string, string>> = { '/first': '/limit', '/after': '/cursor' }
+
+/** A refusal of a page's arguments, by the names that REST has for them. */
+function inRestWords(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.extras.errors === undefined) throw error
+  const errors = error.extras.errors.map((each) => ({ ...each, pointer: REST_POINTERS[each.pointer] ?? each.pointer }))
+  throw new ServiceError(error.code, { ...error.extras, errors })
 }
 
 interface Connection {

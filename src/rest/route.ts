@@ -20,8 +20,8 @@ export interface Route {
   statusOf?: (data: never) => number
   /** The body; without it, what stands in the operation's only field (a payload's only field, a connection as a list). */
   answer?: (data: never) => unknown
-  /** Variables that the path settles by itself. */
-  fixed?: Readonly<Record<string, unknown>>
+  /** Fields of the operation's input that this path leaves out: they are as unknown to it as any other. */
+  without?: readonly string[]
 }
 
 interface RouteOf<Data, Variables> extends Omit<Route, 'document' | 'statusOf' | 'answer'> {

@@ -1,4 +1,23 @@
+import { routes as comments } from '../domains/comments/rest.ts'
+import { routes as discussions } from '../domains/discussions/rest.ts'
+import { routes as keys } from '../domains/keys/rest.ts'
+import { routes as reactions } from '../domains/reactions/rest.ts'
+import { routes as readers } from '../domains/readers/rest.ts'
+import { routes as settings } from '../domains/settings/rest.ts'
+import { routes as stream } from '../domains/stream/rest.ts'
+import { routes as tenants } from '../domains/tenants/rest.ts'
+import { routes as webhooks } from '../domains/webhooks/rest.ts'
 import type { Route } from './route.ts'
 
 /** Every REST route, in the order of the reference. */
-export const ROUTES: readonly Route[] = []
+export const ROUTES: readonly Route[] = [
+  ...discussions,
+  ...comments,
+  ...reactions,
+  ...readers,
+  ...stream,
+  ...webhooks,
+  ...keys,
+  ...settings,
+  ...tenants,
+]

@@ -1,0 +1,54 @@
+// schema → schema.graphql (committed: the contract in a diff) and typed documents of the operations that REST runs.
+// `--check` writes nothing and fails where the committed schema.graphql is not the code's.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { codegen } from '@graphql-codegen/core'
+import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
+import * as operations from '@graphql-codegen/typescript-operations'
+import { lexicographicSortSchema, parse, printSchema } from 'graphql'
+
+import { schema } from './src/graphql/schema.ts'
+
+const root = import.meta.dirname
+const schemaFile = join(root, 'schema.graphql')
+const text = `${printSchema(lexicographicSortSchema(schema))}\n`
+
+if (process.argv.includes('--check')) {
+  if (readFileSync(schemaFile, 'utf8') !== text) {
+    console.error('schema.graphql is not that of the code: run `npm run generate` and commit it')
+    process.exit(1)
+  }
+} else {
+  writeFileSync(schemaFile, text)
+  await writeDocuments()
+}
+
+async function writeDocuments(): Promise<void> {
+  const domains = join(root, 'src/domains')
+  const documents = readdirSync(domains, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.graphql'))
+    .sort()
+    .map((file) => ({ location: file, document: parse(readFileSync(join(domains, file), 'utf8')) }))
+  const config = {
+    scalars: { ID: 'string', DateTime: 'string', JSON: 'unknown' },
+    enumType: 'string-literal',
+    enumsAsTypes: true,
+    useTypeImports: true,
+    skipTypename: true,
+    avoidOptionals: false,
+    namingConvention: 'keep',
+    optimizeDocumentNode: true,
+    dedupeFragments: true,
+  }
+  const output = await codegen({
+    filename: 'documents.ts',
+    schema: parse(text),
+    documents,
+    config,
+    plugins: [{ operations: {} }, { typedDocumentNode: {} }],
+    pluginMap: { operations, typedDocumentNode },
+  })
+  mkdirSync(join(root, 'src/generated'), { recursive: true })
+  writeFileSync(join(root, 'src/generated/documents.ts'), output)
+}

@@ -1,0 +1,38 @@
+import type { Logger } from 'pino'
+
+import type { App } from './core/context.ts'
+import type { Settings } from './core/settings.ts'
+import { createPrisma, type Database, openDatabase } from './data/database.ts'
+import { createMemoryBus } from './data/memory-bus.ts'
+import { createRedisBus } from './data/redis-bus.ts'
+
+export interface OpenApp {
+  app: App
+  database: Database
+  close(): Promise<void>
+}
+
+/** Opens the clients of a process: the database, its schema up to date, and the bus. */
+export async function openApp(settings: Settings, log: Logger): Promise<OpenApp> {
+  const database = await openDatabase(settings, (err) => log.warn({ err }, 'a database connection was lost'))
+  return withDatabase(settings, log, database)
+}
+
+/** The same on a database that is open already. */
+export function withDatabase(settings: Settings, log: Logger, database: Database): OpenApp {
+  const prisma = createPrisma(database)
+  const { REDIS_URL: urls, REDIS_PREFIX: prefix } = settings
+  const bus =
+    urls === undefined
+      ? createMemoryBus()
+      : createRedisBus({ urls, prefix, onError: (err) => log.warn({ err }, 'Redis is away; the database makes up for it') })
+  return {
+    app: { settings, db: database.db, prisma, bus, log },
+    database,
+    close: async () => {
+      await bus.close()
+      await prisma.$disconnect()
+      await database.close()
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { invalid } from './errors.ts'
+
+/** An opaque cursor: the sort that it belongs to, and the key of the last row. */
+export const encodeCursor = (sort: string, ...key: readonly (string | number)[]): string =>
+  Buffer.from(JSON.stringify([sort, ...key])).toString('base64url')
+
+/** The key in a cursor of `sort`, each part as text. Null without a cursor. Throws `validation_failed` at `/after`. */
+export function decodeCursor(sort: string, parts: number, cursor: string | null | undefined): string[] | null {
+  if (cursor == null) return null
+  const key = parse(cursor)
+  if (key === undefined || key[0] !== sort || key.length !== parts + 1) {
+    throw invalid('/after', 'invalid', 'is not a cursor of this list')
+  }
+  return key.slice(1).map(String)
+}
+
+function parse(cursor: string): unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
+    return Array.isArray(value) && value.every((part) => typeof part === 'string' || typeof part === 'number') ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A page of a list in Relay's form. */
+export interface Page<T> {
+  edges: { cursor: string; node: T }[]
+  pageInfo: { startCursor: string | null; endCursor: string | null; hasNextPage: boolean; hasPreviousPage: boolean }
+}
+
+export interface PageArgs {
+  first?: number | null | undefined
+  after?: string | null | undefined
+}
+
+const DEFAULT_PAGE = 20
+const MAX_PAGE = 100
+
+/** How many rows a page has. Throws `validation_failed` at `/first` outside 1..100. */
+export function pageSize({ first }: PageArgs): number {
+  const size = first ?? DEFAULT_PAGE
+  if (size < 1) throw invalid('/first', 'too_small', `must be at least 1`)
+  if (size > MAX_PAGE) throw invalid('/first', 'too_large', `must be at most ${MAX_PAGE}`)
+  return size
+}
+
+/** A page from up to `size + 1` rows: the one too many tells that there are more. */
+export function pageOf<T>(rows: readonly T[], size: number, args: PageArgs, cursorOf: (row: T) => string): Page<T> {
+  const edges = rows.slice(0, size).map((node) => ({ cursor: cursorOf(node), node }))
+  return {
+    edges,
+    pageInfo: {
+      startCursor: edges[0]?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+      hasNextPage: rows.length > size,
+      hasPreviousPage: args.after != null,
+    },
+  }
+}

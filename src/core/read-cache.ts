@@ -1,0 +1,96 @@
+import { LRUCache } from 'lru-cache'
+
+import type { App } from './context.ts'
+import type { CacheNews } from './bus.ts'
+import { CHANNELS } from './bus.ts'
+import { perApp } from './context.ts'
+
+/**
+ * What was read from the database, at most this old. News on the bus drops an entry sooner; without the bus this alone
+ * must keep the contract's 5 s for a revoked key (section 3).
+ */
+export const MAX_AGE_MS = 4000
+
+export interface ReadCache<Value> {
+  /** The cached value, or what `read` finds. Concurrent reads of one key are one read. */
+  get(key: string): Promise<Value>
+  forget(key: string): void
+  clear(): void
+}
+
+interface Entry<Value> {
+  value: Promise<Value>
+  /** When the read began, not when it ended: what it saw may be as old as that. */
+  since: number
+}
+
+/** A bounded cache in front of `read`. What `keep` refuses (nothing found, say) and failures are not kept. */
+export function createReadCache<Value>(options: {
+  max: number
+  maxAgeMs?: number
+  read: (key: string) => Promise<Value>
+  keep?: (value: Value) => boolean
+}): ReadCache<Value> {
+  const { max, maxAgeMs = MAX_AGE_MS, read, keep = () => true } = options
+  const entries = new LRUCache<string, Entry<Value>>({ max })
+
+  const start = (key: string): Promise<Value> => {
+    const entry = { value: read(key), since: performance.now() }
+    entries.set(key, entry)
+    const drop = () => {
+      if (entries.peek(key) === entry) entries.delete(key)
+    }
+    entry.value.then((value) => {
+      if (!keep(value)) drop()
+    }, drop)
+    return entry.value
+  }
+
+  return {
+    get(key) {
+      const entry = entries.get(key)
+      return entry !== undefined && performance.now() - entry.since < maxAgeMs ? entry.value : start(key)
+    },
+    forget: (key) => entries.delete(key),
+    clear: () => entries.clear(),
+  }
+}
+
+type Listener = { [Kind in CacheNews['kind']]: { kind: Kind; forget: (news: Extract<CacheNews, { kind: Kind }>) => void; clear: () => void } }[CacheNews['kind']]
+
+const newsOf = perApp((app) => {
+  const listeners = new Set<Listener>()
+  const hear = (news: CacheNews): void => {
+    for (const listener of listeners) if (listener.kind === news.kind) (listener.forget as (news: CacheNews) => void)(news)
+  }
+  const clearAll = (): void => listeners.forEach((listener) => listener.clear())
+  app.bus.onGap(clearAll)
+  // What changed before the subscription was in force went unheard.
+  app.bus
+    .subscribe(CHANNELS.caches, (message) => {
+      const news = decodeCacheNews(message)
+      if (news !== null) hear(news)
+    })
+    .then(clearAll, (error: unknown) => app.log.warn({ err: error }, 'no news for caches; they age instead'))
+  return { listeners, hear }
+})
+
+/** Has a cache of this process follow the news of one kind, from this process and all others. */
+export function followCacheNews(app: App, listener: Listener): void {
+  newsOf(app).listeners.add(listener)
+}
+
+/** Tells every process, this one at once, to forget what has changed. Call it after the commit. */
+export function announceChange(app: App, news: CacheNews): void {
+  newsOf(app).hear(news)
+  app.bus.publish(CHANNELS.caches, JSON.stringify(news))
+}
+
+function decodeCacheNews(message: string): CacheNews | null {
+  try {
+    const news = JSON.parse(message) as CacheNews | null
+    return typeof news === 'object' ? news : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,16 @@
+import { z } from 'zod'
+
+/** Refuses NUL, which PostgreSQL cannot store, and lone surrogates, which are no text. */
+export const noNul = (schema: z.ZodString) =>
+  schema
+    .refine((text) => !text.includes('\0'), { message: 'must not contain NUL', params: { code: 'invalid_character' } })
+    .refine((text) => text.isWellFormed(), { message: 'must be well-formed Unicode', params: { code: 'invalid_character' } })
+
+/** An absolute http or https address of at most 2 048 characters. */
+export const webUrl = z
+  .string()
+  .max(2048)
+  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
+    message: 'must be an http or https URL',
+    params: { code: 'invalid_url' },
+  })

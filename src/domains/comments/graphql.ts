@@ -1,0 +1,94 @@
+import { builder } from '../../graphql/builder.ts'
+import { DiscussionRef } from '../discussions/graphql.ts'
+import { viewerReaction } from '../reactions/reactions.ts'
+import { ReaderRef } from '../readers/graphql.ts'
+import * as comments from './comments.ts'
+
+const CommentStatusEnum = builder.enumType('CommentStatus', {
+  description: 'Only an approved comment is public.',
+  values: {
+    pending: { description: 'Waits for a moderator.' },
+    approved: { description: 'In view.' },
+    rejected: { description: 'Refused by a moderator.' },
+    deleted: { description: 'Deleted; a tombstone while it has replies in view.' },
+  },
+})
+
+const CommentSortEnum = builder.enumType('CommentSort', {
+  description: 'The order of a level of a thread.',
+  values: { newest: { description: 'Newest first.' }, oldest: { description: 'Oldest first.' } },
+})
+
+export const CommentRef = builder.objectRef<comments.Comment>('Comment').implement({
+  description: 'A comment of a reader.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id of the comment.' }),
+    discussionId: t.exposeID('discussionId', { description: 'The discussion that it stands in.' }),
+    parentId: t.exposeID('parentId', { nullable: true, description: 'The comment that it replies to; null at the top.' }),
+    depth: t.exposeInt('depth', { description: 'How many comments stand above it; 0 at the top.' }),
+    author: t.expose('author', {
+      type: ReaderRef,
+      nullable: true,
+      description: 'Who wrote it; null for a tombstone and after the erasure of the reader.',
+    }),
+    body: t.exposeString('body', { nullable: true, description: 'Markdown; null for a tombstone.' }),
+    bodyHtml: t.exposeString('bodyHtml', {
+      nullable: true,
+      description: 'The body as sanitised HTML, safe to insert as it is; null for a tombstone.',
+    }),
+    status: t.expose('status', { type: CommentStatusEnum, description: 'Whether it is public, and why not.' }),
+    pinnedAt: t.expose('pinnedAt', { type: 'DateTime', nullable: true, description: 'When it was pinned.' }),
+    editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
+    deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
+    revision: t.exposeInt('revision', { description: '1 as posted; one more with each edit.' }),
+    replyCount: t.exposeInt('replyCount', { description: 'How many direct replies are in view.' }),
+    reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'How often each type is held: `{type: n}`.' }),
+    viewerReaction: t.string({
+      nullable: true,
+      description: 'What the asserted reader holds on it; null without an identity.',
+      resolve: (comment, _args, ctx) => viewerReaction(ctx, comment.id),
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
+  }),
+})
+
+builder.queryField('comment', (t) =>
+  t.field({
+    type: CommentRef,
+    nullable: true,
+    access: 'key',
+    description: 'One comment. One that is not public is shown to moderators only.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
+    resolve: (_root, { id }, ctx) => comments.getComment(ctx, id),
+  }),
+)
+
+builder.objectField(DiscussionRef, 'comments', (t) =>
+  t.connection({
+    type: CommentRef,
+    description: 'One level of the thread: the top, or the replies to one comment.',
+    args: {
+      sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order.' }),
+      parentId: t.arg.id({ description: 'The comment whose replies are wanted.' }),
+    },
+    resolve: (discussion, args, ctx) => comments.listComments(ctx, { ...args, discussionId: discussion.id }),
+  }),
+)
+
+builder.relayMutationField(
+  'createComment',
+  {
+    inputFields: (t) => ({
+      discussionId: t.id({ description: 'The discussion to post in; this or externalId.' }),
+      externalId: t.string({ description: 'The page to post on, whose discussion comes into being with its first comment.' }),
+      parentId: t.id({ description: 'The comment to reply to.' }),
+      body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
+    }),
+  },
+  {
+    access: 'reader',
+    description: 'Posts a comment for the asserted reader.',
+    resolve: async (_root, { input }, ctx) => ({ comment: await comments.createComment(ctx, input) }),
+  },
+  { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }) }) },
+)

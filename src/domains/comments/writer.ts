@@ -1,0 +1,108 @@
+import { type App, perApp } from '../../core/context.ts'
+import type { StoredEvent } from '../../core/events.ts'
+import { newId } from '../../core/ids.ts'
+import { announce } from '../discussions/events.ts'
+import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments } from './sql.ts'
+
+/** A comment to create, before its statement gives it an id, a time and a number. */
+export interface Draft {
+  row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment'>
+  /** The comment's JSON without `id`, `depth` and `createdAt`, which is made at the last moment. */
+  toJson: (id: string, createdAt: Date) => string
+}
+
+export interface Written {
+  result: CreateResult
+  id: string
+  createdAt: Date
+}
+
+interface Waiting {
+  draft: Draft
+  resolve: (written: Written) => void
+  reject: (error: unknown) => void
+}
+
+/** The most comments in one statement: beyond it a batch only makes its first comment wait longer. */
+const MAX_BATCH = 128
+
+/** PostgreSQL's own refusals. Anything else may have come after the commit, and must not be tried again. */
+const SQLSTATE = /^(?!08|57P|XX)[0-9A-Z]{5}$/
+
+/**
+ * Writes the process's comments. One statement is under way at a time; the creates that arrive meanwhile go together in
+ * the next one (design decision 9). Nothing is acknowledged before its commit.
+ */
+class CommentWriter {
+  readonly #app: App
+  #waiting: Waiting[] = []
+  #isWriting = false
+
+  constructor(app: App) {
+    this.#app = app
+  }
+
+  write(draft: Draft): Promise<Written> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ draft, resolve, reject })
+      if (!this.#isWriting) void this.#drain()
+    })
+  }
+
+  async #drain(): Promise<void> {
+    this.#isWriting = true
+    while (this.#waiting.length > 0) await this.#flush(this.#waiting.splice(0, MAX_BATCH))
+    this.#isWriting = false
+  }
+
+  async #flush(batch: readonly Waiting[]): Promise<void> {
+    const now = new Date()
+    const rows = batch.map(({ draft }) => rowOf(draft, now))
+    try {
+      const results = await insertComments(this.#app.db.query, rows, now)
+      const written = batch.map(({ resolve }, index) => {
+        const [row, result] = [rows[index], results[index]]
+        if (row === undefined || result === undefined) throw new Error('the statement lost a row')
+        return { resolve, row, result }
+      })
+      announce(this.#app, {
+        events: written.flatMap(({ row, result }) => eventsOf(row, result, now)),
+        deliveries: results[0]?.deliveries ?? 0,
+      })
+      for (const { resolve, row, result } of written) resolve({ result, id: row.id, createdAt: now })
+    } catch (error) {
+      // The statement was rolled back as a whole. Alone, each row meets its own fate.
+      if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await this.#flush([waiting])
+      else for (const { reject } of batch) reject(error)
+    }
+  }
+}
+
+export const commentWriter = perApp((app) => new CommentWriter(app))
+
+const isRefusal = (error: unknown): boolean => {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && SQLSTATE.test(code)
+}
+
+function rowOf({ row, toJson }: Draft, now: Date): CreateRow {
+  const id = newId()
+  return { ...row, id, createdEventId: newId(), replyEventId: newId(), comment: toJson(id, now) }
+}
+
+function eventsOf(row: CreateRow, { seq, depth, replyData, recipientId }: CreateResult, occurredAt: Date): StoredEvent[] {
+  if (seq === null) return []
+  const common = { discussionId: row.discussionId, occurredAt, actor: row.actor }
+  const created: StoredEvent = {
+    ...common,
+    seq,
+    id: row.createdEventId,
+    type: 'comment_created',
+    audience: row.status === 'approved' ? 'public' : 'tenant',
+    recipientId: null,
+    data: `{"comment":${row.comment.replace(DEPTH_SLOT, () => `"depth":${depth}`)}}`,
+  }
+  if (replyData === null) return [created]
+  const reply = { seq: seq + 1, id: row.replyEventId, type: 'notification_reply', audience: 'recipient', recipientId } as const
+  return [created, { ...common, ...reply, data: replyData }]
+}

@@ -1,0 +1,156 @@
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+
+import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { type Id, isId, newId } from '../../core/ids.ts'
+import { noNul, webUrl } from '../../core/texts.ts'
+import { validate } from '../../core/validate.ts'
+import type { DiscussionState } from '../../generated/prisma/enums.ts'
+import * as sql from './sql.ts'
+
+/** A comment thread on one page of the tenant (contract, section 4). Times are RFC 3339. */
+export interface Discussion {
+  id: Id
+  externalId: string
+  title: string | null
+  url: string | null
+  state: DiscussionState
+  commentCount: number
+  /** The stream position that this representation reflects. */
+  lastEventId: string
+  createdAt: string
+  updatedAt: string
+  lastCommentedAt: string | null
+}
+
+export const externalIdSchema = noNul(z.string().min(1).max(255))
+
+const inputSchema = z.object({
+  externalId: externalIdSchema,
+  title: noNul(z.string().max(500)).nullish(),
+  url: webUrl.nullish(),
+})
+
+export const toDiscussion = (row: sql.DiscussionRow): Discussion => ({
+  id: row.id,
+  externalId: row.externalId,
+  title: row.title,
+  url: row.url,
+  state: row.state,
+  commentCount: row.commentCount,
+  lastEventId: String(row.seq),
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString(),
+  lastCommentedAt: row.lastCommentedAt?.toISOString() ?? null,
+})
+
+/**
+ * The discussion of an external id, made where there is none; a title or url that is given replaces the old one.
+ * Throws `discussion_archived` where that would change an archived discussion.
+ */
+export async function createDiscussion(
+  ctx: Ctx,
+  input: sql.DiscussionInput,
+): Promise<{ discussion: Discussion; created: boolean }> {
+  const { tenant } = requireCaller(ctx)
+  const { externalId, title, url } = validate(inputSchema, input)
+  const id = newId()
+  const written = await sql.upsertDiscussion(ctx.app.db.query, tenant.id, id, { externalId, title, url })
+  if (written !== undefined) return { discussion: toDiscussion(written), created: written.id === id }
+  const row = await sql.selectByExternalId(ctx.app.db.query, tenant.id, externalId)
+  if (row === undefined) throw new ServiceError('unavailable', { detail: 'The discussion is being removed.' })
+  const differs = (title !== undefined && title !== row.title) || (url !== undefined && url !== row.url)
+  if (row.state === 'archived' && differs) throw new ServiceError('discussion_archived')
+  return { discussion: toDiscussion(row), created: false }
+}
+
+/** One discussion by either of its ids. Throws `not_found`. */
+export async function getDiscussion(ctx: Ctx, key: DiscussionKey): Promise<Discussion> {
+  const row = await findRow(ctx, key)
+  if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  return toDiscussion(row)
+}
+
+/** Names a discussion by exactly one of its ids. */
+export interface DiscussionKey {
+  id?: Id | null | undefined
+  externalId?: string | null | undefined
+}
+
+function findRow(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<sql.DiscussionRow | undefined> {
+  const { tenant } = requireCaller(ctx)
+  if ((id == null) === (externalId == null)) {
+    throw invalid('/id', 'required', 'give either the id or the externalId of the discussion')
+  }
+  if (id != null) return isId(id) ? sql.selectDiscussion(ctx.app.db.query, tenant.id, id) : Promise.resolve(undefined)
+  return sql.selectByExternalId(ctx.app.db.query, tenant.id, validate(externalIdSchema, externalId))
+}
+
+// An external id keeps its discussion for good, so what is known once is known.
+const knownIds = perApp(() => new LRUCache<string, Id>({ max: 100_000 }))
+
+/** The id of the discussion of an external id; null before it exists. */
+export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id | null> {
+  const { tenant } = requireCaller(ctx)
+  const known = knownIds(ctx.app)
+  const key = `${tenant.id}:${externalId}`
+  const id = known.get(key) ?? (await findRow(ctx, { externalId }))?.id
+  if (id !== undefined) known.set(key, id)
+  return id ?? null
+}
+
+/** The id of the discussion of an external id, which comes into being by this. */
+export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id> {
+  return (await findDiscussionId(ctx, externalId)) ?? (await createDiscussion(ctx, { externalId })).discussion.id
+}
+
+export type DiscussionSort = 'recent' | 'active'
+
+interface ListDiscussions extends PageArgs {
+  state?: DiscussionState | null | undefined
+  sort?: DiscussionSort | null | undefined
+}
+
+/** Discussions, newest first or last active first (to the minute). */
+export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<Page<Discussion>> {
+  const { tenant } = requireCaller(ctx)
+  const size = pageSize(args)
+  const state = args.state ?? null
+  const query = ctx.app.db.query
+  if (args.sort === 'active') {
+    const after = decodeCursor('active', 2, args.after)
+    const before = after === null ? null : { activeAt: instant(after[0]), id: idOf(after[1]) }
+    const rows = await sql.listActive(query, tenant.id, before, state, size + 1)
+    const cursors = new Map(rows.map((row) => [row.id, encodeCursor('active', row.activeAt.toISOString(), row.id)]))
+    return pageOf(rows.map(toDiscussion), size, args, ({ id }) => cursors.get(id) ?? '')
+  }
+  const after = decodeCursor('recent', 1, args.after)
+  const rows = await sql.listRecent(query, tenant.id, after === null ? null : idOf(after[0]), state, size + 1)
+  return pageOf(rows.map(toDiscussion), size, args, ({ id }) => encodeCursor('recent', id))
+}
+
+const badCursor = (): ServiceError => invalid('/after', 'invalid', 'is not a cursor of this list')
+
+/** The id in a cursor. */
+export function idOf(text: string | undefined): Id {
+  if (text === undefined || !isId(text)) throw badCursor()
+  return text
+}
+
+function instant(text: string | undefined): string {
+  if (text === undefined || Number.isNaN(Date.parse(text))) throw badCursor()
+  return new Date(text).toISOString()
+}
+
+const countsSchema = z.array(externalIdSchema).min(1).max(200)
+
+/** Comment count and state of up to 200 pages, in the order asked for. An unknown page is open and has none. */
+export async function countDiscussions(ctx: Ctx, externalIds: readonly string[]): Promise<sql.DiscussionCount[]> {
+  const { tenant } = requireCaller(ctx)
+  const result = validate(z.object({ externalIds: countsSchema }), { externalIds })
+  const rows = await sql.selectCounts(ctx.app.db.query, tenant.id, result.externalIds)
+  const known = new Map(rows.map((row) => [row.externalId, row]))
+  return result.externalIds.map((externalId) => known.get(externalId) ?? { externalId, commentCount: 0, state: 'open' })
+}

@@ -1,0 +1,49 @@
+import {
+  CreateDiscussionDocument,
+  DiscussionByExternalIdDocument,
+  DiscussionCountsDocument,
+  DiscussionDocument,
+  DiscussionsDocument,
+} from '../../generated/documents.ts'
+import { type Route, route } from '../../rest/route.ts'
+
+export const routes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/discussions',
+    summary: 'The discussion of an external id: made where there is none (201), updated where there is (200)',
+    document: CreateDiscussionDocument,
+    status: 201,
+    statusOf: ({ createDiscussion }) => (createDiscussion.created ? 201 : 200),
+    answer: ({ createDiscussion }) => createDiscussion.discussion,
+  }),
+  route({
+    method: 'GET',
+    path: '/discussions',
+    summary: 'All discussions, newest or last active first',
+    document: DiscussionsDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/discussions/counts',
+    summary: 'Comment counts of up to 200 pages',
+    document: DiscussionCountsDocument,
+    status: 200,
+    answer: ({ discussionCounts }) => ({ data: discussionCounts }),
+  }),
+  route({
+    method: 'GET',
+    path: '/discussions/:id',
+    summary: 'One discussion',
+    document: DiscussionDocument,
+    status: 200,
+  }),
+  route({
+    method: 'GET',
+    path: '/discussions/by-external/:externalId',
+    summary: 'One discussion, by the key of its page',
+    document: DiscussionByExternalIdDocument,
+    status: 200,
+  }),
+]

@@ -1,0 +1,106 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { DiscussionState } from '../../generated/prisma/enums.ts'
+
+export interface DiscussionRow {
+  id: Id
+  externalId: string
+  title: string | null
+  url: string | null
+  state: DiscussionState
+  commentCount: number
+  seq: number
+  createdAt: Date
+  updatedAt: Date
+  lastCommentedAt: Date | null
+  activeAt: Date
+}
+
+const COLUMNS = `id, external_id AS "externalId", title, url, state::text, comment_count AS "commentCount", seq,
+  created_at AS "createdAt", updated_at AS "updatedAt", last_commented_at AS "lastCommentedAt", active_at AS "activeAt"`
+
+const BY_ID = statement('discussion_by_id', `SELECT ${COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2`)
+
+const BY_EXTERNAL = statement(
+  'discussion_by_external_id',
+  `SELECT ${COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2`,
+)
+
+export const selectDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
+  (await sql<DiscussionRow>(BY_ID, [tenantId, id]))[0]
+
+export const selectByExternalId = async (sql: Sql, tenantId: Id, externalId: string): Promise<DiscussionRow | undefined> =>
+  (await sql<DiscussionRow>(BY_EXTERNAL, [tenantId, externalId]))[0]
+
+const UPSERT = statement(
+  'upsert_discussion',
+  `INSERT INTO discussions AS d (tenant_id, id, external_id, title, url) VALUES ($1, $2, $3, $4, $5)
+   ON CONFLICT (tenant_id, external_id) DO UPDATE SET
+     title = CASE WHEN $6 THEN excluded.title ELSE d.title END,
+     url = CASE WHEN $7 THEN excluded.url ELSE d.url END,
+     updated_at = now()
+   WHERE d.state <> 'archived'
+     AND ($6 AND d.title IS DISTINCT FROM excluded.title OR $7 AND d.url IS DISTINCT FROM excluded.url)
+   RETURNING ${COLUMNS}`,
+)
+
+export interface DiscussionInput {
+  externalId: string
+  /** Undefined leaves what is there. */
+  title?: string | null | undefined
+  url?: string | null | undefined
+}
+
+/**
+ * Creates a discussion, or gives the existing one its new title and url. Nothing where there is nothing to change, or
+ * where it is archived. Concurrent creations of one external id meet on its unique index and make one.
+ */
+export const upsertDiscussion = async (
+  sql: Sql,
+  tenantId: Id,
+  id: Id,
+  { externalId, title, url }: DiscussionInput,
+): Promise<DiscussionRow | undefined> => {
+  const params = [tenantId, id, externalId, title ?? null, url ?? null, title !== undefined, url !== undefined]
+  return (await sql<DiscussionRow>(UPSERT, params))[0]
+}
+
+const COUNTS = statement(
+  'discussion_counts',
+  `SELECT external_id AS "externalId", comment_count AS "commentCount", state::text
+   FROM discussions WHERE tenant_id = $1 AND external_id = ANY($2::text[])`,
+)
+
+export interface DiscussionCount {
+  externalId: string
+  commentCount: number
+  state: DiscussionState
+}
+
+export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly string[]): Promise<DiscussionCount[]> =>
+  sql<DiscussionCount>(COUNTS, [tenantId, externalIds])
+
+const RECENT = statement(
+  'discussions_recent',
+  `SELECT ${COLUMNS} FROM discussions
+   WHERE tenant_id = $1 AND ($2::uuid IS NULL OR id < $2) AND ($3::text IS NULL OR state::text = $3)
+   ORDER BY id DESC LIMIT $4`,
+)
+
+const ACTIVE = statement(
+  'discussions_active',
+  `SELECT ${COLUMNS} FROM discussions
+   WHERE tenant_id = $1 AND ($2::timestamptz IS NULL OR (active_at, id) < ($2, $3::uuid)) AND ($4::text IS NULL OR state::text = $4)
+   ORDER BY active_at DESC, id DESC LIMIT $5`,
+)
+
+export const listRecent = (sql: Sql, tenantId: Id, before: Id | null, state: string | null, limit: number): Promise<DiscussionRow[]> =>
+  sql<DiscussionRow>(RECENT, [tenantId, before, state, limit])
+
+export const listActive = (
+  sql: Sql,
+  tenantId: Id,
+  before: { activeAt: string; id: Id } | null,
+  state: string | null,
+  limit: number,
+): Promise<DiscussionRow[]> => sql<DiscussionRow>(ACTIVE, [tenantId, before?.activeAt ?? null, before?.id ?? null, state, limit])

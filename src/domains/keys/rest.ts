@@ -1,0 +1,30 @@
+import { ApiKeysDocument, CreateApiKeyDocument, RevokeApiKeyDocument } from '../../generated/documents.ts'
+import { type Route, route } from '../../rest/route.ts'
+
+/** The same three below `/admin/`, where only an admin token is taken. */
+const under = (base: '/keys' | '/admin/keys'): Route[] => [
+  route({
+    method: 'POST',
+    path: base,
+    summary: 'Make an API key; the answer alone shows it',
+    document: CreateApiKeyDocument,
+    status: 201,
+    answer: ({ createApiKey: { apiKey, key } }) => ({ ...apiKey, key }),
+  }),
+  route({
+    method: 'GET',
+    path: base,
+    summary: 'List API keys, newest first',
+    document: ApiKeysDocument,
+    status: 200,
+  }),
+  route({
+    method: 'DELETE',
+    path: `${base}/:id`,
+    summary: 'Revoke an API key',
+    document: RevokeApiKeyDocument,
+    status: 204,
+  }),
+]
+
+export const routes: readonly Route[] = [...under('/keys'), ...under('/admin/keys')]

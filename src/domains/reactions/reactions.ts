@@ -1,0 +1,81 @@
+import DataLoader from 'dataloader'
+
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { type Id, isId, newId } from '../../core/ids.ts'
+import { announce } from '../discussions/events.ts'
+import { requireReader } from '../readers/readers.ts'
+import { type ReactionMode, selectViewerReactions, writeReaction } from './sql.ts'
+
+/** What the asserted reader holds on a comment after a write (contract, section 4). */
+export interface Reaction {
+  commentId: Id
+  type: string | null
+  reactionCounts: Record<string, number>
+}
+
+interface React {
+  commentId: Id
+  type: string
+}
+
+/** Adds a reaction, replaces another type, or removes the same one. Throws as `write` below. */
+export const toggleReaction = (ctx: Ctx, input: React): Promise<Reaction> => write(ctx, 'toggle', input)
+
+/** Sets the reaction, however often it is sent. */
+export const setReaction = (ctx: Ctx, input: React): Promise<Reaction> => write(ctx, 'set', input)
+
+/** Removes the reaction, however often it is sent. */
+export const removeReaction = (ctx: Ctx, input: { commentId: Id }): Promise<Reaction> => write(ctx, 'remove', input)
+
+/** Throws `validation_failed` for a type the tenant does not have, `not_found`, `discussion_locked`, `discussion_archived`, `reader_banned`. */
+async function write(ctx: Ctx, mode: ReactionMode, { commentId, type }: Partial<React> & { commentId: Id }): Promise<Reaction> {
+  const { tenant } = requireCaller(ctx)
+  const { reactionTypes } = tenant.settings
+  if (type !== undefined && !reactionTypes.includes(type)) {
+    throw invalid('/type', 'not_allowed', `must be one of ${reactionTypes.join(', ')}`)
+  }
+  const notFound = new ServiceError('not_found', { detail: 'There is no such comment.' })
+  if (!isId(commentId)) throw notFound
+  const reader = await requireReader(ctx)
+  const now = new Date()
+  const eventId = newId()
+  const actor = JSON.stringify({ kind: 'reader', readerId: reader.id, externalId: reader.externalId })
+  const result = await writeReaction(ctx.app.db.query, {
+    tenantId: tenant.id,
+    commentId,
+    readerId: reader.id,
+    mode,
+    type: type ?? null,
+    eventId,
+    actor,
+    reader: JSON.stringify(reader),
+    now,
+  })
+  if (result.outcome === 'not_found') throw notFound
+  if (result.outcome !== 'written') throw new ServiceError(result.outcome)
+  const { discussionId, seq, data, deliveries } = result
+  if (discussionId !== null && seq !== null && data !== null) {
+    const event = { discussionId, seq, id: eventId, type: 'reaction_toggled', audience: 'public', recipientId: null } as const
+    announce(ctx.app, { events: [{ ...event, occurredAt: now, actor, data }], deliveries })
+  }
+  return { commentId, type: result.type, reactionCounts: result.reactionCounts ?? {} }
+}
+
+/** What the asserted reader holds on a comment; null without an identity. One statement serves all of a request. */
+export function viewerReaction(ctx: Ctx, commentId: Id): Promise<string | null> {
+  if (requireCaller(ctx).identity === null) return Promise.resolve(null)
+  const existing = loaders.get(ctx)
+  const loader = existing ?? new DataLoader<Id, string | null>((ids) => loadHeld(ctx, ids))
+  if (existing === undefined) loaders.set(ctx, loader)
+  return loader.load(commentId)
+}
+
+const loaders = new WeakMap<Ctx, DataLoader<Id, string | null>>()
+
+async function loadHeld(ctx: Ctx, commentIds: readonly Id[]): Promise<(string | null)[]> {
+  const reader = await requireReader(ctx)
+  const rows = await selectViewerReactions(ctx.app.db.query, requireCaller(ctx).tenant.id, reader.id, commentIds)
+  const held = new Map(rows.map(({ commentId, type }) => [commentId, type]))
+  return commentIds.map((id) => held.get(id) ?? null)
+}

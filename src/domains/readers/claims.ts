@@ -1,0 +1,108 @@
+import { timingSafeEqual } from 'node:crypto'
+
+import type { Identity, Tenant } from '../../core/context.ts'
+import { sha256 } from '../../core/crypto.ts'
+import { ServiceError } from '../../core/errors.ts'
+
+const MAX_LIFETIME_SECONDS = 3600
+export const CLOCK_SKEW_SECONDS = 60
+
+/** What a verified assertion says. Times in seconds since the epoch. */
+export interface Claims {
+  identity: Identity
+  expiresAt: number
+  bodySha256: string | null
+}
+
+export const invalidIdentity = (detail: string): ServiceError => new ServiceError('invalid_identity', { detail })
+
+/**
+ * Reads the claims of an assertion whose signature is right (contract, section 3). `issuer` is the one that is asked of
+ * tokens signed with a public key; null for the others. `now` in seconds since the epoch.
+ * Throws `invalid_identity`, `expired_identity`.
+ */
+export function readClaims(payload: Uint8Array, tenant: Tenant, issuer: string | null, now: number): Claims {
+  const claims = parseObject(payload)
+  if (!hasAudience(claims.aud, tenant.slug)) throw invalidIdentity("The claim aud must be the tenant's slug.")
+  if (issuer !== null && claims.iss !== issuer) throw invalidIdentity('The claim iss must be the configured issuer.')
+  const issuedAt = time(claims.iat, 'iat')
+  const expiresAt = time(claims.exp, 'exp')
+  if (expiresAt <= issuedAt) throw invalidIdentity('The claim exp must be after iat.')
+  if (expiresAt - issuedAt > MAX_LIFETIME_SECONDS) throw invalidIdentity('The claim exp must be at most 1 h after iat.')
+  if (issuedAt > now + CLOCK_SKEW_SECONDS) throw invalidIdentity('The claim iat must not be in the future.')
+  if (claims.nbf !== undefined && time(claims.nbf, 'nbf') > now + CLOCK_SKEW_SECONDS) {
+    throw invalidIdentity('The claim nbf must not be in the future.')
+  }
+  const identity = {
+    externalId: text(claims.sub, 'sub', 255),
+    issuedAt: new Date(issuedAt * 1000),
+    name: optional(claims.name, (value) => text(value, 'name', 80)),
+    avatarUrl: optional(claims.avatarUrl, (value) => httpsUrl(value, 'avatarUrl')),
+    profileUrl: optional(claims.profileUrl, (value) => httpsUrl(value, 'profileUrl')),
+  }
+  const bodySha256 = optional(claims.bodySha256, digest)
+  checkExpiry(expiresAt, now)
+  return { identity, expiresAt, bodySha256 }
+}
+
+/** Throws `expired_identity` past `exp` and the allowed skew, all in seconds since the epoch. */
+export function checkExpiry(expiresAt: number, now: number): void {
+  if (now >= expiresAt + CLOCK_SKEW_SECONDS) throw new ServiceError('expired_identity')
+}
+
+/** Throws `invalid_identity` where the assertion was made for another body, so that a captured one signs no other write. */
+export function checkBody(bodySha256: string | null, rawBody: Uint8Array): void {
+  if (bodySha256 === null) return
+  const actual = Buffer.from(sha256(rawBody).toString('base64url'))
+  const expected = Buffer.from(bodySha256)
+  if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) {
+    throw invalidIdentity('The claim bodySha256 must be the SHA-256 of the request body.')
+  }
+}
+
+function parseObject(payload: Uint8Array): Record<string, unknown> {
+  try {
+    const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload))
+    if (typeof claims === 'object' && claims !== null && !Array.isArray(claims)) return claims as Record<string, unknown>
+  } catch {
+    // Said below, in our words.
+  }
+  throw invalidIdentity('The claims must be a JSON object.')
+}
+
+// A list of several audiences is refused: whoever else it names could use the assertion here.
+const hasAudience = (aud: unknown, slug: string): boolean =>
+  aud === slug || (Array.isArray(aud) && aud.length === 1 && aud[0] === slug)
+
+// Up to the year 9999: later instants have no RFC 3339 form.
+const LAST_SECOND = 253_402_300_799
+
+function time(value: unknown, claim: string): number {
+  if (typeof value === 'number' && value >= 0 && value <= LAST_SECOND) return value
+  throw invalidIdentity(`The claim ${claim} is required, in seconds since 1970.`)
+}
+
+// PostgreSQL holds no NUL, and two lone surrogates would become the same character there: two readers one.
+// eslint-disable-next-line no-control-regex
+const UNSTORABLE = /\0|\p{Surrogate}/u
+
+function text(value: unknown, claim: string, max: number): string {
+  if (typeof value === 'string' && value.length >= 1 && value.length <= max && !UNSTORABLE.test(value)) return value
+  throw invalidIdentity(`The claim ${claim} must be a text of 1 to ${max} characters.`)
+}
+
+function httpsUrl(value: unknown, claim: string): string {
+  // The URL parser drops tabs and line breaks in silence; what is stored must be what was checked.
+  if (typeof value === 'string' && value.length <= 2048 && /^https:\/\/[^\s\p{Cc}\p{Surrogate}]+$/iu.test(value) && URL.canParse(value)) {
+    return value
+  }
+  throw invalidIdentity(`The claim ${claim} must be an https URL of at most 2048 characters.`)
+}
+
+function digest(value: unknown): string {
+  if (typeof value === 'string' && /^[A-Za-z0-9_-]{43}$/.test(value)) return value
+  throw invalidIdentity('The claim bodySha256 must be a SHA-256 in base64url.')
+}
+
+/** Backends often write null for what they do not know: it says as little as leaving it out. */
+const optional = <T>(value: unknown, read: (value: unknown) => T): T | null => (value == null ? null : read(value))

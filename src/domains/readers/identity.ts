@@ -1,0 +1,116 @@
+import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
+import { LRUCache } from 'lru-cache'
+
+import { type App, type Identity, perApp, type Tenant } from '../../core/context.ts'
+import { checkBody, checkExpiry, type Claims, invalidIdentity, readClaims } from './claims.ts'
+import { hastenKeys } from './key-sets.ts'
+import { type Algorithm, forgetKeyring, type Keyring, loadKeyring, type VerificationKey } from './keyring.ts'
+
+const MAX_TOKEN_LENGTH = 8192
+const ALGORITHMS: readonly string[] = ['HS256', 'RS256', 'ES256', 'EdDSA'] satisfies Algorithm[]
+
+interface Header {
+  alg: Algorithm
+  kid: string | null
+}
+
+interface Verified extends Claims {
+  header: Header
+  /** Of the key and the issuer: the verification holds while these are the same. */
+  fingerprint: string
+}
+
+// By tenant and token. 8 MB of token text at most.
+const verified = perApp(() => new LRUCache<string, Verified>({ maxSize: 8 * 1024 * 1024, sizeCalculation: (_, key) => key.length }))
+
+/**
+ * The reader for whom an assertion vouches (contract, section 3). `rawBody` is the request's body, to the byte.
+ * Throws `invalid_identity`, `expired_identity`.
+ */
+export async function verifyIdentity(app: App, tenant: Tenant, token: string, rawBody: Uint8Array): Promise<Identity> {
+  if (token.length > MAX_TOKEN_LENGTH) throw invalidIdentity(`The assertion has more than ${MAX_TOKEN_LENGTH} characters.`)
+  const cache = verified(app)
+  const cacheKey = `${tenant.id} ${token}`
+  let claims = cache.get(cacheKey)
+  if (claims === undefined || !(await stillHolds(app, tenant, claims))) {
+    claims = await verifyToken(app, tenant, token)
+    cache.set(cacheKey, claims)
+  }
+  checkExpiry(claims.expiresAt, Date.now() / 1000)
+  checkBody(claims.bodySha256, rawBody)
+  return claims.identity
+}
+
+/** Whether the key that verified it is still one of the tenant's: a cached verification never outlives its secret. */
+async function stillHolds(app: App, tenant: Tenant, { header, fingerprint }: Verified): Promise<boolean> {
+  const key = selectKey(await loadKeyring(app, tenant), tenant, header)
+  return key !== undefined && fingerprintOf(key, tenant) === fingerprint
+}
+
+async function verifyToken(app: App, tenant: Tenant, token: string): Promise<Verified> {
+  const header = readHeader(token)
+  const key = await findKey(app, tenant, header)
+  const payload = await verifySignature(token, key)
+  const claims = readClaims(payload, tenant, issuerFor(key, tenant), Date.now() / 1000)
+  return { ...claims, header, fingerprint: fingerprintOf(key, tenant) }
+}
+
+function readHeader(token: string): Header {
+  let header: ProtectedHeaderParameters
+  try {
+    header = decodeProtectedHeader(token)
+  } catch {
+    throw invalidIdentity('The assertion must be a compact JWT.')
+  }
+  const { alg, kid } = header
+  if (typeof alg !== 'string' || !ALGORITHMS.includes(alg)) {
+    throw invalidIdentity(`The algorithm must be one of ${ALGORITHMS.join(', ')}.`)
+  }
+  if (kid !== undefined && typeof kid !== 'string') throw invalidIdentity('The header kid must be a text.')
+  if (alg === 'HS256' && kid === undefined) throw invalidIdentity('The header kid must name the identity secret.')
+  return { alg: alg as Algorithm, kid: kid ?? null }
+}
+
+// A key that this process has not heard of may be a new one. How often it looks is bounded: anyone can make up a kid.
+const LOOK_AGAIN_MS = 500
+
+async function findKey(app: App, tenant: Tenant, header: Header): Promise<VerificationKey> {
+  const ring = await loadKeyring(app, tenant)
+  const key = selectKey(ring, tenant, header)
+  if (key !== undefined) return key
+  if (performance.now() - ring.readAt > LOOK_AGAIN_MS) {
+    forgetKeyring(app, tenant.id)
+    const found = selectKey(await loadKeyring(app, tenant), tenant, header)
+    if (found !== undefined) return found
+  }
+  if (header.alg !== 'HS256') await hastenKeys(app, tenant)
+  throw invalidIdentity('The tenant has no live key of this algorithm and kid.')
+}
+
+/** The key that the header names. Without a kid, the only key of the algorithm. */
+function selectKey({ keys }: Keyring, tenant: Tenant, { alg, kid }: Header): VerificationKey | undefined {
+  const now = Date.now()
+  const fitting = keys.filter(
+    (key) =>
+      key.algorithm === alg &&
+      (kid === null || key.kid === kid) &&
+      (key.expiresAt === null || key.expiresAt > now) &&
+      // Keys of an address that the tenant has left are no longer its own.
+      (key.url === null || key.url === tenant.settings.identity.jwksUrl),
+  )
+  return fitting.length === 1 ? fitting[0] : undefined
+}
+
+async function verifySignature(token: string, { key, algorithm }: VerificationKey): Promise<Uint8Array> {
+  try {
+    return (await compactVerify(token, key, { algorithms: [algorithm] })).payload
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof TypeError) throw invalidIdentity('The signature is not valid.')
+    throw error
+  }
+}
+
+const issuerFor = (key: VerificationKey, tenant: Tenant): string | null =>
+  key.algorithm === 'HS256' ? null : tenant.settings.identity.issuer
+
+const fingerprintOf = (key: VerificationKey, tenant: Tenant): string => `${issuerFor(key, tenant) ?? ''} ${key.fingerprint}`

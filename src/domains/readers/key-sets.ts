@@ -1,0 +1,49 @@
+import { LRUCache } from 'lru-cache'
+
+import { CHANNELS } from '../../core/bus.ts'
+import { type App, perApp, type Tenant } from '../../core/context.ts'
+import type { Id } from '../../core/ids.ts'
+import { announceChange } from '../../core/read-cache.ts'
+import { type DueKeySet, failKeySet, hastenKeySet, leaseKeySets, storeKeySet } from './key-set-sql.ts'
+import { filterKeySet } from './jwks.ts'
+
+const LEASE_MS = 60_000
+const REFRESH_MS = 300_000
+const RETRY_MS = 30_000
+const HASTE_MS = 10_000
+const AT_ONCE = 8
+
+/**
+ * Fetches the key sets that are due, with the worker's own client. Several workers share the rows out among them.
+ * Returns how many were due. A set that cannot be fetched keeps its old keys and is tried again in 30 s.
+ */
+export async function refreshDueKeySets(app: App, fetchJson: (url: string) => Promise<unknown>): Promise<number> {
+  const now = Date.now()
+  const due = await leaseKeySets(app.db.query, new Date(now), new Date(now + LEASE_MS), AT_ONCE)
+  await Promise.all(due.map((keySet) => refreshKeySet(app, keySet, fetchJson)))
+  return due.length
+}
+
+async function refreshKeySet(app: App, keySet: DueKeySet, fetchJson: (url: string) => Promise<unknown>): Promise<void> {
+  try {
+    const jwks = filterKeySet(await fetchJson(keySet.url))
+    await storeKeySet(app.db.query, keySet, jwks, new Date(Date.now() + REFRESH_MS))
+    announceChange(app, { kind: 'tenant', tenantId: keySet.tenantId })
+  } catch (error) {
+    app.log.warn({ err: error, tenantId: keySet.tenantId }, 'a key set could not be fetched')
+    const reason = error instanceof Error ? error.message.slice(0, 500) : 'unknown'
+    await failKeySet(app.db.query, keySet, reason, new Date(Date.now() + RETRY_MS))
+  }
+}
+
+const hastened = perApp(() => new LRUCache<Id, true>({ max: 10_000, ttl: HASTE_MS }))
+
+/** Asks the workers for the tenant's key set at once, at most every 10 s: a token names a key that is not stored. */
+export async function hastenKeys(app: App, tenant: Tenant): Promise<void> {
+  if (tenant.settings.identity.jwksUrl === null || hastened(app).has(tenant.id)) return
+  hastened(app).set(tenant.id, true)
+  const now = Date.now()
+  if (await hastenKeySet(app.db.query, tenant.id, new Date(now), new Date(now - HASTE_MS))) {
+    app.bus.publish(CHANNELS.work, tenant.id)
+  }
+}

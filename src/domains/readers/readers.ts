@@ -1,0 +1,108 @@
+import { LRUCache } from 'lru-cache'
+
+import { type App, type Ctx, type Identity, perApp, requireCaller, type Tenant } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, newId } from '../../core/ids.ts'
+import { announceChange, followCacheNews } from '../../core/read-cache.ts'
+import { type ReaderRow, upsertReader } from './sql.ts'
+
+/** A reader as every answer shows it. */
+export interface Reader {
+  id: Id
+  externalId: string
+  name: string | null
+  avatarUrl: string | null
+  profileUrl: string | null
+}
+
+interface Known {
+  reader: Reader
+  /** The newest assertion that this process has seen with this profile: an older one changes nothing. */
+  issuedAt: number
+}
+
+const FIVE_MINUTES_MS = 300_000
+
+interface Writing {
+  reader: Promise<Reader>
+  /** News came meanwhile: what is being read may be old already. */
+  stale: boolean
+}
+
+const readers = perApp((app) => {
+  const known = new LRUCache<string, Known>({ max: 50_000, ttl: FIVE_MINUTES_MS })
+  const underWay = new Map<string, Writing>()
+  const forget = (key: string): void => {
+    known.delete(key)
+    const writing = underWay.get(key)
+    if (writing !== undefined) writing.stale = true
+  }
+  followCacheNews(app, {
+    kind: 'reader',
+    forget: ({ tenantId, externalId }) => forget(keyOf(tenantId, externalId)),
+    clear: () => known.clear(),
+  })
+  return { known, underWay }
+})
+
+const keyOf = (tenantId: Id, externalId: string): string => `${tenantId} ${externalId}`
+
+/** The reader on whose behalf the request is made. Throws `identity_required`. */
+export async function requireReader(ctx: Ctx): Promise<Reader> {
+  const { tenant, identity } = requireCaller(ctx)
+  if (identity === null) throw new ServiceError('identity_required')
+  return ensureReader(ctx.app, tenant, identity)
+}
+
+/**
+ * The stored reader of an assertion: made at the first one, refreshed by a newer one with another profile (contract,
+ * section 3). An assertion without any profile claim leaves the profile as it is.
+ * No query is made where this process knows that nothing has changed.
+ */
+export async function ensureReader(app: App, tenant: Tenant, identity: Identity): Promise<Reader> {
+  const { known, underWay } = readers(app)
+  const key = keyOf(tenant.id, identity.externalId)
+  const entry = known.get(key)
+  const issuedAt = identity.issuedAt.getTime()
+  if (entry !== undefined && (issuedAt <= entry.issuedAt || !changes(entry.reader, identity))) {
+    if (carriesProfile(identity)) entry.issuedAt = Math.max(entry.issuedAt, issuedAt)
+    return entry.reader
+  }
+  // Requests of one reader that meet here wait for one statement instead of for the row's lock.
+  const first = underWay.get(key)
+  if (first !== undefined) return first.reader.then(() => ensureReader(app, tenant, identity))
+  const row = upsertUntilSeen(app, tenant.id, identity)
+  const writing: Writing = { reader: row, stale: false }
+  underWay.set(key, writing)
+  try {
+    const { profileIssuedAt, ...reader } = await row
+    const newest = carriesProfile(identity) ? Math.max(profileIssuedAt.getTime(), issuedAt) : profileIssuedAt.getTime()
+    if (!writing.stale) known.set(key, { reader, issuedAt: newest })
+    return reader
+  } finally {
+    underWay.delete(key)
+  }
+}
+
+async function upsertUntilSeen(app: App, tenantId: Id, identity: Identity): Promise<ReaderRow> {
+  const id = newId()
+  const hasProfile = carriesProfile(identity)
+  // Any profile is newer than none.
+  const issuedAt = hasProfile ? identity.issuedAt : new Date(0)
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const found = await upsertReader(app.db.query, tenantId, { ...identity, id, issuedAt, hasProfile })
+    if (found === undefined) continue
+    const { written, ...row } = found
+    // A reader that is new is in no cache yet.
+    if (written && row.id !== id) announceChange(app, { kind: 'reader', tenantId, externalId: row.externalId })
+    return row
+  }
+  throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+}
+
+const carriesProfile = ({ name, avatarUrl, profileUrl }: Identity): boolean =>
+  name !== null || avatarUrl !== null || profileUrl !== null
+
+const changes = (reader: Reader, identity: Identity): boolean =>
+  carriesProfile(identity) &&
+  (reader.name !== identity.name || reader.avatarUrl !== identity.avatarUrl || reader.profileUrl !== identity.profileUrl)

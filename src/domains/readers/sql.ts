@@ -1,0 +1,96 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+
+export interface ReaderRow {
+  id: Id
+  externalId: string
+  name: string | null
+  avatarUrl: string | null
+  profileUrl: string | null
+  profileIssuedAt: Date
+}
+
+const READER = (table: string) =>
+  `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
+   ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt"`
+
+// $8: whether the assertion carries a profile at all. The second half answers where nothing was to be written.
+const UPSERT_READER = statement(
+  'upsert_reader',
+  `WITH written AS (
+     INSERT INTO readers AS r (tenant_id, id, external_id, name, avatar_url, profile_url, profile_issued_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)
+     ON CONFLICT (tenant_id, external_id) DO UPDATE
+       SET name = excluded.name, avatar_url = excluded.avatar_url, profile_url = excluded.profile_url,
+           profile_issued_at = excluded.profile_issued_at
+       WHERE $8 AND excluded.profile_issued_at > r.profile_issued_at
+         AND (r.name, r.avatar_url, r.profile_url) IS DISTINCT FROM (excluded.name, excluded.avatar_url, excluded.profile_url)
+     RETURNING ${READER('r')}
+   )
+   SELECT w.*, true AS written FROM written w
+   UNION ALL
+   SELECT ${READER('r')}, false AS written FROM readers r
+   WHERE r.tenant_id = $1 AND r.external_id = $3 AND NOT EXISTS (SELECT 1 FROM written)`,
+)
+
+interface Profile extends Omit<ReaderRow, 'profileIssuedAt'> {
+  issuedAt: Date
+  hasProfile: boolean
+}
+
+/**
+ * Makes the reader, or refreshes its profile from a newer assertion, or finds it as it is.
+ * Undefined where another transaction made it after this statement began: ask again.
+ */
+export async function upsertReader(sql: Sql, tenantId: Id, p: Profile): Promise<(ReaderRow & { written: boolean }) | undefined> {
+  const params = [tenantId, p.id, p.externalId, p.name, p.avatarUrl, p.profileUrl, p.issuedAt, p.hasProfile]
+  return (await sql<ReaderRow & { written: boolean }>(UPSERT_READER, params))[0]
+}
+
+export interface SecretRow {
+  kid: string
+  sealed: Uint8Array
+  createdAt: Date
+  expiresAt: Date | null
+}
+
+const SECRET = 'kid, sealed, created_at AS "createdAt", expires_at AS "expiresAt"'
+
+const LIVE_SECRETS = statement(
+  'live_identity_secrets',
+  `SELECT ${SECRET} FROM identity_secrets WHERE tenant_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
+)
+
+export const findLiveSecrets = (sql: Sql, tenantId: Id, now: Date): Promise<SecretRow[]> => sql(LIVE_SECRETS, [tenantId, now])
+
+const LIST_SECRETS = statement(
+  'list_identity_secrets',
+  `SELECT ${SECRET} FROM identity_secrets
+   WHERE tenant_id = $1 AND ($2::timestamptz IS NULL OR (created_at, kid) < ($2, $3))
+   ORDER BY created_at DESC, kid DESC LIMIT $4`,
+)
+
+/** Newest first, after (that is, older than) `after`. */
+export const listSecrets = (
+  sql: Sql,
+  tenantId: Id,
+  after: { createdAt: Date; kid: string } | null,
+  limit: number,
+): Promise<SecretRow[]> => sql(LIST_SECRETS, [tenantId, after?.createdAt ?? null, after?.kid ?? '', limit])
+
+const EXPIRE_SECRETS = statement(
+  'expire_identity_secrets',
+  'UPDATE identity_secrets SET expires_at = $2 WHERE tenant_id = $1 AND expires_at IS NULL',
+)
+
+export const expireSecrets = (sql: Sql, tenantId: Id, at: Date): Promise<unknown> => sql(EXPIRE_SECRETS, [tenantId, at])
+
+const INSERT_SECRET = statement(
+  'insert_identity_secret',
+  `INSERT INTO identity_secrets (tenant_id, kid, sealed) VALUES ($1, $2, $3)
+   ON CONFLICT DO NOTHING RETURNING created_at AS "createdAt"`,
+)
+
+/** When it was made; undefined where the tenant has a secret with the same `kid`. */
+export const insertSecret = async (sql: Sql, tenantId: Id, kid: string, sealed: Buffer): Promise<Date | undefined> =>
+  (await sql<{ createdAt: Date }>(INSERT_SECRET, [tenantId, kid, sealed]))[0]?.createdAt

@@ -1,0 +1,53 @@
+import { recordAudit } from '../../core/audit.ts'
+import { CHANNELS } from '../../core/bus.ts'
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { announceChange } from '../../core/read-cache.ts'
+import type { Sql } from '../../core/sql.ts'
+import { type TenantSettings, tenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
+import { validate } from '../../core/validate.ts'
+import { deleteKeySet, putKeySet } from '../readers/key-set-sql.ts'
+import { findTenant, lockTenant, updateTenantSettings } from '../tenants/sql.ts'
+import { differenceDeep, mergeDeep } from './merge.ts'
+
+/** The tenant's settings in force, read from the database: whoever has just changed them sees the change. */
+export async function findSettings(ctx: Ctx): Promise<TenantSettings> {
+  const { tenant } = requireCaller(ctx)
+  return tenantSettings((await findTenant(ctx.app.db.query, tenant.id))?.settings)
+}
+
+/**
+ * Changes what `patch` gives, and nothing else. Only what differs from the defaults is stored, so that a tenant follows
+ * a default until it decides otherwise. Throws `validation_failed` where the settings would not be sound.
+ */
+export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): Promise<TenantSettings> {
+  const { app } = ctx
+  const { tenant } = requireCaller(ctx)
+  const { before, after } = await app.db.transaction(async (sql) => {
+    // Under the lock, so that two who change different settings at once both succeed.
+    const before = tenantSettings((await lockTenant(sql, tenant.id))?.settings)
+    const after = validate(tenantSettingsSchema, mergeDeep(before, patch))
+    const changed = differenceDeep(after, before)
+    if (Object.keys(changed).length === 0) return { before, after }
+    await updateTenantSettings(sql, tenant.id, differenceDeep(after, tenantSettings({})))
+    await followKeySet(sql, tenant.id, before, after)
+    await recordAudit(sql, ctx, {
+      action: 'settings.update',
+      targetType: 'settings',
+      targetId: tenant.id,
+      before: differenceDeep(before, after),
+      after: changed,
+    })
+    return { before, after }
+  })
+  announceChange(app, { kind: 'tenant', tenantId: tenant.id })
+  const { jwksUrl } = after.identity
+  if (jwksUrl !== null && jwksUrl !== before.identity.jwksUrl) app.bus.publish(CHANNELS.work, tenant.id)
+  return after
+}
+
+/** Has a worker fetch the keys of a new JWKS address; API processes never call out. */
+async function followKeySet(sql: Sql, tenantId: string, before: TenantSettings, after: TenantSettings): Promise<void> {
+  const { jwksUrl } = after.identity
+  if (jwksUrl === before.identity.jwksUrl) return
+  await (jwksUrl === null ? deleteKeySet(sql, tenantId) : putKeySet(sql, tenantId, jwksUrl, new Date()))
+}

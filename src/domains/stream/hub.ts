@@ -1,0 +1,199 @@
+import type { Logger } from 'pino'
+
+import type { Bus } from '../../core/bus.ts'
+import { type App, perApp } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { followCacheNews } from '../../core/read-cache.ts'
+import type { Viewer } from './frames.ts'
+import { databaseLog, type EventLog } from './log.ts'
+import type { Seat } from './seat.ts'
+import { Sessions } from './sessions.ts'
+import { type DiscussionKey, type KeyId, readLiveKeys } from './sql.ts'
+import { Topic } from './topic.ts'
+
+/** How much of the past a stream can have back (contract, section 6; a tenant setting). */
+export interface ReplayWindow {
+  replayHours: number
+  replayEvents: number
+}
+
+export interface JoinRequest extends DiscussionKey {
+  viewer: Viewer
+  /** Resume strictly after this position, as the client sent it; null begins with what comes next. */
+  lastEventId: string | null
+  window: ReplayWindow
+}
+
+/** How a stream begins: after which position, and what is replayed before it is live. */
+export interface Beginning {
+  seat: Seat
+  lastEventId: string
+  /** How many events of the viewer's audience are replayed. */
+  replayed: number
+  /** False where the position asked for is unknown or older than the window: the client reloads. */
+  complete: boolean
+}
+
+export interface HubOptions {
+  bus: Bus
+  events: EventLog
+  liveKeys(keys: readonly KeyId[]): Promise<ReadonlySet<string>>
+  log: Logger
+  repairMs: number
+}
+
+const POSITION = /^\d{1,15}$/
+const HOUR_MS = 3_600_000
+
+/** Every discussion with listeners in this process, and every open stream (design decision 5). */
+export class Hub {
+  readonly sessions = new Sessions()
+  readonly #options: HubOptions
+  readonly #topics = new Map<string, Topic>()
+  /** Topics that had no listener at the last look. They linger for a while, because clients reconnect. */
+  #idle = new Set<Topic>()
+  #timer: NodeJS.Timeout | undefined
+  #repairing = false
+  #closed = false
+
+  constructor(options: HubOptions) {
+    this.#options = options
+    options.bus.onGap(() => void this.repair())
+  }
+
+  /** How many discussions this process listens to. */
+  get topicCount(): number {
+    return this.#topics.size
+  }
+
+  /**
+   * Takes a seat at a discussion and finds where it begins. The seat is held and misses nothing until it is started
+   * or left. Throws `not_found`.
+   */
+  async join(request: JoinRequest): Promise<Beginning> {
+    if (this.#closed) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    this.#timer ??= setInterval(() => void this.repair(), this.#options.repairMs).unref()
+    const topic = this.#topicOf(request)
+    const seat = topic.sit(request.viewer)
+    try {
+      await topic.started
+      const past = await this.#pastOf(topic, request)
+      seat.fed = past?.after ?? topic.seq
+      return {
+        seat,
+        lastEventId: String(seat.fed),
+        replayed: past?.replayed ?? 0,
+        complete: past !== null || request.lastEventId === null,
+      }
+    } catch (error) {
+      seat.leave()
+      if (topic.seq < 0) this.#drop(topic)
+      throw error
+    }
+  }
+
+  /**
+   * Compares all discussions of the process with the database and makes up for what the bus lost; ends the streams of
+   * keys that are live no more; lets go of topics without listeners. What fails is tried again at the next tick.
+   */
+  async repair(): Promise<void> {
+    if (this.#repairing || this.#closed) return
+    this.#repairing = true
+    try {
+      this.#dropIdle()
+      await Promise.all([this.#repairTopics(), this.#recheckKeys()])
+    } catch (err) {
+      if (!this.#closed) this.#options.log.warn({ err }, 'streams could not be compared with the database')
+    } finally {
+      this.#repairing = false
+    }
+  }
+
+  /**
+   * Checks the key of a stream that is counted in already: a revocation is either seen here, or its news ends the
+   * session. Throws `revoked_api_key`.
+   */
+  async requireLiveKey(key: KeyId): Promise<void> {
+    if (!(await this.#options.liveKeys([key])).has(key.keyId)) throw new ServiceError('revoked_api_key')
+  }
+
+  /** Ends every stream, spread over `graceMs`. Nothing new is let in. */
+  async close({ graceMs }: { graceMs: number }): Promise<void> {
+    if (this.#closed) return
+    await this.sessions.endAll(graceMs)
+    this.#closed = true
+    clearInterval(this.#timer)
+    for (const topic of this.#topics.values()) topic.close()
+    this.#topics.clear()
+  }
+
+  /** From where the past is replayed, and how much; null where there is no replay. */
+  async #pastOf(topic: Topic, { lastEventId, viewer, window }: JoinRequest): Promise<{ after: number; replayed: number } | null> {
+    if (lastEventId === null || !POSITION.test(lastEventId)) return null
+    const after = Number(lastEventId)
+    // The client may have heard of it from another process, before the news got here.
+    if (after > topic.seq) await topic.refresh()
+    if (after > topic.seq || topic.seq - after > window.replayEvents) return null
+    if (after === topic.seq) return { after, replayed: 0 }
+    const { visible, firstAt } = await topic.survey(after, viewer)
+    if (firstAt === null || firstAt.getTime() < Date.now() - window.replayHours * HOUR_MS) return null
+    return { after, replayed: visible }
+  }
+
+  #topicOf({ tenantId, discussionId }: DiscussionKey): Topic {
+    const name = `${tenantId}/${discussionId}`
+    const existing = this.#topics.get(name)
+    if (existing !== undefined) return existing
+    const { bus, events, log } = this.#options
+    const topic = new Topic({ key: { tenantId, discussionId }, bus, events, log })
+    this.#topics.set(name, topic)
+    return topic
+  }
+
+  #drop(topic: Topic): void {
+    const name = `${topic.key.tenantId}/${topic.key.discussionId}`
+    if (this.#topics.get(name) === topic) this.#topics.delete(name)
+    topic.close()
+  }
+
+  #dropIdle(): void {
+    const empty = [...this.#topics.values()].filter((topic) => topic.isEmpty)
+    // No await between the look and the drop: nobody can sit down in between.
+    for (const topic of empty) if (this.#idle.has(topic)) this.#drop(topic)
+    this.#idle = new Set(empty.filter((topic) => !this.#idle.has(topic)))
+  }
+
+  async #recheckKeys(): Promise<void> {
+    const keys = this.sessions.keys()
+    if (keys.length === 0) return
+    const live = await this.#options.liveKeys(keys)
+    this.sessions.endKeys(new Set(keys.map(({ keyId }) => keyId).filter((keyId) => !live.has(keyId))))
+  }
+
+  async #repairTopics(): Promise<void> {
+    const topics = new Map([...this.#topics].filter(([, topic]) => topic.seq >= 0))
+    if (topics.size === 0) return
+    const heads = await this.#options.events.heads([...topics.values()].map(({ key }) => key))
+    for (const { tenantId, discussionId, seq } of heads) topics.get(`${tenantId}/${discussionId}`)?.learn(seq)
+  }
+}
+
+/** The hub of this process. */
+export const hubOf = perApp((app) => {
+  const hub = new Hub({
+    bus: app.bus,
+    events: databaseLog(app.db.query),
+    liveKeys: (keys) => readLiveKeys(app.db.query, keys, new Date()),
+    log: app.log,
+    repairMs: app.settings.STREAM_REPAIR_SECONDS * 1000,
+  })
+  followCacheNews(app, {
+    kind: 'key',
+    forget: ({ keyId }) => hub.sessions.endKeys(new Set([keyId])),
+    clear: () => void hub.repair(),
+  })
+  return hub
+})
+
+/** Ends every stream of the process, spread over `graceMs`, and lets nothing new in. */
+export const closeHub = (app: App, graceMs: number): Promise<void> => hubOf(app).close({ graceMs })

@@ -1,0 +1,17 @@
+import type { News } from '../../core/events.ts'
+import type { Sql } from '../../core/sql.ts'
+import type { Viewer } from './frames.ts'
+import { type DiscussionKey, type Head, type Range, readEvents, readHeads, type Survey, surveyRange } from './sql.ts'
+
+/** The event log, as the hub reads it: the truth, of which the bus only brings early word. */
+export interface EventLog {
+  heads(keys: readonly DiscussionKey[]): Promise<Head[]>
+  events(key: DiscussionKey, range: Range, viewer: Viewer, limit: number): Promise<News[]>
+  survey(key: DiscussionKey, range: Range, viewer: Viewer): Promise<Survey>
+}
+
+export const databaseLog = (sql: Sql): EventLog => ({
+  heads: (keys) => readHeads(sql, keys),
+  events: (key, range, viewer, limit) => readEvents(sql, key, range, viewer, limit),
+  survey: (key, range, viewer) => surveyRange(sql, key, range, viewer),
+})

@@ -1,0 +1,15 @@
+import { perApp, type App } from '../../core/context.ts'
+import { createReadCache } from '../../core/read-cache.ts'
+import { statement } from '../../core/sql.ts'
+
+const FIND_ORIGIN = statement(
+  'find_origin',
+  `SELECT 1 FROM tenants WHERE settings->'allowedOrigins' @> to_jsonb(array[$1::text]) LIMIT 1`,
+)
+
+const origins = perApp((app) =>
+  createReadCache<boolean>({ max: 1000, read: async (origin) => (await app.db.query(FIND_ORIGIN, [origin])).length > 0 }),
+)
+
+/** Whether any tenant allows the origin: all that can be asked of a preflight, which carries no credentials. */
+export const isOriginAllowed = (app: App, origin: string): Promise<boolean> => origins(app).get(origin)

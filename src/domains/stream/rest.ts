@@ -1,0 +1,12 @@
+import { CreateStreamTicketDocument } from '../../generated/documents.ts'
+import { type Route, route } from '../../rest/route.ts'
+
+export const routes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/stream/ticket',
+    summary: "Mint a ticket for a browser's stream of one discussion",
+    document: CreateStreamTicketDocument,
+    status: 201,
+  }),
+]

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import { baseUrl } from '../../core/settings.ts'
+import { validate } from '../../core/validate.ts'
+import { ensureDiscussion, externalIdSchema } from '../discussions/discussions.ts'
+import { ensureReader } from '../readers/readers.ts'
+import { type DiscussionState, readDiscussionState } from './sql.ts'
+import { firstConnectionBy, signTicket } from './tickets.ts'
+
+export interface StreamTicketInput {
+  discussionId?: Id | null | undefined
+  externalId?: string | null | undefined
+}
+
+/** A credential for one browser's stream, and all that the browser needs to open it (contract, sections 5 and 6). */
+export interface StreamTicket {
+  ticket: string
+  discussionId: Id
+  /** When the first connection must have been made. */
+  expiresAt: Date
+  discussionState: DiscussionState
+  /** The position of the discussion now. */
+  lastEventId: string
+  streamUrl: string
+}
+
+const inputSchema = z.object({ discussionId: z.string().nullish(), externalId: externalIdSchema.nullish() })
+
+/**
+ * Mints a ticket for one discussion, named by exactly one of its ids; one that is named by external id and does not
+ * exist yet comes into being. With an identity it lets that reader's notifications through.
+ * Throws `not_found`, `validation_failed`.
+ */
+export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
+  const { app } = ctx
+  const { tenant, identity } = requireCaller(ctx)
+  const discussionId = await discussionOf(ctx, input)
+  const discussion = isId(discussionId)
+    ? await readDiscussionState(app.db.query, { tenantId: tenant.id, discussionId })
+    : undefined
+  if (discussion === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
+  const bound = { tenantId: tenant.id, discussionId, readerId, mintedAt: Date.now() }
+  const ticket = await signTicket(app, bound)
+  return {
+    ticket,
+    discussionId,
+    expiresAt: firstConnectionBy(bound, tenant),
+    discussionState: discussion.state,
+    lastEventId: String(discussion.seq),
+    streamUrl: `${baseUrl(app.settings)}/api/v1/stream/${discussionId}?ticket=${ticket}`,
+  }
+}
+
+async function discussionOf(ctx: Ctx, input: StreamTicketInput): Promise<Id> {
+  const { discussionId, externalId } = validate(inputSchema, input)
+  if (discussionId != null && externalId == null) return discussionId
+  if (externalId != null && discussionId == null) return ensureDiscussion(ctx, externalId)
+  throw invalid('', 'exactly_one', 'give exactly one of discussionId and externalId')
+}

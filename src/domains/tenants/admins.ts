@@ -1,0 +1,83 @@
+import { errors, jwtVerify, SignJWT } from 'jose'
+
+import { type Actor, type App, type Ctx, perApp, requireCaller, type Tenant } from '../../core/context.ts'
+import { deriveKey } from '../../core/crypto.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import { createReadCache } from '../../core/read-cache.ts'
+import { type AdminRow, findAdmin } from './sql.ts'
+import { loadTenant } from './tenants.ts'
+
+const ISSUER = 'engagement-service'
+const AUDIENCE = 'engagement-service/admin'
+const TOKEN_HOURS = 12
+
+const keyOf = perApp((app) => deriveKey(app.settings.ADMIN_JWT_SECRET, 'admin-token'))
+
+const admins = perApp((app) =>
+  createReadCache<AdminRow | null>({
+    max: 10_000,
+    read: async (key) => {
+      const [tenantId = '', id = ''] = key.split('/')
+      return (await findAdmin(app.db.query, tenantId, id)) ?? null
+    },
+    keep: (admin) => admin !== null,
+  }),
+)
+
+/** A token for an admin whose password was right, good for 12 h. */
+export async function mintAdminToken(app: App, admin: { tenantId: Id; id: Id }): Promise<{ token: string; expiresAt: Date }> {
+  const seconds = Math.floor(Date.now() / 1000)
+  const exp = seconds + TOKEN_HOURS * 3600
+  const token = await new SignJWT({ tenantId: admin.tenantId })
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .setIssuer(ISSUER)
+    .setAudience(AUDIENCE)
+    .setSubject(admin.id)
+    .setIssuedAt(seconds)
+    .setExpirationTime(exp)
+    .sign(keyOf(app))
+  return { token, expiresAt: new Date(exp * 1000) }
+}
+
+/** The tenant and actor of an admin token. Throws `invalid_admin_token`, also once the admin is gone. */
+export async function verifyAdminToken(app: App, token: string): Promise<{ tenant: Tenant; actor: Actor }> {
+  const { tenantId, id, expiresAt } = await readToken(app, token)
+  const admin = await admins(app).get(`${tenantId}/${id}`)
+  if (admin === null) throw new ServiceError('invalid_admin_token')
+  return { tenant: await loadTenant(app, tenantId), actor: { kind: 'admin', id, email: admin.email, expiresAt } }
+}
+
+async function readToken(app: App, token: string): Promise<{ tenantId: Id; id: Id; expiresAt: Date }> {
+  try {
+    const { payload } = await jwtVerify<{ tenantId: unknown }>(token, keyOf(app), {
+      algorithms: ['HS256'],
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      requiredClaims: ['sub', 'iat', 'exp', 'tenantId'],
+    })
+    const { sub: id, exp, tenantId } = payload
+    if (typeof id === 'string' && isId(id) && typeof tenantId === 'string' && isId(tenantId) && exp !== undefined) {
+      return { tenantId, id, expiresAt: new Date(exp * 1000) }
+    }
+  } catch (error) {
+    if (!(error instanceof errors.JOSEError) && !(error instanceof TypeError)) throw error
+  }
+  throw new ServiceError('invalid_admin_token')
+}
+
+export interface Me {
+  id: Id
+  email: string
+  tenant: { id: Id; slug: string }
+  /** When the token ends. */
+  expiresAt: Date
+}
+
+/** The admin whose token the request carries. Throws `admin_only`. */
+export function findMe(ctx: Ctx): Me {
+  const { tenant, actor } = requireCaller(ctx)
+  if (actor.kind !== 'admin') throw new ServiceError('admin_only')
+  const { id, email, expiresAt } = actor
+  return { id, email, tenant: { id: tenant.id, slug: tenant.slug }, expiresAt }
+}

@@ -1,0 +1,54 @@
+import { builder } from '../../graphql/builder.ts'
+import { findMe, type Me } from './admins.ts'
+import { login } from './login.ts'
+
+const TenantRef = builder.objectRef<Me['tenant']>('Tenant').implement({
+  description: 'A publisher: the owner of discussions, keys, webhooks and settings.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id of the tenant.' }),
+    slug: t.exposeString('slug', { description: 'The short name; the audience (`aud`) of identity assertions.' }),
+  }),
+})
+
+const AdminRef = builder.objectRef<Me>('Admin').implement({
+  description: 'A person who signs in to the console.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id of the admin.' }),
+    email: t.exposeString('email', { description: 'The e-mail address of the login, in lower case.' }),
+    tenant: t.field({ type: TenantRef, description: 'The tenant that the admin works for.', resolve: (me) => me.tenant }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the token of this request ends.' }),
+  }),
+})
+
+builder.queryField('me', (t) =>
+  t.field({
+    type: AdminRef,
+    nullable: true,
+    access: 'admin',
+    description: 'The admin whose token the request carries.',
+    resolve: (_root, _args, ctx) => findMe(ctx),
+  }),
+)
+
+builder.relayMutationField(
+  'login',
+  {
+    description: 'The login of an admin.',
+    inputFields: (t) => ({
+      email: t.string({ required: true, description: 'The e-mail address, in any case.' }),
+      password: t.string({ required: true, description: 'The password.' }),
+    }),
+  },
+  {
+    access: 'public',
+    description: 'Exchanges e-mail address and password for an admin token.',
+    resolve: (_root, { input }, ctx) => login(ctx, input),
+  },
+  {
+    description: 'An admin token.',
+    outputFields: (t) => ({
+      token: t.exposeString('token', { description: 'Sent as `Authorization: Bearer`.' }),
+      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it ends: 12 h from now.' }),
+    }),
+  },
+)

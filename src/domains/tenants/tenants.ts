@@ -1,0 +1,26 @@
+import { type App, perApp, type Tenant } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
+import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
+import { tenantSettings } from '../../core/tenant-settings.ts'
+import { findTenant } from './sql.ts'
+
+const tenants = perApp((app) => {
+  const cache = createReadCache<Tenant | null>({
+    max: 10_000,
+    read: async (id) => {
+      const row = await findTenant(app.db.query, id)
+      return row === undefined ? null : { id: row.id, slug: row.slug, settings: tenantSettings(row.settings) }
+    },
+    keep: (tenant) => tenant !== null,
+  })
+  followCacheNews(app, { kind: 'tenant', forget: ({ tenantId }) => cache.forget(tenantId), clear: cache.clear })
+  return cache
+})
+
+/** A tenant with its settings in force, at most 4 s old. Throws `not_found`. */
+export async function loadTenant(app: App, tenantId: Id): Promise<Tenant> {
+  const tenant = await tenants(app).get(tenantId)
+  if (tenant === null) throw new ServiceError('not_found')
+  return tenant
+}

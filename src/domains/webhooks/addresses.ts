@@ -1,0 +1,34 @@
+import ipaddr from 'ipaddr.js'
+
+type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
+
+/** Says whether the service may connect to an IP address. */
+export type AddressRule = (address: string) => boolean
+
+/**
+ * The rule of the contract, section 7: only addresses of the public internet, and what `allowedCidrs` opens. A v4
+ * address in v6 clothes (`::ffff:…`) is judged as the v4 address that it is.
+ */
+export function createAddressRule(allowedCidrs: readonly string[]): AddressRule {
+  const opened = allowedCidrs.map((cidr): Range => ipaddr.parseCIDR(cidr))
+  return (text) => {
+    if (!ipaddr.isValid(text)) return false
+    const address = ipaddr.process(text)
+    return opened.some((range) => address.kind() === range[0].kind() && address.match(range)) || isPublic(address)
+  }
+}
+
+function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (address.range() !== 'unicast') return false
+  const [global, exceptions] = address.kind() === 'ipv4' ? [ANY_V4, EXCEPTIONS_V4] : [GLOBAL_V6, EXCEPTIONS_V6]
+  return address.match(global) && !exceptions.some((range) => address.match(range))
+}
+
+const ANY_V4 = ipaddr.parseCIDR('0.0.0.0/0')
+// In v6 only this is handed out. The rest holds NAT64, v4-compatible and site-local addresses, and what nobody knows yet.
+const GLOBAL_V6 = ipaddr.parseCIDR('2000::/3')
+
+// Azure answers with the machine's credentials on a public address.
+const EXCEPTIONS_V4 = ['168.63.129.16/32'].map((cidr) => ipaddr.parseCIDR(cidr))
+// 6to4 and Teredo carry a v4 address within, 2001::/23 is for protocols, the others are documentation.
+const EXCEPTIONS_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map((cidr) => ipaddr.parseCIDR(cidr))

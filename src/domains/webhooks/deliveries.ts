@@ -1,0 +1,77 @@
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
+import { bodyOf, idempotencyKeyOf } from './body.ts'
+import { lastingHeaders } from './secrets.ts'
+import * as rows from './sql.ts'
+import { getWebhookEndpoint, idOfCursor } from './webhooks.ts'
+
+export interface Attempt extends Omit<rows.AttemptRow, 'at'> {
+  at: Date
+}
+
+/** One event on its way to one endpoint (contract, section 4). */
+export interface Delivery {
+  id: Id
+  endpointId: Id
+  eventId: Id
+  eventType: EventType
+  status: DeliveryStatus
+  attempts: Attempt[]
+  nextAttemptAt: Date | null
+  createdAt: Date
+  deliveredAt: Date | null
+}
+
+/** A delivery with what is sent. */
+export interface DeliveryDetail extends Delivery {
+  /** The exact text of the body; null where the event's time in the log is over. */
+  body: string | null
+  /** Those that are the same at each attempt: without timestamp and signature. */
+  headers: Record<string, string>
+}
+
+interface ListArgs extends PageArgs {
+  id: Id
+  status?: DeliveryStatus | null | undefined
+  eventType?: string | null | undefined
+}
+
+/** Deliveries to one endpoint, newest first. Throws `not_found`, `validation_failed`. */
+export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Delivery>> {
+  const { tenant } = requireCaller(ctx)
+  const { id, status = null, eventType = null } = args
+  if (eventType !== null && !(WEBHOOK_EVENT_TYPES as string[]).includes(eventType)) {
+    throw invalid('/eventType', 'not_allowed', `must be one of ${WEBHOOK_EVENT_TYPES.join(', ')}`)
+  }
+  const size = pageSize(args)
+  const after = idOfCursor('deliveries', args)
+  await getWebhookEndpoint(ctx, { id })
+  const found = await rows.listDeliveries(ctx.app.db.query, tenant.id, id, { status, eventType }, after, size + 1)
+  return pageOf(found.map(deliveryOf), size, args, (delivery) => encodeCursor('deliveries', delivery.id))
+}
+
+/** One delivery with its body, headers and attempts. Throws `not_found`. */
+export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; deliveryId: Id }): Promise<DeliveryDetail> {
+  const { tenant } = requireCaller(ctx)
+  const found =
+    isId(id) && isId(deliveryId) ? await rows.findDelivery(ctx.app.db.query, tenant.id, id, deliveryId) : undefined
+  if (found === undefined) throw new ServiceError('not_found')
+  const prefix = ctx.app.settings.HEADER_PREFIX
+  const headers = lastingHeaders({
+    prefix,
+    event: found.eventType,
+    deliveryId,
+    idempotencyKey: idempotencyKeyOf(found),
+  })
+  return { ...deliveryOf(found), body: bodyOf(found), headers }
+}
+
+function deliveryOf(row: rows.DeliveryRow): Delivery {
+  const { id, endpointId, eventId, eventType, status, nextAttemptAt, createdAt, deliveredAt } = row
+  const attempts = row.attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) }))
+  return { id, endpointId, eventId, eventType, status, attempts, nextAttemptAt, createdAt, deliveredAt }
+}

@@ -1,0 +1,324 @@
+import { builder } from '../../graphql/builder.ts'
+import * as deliveries from './deliveries.ts'
+import * as webhooks from './webhooks.ts'
+
+const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
+  description: 'Whether an endpoint gets deliveries.',
+  values: {
+    unverified: { description: 'Its ownership handshake has not succeeded: it gets none.' },
+    verified: { description: 'It gets deliveries.' },
+    disabled: { description: 'Too many attempts failed in a row; only an admin enables it again.' },
+  },
+})
+
+const CircuitEnum = builder.enumType('WebhookCircuit', {
+  description: 'The circuit breaker of an endpoint.',
+  values: {
+    closed: { description: 'Deliveries flow.' },
+    open: { description: 'Deliveries wait, unattempted.' },
+    half_open: { description: 'One attempt decides whether it closes.' },
+  },
+})
+
+const DeliveryStatusEnum = builder.enumType('DeliveryStatus', {
+  description: 'How far a delivery is.',
+  values: {
+    pending: { description: 'It waits for its next attempt.' },
+    delivering: { description: 'An attempt is under way.' },
+    delivered: { description: 'The receiver answered 2xx.' },
+    failed: { description: 'No attempt is left.' },
+    held: { description: 'Its endpoint is disabled.' },
+  },
+})
+
+const POLICY = {
+  maxAttempts: 'Attempts per delivery, 1 to 10.',
+  backoffBaseMs: 'Milliseconds to wait after the first failed attempt, doubled each time; 10 to 60 000.',
+  timeoutMs: 'Milliseconds that one attempt may take, 100 to 30 000.',
+  breakerThreshold: 'Failures in a row that open the circuit, 1 to 100.',
+  breakerCooldownMs: 'Milliseconds that the circuit stays open, 100 to 3 600 000.',
+  disableThreshold: 'Failures in a row that disable the endpoint, 1 to 1 000, at least breakerThreshold.',
+} as const
+
+const PolicyRef = builder.objectRef<webhooks.WebhookEndpoint['policy']>('WebhookPolicy').implement({
+  description: 'How deliveries are attempted, retried and given up: the values in force.',
+  fields: (t) => ({
+    maxAttempts: t.exposeInt('maxAttempts', { description: POLICY.maxAttempts }),
+    backoffBaseMs: t.exposeInt('backoffBaseMs', { description: POLICY.backoffBaseMs }),
+    timeoutMs: t.exposeInt('timeoutMs', { description: POLICY.timeoutMs }),
+    breakerThreshold: t.exposeInt('breakerThreshold', { description: POLICY.breakerThreshold }),
+    breakerCooldownMs: t.exposeInt('breakerCooldownMs', { description: POLICY.breakerCooldownMs }),
+    disableThreshold: t.exposeInt('disableThreshold', { description: POLICY.disableThreshold }),
+  }),
+})
+
+const PolicyInput = builder.inputType('WebhookPolicyInput', {
+  description: "What an endpoint sets by itself. What is null or left out is the tenant's.",
+  fields: (t) => ({
+    maxAttempts: t.int({ description: POLICY.maxAttempts }),
+    backoffBaseMs: t.int({ description: POLICY.backoffBaseMs }),
+    timeoutMs: t.int({ description: POLICY.timeoutMs }),
+    breakerThreshold: t.int({ description: POLICY.breakerThreshold }),
+    breakerCooldownMs: t.int({ description: POLICY.breakerCooldownMs }),
+    disableThreshold: t.int({ description: POLICY.disableThreshold }),
+  }),
+})
+
+const SecretRef = builder.objectRef<webhooks.WebhookEndpoint['secrets'][number]>('WebhookSecret').implement({
+  description: 'The public part of a signing secret.',
+  fields: (t) => ({
+    kid: t.exposeString('kid', { description: 'Names the secret in signatures: 8 hex characters.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it ends, once a newer one has taken its place.',
+    }),
+  }),
+})
+
+const VerificationRef = builder
+  .objectRef<NonNullable<webhooks.WebhookEndpoint['lastVerification']>>('WebhookVerification')
+  .implement({
+    description: 'How an ownership handshake ended.',
+    fields: (t) => ({
+      at: t.expose('at', { type: 'DateTime', description: 'When it ended.' }),
+      ok: t.exposeBoolean('ok', { description: 'Whether it succeeded.' }),
+      error: t.exposeString('error', { nullable: true, description: 'Why it did not.' }),
+    }),
+  })
+
+export const WebhookEndpointRef = builder.objectRef<webhooks.WebhookEndpoint>('WebhookEndpoint').implement({
+  description: 'An address that receives events as signed JSON.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Its id.' }),
+    url: t.exposeString('url', { description: 'Where deliveries go.' }),
+    description: t.exposeString('description', { nullable: true, description: "The tenant's own note." }),
+    eventTypes: t.exposeStringList('eventTypes', { description: 'The events that it gets; `*` is all of them.' }),
+    state: t.expose('state', { type: EndpointStateEnum, description: 'Whether it gets deliveries.' }),
+    circuit: t.expose('circuit', { type: CircuitEnum, description: 'Its circuit breaker.' }),
+    circuitOpenUntil: t.expose('circuitOpenUntil', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the open circuit lets an attempt through.',
+    }),
+    consecutiveFailures: t.exposeInt('consecutiveFailures', { description: 'Failed attempts since the last success.' }),
+    disabledReason: t.exposeString('disabledReason', { nullable: true, description: 'Why it is disabled.' }),
+    policy: t.expose('policy', {
+      type: PolicyRef,
+      description: "The policy in force: its own values over the tenant's.",
+    }),
+    secrets: t.expose('secrets', {
+      type: [SecretRef],
+      description: 'Its signing secrets, newest first, without the secrets.',
+    }),
+    lastVerification: t.expose('lastVerification', {
+      type: VerificationRef,
+      nullable: true,
+      description: 'How the last handshake ended.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was registered.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+  }),
+})
+
+const AttemptRef = builder.objectRef<deliveries.Attempt>('DeliveryAttempt').implement({
+  description: 'One attempt to deliver.',
+  fields: (t) => ({
+    n: t.exposeInt('n', { description: '1 for the first.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'When it began.' }),
+    durationMs: t.exposeInt('durationMs', { description: 'Milliseconds that it took.' }),
+    statusCode: t.exposeInt('statusCode', {
+      nullable: true,
+      description: "The answer's status; null where none came.",
+    }),
+    error: t.exposeString('error', { nullable: true, description: 'Why it failed; null where it did not.' }),
+    responseSnippet: t.exposeString('responseSnippet', {
+      nullable: true,
+      description: "The beginning of the answer's body, at most 1 KiB.",
+    }),
+  }),
+})
+
+const DeliveryInterface = builder.interfaceRef<deliveries.Delivery>('DeliveryFields').implement({
+  description: 'One event on its way to one endpoint.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Its id, the same at each attempt.' }),
+    endpointId: t.exposeID('endpointId', { description: 'Where it goes.' }),
+    eventId: t.exposeID('eventId', { description: 'The event that it carries.' }),
+    eventType: t.exposeString('eventType', { description: "The event's name." }),
+    status: t.expose('status', { type: DeliveryStatusEnum, description: 'How far it is.' }),
+    attempts: t.expose('attempts', { type: [AttemptRef], description: 'What was tried, in order.' }),
+    nextAttemptAt: t.expose('nextAttemptAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it is attempted next.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event was written.' }),
+    deliveredAt: t.expose('deliveredAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the receiver took it.',
+    }),
+  }),
+})
+
+export const DeliveryRef = builder.objectRef<deliveries.Delivery>('Delivery').implement({
+  description: 'One event on its way to one endpoint.',
+  interfaces: [DeliveryInterface],
+})
+
+const DeliveryDetailRef = builder.objectRef<deliveries.DeliveryDetail>('DeliveryDetail').implement({
+  description: 'A delivery with what is sent.',
+  interfaces: [DeliveryInterface],
+  fields: (t) => ({
+    body: t.exposeString('body', {
+      nullable: true,
+      description: "The exact text of the body; null once the event's time in the log is over.",
+    }),
+    headers: t.expose('headers', {
+      type: 'JSON',
+      description: 'The headers that are the same at each attempt: all but timestamp and signature.',
+    }),
+  }),
+})
+
+const ENDPOINT_ID = 'The id of the endpoint.'
+
+builder.queryField('webhookEndpoint', (t) =>
+  t.field({
+    type: WebhookEndpointRef,
+    nullable: true,
+    access: 'manage_webhooks',
+    description: 'One webhook endpoint.',
+    args: { id: t.arg.id({ required: true, description: ENDPOINT_ID }) },
+    resolve: (_root, args, ctx) => webhooks.getWebhookEndpoint(ctx, args),
+  }),
+)
+
+builder.queryField('webhookEndpoints', (t) =>
+  t.connection({
+    type: WebhookEndpointRef,
+    access: 'manage_webhooks',
+    description: 'All webhook endpoints of the tenant, newest first.',
+    resolve: (_root, args, ctx) => webhooks.listWebhookEndpoints(ctx, args),
+  }),
+)
+
+builder.queryField('webhookDeliveries', (t) =>
+  t.connection({
+    type: DeliveryRef,
+    access: 'manage_webhooks',
+    description: 'Deliveries to one endpoint, newest first.',
+    args: {
+      id: t.arg.id({ required: true, description: ENDPOINT_ID }),
+      status: t.arg({ type: DeliveryStatusEnum, description: 'Only those that are so far.' }),
+      eventType: t.arg.string({ description: 'Only those of this event.' }),
+    },
+    resolve: (_root, args, ctx) => deliveries.listDeliveries(ctx, args),
+  }),
+)
+
+builder.queryField('webhookDelivery', (t) =>
+  t.field({
+    type: DeliveryDetailRef,
+    nullable: true,
+    access: 'manage_webhooks',
+    description: 'One delivery with its body, headers and attempts.',
+    args: {
+      id: t.arg.id({ required: true, description: ENDPOINT_ID }),
+      deliveryId: t.arg.id({ required: true, description: 'The id of the delivery.' }),
+    },
+    resolve: (_root, args, ctx) => deliveries.getDelivery(ctx, args),
+  }),
+)
+
+const FIELDS = {
+  url: 'The https address that receives deliveries, at most 2 048 characters.',
+  eventTypes: 'Names of events, or `*` for all of them.',
+  description: 'A note of your own, at most 500 characters.',
+  policy: 'How deliveries are attempted and retried.',
+} as const
+
+builder.relayMutationField(
+  'createWebhookEndpoint',
+  {
+    inputFields: (t) => ({
+      url: t.string({ required: true, description: FIELDS.url }),
+      eventTypes: t.stringList({ description: `${FIELDS.eventTypes} All where it is left out.` }),
+      description: t.string({ description: FIELDS.description }),
+      policy: t.field({ type: PolicyInput, description: FIELDS.policy }),
+    }),
+  },
+  {
+    access: 'manage_webhooks',
+    description: 'Registers an endpoint and starts its ownership handshake.',
+    resolve: (_root, { input }, ctx) => webhooks.createWebhookEndpoint(ctx, input),
+  },
+  {
+    outputFields: (t) => ({
+      webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
+      secret: t.exposeString('secret', { description: 'Its signing secret, shown only here.' }),
+      kid: t.exposeString('kid', { description: 'The id of the secret, as signatures name it.' }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'updateWebhookEndpoint',
+  {
+    inputFields: (t) => ({
+      id: t.id({ required: true, description: ENDPOINT_ID }),
+      url: t.string({ description: `${FIELDS.url} Another one has to be verified anew.` }),
+      eventTypes: t.stringList({ description: FIELDS.eventTypes }),
+      description: t.string({ description: `${FIELDS.description} Null takes it away.` }),
+      policy: t.field({ type: PolicyInput, description: `${FIELDS.policy} What is left out stays.` }),
+    }),
+  },
+  {
+    access: 'manage_webhooks',
+    description: 'Changes the given fields of an endpoint.',
+    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await webhooks.updateWebhookEndpoint(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'deleteWebhookEndpoint',
+  { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
+  {
+    access: 'manage_webhooks',
+    description: 'Deletes an endpoint and cancels its deliveries.',
+    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await webhooks.deleteWebhookEndpoint(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      webhookEndpoint: t.expose('webhookEndpoint', {
+        type: WebhookEndpointRef,
+        description: 'The endpoint as it was.',
+      }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'verifyWebhookEndpoint',
+  { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
+  {
+    access: 'manage_webhooks',
+    description: 'Starts the ownership handshake of an endpoint anew.',
+    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await webhooks.verifyWebhookEndpoint(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      webhookEndpoint: t.expose('webhookEndpoint', {
+        type: WebhookEndpointRef,
+        description: 'The endpoint, unverified, its handshake under way.',
+      }),
+    }),
+  },
+)

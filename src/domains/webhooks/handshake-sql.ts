@@ -1,0 +1,68 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { SealedSecret } from './secrets.ts'
+
+/** A handshake that this worker is to make. */
+export interface Handshake {
+  tenantId: Id
+  endpointId: Id
+  url: string
+  challenge: string
+  secrets: SealedSecret[] | null
+}
+
+const LEASE_HANDSHAKES = statement(
+  'lease_handshakes',
+  `WITH due AS (
+     SELECT tenant_id, id FROM webhook_endpoints
+     WHERE verification_due_at <= now() AND state = 'unverified' AND challenge IS NOT NULL
+     ORDER BY verification_due_at
+     LIMIT $1
+     FOR NO KEY UPDATE SKIP LOCKED
+   ), leased AS (
+     UPDATE webhook_endpoints e SET verification_due_at = now() + $2::int * interval '1 millisecond'
+     FROM due WHERE e.tenant_id = due.tenant_id AND e.id = due.id
+     RETURNING e.tenant_id, e.id, e.url, e.challenge
+   )
+   SELECT l.tenant_id AS "tenantId", l.id AS "endpointId", l.url, l.challenge, s.secrets
+   FROM leased l CROSS JOIN LATERAL (
+     SELECT json_agg(json_build_object('kid', kid, 'sealed', encode(sealed, 'base64')) ORDER BY expires_at DESC NULLS FIRST) AS secrets
+     FROM webhook_secrets
+     WHERE tenant_id = l.tenant_id AND endpoint_id = l.id AND (expires_at IS NULL OR expires_at > now())) s`,
+)
+
+/** Takes due handshakes for `leaseMs`; those that another worker holds are skipped. */
+export const leaseHandshakes = (sql: Sql, limit: number, leaseMs: number): Promise<Handshake[]> =>
+  sql<Handshake>(LEASE_HANDSHAKES, [limit, leaseMs])
+
+// Only where the challenge is still the current one: a late answer to an older one counts for nothing.
+const RECORD_HANDSHAKE = statement(
+  'record_handshake',
+  `UPDATE webhook_endpoints
+   SET state = CASE WHEN $4::text IS NULL THEN 'verified' ELSE 'unverified' END::endpoint_state,
+     challenge = NULL, verification_due_at = NULL, updated_at = now(),
+     last_verification_at = $5, last_verification_ok = $4::text IS NULL, last_verification_error = $4::text
+   WHERE tenant_id = $1 AND id = $2 AND challenge = $3 AND state = 'unverified'
+   RETURNING id`,
+)
+
+/** Writes down how a handshake ended; `error` null: verified. Returns whether it counted. */
+export async function recordHandshake(
+  sql: Sql,
+  { tenantId, endpointId, challenge }: Handshake,
+  error: string | null,
+  at: Date,
+) {
+  const rows = await sql(RECORD_HANDSHAKE, [tenantId, endpointId, challenge, error, at.toISOString()])
+  return rows.length > 0
+}
+
+const RELEASE_HANDSHAKE = statement(
+  'release_handshake',
+  `UPDATE webhook_endpoints SET verification_due_at = now()
+   WHERE tenant_id = $1 AND id = $2 AND challenge = $3 AND verification_due_at IS NOT NULL`,
+)
+
+/** Gives a handshake back: due again at once. */
+export const releaseHandshake = (sql: Sql, { tenantId, endpointId, challenge }: Handshake): Promise<unknown> =>
+  sql(RELEASE_HANDSHAKE, [tenantId, endpointId, challenge])

@@ -1,0 +1,86 @@
+import { createHmac } from 'node:crypto'
+
+import { randomHex, seal, unseal } from '../../core/crypto.ts'
+import type { Id } from '../../core/ids.ts'
+
+/** A secret with which deliveries to one endpoint are signed. */
+export interface SigningSecret {
+  kid: string
+  secret: string
+}
+
+/** `whs_` and 64 hex characters; its key id is 8 hex characters (contract, section 4). */
+export const newSigningSecret = (): SigningSecret => ({ kid: randomHex(4), secret: `whs_${randomHex(32)}` })
+
+export interface SealedSecret {
+  kid: string
+  /** In base64. */
+  sealed: string
+}
+
+const contextOf = (endpointId: Id, kid: string): string => `webhook:${endpointId}:${kid}`
+
+export const sealSecret = (key: Buffer, endpointId: Id, { kid, secret }: SigningSecret): Buffer =>
+  seal(key, secret, contextOf(endpointId, kid))
+
+/** Opens what `sealSecret` made, in base64. Null where one cannot be opened: another key sealed it. */
+export function openSecrets(
+  key: Buffer,
+  endpointId: Id,
+  sealed: readonly SealedSecret[] | null,
+): SigningSecret[] | null {
+  if (sealed === null || sealed.length === 0) return null
+  try {
+    return sealed.map(({ kid, sealed: text }) => ({
+      kid,
+      secret: unseal(key, Buffer.from(text, 'base64'), contextOf(endpointId, kid)),
+    }))
+  } catch {
+    return null
+  }
+}
+
+/** The value of the signature header for `body`, sent at `at` (specification, sections 4.1 and 5). */
+export function signatureOf({ kid, secret }: SigningSecret, at: Date, body: string): string {
+  const v1 = createHmac('sha256', secret).update(`${at.toISOString()}.`).update(body).digest('hex')
+  return `t=${Math.floor(at.getTime() / 1000)},v1=${v1},kid=${kid}`
+}
+
+interface SignedRequest {
+  prefix: string
+  event: string
+  deliveryId: Id
+  idempotencyKey: string
+}
+
+export const USER_AGENT = 'engagement-service-webhooks/1'
+
+/** The headers of a delivery that are the same at each attempt. */
+export const lastingHeaders = ({
+  prefix,
+  event,
+  deliveryId,
+  idempotencyKey,
+}: SignedRequest): Record<string, string> => ({
+  'Content-Type': 'application/json',
+  'User-Agent': USER_AGENT,
+  [`${prefix}Event`]: event,
+  [`${prefix}Delivery-Id`]: deliveryId,
+  [`${prefix}Idempotency-Key`]: idempotencyKey,
+})
+
+/**
+ * All headers of one attempt, signed with the first of `secrets`. A second one is the secret before a rotation: it
+ * signs as well, while it is still valid.
+ */
+export function signedHeaders(request: SignedRequest, secrets: readonly SigningSecret[], at: Date, body: string) {
+  const [current, previous] = secrets
+  if (current === undefined) throw new Error('the endpoint has no secret')
+  const { prefix } = request
+  return {
+    ...lastingHeaders(request),
+    [`${prefix}Timestamp`]: at.toISOString(),
+    [`${prefix}Signature`]: signatureOf(current, at, body),
+    ...(previous === undefined ? {} : { [`${prefix}Signature-Previous`]: signatureOf(previous, at, body) }),
+  }
+}

@@ -1,0 +1,207 @@
+import { recordAudit } from '../../core/audit.ts'
+import { CHANNELS } from '../../core/bus.ts'
+import { type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
+import { randomHex } from '../../core/crypto.ts'
+import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, isId, newId } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
+import type { WebhookPolicy } from '../../core/tenant-settings.ts'
+import { validate } from '../../core/validate.ts'
+import type { EndpointState } from '../../generated/prisma/enums.ts'
+import { endpointFields, mergePolicy, requirePolicy } from './input.ts'
+import { effectivePolicy } from './policy.ts'
+import { newSigningSecret, sealSecret } from './secrets.ts'
+import * as rows from './sql.ts'
+
+/** A webhook endpoint (contract, section 4). */
+export interface WebhookEndpoint {
+  id: Id
+  url: string
+  description: string | null
+  eventTypes: string[]
+  state: EndpointState
+  circuit: 'closed' | 'open' | 'half_open'
+  circuitOpenUntil: Date | null
+  consecutiveFailures: number
+  disabledReason: string | null
+  policy: WebhookPolicy
+  secrets: { kid: string; createdAt: Date; expiresAt: Date | null }[]
+  lastVerification: { at: Date; ok: boolean; error: string | null } | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+export interface WebhookInput {
+  url?: string | null | undefined
+  eventTypes?: string[] | null | undefined
+  description?: string | null | undefined
+  policy?: Partial<Record<keyof WebhookPolicy, number | null | undefined>> | null | undefined
+}
+
+/** Registers an endpoint: unverified, its handshake due. The secret is shown only here. Throws `validation_failed`. */
+export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
+  const { app } = ctx
+  const { tenant } = requireCaller(ctx)
+  const fields = validate(endpointFields(app.settings).required({ url: true }), input)
+  const policy = requirePolicy(tenant, mergePolicy({}, fields.policy))
+  const { url, eventTypes = ['*'], description = null } = fields
+  const id = newId()
+  const signing = newSigningSecret()
+  const row = await app.db.transaction(async (sql) => {
+    await rows.insertEndpoint(sql, tenant.id, { id, url, eventTypes, description, policy, challenge: newChallenge() })
+    await rows.insertSecret(sql, tenant.id, id, signing.kid, sealSecret(app.settings.ENCRYPTION_KEY, id, signing))
+    return audited(sql, ctx, 'webhook.create', id, null)
+  })
+  tellWorkers(app)
+  return { webhookEndpoint: endpointOf(row, tenant), secret: signing.secret, kid: signing.kid }
+}
+
+/** An endpoint of the tenant. Throws `not_found`. */
+export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
+  const { tenant } = requireCaller(ctx)
+  const row = isId(id) ? await rows.findEndpoint(ctx.app.db.query, tenant.id, id) : undefined
+  if (row === undefined) throw new ServiceError('not_found')
+  return endpointOf(row, tenant)
+}
+
+/** The tenant's endpoints, newest first. */
+export async function listWebhookEndpoints(ctx: Ctx, args: PageArgs): Promise<Page<WebhookEndpoint>> {
+  const { tenant } = requireCaller(ctx)
+  const size = pageSize(args)
+  const found = await rows.listEndpoints(ctx.app.db.query, tenant.id, idOfCursor('webhooks', args), size + 1)
+  const endpoints = found.map((row) => endpointOf(row, tenant))
+  return pageOf(endpoints, size, args, ({ id }) => encodeCursor('webhooks', id))
+}
+
+/**
+ * Changes the given fields. Another URL resets verification: waiting deliveries wait until it is verified, then go there.
+ * A disabled endpoint stays disabled: only an admin enables it. Throws `not_found`, `validation_failed`.
+ */
+export async function updateWebhookEndpoint(
+  ctx: Ctx,
+  { id, ...input }: WebhookInput & { id: Id },
+): Promise<WebhookEndpoint> {
+  const { app } = ctx
+  const { tenant } = requireCaller(ctx)
+  const fields = validate(endpointFields(app.settings), input)
+  const row = await app.db.transaction(async (sql) => {
+    const before = await lock(sql, tenant, id)
+    const { url = before.url, eventTypes = before.eventTypes, description = before.description } = fields
+    const policy = requirePolicy(tenant, mergePolicy(before.policy, fields.policy))
+    await rows.updateEndpoint(sql, tenant.id, { id, url, eventTypes, description, policy })
+    if (url !== before.url) {
+      if (before.state === 'disabled') await rows.forgetVerification(sql, tenant.id, id)
+      else await rows.challengeEndpoint(sql, tenant.id, id, newChallenge())
+    }
+    return audited(sql, ctx, 'webhook.update', id, before)
+  })
+  tellWorkers(app)
+  return endpointOf(row, tenant)
+}
+
+/** Deletes an endpoint and cancels its deliveries. Returns it as it was. Throws `not_found`. */
+export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
+  const { tenant } = requireCaller(ctx)
+  const row = await ctx.app.db.transaction(async (sql) => {
+    const before = await lock(sql, tenant, id)
+    await rows.deleteEndpoint(sql, tenant.id, id)
+    await recordAudit(sql, ctx, {
+      ...TARGET,
+      action: 'webhook.delete',
+      targetId: id,
+      before: auditForm(before, tenant),
+    })
+    return before
+  })
+  return endpointOf(row, tenant)
+}
+
+/**
+ * Starts the handshake anew: unverified until it succeeds. Throws `not_found`, and `invalid_transition` for a disabled
+ * endpoint, which only an admin enables.
+ */
+export async function verifyWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
+  const { tenant } = requireCaller(ctx)
+  const row = await ctx.app.db.transaction(async (sql) => {
+    const before = await lock(sql, tenant, id)
+    if (before.state === 'disabled') {
+      throw new ServiceError('invalid_transition', { detail: 'The endpoint is disabled; an admin can enable it.' })
+    }
+    await rows.challengeEndpoint(sql, tenant.id, id, newChallenge())
+    return audited(sql, ctx, 'webhook.verify', id, before)
+  })
+  tellWorkers(ctx.app)
+  return endpointOf(row, tenant)
+}
+
+/** The last row of a page before, by its cursor. */
+export const idOfCursor = (list: string, { after }: PageArgs): Id | null => {
+  const [id] = decodeCursor(list, 1, after) ?? []
+  // A cursor that somebody made up may hold anything.
+  return id === undefined ? null : isId(id) ? id : NO_ID
+}
+
+const NO_ID = '00000000-0000-0000-0000-000000000000'
+const TARGET = { targetType: 'webhook_endpoint' } as const
+
+/** 64 hex characters (specification, section 2.5). */
+const newChallenge = (): string => randomHex(32)
+
+const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, '')
+
+async function lock(sql: Sql, tenant: Tenant, id: Id): Promise<rows.EndpointRow> {
+  const row = isId(id) ? await rows.lockEndpoint(sql, tenant.id, id) : undefined
+  if (row === undefined) throw new ServiceError('not_found')
+  return row
+}
+
+/** Reads an endpoint back after a change and writes the change to the audit log. */
+async function audited(
+  sql: Sql,
+  ctx: Ctx,
+  action: string,
+  id: Id,
+  before: rows.EndpointRow | null,
+): Promise<rows.EndpointRow> {
+  const { tenant } = requireCaller(ctx)
+  const after = await lock(sql, tenant, id)
+  await recordAudit(sql, ctx, {
+    ...TARGET,
+    action,
+    targetId: id,
+    before: before === null ? null : auditForm(before, tenant),
+    after: auditForm(after, tenant),
+  })
+  return after
+}
+
+/** What an audit entry keeps of an endpoint: what people set, not what changes by itself. */
+function auditForm(row: rows.EndpointRow, tenant: Tenant) {
+  const { url, description, eventTypes, state, policy } = endpointOf(row, tenant)
+  return { url, description, eventTypes, state, policy }
+}
+
+function endpointOf(row: rows.EndpointRow, tenant: Tenant): WebhookEndpoint {
+  const { lastVerificationAt: at, lastVerificationOk: ok, lastVerificationError: error, circuitOpenUntil } = row
+  return {
+    id: row.id,
+    url: row.url,
+    description: row.description,
+    eventTypes: row.eventTypes,
+    state: row.state,
+    circuit: circuitOpenUntil === null ? 'closed' : circuitOpenUntil.getTime() > Date.now() ? 'open' : 'half_open',
+    circuitOpenUntil,
+    consecutiveFailures: row.consecutiveFailures,
+    disabledReason: row.disabledReason,
+    policy: effectivePolicy(tenant.settings, row.policy),
+    secrets: row.secrets.map(({ kid, createdAt, expiresAt }) => ({
+      kid,
+      createdAt: new Date(createdAt),
+      expiresAt: expiresAt === null ? null : new Date(expiresAt),
+    })),
+    lastVerification: at === null || ok === null ? null : { at, ok, error },
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+  }
+}

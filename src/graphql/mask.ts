@@ -1,0 +1,56 @@
+import type { ExecutionResult, GraphQLError } from 'graphql'
+import type { Logger } from 'pino'
+
+import { toGraphQLError } from './errors.ts'
+
+/** For the log, and for the id by which a caller can ask about a failure. */
+export interface MaskContext {
+  log: Logger
+  requestId: string
+}
+
+const masked = new WeakSet<GraphQLError>()
+
+/** A result whose errors have the contract's form and show nothing else. */
+export function maskResult<R extends Pick<ExecutionResult, 'errors'>>(result: R, context: MaskContext): R {
+  if (result.errors === undefined) return result
+  return { ...result, errors: result.errors.map((error) => maskError(error, context)) }
+}
+
+function maskError(error: GraphQLError, { log, requestId }: MaskContext): GraphQLError {
+  if (masked.has(error)) return error
+  const answer = toGraphQLError(error, log, requestId)
+  // The HTTP status that the server had in mind; it is left out of the body.
+  if (error.extensions.http !== undefined) answer.extensions.http = error.extensions.http
+  masked.add(answer)
+  return answer
+}
+
+/** The same for each result of a subscription. What throws in it ends it, as a last payload. */
+export function maskResults<R extends Pick<ExecutionResult, 'errors'>>(
+  results: AsyncIterable<R>,
+  context: MaskContext,
+): AsyncIterableIterator<R> {
+  const iterator = results[Symbol.asyncIterator]()
+  const finish = async (): Promise<IteratorReturnResult<undefined>> => {
+    await iterator.return?.()
+    return { done: true, value: undefined }
+  }
+  return {
+    async next() {
+      try {
+        const next = await iterator.next()
+        return next.done === true ? { done: true, value: undefined } : { done: false, value: maskResult(next.value, context) }
+      } catch (error) {
+        void finish().catch(() => undefined)
+        const { log, requestId } = context
+        return { done: false, value: { errors: [toGraphQLError(error, log, requestId)] } as unknown as R }
+      }
+    },
+    return: finish,
+    throw: finish,
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}

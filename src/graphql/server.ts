@@ -1,0 +1,108 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createYoga, type Plugin } from 'graphql-yoga'
+
+import type { App, Ctx } from '../core/context.ts'
+import { ServiceError } from '../core/errors.ts'
+import { isOriginAllowed } from '../domains/stream/origins.ts'
+import { createEventStreamHandler } from './event-stream.ts'
+import { maskResult, maskResults } from './mask.ts'
+import { pump } from './pump.ts'
+import { schema } from './schema.ts'
+
+const PATH = '/graphql'
+const STREAM_PATH = '/graphql/stream'
+
+/** Mounts Yoga at `/graphql` and graphql-sse at `/graphql/stream`. */
+export function registerGraphQL(server: FastifyInstance, app: App): void {
+  const { GRAPHIQL, NODE_ENV } = app.settings
+  const hasGraphiQL = GRAPHIQL ?? NODE_ENV !== 'production'
+  const answer = createYogaHandler(app, hasGraphiQL)
+
+  server.addHook('onRequest', async (request, reply) => {
+    if (request.routeOptions.url === PATH || request.routeOptions.url === STREAM_PATH) allowOrigin(request, reply)
+  })
+  server.route({ method: 'POST', url: PATH, handler: answer })
+  server.route({
+    method: ['GET', 'PUT', 'PATCH', 'DELETE'],
+    url: PATH,
+    exposeHeadRoute: false,
+    handler: async (request, reply) => {
+      const wantsPage = request.method === 'GET' && request.headers.accept?.includes('text/html') === true
+      if (!hasGraphiQL || !wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
+      return answer(request, reply)
+    },
+  })
+  server.route({
+    method: ['GET', 'POST', 'PUT', 'DELETE'],
+    url: STREAM_PATH,
+    exposeHeadRoute: false,
+    handler: createEventStreamHandler(app),
+  })
+  for (const url of [PATH, STREAM_PATH]) {
+    server.route({ method: 'OPTIONS', url, handler: (request, reply) => answerPreflight(app, request, reply) })
+  }
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+function createYogaHandler(app: App, graphiql: boolean): Handler {
+  const yoga = createYoga<{ ctx: Ctx }, Ctx>({
+    schema,
+    graphqlEndpoint: PATH,
+    graphiql: graphiql && { title: 'Engagement Service', subscriptionsProtocol: 'SSE' },
+    context: ({ ctx }) => ctx,
+    plugins: [maskErrors],
+    // Its own mask knows no codes; the one above is put over every result.
+    maskedErrors: false,
+    batching: false,
+    cors: false,
+    landingPage: false,
+    logging: false,
+    multipart: false,
+  })
+  const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
+  return async (request, reply) => {
+    const response = await yoga.handleNodeRequestAndResponse(request, reply, { ctx: request.ctx })
+    const headers = Object.fromEntries(response.headers)
+    if (response.body === null || !headers['content-type']?.startsWith('text/event-stream')) {
+      return reply.code(response.status).headers(headers).send(await response.text())
+    }
+    const own = Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]))
+    reply.hijack()
+    reply.raw.writeHead(response.status, { ...own, ...headers, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+    void pump(reply.raw, response.body as unknown as AsyncIterable<Uint8Array>, { onError })
+    return reply
+  }
+}
+
+const maskErrors: Plugin<object, { ctx: Ctx }> = {
+  onResultProcess({ result, setResult, serverContext: { ctx } }) {
+    const context = { log: ctx.app.log, requestId: ctx.requestId }
+    if (Array.isArray(result)) setResult(result.map((one) => maskResult(one, context)))
+    else if (Symbol.asyncIterator in result) setResult(maskResults(result, context))
+    else setResult(maskResult(result, context))
+  },
+}
+
+/** A page may read the answer where the caller's tenant allows its origin. */
+function allowOrigin(request: FastifyRequest, reply: FastifyReply): void {
+  const { origin } = request.headers
+  void reply.header('vary', 'Origin')
+  const allowed = request.ctx.caller?.tenant.settings.allowedOrigins
+  if (origin !== undefined && allowed?.includes(origin) === true) void reply.header('access-control-allow-origin', origin)
+}
+
+/** A preflight carries no credentials: it is granted where any tenant allows the origin. */
+async function answerPreflight(app: App, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { origin } = request.headers
+  if (origin === undefined || !(await isOriginAllowed(app, origin))) throw new ServiceError('origin_not_allowed')
+  return reply
+    .code(204)
+    .headers({
+      'access-control-allow-origin': origin,
+      'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+      'access-control-allow-headers': request.headers['access-control-request-headers'] ?? 'Content-Type',
+      'access-control-max-age': '600',
+    })
+    .send()
+}

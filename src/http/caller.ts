@@ -1,0 +1,34 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+import type { App } from '../core/context.ts'
+import { verifyIdentity } from '../domains/readers/identity.ts'
+import { authenticate } from './credentials.ts'
+
+const NO_BODY = Buffer.alloc(0)
+
+/** Finds out who calls, on every request of `scope`: the credentials before the body is read, the assertion after it. */
+export function registerCaller(scope: FastifyInstance, app: App): void {
+  const identityHeader = `${app.settings.HEADER_PREFIX}Identity`.toLowerCase()
+
+  scope.addHook('onRequest', async (request) => {
+    const authenticated = await authenticate(app, {
+      apiKey: header(request, 'x-api-key'),
+      authorization: header(request, 'authorization'),
+    })
+    const caller = authenticated === null ? null : { ...authenticated, identity: null }
+    request.ctx = { app, requestId: request.id, caller, address: request.ip }
+  })
+
+  scope.addHook('preHandler', async (request) => {
+    const { caller } = request.ctx
+    const token = header(request, identityHeader)
+    if (caller === null || token === undefined) return
+    const identity = await verifyIdentity(app, caller.tenant, token, request.rawBody ?? NO_BODY)
+    request.ctx = { ...request.ctx, caller: { ...caller, identity } }
+  })
+}
+
+function header({ headers }: FastifyRequest, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}

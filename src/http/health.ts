@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+
+import type { App } from '../core/context.ts'
+import { ServiceError } from '../core/errors.ts'
+import { statement } from '../core/sql.ts'
+
+const PING = statement('ping', 'SELECT 1')
+
+/** `/healthz`: the process runs. `/readyz`: it can serve. `/metrics`: Prometheus. */
+export function registerHealth(server: FastifyInstance, app: App): void {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  server.get('/healthz', () => ({ status: 'ok' }))
+  server.get('/readyz', async () => {
+    await app.db.query(PING).catch((cause: unknown) => {
+      throw new ServiceError('unavailable', { detail: 'The database does not answer.', cause })
+    })
+    // Without the bus everything still works, from the database.
+    return { status: 'ok', bus: app.bus.isUp() ? 'up' : 'down' }
+  })
+  server.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs'
+
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { v4 } from 'uuid'
+
+import type { App, Ctx } from '../core/context.ts'
+import { headersOf, problemOf, ServiceError } from '../core/errors.ts'
+import { SettingsError } from '../core/settings.ts'
+import { toServiceError } from '../graphql/errors.ts'
+import { registerGraphQL } from '../graphql/server.ts'
+import { registerBodies } from './body.ts'
+import { registerCaller } from './caller.ts'
+import { registerHealth } from './health.ts'
+import { registerRest } from './rest.ts'
+import { registerStream } from './stream.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls. Set on every request of REST and GraphQL before its handler runs. */
+    ctx: Ctx
+    /** The body to the byte; empty where there is none. */
+    rawBody: Buffer
+  }
+}
+
+const MAX_BODY_BYTES = 256 * 1024
+/** An external id of 255 characters, each four bytes, percent-encoded. */
+const MAX_PARAM_LENGTH = 255 * 12
+const WELL_FORMED_REQUEST_ID = /^[\x21-\x7e]{1,128}$/
+
+/** The HTTP face of an api process. It listens once `listen` is called. */
+export async function createServer(app: App): Promise<FastifyInstance> {
+  const server = Fastify({
+    ...tlsOptions(app),
+    bodyLimit: MAX_BODY_BYTES,
+    genReqId: ({ headers }) => {
+      const given = headers['x-request-id']
+      return typeof given === 'string' && WELL_FORMED_REQUEST_ID.test(given) ? given : v4()
+    },
+    requestIdHeader: false,
+    logger: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // Answered as a problem document, not as Fastify's own.
+    frameworkErrors: (error, request, reply) => sendProblem(app, error, request, reply),
+  })
+  server.decorateRequest('ctx')
+  server.decorateRequest('rawBody')
+  server.addHook('onRequest', (request, reply, done) => {
+    void reply.header('x-request-id', request.id)
+    done()
+  })
+  server.addHook('onResponse', (request, reply, done) => {
+    // The route, not the address: a query may carry credentials.
+    const { url: route = 'unknown' } = request.routeOptions
+    const { method, id: requestId } = request
+    app.log.debug({ requestId, method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request')
+    done()
+  })
+  server.setErrorHandler((error, request, reply) => sendProblem(app, error, request, reply))
+  server.setNotFoundHandler((request, reply) => sendProblem(app, new ServiceError('not_found'), request, reply))
+  registerBodies(server)
+  registerHealth(server, app)
+  await registerStream(server, app)
+  await server.register(async (scope) => {
+    registerCaller(scope, app)
+    registerRest(scope)
+    await registerGraphQL(scope, app)
+  })
+  return server
+}
+
+function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = fromFramework(error) ?? toServiceError(error, app.log)
+  return reply
+    .code(refusal.status)
+    .headers(headersOf(refusal))
+    .type('application/problem+json')
+    .send(JSON.stringify(problemOf(refusal, request.id)))
+}
+
+/** What Fastify refuses by itself, in the contract's words. */
+function fromFramework(error: unknown): ServiceError | undefined {
+  const { code, statusCode } = error as { code?: string; statusCode?: number }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ServiceError('body_too_large')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new ServiceError('unsupported_media_type')
+  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return new ServiceError('not_found')
+  if (code?.startsWith('FST_ERR_CTP') === true || (code?.startsWith('FST_') === true && statusCode === 400)) {
+    return new ServiceError('malformed_json')
+  }
+  return undefined
+}
+
+/** HTTPS with HTTP/2 where a certificate is set; browsers open only six HTTP/1.1 connections to one site. */
+function tlsOptions({ settings }: App): object {
+  const { TLS_CERT_FILE, TLS_KEY_FILE } = settings
+  if (TLS_CERT_FILE === undefined || TLS_KEY_FILE === undefined) return {}
+  const read = (name: string, file: string): Buffer => {
+    try {
+      return readFileSync(file)
+    } catch (cause) {
+      throw new SettingsError(`${name}: ${file} cannot be read`, { cause })
+    }
+  }
+  return {
+    http2: true,
+    https: { allowHTTP1: true, cert: read('TLS_CERT_FILE', TLS_CERT_FILE), key: read('TLS_KEY_FILE', TLS_KEY_FILE) },
+  }
+}

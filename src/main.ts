@@ -1,0 +1,111 @@
+import type { FastifyInstance } from 'fastify'
+
+import { openApp } from './app.ts'
+import type { App } from './core/context.ts'
+import { createLog } from './core/log.ts'
+import { baseUrl, readSettings, type Settings, SettingsError } from './core/settings.ts'
+import { embeddedSecrets } from './data/secrets.ts'
+import { bootstrap, type Credentials } from './domains/tenants/bootstrap.ts'
+import { hubOf } from './domains/stream/hub.ts'
+import { createServer } from './http/server.ts'
+import { startWorker } from './worker/worker.ts'
+
+/** A part of the service that this process plays: `api` or `worker`. */
+interface Role {
+  stop(): Promise<void>
+}
+
+async function main(): Promise<void> {
+  const settings = readSettings(process.env, embeddedSecrets)
+  const log = createLog(settings.LOG_LEVEL)
+  const { app, database, close } = await openApp(settings, log).catch(explainDatabase)
+  const roles: Role[] = []
+  let stopping: Promise<void> | undefined
+  const stop = (): Promise<void> =>
+    (stopping ??= (async () => {
+      await Promise.allSettled(roles.map((role) => role.stop()))
+      await close()
+    })())
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      const late = setTimeout(() => process.exit(1), settings.SHUTDOWN_GRACE_SECONDS * 1000 + 2000)
+      late.unref()
+      void stop().then(() => process.exit(0))
+    })
+  }
+  try {
+    const credentials = await database.exclusively(() => bootstrap(app))
+    if (settings.ROLE !== 'worker') roles.push(await startApi(app, credentials))
+    if (settings.ROLE !== 'api') roles.push(await startWorker(app))
+    if (settings.ROLE === 'worker') console.log('The worker is ready.')
+    // A parent that started this process waits for the word.
+    process.send?.({ ready: true })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function startApi(app: App, credentials: Credentials | null): Promise<Role> {
+  const { HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
+  const server = await createServer(app)
+  await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings))
+  announce(app.settings, server, credentials)
+  return {
+    stop: async () => {
+      // New connections are refused first; then streams end, spread over the time there is.
+      const closed = server.close()
+      await hubOf(app).close({ graceMs: SHUTDOWN_GRACE_SECONDS * 500 })
+      await closed
+    },
+  }
+}
+
+/** What a person who starts the service needs to know, on standard output. */
+function announce(settings: Settings, server: FastifyInstance, credentials: Credentials | null): void {
+  const address = server.server.address()
+  const url = baseUrl(settings, typeof address === 'object' && address !== null ? address.port : settings.PORT)
+  console.log(`The Engagement Service is ready at ${url}`)
+  if (credentials === null) return
+  const { tenant, apiKey, identitySecret, admin } = credentials
+  console.log(`
+This is the first start. It made the tenant "${tenant.slug}". These are shown only now:
+
+  API key          ${apiKey}
+  Identity secret  ${identitySecret.secret}
+  Its kid          ${identitySecret.kid}
+  Admin            ${admin.email}
+  Password         ${admin.password}
+
+Try it:
+
+  curl -s ${url}/api/v1/discussions -H 'X-API-Key: ${apiKey}' \\
+    -H 'Content-Type: application/json' -d '{"externalId":"article-1","title":"Hello"}'
+`)
+}
+
+function explainDatabase(error: unknown): never {
+  if (error instanceof SettingsError) throw error
+  const name = process.env.DATABASE_URL ? 'DATABASE_URL' : 'DATA_DIR'
+  throw new SettingsError(`${name}: the database cannot be opened: ${firstLine(error)}`, { cause: error })
+}
+
+const explainListen =
+  ({ HOST, PORT }: Settings) =>
+  (error: NodeJS.ErrnoException): never => {
+    if (error.code === 'EADDRINUSE') throw new SettingsError(`PORT: ${PORT} is already in use`)
+    if (error.code === 'EACCES') throw new SettingsError(`PORT: ${PORT} needs more rights than this process has`)
+    throw new SettingsError(`HOST: cannot listen on ${HOST}: ${firstLine(error)}`)
+  }
+
+/** The first line of an error. A failed connection to several addresses is an AggregateError without a message. */
+function firstLine(error: unknown): string {
+  const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error
+  return (inner instanceof Error ? inner.message : String(inner)).split('\n')[0] ?? ''
+}
+
+await main().catch((error: unknown) => {
+  if (error instanceof SettingsError) console.error(error.message)
+  else console.error(error)
+  process.exit(1)
+})

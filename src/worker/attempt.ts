@@ -1,0 +1,65 @@
+import type { App } from '../core/context.ts'
+import { bodyOf, idempotencyKeyOf } from '../domains/webhooks/body.ts'
+import type { Lease, Outcome } from '../domains/webhooks/lease-sql.ts'
+import { effectivePolicy, retryDelayMs } from '../domains/webhooks/policy.ts'
+import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
+import { loadTenant } from '../domains/tenants/tenants.ts'
+import type { Outbound, OutboundAnswer } from './outbound.ts'
+import { snippetOf } from './snippet.ts'
+
+/** Makes one attempt to deliver. Null where `signal` ended it: then nothing is known, and nothing is to be recorded. */
+export async function attemptDelivery(
+  app: App,
+  outbound: Outbound,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<Outcome | null> {
+  const { settings } = await loadTenant(app, lease.tenantId)
+  const policy = effectivePolicy(settings, lease.policy)
+  const at = new Date()
+  const began = performance.now()
+  const { answer, headers } = await send(app, outbound, lease, at, policy.timeoutMs, signal)
+  if (signal.aborted) return null
+  const error = failureOf(answer)
+  return {
+    lease,
+    at,
+    durationMs: Math.round(performance.now() - began),
+    statusCode: answer.statusCode,
+    error,
+    responseSnippet: snippetOf(answer.body, headers),
+    retryInMs: error === null || answer === GONE ? null : retryDelayMs(lease.attemptCount + 1, policy, Math.random()),
+  }
+}
+
+type Headers = Record<string, string>
+
+async function send(app: App, outbound: Outbound, lease: Lease, at: Date, timeoutMs: number, signal: AbortSignal) {
+  const body = bodyOf(lease)
+  const secrets = openSecrets(app.settings.ENCRYPTION_KEY, lease.endpointId, lease.secrets)
+  if (body === null) return { answer: GONE, headers: {} as Headers }
+  if (secrets === null) return { answer: UNSIGNED, headers: {} as Headers }
+  const request = {
+    prefix: app.settings.HEADER_PREFIX,
+    event: lease.eventType,
+    deliveryId: lease.deliveryId,
+    idempotencyKey: idempotencyKeyOf(lease),
+  }
+  const headers: Headers = signedHeaders(request, secrets, at, body)
+  return { answer: await outbound.post({ url: lease.url, headers, body, timeoutMs, signal }), headers }
+}
+
+const unsent = (error: string): OutboundAnswer => ({ statusCode: null, body: Buffer.alloc(0), error })
+
+// The log of events is kept for a time only.
+const GONE = unsent('the event is no longer stored')
+// Another ENCRYPTION_KEY than the one that the secret was sealed with. It may be put right while attempts are left.
+const UNSIGNED = unsent('the signing secret cannot be opened')
+
+/** Why an answer is no success; null for a 2xx that came whole and in time (contract, section 7). */
+function failureOf({ statusCode, error }: OutboundAnswer): string | null {
+  if (error !== null) return error
+  if (statusCode === null) return 'request failed'
+  if (statusCode >= 200 && statusCode < 300) return null
+  return statusCode >= 300 && statusCode < 400 ? 'redirect not followed' : `status ${statusCode}`
+}

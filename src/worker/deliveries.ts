@@ -1,0 +1,147 @@
+import type { App } from '../core/context.ts'
+import type { Id } from '../core/ids.ts'
+import {
+  extendLeases,
+  type Lease,
+  leaseDeliveries,
+  type Outcome,
+  releaseLeases,
+} from '../domains/webhooks/lease-sql.ts'
+import { attemptDelivery } from './attempt.ts'
+import { startLoop } from './loop.ts'
+import type { Outbound } from './outbound.ts'
+import { createRecorder } from './recorder.ts'
+
+export interface Task {
+  wake(): void
+  /** Takes nothing new, waits for what is under way until `graceMs` are over, and gives the rest back. */
+  stop(graceMs: number): Promise<void>
+}
+
+/** Attempts under way in one worker. */
+const MAX_IN_FLIGHT = 1024
+/** One slow endpoint takes no more (contract, section 7). */
+const MAX_PER_ENDPOINT = 8
+/** A dead worker's deliveries are taken up after this; a living one's lease is extended long before. */
+const LEASE_MS = 15_000
+const HEARTBEAT_MS = 3000
+
+interface InFlight {
+  lease: Lease
+  giveUp: AbortController
+  /** When the lease ends if it is not extended, on this process's monotonic clock. */
+  heldUntil: number
+  recording: boolean
+  over: Promise<void>
+}
+
+/** Leases due deliveries, attempts them and records what came of it. */
+export function startDeliveries(app: App, outbound: Outbound): Task {
+  const inFlight = new Map<Id, InFlight>()
+  const busy = new Map<Id, number>()
+  // Endpoints that may have more due than they had slots for, and whether the worker itself had none left.
+  const crowded = new Set<Id>()
+  let saturated = false
+  let stopping = false
+  const recorder = createRecorder(app)
+  const loop = startLoop({ name: 'deliveries', pollMs: app.settings.WEBHOOK_POLL_SECONDS * 1000, log: app.log, work })
+  const heartbeat = setInterval(() => void beat(), HEARTBEAT_MS)
+
+  async function work(): Promise<void> {
+    const limit = MAX_IN_FLIGHT - inFlight.size
+    saturated = limit <= 0
+    if (saturated) return
+    const askedAt = performance.now()
+    const perEndpoint = slotsPerEndpoint(limit)
+    const leases = await leaseDeliveries(app.db.query, { leaseMs: LEASE_MS, busy, perEndpoint, limit })
+    if (stopping) return void (await releaseLeases(app.db.query, leases))
+    for (const lease of leases) start(lease, askedAt + LEASE_MS)
+    saturated = leases.length >= limit
+    for (const { endpointId } of leases) {
+      if ((busy.get(endpointId) ?? 0) >= perEndpoint) crowded.add(endpointId)
+    }
+  }
+
+  function start(lease: Lease, heldUntil: number): void {
+    const giveUp = new AbortController()
+    const entry: InFlight = { lease, giveUp, heldUntil, recording: false, over: Promise.resolve() }
+    inFlight.set(lease.leaseId, entry)
+    busy.set(lease.endpointId, (busy.get(lease.endpointId) ?? 0) + 1)
+    entry.over = deliver(entry)
+      .catch((err: unknown) =>
+        app.log.error({ err, deliveryId: lease.deliveryId }, 'a delivery could not be attempted'),
+      )
+      .finally(() => free(lease))
+  }
+
+  async function deliver(entry: InFlight): Promise<void> {
+    const outcome = await attemptDelivery(app, outbound, entry.lease, entry.giveUp.signal)
+    if (outcome === null) return
+    entry.recording = true
+    await recorder.record(outcome)
+    logOutcome(outcome)
+    if (outcome.retryInMs !== null) loop.wakeIn(outcome.retryInMs)
+  }
+
+  function logOutcome({ lease, error, statusCode, durationMs }: Outcome): void {
+    const { deliveryId, endpointId } = lease
+    app.log.debug({ deliveryId, endpointId, statusCode, error, ms: durationMs }, 'delivery attempted')
+  }
+
+  function free({ leaseId, endpointId }: Lease): void {
+    inFlight.delete(leaseId)
+    const count = (busy.get(endpointId) ?? 1) - 1
+    if (count > 0) busy.set(endpointId, count)
+    else busy.delete(endpointId)
+    if (crowded.delete(endpointId) || saturated) loop.wake()
+  }
+
+  /** Extends the leases of attempts that take long. One that cannot be extended ends before another worker begins it. */
+  async function beat(): Promise<void> {
+    const now = performance.now()
+    const old = [...inFlight.values()].filter(({ heldUntil }) => heldUntil - now < LEASE_MS - HEARTBEAT_MS)
+    for (const { heldUntil, giveUp } of old)
+      if (heldUntil - now < HEARTBEAT_MS + 500) giveUp.abort(new Error('lease lost'))
+    if (old.length === 0) return
+    try {
+      const held = await extendLeases(app.db.query, leasesOf(old), LEASE_MS)
+      for (const entry of old) {
+        if (held.has(entry.lease.leaseId)) entry.heldUntil = now + LEASE_MS
+        else entry.giveUp.abort(new Error('lease lost'))
+      }
+    } catch (err) {
+      app.log.warn({ err }, 'leases could not be extended; trying again')
+    }
+  }
+
+  async function stop(graceMs: number): Promise<void> {
+    stopping = true
+    await withinMs(
+      graceMs,
+      loop.stop().then(() => Promise.all([...inFlight.values()].map(({ over }) => over))),
+    )
+    clearInterval(heartbeat)
+    const rest = [...inFlight.values()].filter(({ recording }) => !recording)
+    for (const { giveUp } of rest) giveUp.abort(new Error('stopping'))
+    if (rest.length > 0) await withinMs(1000, releaseLeases(app.db.query, leasesOf(rest)))
+    recorder.close()
+  }
+
+  return { wake: loop.wake, stop }
+}
+
+const leasesOf = (entries: readonly InFlight[]): Lease[] => entries.map(({ lease }) => lease)
+
+/** As slots run out, endpoints that hang keep fewer of them from the others. */
+function slotsPerEndpoint(free: number): number {
+  if (free > MAX_IN_FLIGHT / 2) return MAX_PER_ENDPOINT
+  return free > MAX_IN_FLIGHT / 4 ? MAX_PER_ENDPOINT / 2 : 1
+}
+
+/** Waits for `work`, for `ms` at most, and whatever becomes of it. */
+export async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)))
+  await Promise.race([work.catch(() => undefined), late])
+  clearTimeout(timer)
+}

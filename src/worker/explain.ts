@@ -1,0 +1,41 @@
+const WORDS: Readonly<Record<string, string>> = {
+  EADDRREFUSED: 'address not allowed',
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed by the receiver',
+  EPIPE: 'connection closed by the receiver',
+  ECONNABORTED: 'connection closed by the receiver',
+  ETIMEDOUT: 'timeout',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  EADDRNOTAVAIL: 'network unreachable',
+  ENOTFOUND: 'name not found',
+  EAI_AGAIN: 'name servers did not answer',
+  CERT_HAS_EXPIRED: 'tls: the certificate has expired',
+  CERT_NOT_YET_VALID: 'tls: the certificate is not valid yet',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls: the certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'tls: a certificate in the chain is self-signed',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'tls: the certificate cannot be verified',
+  UNABLE_TO_GET_ISSUER_CERT: 'tls: the certificate cannot be verified',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'tls: the certificate cannot be verified',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'tls: the certificate is for another name',
+}
+
+/** Why a request failed, in a few words of ours: a library's own message may tell too much, and changes with its version. */
+export function explain(error: unknown): string {
+  const code = codeOf(error)
+  if (code === undefined) return 'request failed'
+  const words = WORDS[code]
+  if (words !== undefined) return words
+  if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO') return 'tls: handshake failed'
+  if (code.startsWith('HPE_')) return 'the answer is not HTTP'
+  if (code.startsWith('Z_') || code.startsWith('ERR_BROTLI')) return 'the answer cannot be unpacked'
+  return 'request failed'
+}
+
+/** The code nearest to the cause: wrappers have codes of their own. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (error instanceof AggregateError) return codeOf(error.errors[0])
+  const { code } = error as { code?: unknown }
+  return codeOf(error.cause) ?? (typeof code === 'string' ? code : undefined)
+}

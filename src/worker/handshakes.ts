@@ -1,0 +1,107 @@
+import { CHANNELS } from '../core/bus.ts'
+import type { App } from '../core/context.ts'
+import { newId } from '../core/ids.ts'
+import {
+  type Handshake,
+  leaseHandshakes,
+  recordHandshake,
+  releaseHandshake,
+} from '../domains/webhooks/handshake-sql.ts'
+import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
+import { type Task, withinMs } from './deliveries.ts'
+import { startLoop } from './loop.ts'
+import type { Outbound, OutboundAnswer } from './outbound.ts'
+
+const MAX_IN_FLIGHT = 64
+/** Specification, section 8. */
+const TIMEOUT_MS = 30_000
+// Longer than the handshake can take, so that no second worker begins it.
+const LEASE_MS = 40_000
+
+/** Makes the ownership handshakes that are due (specification, section 3.2). */
+export function startHandshakes(app: App, outbound: Outbound): Task {
+  const inFlight = new Map<Handshake, { giveUp: AbortController; over: Promise<void> }>()
+  let stopping = false
+  const loop = startLoop({ name: 'handshakes', pollMs: app.settings.WEBHOOK_POLL_SECONDS * 1000, log: app.log, work })
+
+  async function work(): Promise<void> {
+    const limit = MAX_IN_FLIGHT - inFlight.size
+    if (limit <= 0) return
+    const due = await leaseHandshakes(app.db.query, limit, LEASE_MS)
+    if (stopping) return void (await Promise.all(due.map((handshake) => releaseHandshake(app.db.query, handshake))))
+    for (const handshake of due) start(handshake)
+  }
+
+  function start(handshake: Handshake): void {
+    const giveUp = new AbortController()
+    const over = perform(handshake, giveUp.signal)
+      .catch((err: unknown) =>
+        app.log.error({ err, endpointId: handshake.endpointId }, 'a handshake could not be made'),
+      )
+      .finally(() => {
+        const wasFull = inFlight.size >= MAX_IN_FLIGHT
+        inFlight.delete(handshake)
+        if (wasFull) loop.wake()
+      })
+    inFlight.set(handshake, { giveUp, over })
+  }
+
+  async function perform(handshake: Handshake, signal: AbortSignal): Promise<void> {
+    const error = await shakeHands(app, outbound, handshake, signal)
+    if (signal.aborted) return
+    const counted = await recordHandshake(app.db.query, handshake, error, new Date())
+    app.log.debug({ endpointId: handshake.endpointId, error, counted }, 'handshake made')
+    // What waited for the endpoint may go now.
+    if (counted && error === null) app.bus.publish(CHANNELS.work, '')
+  }
+
+  async function stop(graceMs: number): Promise<void> {
+    stopping = true
+    await withinMs(
+      graceMs,
+      loop.stop().then(() => Promise.all([...inFlight.values()].map(({ over }) => over))),
+    )
+    const rest = [...inFlight]
+    for (const [, { giveUp }] of rest) giveUp.abort(new Error('stopping'))
+    await withinMs(1000, Promise.all(rest.map(([handshake]) => releaseHandshake(app.db.query, handshake))))
+  }
+
+  return { wake: loop.wake, stop }
+}
+
+/** Sends the challenge. Null where the endpoint has proved itself, else why it has not. */
+async function shakeHands(
+  app: App,
+  outbound: Outbound,
+  handshake: Handshake,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { endpointId, url, challenge } = handshake
+  const secrets = openSecrets(app.settings.ENCRYPTION_KEY, endpointId, handshake.secrets)
+  if (secrets === null) return 'the signing secret cannot be opened'
+  const at = new Date()
+  const body = JSON.stringify({ type: 'verification', challenge, timestamp: at.toISOString() })
+  const request = {
+    prefix: app.settings.HEADER_PREFIX,
+    event: 'verification',
+    deliveryId: newId(),
+    idempotencyKey: `verification:${endpointId}`,
+  }
+  const headers = signedHeaders(request, secrets, at, body)
+  return judgeAnswer(await outbound.post({ url, headers, body, timeoutMs: TIMEOUT_MS, signal }), challenge)
+}
+
+/** Status exactly 200 and a JSON object whose `challenge` is the one that was sent (contract, section 7). */
+export function judgeAnswer({ statusCode, error, body }: OutboundAnswer, challenge: string): string | null {
+  if (error !== null) return error
+  if (statusCode !== 200) return `status ${statusCode}, where 200 was expected`
+  let answer: unknown
+  try {
+    answer = JSON.parse(body.toString('utf8'))
+  } catch {
+    return 'the answer is not JSON'
+  }
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return 'the answer is not a JSON object'
+  if (!('challenge' in answer)) return 'the answer has no challenge'
+  return answer.challenge === challenge ? null : 'the challenge in the answer is another one'
+}

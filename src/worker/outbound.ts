@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
+
+import { type Got, got, type Request } from 'got'
+
+import { type Settings, SettingsError } from '../core/settings.ts'
+import { type AddressRule, createAddressRule } from '../domains/webhooks/addresses.ts'
+import { literalAddress } from '../domains/webhooks/input.ts'
+import { AddressRefused, guardedLookup, type Resolve, resolveHost } from './lookup.ts'
+import { explain } from './explain.ts'
+
+/** Every request that the service makes by itself goes through here (design decision 8). */
+export interface Outbound {
+  /** Posts a body. Never rejects: what went wrong is in the answer. */
+  post(request: OutboundRequest): Promise<OutboundAnswer>
+  /** A JSON document. Rejects with a short text of ours. */
+  fetchJson(url: string): Promise<unknown>
+  close(): void
+}
+
+export interface OutboundRequest {
+  url: string
+  headers: Record<string, string>
+  body: string
+  /** For all of it: look-up, connection, TLS, headers and body. */
+  timeoutMs: number
+  /** Gives up at once. */
+  signal: AbortSignal
+}
+
+export interface OutboundAnswer {
+  /** Null where no answer came. */
+  statusCode: number | null
+  /** At most 64 KiB. */
+  body: Buffer
+  /** Null where the answer came whole and in time, whatever its status. */
+  error: string | null
+}
+
+const MAX_ANSWER_BYTES = 64 * 1024
+const FETCH_TIMEOUT_MS = 10_000
+const NO_BODY = Buffer.alloc(0)
+
+type OutboundSettings = Pick<Settings, 'WEBHOOK_ALLOWED_CIDRS' | 'WEBHOOK_CA_FILE' | 'WEBHOOK_ALLOW_HTTP'>
+
+/** Opens the shared agents. Throws a SettingsError where WEBHOOK_CA_FILE cannot be used. */
+export function openOutbound(settings: OutboundSettings, resolve: Resolve = resolveHost): Outbound {
+  const isAllowed = createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)
+  const shared = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: 60_000 } as const
+  const agentOptions = { ...shared, lookup: guardedLookup(isAllowed, resolve) }
+  const http = new HttpAgent(agentOptions)
+  const https = new HttpsAgent({ ...agentOptions, secureContext: secureContext(settings.WEBHOOK_CA_FILE) } as object)
+  const client = got.extend({
+    agent: { http, https },
+    followRedirect: false,
+    retry: { limit: 0 },
+    throwHttpErrors: false,
+  })
+  const send = (request: OutboundRequest & { method: 'GET' | 'POST' }): Promise<OutboundAnswer> =>
+    exchange(client, isAllowed, request)
+  return {
+    post: (request) => send({ ...request, method: 'POST' }),
+    fetchJson: async (url) => {
+      if (new URL(url).protocol !== 'https:' && !settings.WEBHOOK_ALLOW_HTTP) throw new Error('not an https URL')
+      const { signal } = new AbortController()
+      const headers = { accept: 'application/json' }
+      const answer = await send({ url, method: 'GET', headers, body: '', timeoutMs: FETCH_TIMEOUT_MS, signal })
+      if (answer.error !== null) throw new Error(answer.error)
+      if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
+      return parseJson(answer.body.toString('utf8'))
+    },
+    close: () => {
+      http.destroy()
+      https.destroy()
+    },
+  }
+}
+
+/** One context for all connections: each of its own would parse some 150 root certificates. */
+function secureContext(caFile: string | undefined): SecureContext {
+  if (caFile === undefined) return createSecureContext()
+  try {
+    return createSecureContext({ ca: [...rootCertificates, readFileSync(caFile, 'utf8')] })
+  } catch (cause) {
+    throw new SettingsError(`WEBHOOK_CA_FILE: ${caFile} cannot be read as certificates`, { cause })
+  }
+}
+
+async function exchange(
+  client: Got,
+  isAllowed: AddressRule,
+  { method, url, headers, body, timeoutMs, signal }: OutboundRequest & { method: 'GET' | 'POST' },
+): Promise<OutboundAnswer> {
+  const deadline = new AbortController()
+  const giveUp = (): void => deadline.abort(signal.reason)
+  const timer = setTimeout(() => deadline.abort(TIMED_OUT), timeoutMs)
+  signal.addEventListener('abort', giveUp)
+  let statusCode: number | null = null
+  try {
+    signal.throwIfAborted()
+    requireAllowed(url, isAllowed)
+    const options = { method, headers, signal: deadline.signal, ...(method === 'POST' ? { body } : {}) }
+    const answer = client.stream(url, options)
+    answer.once('response', (response: { statusCode: number }) => (statusCode = response.statusCode))
+    return { body: await readBody(answer), error: null, statusCode }
+  } catch (error) {
+    return { body: NO_BODY, error: deadline.signal.reason === TIMED_OUT ? 'timeout' : explain(error), statusCode }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
+const TIMED_OUT = new Error('timeout')
+
+/** For an address in the URL itself no look-up is made, so none of the agents' checks would see it. */
+function requireAllowed(url: string, isAllowed: AddressRule): void {
+  const address = literalAddress(new URL(url).hostname)
+  if (address !== null && !isAllowed(address)) throw new AddressRefused('this address is not allowed')
+}
+
+/** The body, unpacked, up to 64 KiB; the connection is cut where there is more. */
+async function readBody(answer: Request): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length >= MAX_ANSWER_BYTES) break
+  }
+  return Buffer.concat(chunks, Math.min(length, MAX_ANSWER_BYTES))
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new Error('the answer is not JSON', { cause })
+  }
+}

@@ -1,0 +1,69 @@
+import type { App } from '../core/context.ts'
+import { type Outcome, recordAttempts } from '../domains/webhooks/lease-sql.ts'
+
+export interface Recorder {
+  /** Resolves once the outcome is in the database, or given up. */
+  record(outcome: Outcome): Promise<void>
+  /** Tries nothing again. */
+  close(): void
+}
+
+interface Waiting {
+  outcome: Outcome
+  since: number
+  done: () => void
+}
+
+const BATCH = 200
+const PAUSE_MS = 500
+// By then the lease has ended, and another attempt is on its way.
+const GIVE_UP_MS = 60_000
+
+/** Outcomes that come in while a statement is under way go together as the next one; a lone one goes at once. */
+export function createRecorder(app: App): Recorder {
+  const queue: Waiting[] = []
+  let writing = false
+  let closed = false
+
+  async function drain(): Promise<void> {
+    let size = BATCH
+    while (queue.length > 0 && !closed) {
+      const batch = queue.slice(0, size)
+      try {
+        await recordAttempts(
+          app.db.query,
+          batch.map(({ outcome }) => outcome),
+        )
+        queue.splice(0, batch.length)
+        for (const { done } of batch) done()
+        size = BATCH
+      } catch (err) {
+        // One by one from here: a row that the database refuses must not keep its neighbours out.
+        size = 1
+        app.log.warn({ err }, 'attempts could not be recorded; trying again')
+        giveUpOld()
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+      }
+    }
+    writing = false
+  }
+
+  /** The oldest goes to the end of the line, so that the others get their turn, or away. */
+  function giveUpOld(): void {
+    const oldest = queue.shift()
+    if (oldest === undefined) return
+    if (performance.now() - oldest.since < GIVE_UP_MS) queue.push(oldest)
+    else oldest.done()
+  }
+
+  return {
+    record: (outcome) =>
+      new Promise((done) => {
+        queue.push({ outcome, since: performance.now(), done })
+        if (writing) return
+        writing = true
+        void drain()
+      }),
+    close: () => void (closed = true),
+  }
+}

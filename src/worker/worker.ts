@@ -1,0 +1,42 @@
+import { CHANNELS } from '../core/bus.ts'
+import type { App } from '../core/context.ts'
+import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
+import { startDeliveries } from './deliveries.ts'
+import { startHandshakes } from './handshakes.ts'
+import { startLoop } from './loop.ts'
+import { openOutbound } from './outbound.ts'
+
+const KEY_SETS_MS = 1000
+/** Of the grace period, for giving back what is not finished. */
+const RELEASE_MS = 1000
+
+/**
+ * Starts the worker of a process: deliveries, handshakes, key sets. It learns of work from the bus and looks for itself
+ * every WEBHOOK_POLL_SECONDS. Any number of workers run side by side. Throws a SettingsError for a wrong WEBHOOK_CA_FILE.
+ */
+export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> {
+  const outbound = openOutbound(app.settings)
+  const deliveries = startDeliveries(app, outbound)
+  const handshakes = startHandshakes(app, outbound)
+  const keySets = startLoop({
+    name: 'key sets',
+    pollMs: KEY_SETS_MS,
+    log: app.log,
+    work: async () => void (await refreshDueKeySets(app, outbound.fetchJson)),
+  })
+  const wake = (): void => {
+    deliveries.wake()
+    handshakes.wake()
+  }
+  const unsubscribe = await app.bus.subscribe(CHANNELS.work, wake)
+  const forgetGaps = app.bus.onGap(wake)
+  return {
+    stop: async () => {
+      unsubscribe()
+      forgetGaps()
+      const graceMs = Math.max(0, app.settings.SHUTDOWN_GRACE_SECONDS * 1000 - RELEASE_MS)
+      await Promise.all([deliveries.stop(graceMs), handshakes.stop(graceMs), keySets.stop()])
+      outbound.close()
+    },
+  }
+}

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+
+const create = (body: object) => service.call('POST', '/discussions', { body })
+
+describe('POST /discussions', () => {
+  test('answers 201 with the whole discussion, then 200 with the new title', async () => {
+    const first = await create({ externalId: 'page-1', title: 'One', url: 'https://www.example.com/1' })
+    expect(first.status).toBe(201)
+    expect(first.json).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      externalId: 'page-1',
+      title: 'One',
+      url: 'https://www.example.com/1',
+      state: 'open',
+      commentCount: 0,
+      lastEventId: '0',
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updatedAt: expect.any(String),
+      lastCommentedAt: null,
+    })
+    const second = await create({ externalId: 'page-1', title: 'Two' })
+    expect(second.status).toBe(200)
+    expect(second.json).toMatchObject({ id: first.json.id, title: 'Two', url: 'https://www.example.com/1' })
+  })
+
+  test('20 at once with one external id make one discussion, and exactly one of them is told 201', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => create({ externalId: 'race' })))
+    expect(new Set(answers.map(({ json }) => json.id)).size).toBe(1)
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+  })
+
+  test.each([
+    [{}, '/externalId', 'required'],
+    [{ externalId: 7 }, '/externalId', 'wrong_type'],
+    [{ externalId: '' }, '/externalId', 'too_short'],
+    [{ externalId: 'x'.repeat(256) }, '/externalId', 'too_long'],
+    [{ externalId: 'a\0b' }, '/externalId', 'invalid_character'],
+    [{ externalId: 'a', url: 'javascript:alert(1)' }, '/url', 'invalid_url'],
+    [{ externalId: 'a', colour: 'red' }, '/colour', 'unknown_field'],
+  ])('a wrong body answers 422: %#', async (body, pointer, code) => {
+    const answer = await create(body)
+    expect(answer.status).toBe(422)
+    expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+    expect(answer.json).toMatchObject({ code: 'validation_failed', status: 422, requestId: answer.headers.get('x-request-id') })
+    expect(answer.json.errors).toContainEqual({ pointer, code, message: expect.any(String) })
+  })
+})
+
+describe('GET /discussions', () => {
+  test('pages by cursor, newest first, without repeating or missing one while more arrive', async () => {
+    const made: string[] = []
+    for (let n = 0; n < 7; n++) made.push((await create({ externalId: `list-${n}` })).json.id)
+    const seen: string[] = []
+    let cursor: string | null = null
+    do {
+      const query = new URLSearchParams({ limit: '3', ...(cursor === null ? {} : { cursor }) })
+      const page = await service.call('GET', `/discussions?${query}`)
+      expect(page.status).toBe(200)
+      expect(Object.keys(page.json).sort()).toEqual(['data', 'hasMore', 'nextCursor'])
+      seen.push(...page.json.data.map(({ id }: { id: string }) => id))
+      cursor = page.json.nextCursor
+      expect(page.json.hasMore).toBe(cursor !== null)
+      await create({ externalId: `late-${seen.length}` })
+    } while (cursor !== null)
+    expect(seen).toEqual([...new Set(seen)])
+    expect(seen.filter((id) => made.includes(id))).toEqual(made.toReversed())
+  })
+
+  test.each(['limit=0', 'limit=101', 'limit=x', 'cursor=nonsense', 'colour=red', 'sort=oldest', 'state=gone'])(
+    '?%s answers 422',
+    async (query) => {
+      const answer = await service.call('GET', `/discussions?${query}`)
+      expect(answer.status).toBe(422)
+      expect(answer.json.errors[0].pointer).toBe(`/${query.split('=')[0]}`)
+    },
+  )
+
+  test('sort=active has the last commented first', async () => {
+    const { json: quiet } = await create({ externalId: 'quiet' })
+    await service.app.db.query({ name: 'age', text: "UPDATE discussions SET active_at = now() - interval '1 day' WHERE id = $1" }, [
+      quiet.id,
+    ])
+    const page = await service.call('GET', '/discussions?sort=active&limit=100')
+    expect(page.json.data.at(-1).id).toBe(quiet.id)
+  })
+})
+
+describe('GET one discussion', () => {
+  test('by id and by external id answer the same, whatever characters the external id has', async () => {
+    const externalId = 'a/b c?d=é&%#🎈'
+    const { json } = await create({ externalId })
+    const byId = await service.call('GET', `/discussions/${json.id}`)
+    const byExternal = await service.call('GET', `/discussions/by-external/${encodeURIComponent(externalId)}`)
+    expect(byId.json).toEqual(json)
+    expect(byExternal.json).toEqual(json)
+  })
+
+  test.each(['/discussions/by-external/none', '/discussions/018f0000-0000-7000-8000-000000000000', '/discussions/not-an-id'])(
+    '%s answers 404 not_found',
+    async (path) => {
+      const answer = await service.call('GET', path)
+      expect(answer.status).toBe(404)
+      expect(answer.json.code).toBe('not_found')
+    },
+  )
+})
+
+test('POST /discussions/counts answers in the order asked for, 0 for an unknown page', async () => {
+  await create({ externalId: 'counted' })
+  const answer = await service.call('POST', '/discussions/counts', { body: { externalIds: ['never', 'counted', 'never'] } })
+  expect(answer.status).toBe(200)
+  expect(answer.json).toEqual({
+    data: [
+      { externalId: 'never', commentCount: 0, state: 'open' },
+      { externalId: 'counted', commentCount: 0, state: 'open' },
+      { externalId: 'never', commentCount: 0, state: 'open' },
+    ],
+  })
+  const tooMany = Array.from({ length: 201 }, (_, n) => String(n))
+  for (const externalIds of [[], tooMany]) {
+    expect((await service.call('POST', '/discussions/counts', { body: { externalIds } })).status).toBe(422)
+  }
+})
+
+test('a method that a path does not take answers 405 with Allow', async () => {
+  const answer = await service.call('DELETE', '/discussions')
+  expect(answer.status).toBe(405)
+  expect(answer.json.code).toBe('method_not_allowed')
+  expect(answer.headers.get('allow')?.split(', ').sort()).toEqual(['GET', 'POST'])
+})
+
+test.each([
+  { body: '{"externalId":', type: 'application/json', status: 400, code: 'malformed_json' },
+  { body: 'externalId=a', type: 'application/x-www-form-urlencoded', status: 415, code: 'unsupported_media_type' },
+  { body: JSON.stringify({ a: 'x'.repeat(300_000) }), type: 'application/json', status: 413, code: 'body_too_large' },
+])('a body that cannot be read answers $status $code', async ({ body, type, status, code }) => {
+  const response = await fetch(`${service.url}/api/v1/discussions`, {
+    method: 'POST',
+    headers: { 'x-api-key': service.apiKey, 'content-type': type },
+    body,
+  })
+  expect(response.status).toBe(status)
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+  expect(await response.json()).toMatchObject({ code })
+})
+
+test('X-Request-Id is echoed where it is well-formed, and made where it is not', async () => {
+  const given = await service.call('GET', '/discussions', { headers: { 'x-request-id': 'abc-123' } })
+  expect(given.headers.get('x-request-id')).toBe('abc-123')
+  const long = await service.call('GET', '/discussions', { headers: { 'x-request-id': 'x'.repeat(129) } })
+  expect(long.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+})

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+let ann: Record<string, string>
+let bob: Record<string, string>
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  ann = await service.as('ann')
+  bob = await service.as('bob')
+})
+afterAll(() => service.close())
+
+const newComment = async (page: string): Promise<{ id: string; discussionId: string }> =>
+  (await service.call('POST', `/discussions/by-external/${page}/comments`, { body: { body: 'x' }, headers: ann })).json
+
+const toggle = (id: string, type: string, headers = ann) =>
+  service.call('POST', `/comments/${id}/reactions`, { body: { type }, headers })
+
+const put = (id: string, type: string, headers = ann) =>
+  service.call('PUT', `/comments/${id}/reaction`, { body: { type }, headers })
+
+const EVENTS = statement('test_reaction_events', 'SELECT seq, type, data FROM events WHERE discussion_id = $1 ORDER BY seq')
+
+const eventsOf = (discussionId: string) =>
+  service.app.db.query<{ seq: number; type: string; data: Record<string, unknown> }>(EVENTS, [discussionId])
+
+test('toggle adds, the same type again removes, another type replaces; each with its event', async () => {
+  const { id, discussionId } = await newComment('toggle')
+  expect((await toggle(id, 'like')).json).toEqual({ commentId: id, type: 'like', reactionCounts: { like: 1 } })
+  expect((await toggle(id, 'love', bob)).json).toEqual({ commentId: id, type: 'love', reactionCounts: { like: 1, love: 1 } })
+  expect((await toggle(id, 'love')).json).toEqual({ commentId: id, type: 'love', reactionCounts: { love: 2 } })
+  expect((await toggle(id, 'love')).json).toEqual({ commentId: id, type: null, reactionCounts: { love: 1 } })
+  const events = await eventsOf(discussionId)
+  expect(events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5])
+  expect(events.slice(1).map(({ data }) => [data.type, data.previousType, data.reactionCounts])).toEqual([
+    ['like', null, { like: 1 }],
+    ['love', null, { like: 1, love: 1 }],
+    ['love', 'like', { love: 2 }],
+    [null, 'love', { love: 1 }],
+  ])
+  expect(events[1]?.data).toMatchObject({ commentId: id, reader: { externalId: 'ann', name: 'Reader ann' } })
+  expect((await service.call('GET', `/comments/${id}`)).json.reactionCounts).toEqual({ love: 1 })
+})
+
+test('PUT and DELETE may be sent again: the same answer, and no second event', async () => {
+  const { id, discussionId } = await newComment('put')
+  for (let n = 0; n < 3; n++) expect((await put(id, 'wow')).json).toEqual({ commentId: id, type: 'wow', reactionCounts: { wow: 1 } })
+  for (let n = 0; n < 3; n++) {
+    const removed = await service.call('DELETE', `/comments/${id}/reaction`, { headers: ann })
+    expect([removed.status, removed.json]).toEqual([200, { commentId: id, type: null, reactionCounts: {} }])
+  }
+  expect(await eventsOf(discussionId)).toHaveLength(3)
+})
+
+test('60 toggles of three readers in parallel end in exact counts, one event each', async () => {
+  const { id, discussionId } = await newComment('parallel')
+  const cat = await service.as('cat')
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, n) => toggle(id, n % 2 === 0 ? 'like' : 'sad', [ann, bob, cat][n % 3])),
+  )
+  expect(answers.every(({ status }) => status === 200)).toBe(true)
+  const held = await service.app.db.query<{ type: string; n: number }>(
+    statement('test_held', 'SELECT type, count(*) AS n FROM reactions WHERE comment_id = $1 AND type IS NOT NULL GROUP BY type'),
+    [id],
+  )
+  const { json } = await service.call('GET', `/comments/${id}`)
+  expect(json.reactionCounts).toEqual(Object.fromEntries(held.map(({ type, n }) => [type, n])))
+  expect((await eventsOf(discussionId)).map(({ seq }) => seq)).toEqual(Array.from({ length: 61 }, (_, n) => n + 1))
+})
+
+test('a type that the tenant does not have answers 422; an unknown comment 404; no identity 403', async () => {
+  const { id } = await newComment('refused')
+  const wrong = await toggle(id, 'meh')
+  expect(wrong.json.errors).toEqual([{ pointer: '/type', code: 'not_allowed', message: expect.any(String) }])
+  expect((await toggle('018f0000-0000-7000-8000-000000000000', 'like')).status).toBe(404)
+  expect((await toggle('no-id', 'like')).status).toBe(404)
+  expect((await toggle(id, 'like', {})).json.code).toBe('identity_required')
+})
+
+test.each([
+  ['locked', 'discussion_locked'],
+  ['archived', 'discussion_archived'],
+])('in a discussion that is %s answers 409 %s, and changes nothing', async (state, code) => {
+  const { id, discussionId } = await newComment(state)
+  const set = statement(`test_react_${state}`, `UPDATE discussions SET state = '${state}' WHERE id = $1`)
+  await service.app.db.query(set, [discussionId])
+  expect((await toggle(id, 'like')).json.code).toBe(code)
+  expect((await service.call('GET', `/comments/${id}`)).json.reactionCounts).toEqual({})
+})

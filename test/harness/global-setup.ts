@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { PGlite } from '@electric-sql/pglite'
+import pg from 'pg'
+import { PrismaPGlite } from 'pglite-prisma-adapter'
+import type { TestProject } from 'vitest/node'
+
+import { migrate } from '../../src/data/migrate.ts'
+import { openServer } from '../../src/data/server.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A migrated data folder of the embedded database, to load. */
+    dump: string
+    /** A migrated database on the server, to clone; absent without DATABASE_URL. */
+    template: string | undefined
+  }
+}
+
+/** Migrates once for the whole run: each test file gets a database of its own from it. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-test-'))
+  const dump = join(folder, 'dump.tar')
+  const pglite = await PGlite.create()
+  await migrate(new PrismaPGlite(pglite))
+  writeFileSync(dump, Buffer.from(await (await pglite.dumpDataDir('none')).arrayBuffer()))
+  await pglite.close()
+  project.provide('dump', dump)
+  const url = process.env.DATABASE_URL
+  const template = url ? await createTemplate(url) : undefined
+  project.provide('template', template)
+  return async () => {
+    rmSync(folder, { recursive: true, force: true })
+    if (url && template !== undefined) await dropAll(url, template)
+  }
+}
+
+async function createTemplate(url: string): Promise<string> {
+  const name = `engagement_test_${randomBytes(4).toString('hex')}`
+  await asAdmin(url, (client) => client.query(`CREATE DATABASE ${name}`))
+  const target = new URL(url)
+  target.pathname = `/${name}`
+  const database = await openServer({ url: target.href, size: 2, onError: () => undefined })
+  await migrate(database.adapter)
+  await database.close()
+  return name
+}
+
+/** Also what a test that was killed has left behind. */
+async function dropAll(url: string, template: string): Promise<void> {
+  await asAdmin(url, async (client) => {
+    const { rows } = await client.query<{ datname: string }>('SELECT datname FROM pg_database WHERE datname LIKE $1', [`${template}%`])
+    for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`)
+  })
+}
+
+async function asAdmin(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await work(client)
+  } finally {
+    await client.end()
+  }
+}

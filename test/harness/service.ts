@@ -1,0 +1,148 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer as createNetServer } from 'node:net'
+
+import { SignJWT } from 'jose'
+
+import { withDatabase } from '../../src/app.ts'
+import type { App } from '../../src/core/context.ts'
+import { createLog } from '../../src/core/log.ts'
+import { readSettings } from '../../src/core/settings.ts'
+import { hubOf } from '../../src/domains/stream/hub.ts'
+import { bootstrap, createTenant, type Credentials } from '../../src/domains/tenants/bootstrap.ts'
+import { createServer } from '../../src/http/server.ts'
+import { startWorker } from '../../src/worker/worker.ts'
+import { openTestDatabase } from './database.ts'
+
+/** One tenant as its backend sees it. */
+export interface TestTenant extends Credentials {
+  /** The header that vouches for a reader. */
+  as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
+}
+
+export interface TestService extends TestTenant {
+  url: string
+  app: App
+  /** Calls `/api/v1` with the tenant's API key (or other headers). A body is sent as JSON. */
+  call(method: string, path: string, options?: CallOptions): Promise<TestResponse>
+  graphql(query: string, variables?: object, headers?: Record<string, string>): Promise<TestResponse>
+  /** Another tenant of the same service. */
+  addTenant(slug: string): Promise<TestTenant>
+  close(): Promise<void>
+}
+
+interface CallOptions {
+  body?: unknown
+  /** Replaces the API key where it has credentials of its own; `{ 'x-api-key': '' }` sends none. */
+  headers?: Record<string, string>
+}
+
+export interface TestResponse {
+  status: number
+  headers: Headers
+  text: string
+  // Tests look into any answer; a wrong path fails the assertion it stands in.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  json: any
+}
+
+interface Options {
+  env?: Record<string, string>
+  /** Whether a worker runs beside the api; it does unless told. */
+  worker?: boolean
+}
+
+export const testSecrets = () => ({
+  ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+  ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+})
+
+/** A whole service in this process, on a database of its own (and a Redis prefix of its own where REDIS_URL is set). */
+export async function startService({ env = {}, worker = true }: Options = {}): Promise<TestService> {
+  const database = await openTestDatabase()
+  const settings = readSettings(
+    {
+      PORT: String(await freePort()),
+      LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent',
+      REDIS_URL: process.env.REDIS_URL,
+      REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:`,
+      WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+      WEBHOOK_POLL_SECONDS: '0.2',
+      ...env,
+    },
+    () => ({ ADMIN_JWT_SECRET: randomBytes(32).toString('hex'), ENCRYPTION_KEY: randomBytes(32) }),
+  )
+  const { app, close } = withDatabase(settings, createLog(settings.LOG_LEVEL), database)
+  const credentials = await bootstrap(app)
+  if (credentials === null) throw new Error('the test database is not empty')
+  const server = await createServer(app)
+  await server.listen({ host: settings.HOST, port: settings.PORT })
+  const running = worker ? await startWorker(app) : null
+  const url = `http://${settings.HOST}:${settings.PORT}`
+  const tenant = testTenant(credentials)
+  return {
+    ...tenant,
+    url,
+    app,
+    call: (method, path, options) => call(url, credentials.apiKey, method, path, options),
+    graphql: (query, variables = {}, headers = {}) =>
+      send(`${url}/graphql`, 'POST', { 'x-api-key': credentials.apiKey, ...headers }, { query, variables }),
+    addTenant: async (slug) => testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example` })),
+    close: async () => {
+      const closed = server.close()
+      await hubOf(app).close({ graceMs: 0 })
+      await closed
+      await running?.stop()
+      await close()
+    },
+  }
+}
+
+const testTenant = (credentials: Credentials): TestTenant => ({
+  ...credentials,
+  as: async (reader, claims = {}) => ({
+    'x-service-identity': await signIdentity(credentials, { sub: reader, name: `Reader ${reader}`, ...claims }),
+  }),
+})
+
+/** What a tenant's backend does to vouch for a reader. */
+export async function signIdentity(
+  { tenant, identitySecret }: Pick<Credentials, 'tenant' | 'identitySecret'>,
+  claims: Record<string, unknown>,
+): Promise<string> {
+  const now = Math.floor(Date.now() / 1000)
+  return new SignJWT({ aud: tenant.slug, iat: now, exp: now + 600, ...claims })
+    .setProtectedHeader({ alg: 'HS256', kid: identitySecret.kid })
+    .sign(new TextEncoder().encode(identitySecret.secret))
+}
+
+export const bodySha256 = (body: string): string => createHash('sha256').update(body).digest('base64url')
+
+async function call(url: string, apiKey: string, method: string, path: string, options: CallOptions = {}): Promise<TestResponse> {
+  const headers: Record<string, string> = { 'x-api-key': apiKey, ...options.headers }
+  if (headers.authorization !== undefined && options.headers?.['x-api-key'] === undefined) delete headers['x-api-key']
+  if (headers['x-api-key'] === '') delete headers['x-api-key']
+  return send(`${url}/api/v1${path}`, method, headers, options.body)
+}
+
+async function send(url: string, method: string, headers: Record<string, string>, body: unknown): Promise<TestResponse> {
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = /json/.test(response.headers.get('content-type') ?? '')
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+}
+
+/** A port that nobody listens on now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createNetServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
+    })
+  })
+}

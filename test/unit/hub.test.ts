@@ -1,0 +1,303 @@
+import { setImmediate } from 'node:timers/promises'
+
+import fc from 'fast-check'
+import pino from 'pino'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+
+import type { Bus } from '../../src/core/bus.ts'
+import { type Audience, encodeNews, type News } from '../../src/core/events.ts'
+import { newId } from '../../src/core/ids.ts'
+import { type Frame, isVisible, type Viewer } from '../../src/domains/stream/frames.ts'
+import { Hub } from '../../src/domains/stream/hub.ts'
+import type { EventLog } from '../../src/domains/stream/log.ts'
+import type { Seat, Sink } from '../../src/domains/stream/seat.ts'
+
+const TENANT = newId()
+const DISCUSSION = newId()
+const KEY = { tenantId: TENANT, discussionId: DISCUSSION }
+const READERS = [newId(), newId()]
+const WINDOW = { replayHours: 24, replayEvents: 10_000 }
+const log = pino({ level: 'silent' })
+
+/** A random number generator whose runs can be repeated. */
+function mulberry32(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+interface World {
+  hub: Hub
+  events: News[]
+  /** Writes an event to the log and sends word of it, well or badly. */
+  commit(audience?: Audience, recipientId?: string | null): void
+  subscriptions: () => number
+  failures: { database: number }
+}
+
+interface Weather {
+  chance: () => number
+  lose: number
+  double: number
+  delay: number
+  fail: number
+}
+
+const CLEAR: Weather = { chance: () => 1, lose: 0, double: 0, delay: 0, fail: 0 }
+
+const turns = async (n: number): Promise<void> => {
+  for (let i = 0; i < n; i++) await setImmediate()
+}
+
+/** A hub on a log in memory, and a bus that loses, doubles and delays as the weather says. */
+function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): World {
+  const events: News[] = []
+  const listeners = new Set<(message: string) => void>()
+  const send = (message: string): void => {
+    const wait = chance() < delay ? Math.floor(chance() * 12) : 0
+    void turns(wait).then(() => listeners.forEach((listener) => listener(message)))
+  }
+  const bus: Bus = {
+    publish: (_channel, message) => {
+      if (chance() >= lose) send(message)
+      if (chance() < double) send(message)
+    },
+    subscribe: async (_channel, listener) => {
+      await turns(Math.floor(chance() * 3))
+      const own = (message: string): void => listener(message)
+      listeners.add(own)
+      return () => listeners.delete(own)
+    },
+    onGap: () => () => undefined,
+    isUp: () => true,
+    close: () => Promise.resolve(),
+  }
+  const failures = { database: 0 }
+  const answer = async <T>(read: () => T): Promise<T> => {
+    await turns(Math.floor(chance() * 4))
+    if (chance() < fail) {
+      failures.database++
+      throw new Error('the database is away')
+    }
+    const result = read()
+    await turns(Math.floor(chance() * 4))
+    return result
+  }
+  const database: EventLog = {
+    heads: (keys) => answer(() => keys.map((key) => ({ ...key, seq: events.length }))),
+    events: (_key, { after, upTo }, viewer, limit) =>
+      answer(() =>
+        events
+          .slice(after, upTo)
+          .filter((event) => isVisible(event, viewer))
+          .slice(0, limit),
+      ),
+    survey: (_key, { after, upTo }, viewer) =>
+      answer(() => ({
+        visible: events.slice(after, upTo).filter((event) => isVisible(event, viewer)).length,
+        firstAt: after < events.length ? new Date() : null,
+      })),
+  }
+  const hub = new Hub({ bus, events: database, liveKeys: () => Promise.resolve(new Set()), log, repairMs: 20 })
+  return {
+    hub,
+    events,
+    failures,
+    subscriptions: () => listeners.size,
+    commit(audience = 'public', recipientId = null) {
+      const seq = events.length + 1
+      const news: News = { seq, type: 'comment_created', audience, recipientId, json: `{"seq":${seq}}` }
+      events.push(news)
+      bus.publish('', encodeNews([news]))
+    },
+  }
+}
+
+class Listener implements Sink {
+  readonly seqs: number[] = []
+  readonly chance: () => number
+  constructor(chance: () => number = () => 0) {
+    this.chance = chance
+  }
+  deliver(frames: readonly Frame[]): void {
+    for (const { seq, bytes } of frames) {
+      expect(bytes.toString()).toBe(`id: ${seq}\nevent: comment_created\ndata: {"seq":${seq}}\n\n`)
+      this.seqs.push(seq)
+    }
+  }
+  ready(): Promise<void> {
+    return turns(Math.floor(this.chance() * 3))
+  }
+}
+
+const hubs: Hub[] = []
+const open = (weather?: Weather): World => {
+  const world = createWorld(weather)
+  hubs.push(world.hub)
+  return world
+}
+
+afterEach(async () => {
+  await Promise.all(hubs.splice(0).map((hub) => hub.close({ graceMs: 0 })))
+})
+
+const join = (world: World, lastEventId: string | null, viewer: Viewer = { kind: 'tenant' }) =>
+  world.hub.join({ ...KEY, viewer, lastEventId, window: WINDOW })
+
+test('whatever the bus loses, doubles and reorders, each stream sees each event of its audience once, in order', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer(), fc.constantFrom(0, 0.3, 1), fc.constantFrom(0, 0.1), async (seed, lose, fail) => {
+      const chance = mulberry32(seed)
+      const world = open({ chance, lose, double: 0.3, delay: 0.5, fail })
+      const streams: { viewer: Viewer; listener: Listener; from: number; seat: Seat; leftAt: number | null }[] = []
+      const viewers: Viewer[] = [
+        { kind: 'tenant' },
+        { kind: 'public', readerId: null },
+        ...READERS.map((readerId): Viewer => ({ kind: 'public', readerId })),
+      ]
+      const pick = <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] as T
+      const joining: Promise<void>[] = []
+      const someoneJoins = async (): Promise<void> => {
+        const viewer = pick(viewers)
+        const after = chance() < 0.3 ? null : String(Math.floor(chance() * (world.events.length + 1)))
+        for (;;) {
+          try {
+            const { seat, lastEventId, complete } = await join(world, after, viewer)
+            if (after !== null) expect({ complete, lastEventId }).toEqual({ complete: true, lastEventId: after })
+            const listener = new Listener(chance)
+            await turns(Math.floor(chance() * 5))
+            seat.start(listener)
+            streams.push({ viewer, listener, from: Number(lastEventId), seat, leftAt: null })
+            return
+          } catch (error) {
+            expect(error).toMatchObject({ message: 'the database is away' })
+          }
+        }
+      }
+      for (let step = 0; step < 120; step++) {
+        const dice = chance()
+        if (dice < 0.6) {
+          const audience = pick<Audience>(['public', 'public', 'tenant', 'recipient'])
+          world.commit(audience, audience === 'recipient' ? pick(READERS) : null)
+        } else if (dice < 0.75) joining.push(someoneJoins())
+        else if (dice < 0.8) {
+          const stream = pick(streams)
+          if (stream !== undefined && stream.leftAt === null) {
+            stream.leftAt = stream.seat.position
+            stream.seat.leave()
+          }
+        }
+        if (chance() < 0.5) await turns(Math.floor(chance() * 4))
+      }
+      await Promise.all(joining)
+      await vi.waitFor(
+        () => {
+          for (const { viewer, listener, from, leftAt } of streams) {
+            const wanted = world.events.filter((event) => event.seq > from && isVisible(event, viewer)).map(({ seq }) => seq)
+            const seen = listener.seqs
+            if (leftAt === null) expect(seen).toEqual(wanted)
+            else expect(seen).toEqual(wanted.filter((seq) => seq <= leftAt))
+          }
+        },
+        { timeout: 8000, interval: 10 },
+      )
+      await world.hub.close({ graceMs: 0 })
+    }),
+    { numRuns: 40 },
+  )
+}, 120_000)
+
+describe('joining', () => {
+  test('without a position begins with what comes next', async () => {
+    const world = open()
+    world.commit()
+    const { seat, ...beginning } = await join(world, null)
+    expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete: true })
+    const listener = new Listener()
+    seat.start(listener)
+    world.commit()
+    await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
+  })
+
+  test.each(['nonsense', '-1', '1e3', '99', '0x1', ' 1'])('with the unknown position %j is incomplete and live', async (id) => {
+    const world = open()
+    world.commit()
+    const { seat, ...beginning } = await join(world, id)
+    expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete: false })
+    const listener = new Listener()
+    seat.start(listener)
+    world.commit()
+    await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
+  })
+
+  test('counts in `replayed` only what the viewer may see', async () => {
+    const world = open()
+    world.commit('public')
+    world.commit('tenant')
+    world.commit('recipient', READERS[0] ?? null)
+    expect(await join(world, '0', { kind: 'public', readerId: null })).toMatchObject({ replayed: 1 })
+    expect(await join(world, '0', { kind: 'public', readerId: READERS[0] ?? null })).toMatchObject({ replayed: 2 })
+    expect(await join(world, '0')).toMatchObject({ replayed: 3 })
+  })
+
+  test('with a position that this process has not heard of yet asks the database', async () => {
+    const world = open({ ...CLEAR, chance: () => 0.5, lose: 1 })
+    await join(world, null)
+    world.commit()
+    expect(await join(world, '1')).toMatchObject({ lastEventId: '1', complete: true, replayed: 0 })
+  })
+
+  test('after the events of a window is incomplete', async () => {
+    const world = open()
+    for (let n = 0; n < 12; n++) world.commit()
+    const window = { replayHours: 24, replayEvents: 10 }
+    expect(await world.hub.join({ ...KEY, viewer: { kind: 'tenant' }, lastEventId: '1', window })).toMatchObject({
+      complete: false,
+      lastEventId: '12',
+    })
+    expect(await world.hub.join({ ...KEY, viewer: { kind: 'tenant' }, lastEventId: '2', window })).toMatchObject({
+      complete: true,
+      replayed: 10,
+    })
+  })
+})
+
+test('a discussion without listeners is let go, and its subscription with it', async () => {
+  const world = open()
+  const { seat } = await join(world, null)
+  expect(world.subscriptions()).toBe(1)
+  seat.leave()
+  await vi.waitFor(() => expect(world.hub.topicCount).toBe(0))
+  expect(world.subscriptions()).toBe(0)
+})
+
+test('a slow replay of 10 000 events meets the live ones without a gap', async () => {
+  const world = open()
+  for (let n = 0; n < 10_000; n++) world.commit()
+  const { seat, replayed } = await join(world, '0')
+  expect(replayed).toBe(10_000)
+  const listener = new Listener(() => 0.5)
+  seat.start(listener)
+  for (let n = 0; n < 500; n++) {
+    world.commit()
+    if (n % 10 === 0) await setImmediate()
+  }
+  await vi.waitFor(() => expect(listener.seqs).toEqual(world.events.map(({ seq }) => seq)), { timeout: 5000 })
+})
+
+test('the hub tells every session of a shutdown, spread over the time there is', async () => {
+  const { hub } = open()
+  const ended: number[] = []
+  const caps = { perProcess: 10, perTenant: 10, perReader: 10 }
+  const session = { tenantId: TENANT, keyId: null, readerId: null, endsAt: Infinity, end: () => ended.push(Date.now()) }
+  for (let n = 0; n < 4; n++) hub.sessions.admit({ ...session }, caps)
+  const begun = Date.now()
+  await hub.close({ graceMs: 400 })
+  expect(ended).toHaveLength(4)
+  expect((ended.at(-1) ?? 0) - begun).toBeGreaterThanOrEqual(250)
+  expect(() => hub.sessions.admit(session, caps)).toThrow(expect.objectContaining({ code: 'unavailable' }))
+})

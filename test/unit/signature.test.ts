@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto'
+
+import { describe, expect, test } from 'vitest'
+
+import { newSigningSecret, openSecrets, sealSecret, signatureOf, signedHeaders } from '../../src/domains/webhooks/secrets.ts'
+import { snippetOf } from '../../src/worker/snippet.ts'
+
+const at = new Date('2026-11-21T02:30:00.123Z')
+const secret = { kid: '0a1b2c3d', secret: `whs_${'ab'.repeat(32)}` }
+const request = { prefix: 'X-Service-', event: 'comment_created', deliveryId: 'd', idempotencyKey: 'comment_created:e' }
+
+describe('the signature', () => {
+  test('is HMAC-SHA256 of the timestamp, a dot and the body, under the whole secret', () => {
+    // printf '%s' '2026-11-21T02:30:00.123Z.{"a":"ü"}' | openssl dgst -sha256 -hmac whs_abab…
+    const expected = 'ae0c069437e57d2a4819128888c745da072290558937b20495c9d022d64cda4b'
+    expect(signatureOf(secret, at, '{"a":"ü"}')).toBe(`t=${Math.floor(at.getTime() / 1000)},v1=${expected},kid=0a1b2c3d`)
+  })
+
+  test('goes with the timestamp that it signs', () => {
+    const headers = signedHeaders(request, [secret], at, '{}')
+    expect(headers).toMatchObject({ 'X-Service-Timestamp': at.toISOString(), 'X-Service-Signature': signatureOf(secret, at, '{}') })
+    expect(Object.keys(headers)).not.toContain('X-Service-Signature-Previous')
+  })
+
+  test('is joined by that of the secret before, while that is valid', () => {
+    const previous = newSigningSecret()
+    const headers = signedHeaders(request, [secret, previous], at, '{}')
+    expect(headers).toMatchObject({ 'X-Service-Signature-Previous': signatureOf(previous, at, '{}') })
+  })
+})
+
+describe('a signing secret', () => {
+  test('is whs_ and 64 hex characters, its kid 8', () => {
+    expect(newSigningSecret()).toEqual({ kid: expect.stringMatching(/^[0-9a-f]{8}$/), secret: expect.stringMatching(/^whs_[0-9a-f]{64}$/) })
+  })
+
+  test('opens only for its own endpoint, under its own key', () => {
+    const key = randomBytes(32)
+    const sealed = [{ kid: secret.kid, sealed: sealSecret(key, 'endpoint-1', secret).toString('base64') }]
+    expect(openSecrets(key, 'endpoint-1', sealed)).toEqual([secret])
+    expect(openSecrets(key, 'endpoint-2', sealed)).toBeNull()
+    expect(openSecrets(randomBytes(32), 'endpoint-1', sealed)).toBeNull()
+    expect(openSecrets(key, 'endpoint-1', null)).toBeNull()
+  })
+})
+
+describe('the kept piece of an answer', () => {
+  test('is at most 1 KiB of valid text, cut between characters', () => {
+    const snippet = snippetOf(Buffer.from(`x${'ü'.repeat(2000)}`), {})
+    expect(Buffer.byteLength(snippet ?? '')).toBeLessThanOrEqual(1024)
+    expect(snippet).toMatch(/^xü+$/)
+  })
+
+  test('is text that the database can hold, whatever came', () => {
+    expect(snippetOf(Buffer.from([0x61, 0, 0xff, 0x62]), {})).toBe('a\uFFFD\uFFFDb')
+    expect(Buffer.byteLength(snippetOf(randomBytes(60_000), {}) ?? '')).toBeLessThanOrEqual(1024)
+    expect(snippetOf(Buffer.alloc(0), {})).toBeNull()
+  })
+
+  test('holds no signature, also where the receiver echoes it', () => {
+    const headers = signedHeaders(request, [secret], at, '{}')
+    const echo = Buffer.from(JSON.stringify(headers))
+    expect(snippetOf(echo, headers)).not.toMatch(/v1=[0-9a-f]{64}/)
+  })
+})
