@@ -48,7 +48,7 @@ async function withEngine<T>(
   adapter: SqlMigrationAwareDriverAdapterFactory,
   work: (engine: SchemaEngine) => Promise<T>,
 ): Promise<T> {
-  const bg = await loadWasm()
+  const bg = await (loaded ??= loadWasm())
   const engine = await bg.SchemaEngine.new(
     { datamodels: [['schema.prisma', schema()]] },
     () => undefined,
@@ -60,6 +60,9 @@ async function withEngine<T>(
     engine.free()
   }
 }
+
+// Once per process: the glue code knows one instance only.
+let loaded: ReturnType<typeof loadWasm> | undefined
 
 // The package's own entry imports the .wasm as a module, which Node 20 does not do.
 async function loadWasm() {

@@ -55,7 +55,8 @@ export async function startReceiver(names: { dns?: string[]; ip?: string[] } = {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const at = (list: Received[], path: string | undefined) => list.filter((request) => path === undefined || request.path === path)
+  const at = (list: Received[], path: string | undefined) =>
+    list.filter((request) => path === undefined || request.path === path)
   return {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     caFile,
@@ -84,14 +85,20 @@ export const hang: Behaviour = () => true
  * The receiver's half of the signature (specification, section 5.9), written from the text alone: the timestamp header,
  * a dot and the raw body, under the secret that `kid` names; refused where older than five minutes.
  */
-export function isGenuine({ headers, raw }: Received, secrets: Readonly<Record<string, string>>, header = 'signature'): boolean {
+export function isGenuine(
+  { headers, raw }: Received,
+  secrets: Readonly<Record<string, string>>,
+  header = 'signature',
+): boolean {
   const timestamp = headers['x-service-timestamp'] ?? ''
   const parts = Object.fromEntries((headers[`x-service-${header}`] ?? '').split(',').map((part) => part.split('=')))
   const secret = secrets[parts.kid ?? '']
   if (secret === undefined || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(timestamp)) return false
   if (Math.abs(Date.now() - Date.parse(timestamp)) > 300_000) return false
   if (String(Math.floor(Date.parse(timestamp) / 1000)) !== parts.t) return false
-  const expected = createHmac('sha256', secret).update(Buffer.concat([Buffer.from(`${timestamp}.`), raw])).digest()
+  const expected = createHmac('sha256', secret)
+    .update(Buffer.concat([Buffer.from(`${timestamp}.`), raw]))
+    .digest()
   const given = Buffer.from(parts.v1 ?? '', 'hex')
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
@@ -128,7 +135,10 @@ async function makeCertificates(dns: string[], ip: string[]) {
     name: 'CN=Receiver test CA',
     keys: caKeys,
     signingAlgorithm: ALGORITHM,
-    extensions: [new x509.BasicConstraintsExtension(true, 1, true), new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true)],
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 1, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
+    ],
   })
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
   const leaf = await x509.X509CertificateGenerator.create({

@@ -5,9 +5,12 @@ import { createAddressRule } from '../../src/domains/webhooks/addresses.ts'
 const isAllowed = createAddressRule([])
 
 describe('an address of the public internet is allowed', () => {
-  test.each(['8.8.8.8', '1.1.1.1', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001::1', '::ffff:8.8.8.8'])('%s', (address) => {
-    expect(isAllowed(address)).toBe(true)
-  })
+  test.each(['8.8.8.8', '1.1.1.1', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001::1', '::ffff:8.8.8.8'])(
+    '%s',
+    (address) => {
+      expect(isAllowed(address)).toBe(true)
+    },
+  )
 })
 
 describe('every other address is refused', () => {

@@ -197,7 +197,9 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
       await vi.waitFor(
         () => {
           for (const { viewer, listener, from, leftAt } of streams) {
-            const wanted = world.events.filter((event) => event.seq > from && isVisible(event, viewer)).map(({ seq }) => seq)
+            const wanted = world.events
+              .filter((event) => event.seq > from && isVisible(event, viewer))
+              .map(({ seq }) => seq)
             const seen = listener.seqs
             if (leftAt === null) expect(seen).toEqual(wanted)
             else expect(seen).toEqual(wanted.filter((seq) => seq <= leftAt))
@@ -223,16 +225,19 @@ describe('joining', () => {
     await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
   })
 
-  test.each(['nonsense', '-1', '1e3', '99', '0x1', ' 1'])('with the unknown position %j is incomplete and live', async (id) => {
-    const world = open()
-    world.commit()
-    const { seat, ...beginning } = await join(world, id)
-    expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete: false })
-    const listener = new Listener()
-    seat.start(listener)
-    world.commit()
-    await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
-  })
+  test.each(['nonsense', '-1', '1e3', '99', '0x1', ' 1'])(
+    'with the unknown position %j is incomplete and live',
+    async (id) => {
+      const world = open()
+      world.commit()
+      const { seat, ...beginning } = await join(world, id)
+      expect(beginning).toEqual({ lastEventId: '1', replayed: 0, complete: false })
+      const listener = new Listener()
+      seat.start(listener)
+      world.commit()
+      await vi.waitFor(() => expect(listener.seqs).toEqual([2]))
+    },
+  )
 
   test('counts in `replayed` only what the viewer may see', async () => {
     const world = open()

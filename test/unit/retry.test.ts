@@ -25,11 +25,16 @@ describe('the wait after a failed attempt', () => {
   test('lies between base × 2^(n−1) and one and a half of it, for every policy and chance', () => {
     const chance = fc.double({ min: 0, max: 0.999999, noNaN: true })
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 60_000 }), chance, (n, backoffBaseMs, drawn) => {
-        const delay = retryDelayMs(n, { ...defaults, maxAttempts: 10, backoffBaseMs }, drawn)
-        expect(delay).toBeGreaterThanOrEqual(backoffBaseMs * 2 ** (n - 1))
-        expect(delay).toBeLessThanOrEqual(backoffBaseMs * 2 ** (n - 1) * 1.5 + 1)
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 9 }),
+        fc.integer({ min: 10, max: 60_000 }),
+        chance,
+        (n, backoffBaseMs, drawn) => {
+          const delay = retryDelayMs(n, { ...defaults, maxAttempts: 10, backoffBaseMs }, drawn)
+          expect(delay).toBeGreaterThanOrEqual(backoffBaseMs * 2 ** (n - 1))
+          expect(delay).toBeLessThanOrEqual(backoffBaseMs * 2 ** (n - 1) * 1.5 + 1)
+        },
+      ),
     )
   })
 })

@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto'
 
 import { describe, expect, test } from 'vitest'
 
-import { newSigningSecret, openSecrets, sealSecret, signatureOf, signedHeaders } from '../../src/domains/webhooks/secrets.ts'
+import {
+  newSigningSecret,
+  openSecrets,
+  sealSecret,
+  signatureOf,
+  signedHeaders,
+} from '../../src/domains/webhooks/secrets.ts'
 import { snippetOf } from '../../src/worker/snippet.ts'
 
 const at = new Date('2026-11-21T02:30:00.123Z')
@@ -13,12 +19,17 @@ describe('the signature', () => {
   test('is HMAC-SHA256 of the timestamp, a dot and the body, under the whole secret', () => {
     // printf '%s' '2026-11-21T02:30:00.123Z.{"a":"ü"}' | openssl dgst -sha256 -hmac whs_abab…
     const expected = 'ae0c069437e57d2a4819128888c745da072290558937b20495c9d022d64cda4b'
-    expect(signatureOf(secret, at, '{"a":"ü"}')).toBe(`t=${Math.floor(at.getTime() / 1000)},v1=${expected},kid=0a1b2c3d`)
+    expect(signatureOf(secret, at, '{"a":"ü"}')).toBe(
+      `t=${Math.floor(at.getTime() / 1000)},v1=${expected},kid=0a1b2c3d`,
+    )
   })
 
   test('goes with the timestamp that it signs', () => {
     const headers = signedHeaders(request, [secret], at, '{}')
-    expect(headers).toMatchObject({ 'X-Service-Timestamp': at.toISOString(), 'X-Service-Signature': signatureOf(secret, at, '{}') })
+    expect(headers).toMatchObject({
+      'X-Service-Timestamp': at.toISOString(),
+      'X-Service-Signature': signatureOf(secret, at, '{}'),
+    })
     expect(Object.keys(headers)).not.toContain('X-Service-Signature-Previous')
   })
 
@@ -31,7 +42,10 @@ describe('the signature', () => {
 
 describe('a signing secret', () => {
   test('is whs_ and 64 hex characters, its kid 8', () => {
-    expect(newSigningSecret()).toEqual({ kid: expect.stringMatching(/^[0-9a-f]{8}$/), secret: expect.stringMatching(/^whs_[0-9a-f]{64}$/) })
+    expect(newSigningSecret()).toEqual({
+      kid: expect.stringMatching(/^[0-9a-f]{8}$/),
+      secret: expect.stringMatching(/^whs_[0-9a-f]{64}$/),
+    })
   })
 
   test('opens only for its own endpoint, under its own key', () => {
