@@ -38,7 +38,8 @@ const COMMANDS = {
       'admin-email': email.optional(),
       'admin-password': password.optional(),
     },
-    (app, { slug, ...admin }) => createTenant(app, { slug, adminEmail: admin['admin-email'], adminPassword: admin['admin-password'] }),
+    (app, { slug, ...admin }) =>
+      createTenant(app, { slug, adminEmail: admin['admin-email'], adminPassword: admin['admin-password'] }),
   ),
   'tenant list': command({}, (app) => listTenants(app.db.query)),
   'admin create': command({ tenant: z.string(), email, password: password.optional() }, async (app, options) => {
@@ -102,7 +103,8 @@ async function tenantOf(app: App, slug: string): Promise<TenantRow> {
 
 async function main([noun = '', verb = '', ...args]: string[]): Promise<void> {
   const name = `${noun} ${verb}`
-  if (!Object.hasOwn(COMMANDS, name)) throw new UsageError(noun === '' ? 'a command is missing' : `there is no command ${name.trim()}`)
+  if (!Object.hasOwn(COMMANDS, name))
+    throw new UsageError(noun === '' ? 'a command is missing' : `there is no command ${name.trim()}`)
   const run = COMMANDS[name as keyof typeof COMMANDS](args)
   const settings = readSettings(process.env, embeddedSecrets)
   const { app, close } = await openApp(settings, createLog('silent'))

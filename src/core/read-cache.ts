@@ -56,12 +56,19 @@ export function createReadCache<Value>(options: {
   }
 }
 
-type Listener = { [Kind in CacheNews['kind']]: { kind: Kind; forget: (news: Extract<CacheNews, { kind: Kind }>) => void; clear: () => void } }[CacheNews['kind']]
+type Listener = {
+  [Kind in CacheNews['kind']]: {
+    kind: Kind
+    forget: (news: Extract<CacheNews, { kind: Kind }>) => void
+    clear: () => void
+  }
+}[CacheNews['kind']]
 
 const newsOf = perApp((app) => {
   const listeners = new Set<Listener>()
   const hear = (news: CacheNews): void => {
-    for (const listener of listeners) if (listener.kind === news.kind) (listener.forget as (news: CacheNews) => void)(news)
+    for (const listener of listeners)
+      if (listener.kind === news.kind) (listener.forget as (news: CacheNews) => void)(news)
   }
   const clearAll = (): void => listeners.forEach((listener) => listener.clear())
   app.bus.onGap(clearAll)

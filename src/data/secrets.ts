@@ -39,7 +39,9 @@ function make(dataDir: string, file: string): string {
     }
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new SettingsError(`DATA_DIR: ${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
+    throw new SettingsError(
+      `DATA_DIR: ${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
+    )
   } finally {
     rmSync(draft, { force: true })
   }

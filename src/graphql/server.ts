@@ -63,8 +63,9 @@ function createYogaHandler(app: App, graphiql: boolean): Handler {
   const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
   return async (request, reply) => {
     const response = await yoga.handleNodeRequestAndResponse(request, reply, { ctx: request.ctx })
-    const headers = Object.fromEntries(response.headers)
-    if (response.body === null || !headers['content-type']?.startsWith('text/event-stream')) {
+    // Its Headers keep the case in which a name was set; ours must not stand beside it a second time.
+    const headers = Object.fromEntries([...response.headers].map(([name, value]) => [name.toLowerCase(), value]))
+    if (response.body === null || response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
       return reply.code(response.status).headers(headers).send(await response.text())
     }
     const own = Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]))

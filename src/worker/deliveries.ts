@@ -22,9 +22,14 @@ export interface Task {
 const MAX_IN_FLIGHT = 1024
 /** One slow endpoint takes no more (contract, section 7). */
 const MAX_PER_ENDPOINT = 8
-/** A dead worker's deliveries are taken up after this; a living one's lease is extended long before. */
-const LEASE_MS = 15_000
-const HEARTBEAT_MS = 3000
+
+/** A dead worker's deliveries are taken up after `leaseMs`; a living one's lease is extended long before. */
+interface Timing {
+  leaseMs: number
+  heartbeatMs: number
+}
+
+const TIMING: Timing = { leaseMs: 15_000, heartbeatMs: 3000 }
 
 interface InFlight {
   lease: Lease
@@ -36,7 +41,7 @@ interface InFlight {
 }
 
 /** Leases due deliveries, attempts them and records what came of it. */
-export function startDeliveries(app: App, outbound: Outbound): Task {
+export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbeatMs } = TIMING): Task {
   const inFlight = new Map<Id, InFlight>()
   const busy = new Map<Id, number>()
   // Endpoints that may have more due than they had slots for, and whether the worker itself had none left.
@@ -45,7 +50,7 @@ export function startDeliveries(app: App, outbound: Outbound): Task {
   let stopping = false
   const recorder = createRecorder(app)
   const loop = startLoop({ name: 'deliveries', pollMs: app.settings.WEBHOOK_POLL_SECONDS * 1000, log: app.log, work })
-  const heartbeat = setInterval(() => void beat(), HEARTBEAT_MS)
+  const heartbeat = setInterval(() => void beat(), heartbeatMs)
 
   async function work(): Promise<void> {
     const limit = MAX_IN_FLIGHT - inFlight.size
@@ -53,9 +58,9 @@ export function startDeliveries(app: App, outbound: Outbound): Task {
     if (saturated) return
     const askedAt = performance.now()
     const perEndpoint = slotsPerEndpoint(limit)
-    const leases = await leaseDeliveries(app.db.query, { leaseMs: LEASE_MS, busy, perEndpoint, limit })
+    const leases = await leaseDeliveries(app.db.query, { leaseMs, busy, perEndpoint, limit })
     if (stopping) return void (await releaseLeases(app.db.query, leases))
-    for (const lease of leases) start(lease, askedAt + LEASE_MS)
+    for (const lease of leases) start(lease, askedAt + leaseMs)
     saturated = leases.length >= limit
     for (const { endpointId } of leases) {
       if ((busy.get(endpointId) ?? 0) >= perEndpoint) crowded.add(endpointId)
@@ -93,20 +98,24 @@ export function startDeliveries(app: App, outbound: Outbound): Task {
     const count = (busy.get(endpointId) ?? 1) - 1
     if (count > 0) busy.set(endpointId, count)
     else busy.delete(endpointId)
-    if (crowded.delete(endpointId) || saturated) loop.wake()
+    // Not for each slot: a statement that fills several at once costs hardly more than one for a single slot.
+    if (crowded.has(endpointId) && count <= MAX_PER_ENDPOINT / 2) {
+      crowded.delete(endpointId)
+      loop.wake()
+    } else if (saturated) loop.wake()
   }
 
   /** Extends the leases of attempts that take long. One that cannot be extended ends before another worker begins it. */
   async function beat(): Promise<void> {
     const now = performance.now()
-    const old = [...inFlight.values()].filter(({ heldUntil }) => heldUntil - now < LEASE_MS - HEARTBEAT_MS)
+    const old = [...inFlight.values()].filter(({ heldUntil }) => heldUntil - now < leaseMs - heartbeatMs)
     for (const { heldUntil, giveUp } of old)
-      if (heldUntil - now < HEARTBEAT_MS + 500) giveUp.abort(new Error('lease lost'))
+      if (heldUntil - now < heartbeatMs * 1.2) giveUp.abort(new Error('lease lost'))
     if (old.length === 0) return
     try {
-      const held = await extendLeases(app.db.query, leasesOf(old), LEASE_MS)
+      const held = await extendLeases(app.db.query, leasesOf(old), leaseMs)
       for (const entry of old) {
-        if (held.has(entry.lease.leaseId)) entry.heldUntil = now + LEASE_MS
+        if (held.has(entry.lease.leaseId)) entry.heldUntil = now + leaseMs
         else entry.giveUp.abort(new Error('lease lost'))
       }
     } catch (err) {

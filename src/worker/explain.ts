@@ -14,9 +14,6 @@ const WORDS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'tls: the certificate is not valid yet',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'tls: the certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'tls: a certificate in the chain is self-signed',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'tls: the certificate cannot be verified',
-  UNABLE_TO_GET_ISSUER_CERT: 'tls: the certificate cannot be verified',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'tls: the certificate cannot be verified',
   ERR_TLS_CERT_ALTNAME_INVALID: 'tls: the certificate is for another name',
 }
 
@@ -26,6 +23,7 @@ export function explain(error: unknown): string {
   if (code === undefined) return 'request failed'
   const words = WORDS[code]
   if (words !== undefined) return words
+  if (/^(UNABLE_TO_|CERT_|INVALID_CA|PATH_LENGTH_EXCEEDED)/.test(code)) return 'tls: the certificate cannot be verified'
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO') return 'tls: handshake failed'
   if (code.startsWith('HPE_')) return 'the answer is not HTTP'
   if (code.startsWith('Z_') || code.startsWith('ERR_BROTLI')) return 'the answer cannot be unpacked'

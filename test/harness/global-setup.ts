@@ -52,7 +52,9 @@ async function createTemplate(url: string): Promise<string> {
 /** Also what a test that was killed has left behind. */
 async function dropAll(url: string, template: string): Promise<void> {
   await asAdmin(url, async (client) => {
-    const { rows } = await client.query<{ datname: string }>('SELECT datname FROM pg_database WHERE datname LIKE $1', [`${template}%`])
+    const { rows } = await client.query<{ datname: string }>('SELECT datname FROM pg_database WHERE datname LIKE $1', [
+      `${template}%`,
+    ])
     for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`)
   })
 }

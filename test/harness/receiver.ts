@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual, webcrypto } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -6,9 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import * as x509 from '@peculiar/x509'
-
-x509.cryptoProvider.set(webcrypto as Crypto)
+import { makeCertificates } from './certificates.ts'
 
 /** A request as the receiver's owner sees it. */
 export interface Received {
@@ -40,9 +38,8 @@ export interface Receiver {
 }
 
 /** An HTTPS receiver of webhooks with a CA of its own. It knows nothing of the service's code. */
-export async function startReceiver(names: { dns?: string[]; ip?: string[] } = {}): Promise<Receiver> {
-  const { dns = ['localhost'], ip = ['127.0.0.1'] } = names
-  const certificates = await makeCertificates(dns, ip)
+export async function startReceiver(names: readonly string[] = ['127.0.0.1', 'localhost']): Promise<Receiver> {
+  const certificates = makeCertificates(names)
   const folder = mkdtempSync(join(tmpdir(), 'receiver-'))
   const caFile = join(folder, 'ca.pem')
   writeFileSync(caFile, certificates.ca)
@@ -121,42 +118,4 @@ function answer({ body, headers }: Received, response: ServerResponse): void {
   if (headers['x-service-event'] === 'verification') {
     reply(response, 200, JSON.stringify({ challenge: body.challenge }), { 'content-type': 'application/json' })
   } else reply(response, 204)
-}
-
-const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
-const DAY_MS = 86_400_000
-
-async function makeCertificates(dns: string[], ip: string[]) {
-  const validity = { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + DAY_MS) }
-  const caKeys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
-  const ca = await x509.X509CertificateGenerator.createSelfSigned({
-    ...validity,
-    serialNumber: '01',
-    name: 'CN=Receiver test CA',
-    keys: caKeys,
-    signingAlgorithm: ALGORITHM,
-    extensions: [
-      new x509.BasicConstraintsExtension(true, 1, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
-    ],
-  })
-  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
-  const leaf = await x509.X509CertificateGenerator.create({
-    ...validity,
-    serialNumber: '02',
-    subject: 'CN=receiver.test',
-    issuer: ca.subject,
-    publicKey: keys.publicKey,
-    signingKey: caKeys.privateKey,
-    signingAlgorithm: ALGORITHM,
-    extensions: [
-      new x509.SubjectAlternativeNameExtension([
-        ...dns.map((value) => ({ type: 'dns' as const, value })),
-        ...ip.map((value) => ({ type: 'ip' as const, value })),
-      ]),
-    ],
-  })
-  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)).toString('base64')
-  const key = `-----BEGIN PRIVATE KEY-----\n${pkcs8.replace(/(.{64})/g, '$1\n')}\n-----END PRIVATE KEY-----\n`
-  return { ca: ca.toString('pem'), cert: leaf.toString('pem'), key }
 }

@@ -1,7 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { createServer as createNetServer } from 'node:net'
-
-import { SignJWT } from 'jose'
+import { randomBytes } from 'node:crypto'
 
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/context.ts'
@@ -12,6 +9,8 @@ import { bootstrap, createTenant, type Credentials } from '../../src/domains/ten
 import { createServer } from '../../src/http/server.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { openTestDatabase } from './database.ts'
+import { signIdentity } from './identity.ts'
+import { freePort } from './ports.ts'
 
 /** One tenant as its backend sees it. */
 export interface TestTenant extends Credentials {
@@ -100,31 +99,32 @@ export async function startService({ env = {}, worker = true }: Options = {}): P
 const testTenant = (credentials: Credentials): TestTenant => ({
   ...credentials,
   as: async (reader, claims = {}) => ({
-    'x-service-identity': await signIdentity(credentials, { sub: reader, name: `Reader ${reader}`, ...claims }),
+    'x-service-identity': await signIdentity(
+      { tenant: credentials.tenant.slug, secret: credentials.identitySecret.secret },
+      { sub: reader, name: `Reader ${reader}`, ...claims },
+    ),
   }),
 })
 
-/** What a tenant's backend does to vouch for a reader. */
-export async function signIdentity(
-  { tenant, identitySecret }: Pick<Credentials, 'tenant' | 'identitySecret'>,
-  claims: Record<string, unknown>,
-): Promise<string> {
-  const now = Math.floor(Date.now() / 1000)
-  return new SignJWT({ aud: tenant.slug, iat: now, exp: now + 600, ...claims })
-    .setProtectedHeader({ alg: 'HS256', kid: identitySecret.kid })
-    .sign(new TextEncoder().encode(identitySecret.secret))
-}
-
-export const bodySha256 = (body: string): string => createHash('sha256').update(body).digest('base64url')
-
-async function call(url: string, apiKey: string, method: string, path: string, options: CallOptions = {}): Promise<TestResponse> {
+async function call(
+  url: string,
+  apiKey: string,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<TestResponse> {
   const headers: Record<string, string> = { 'x-api-key': apiKey, ...options.headers }
   if (headers.authorization !== undefined && options.headers?.['x-api-key'] === undefined) delete headers['x-api-key']
   if (headers['x-api-key'] === '') delete headers['x-api-key']
   return send(`${url}/api/v1${path}`, method, headers, options.body)
 }
 
-async function send(url: string, method: string, headers: Record<string, string>, body: unknown): Promise<TestResponse> {
+async function send(
+  url: string,
+  method: string,
+  headers: Record<string, string>,
+  body: unknown,
+): Promise<TestResponse> {
   const response = await fetch(url, {
     method,
     headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -133,16 +133,4 @@ async function send(url: string, method: string, headers: Record<string, string>
   const text = await response.text()
   const isJson = /json/.test(response.headers.get('content-type') ?? '')
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
-}
-
-/** A port that nobody listens on now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createNetServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 
 import fc from 'fast-check'
 import pino from 'pino'
@@ -58,8 +58,9 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
   const events: News[] = []
   const listeners = new Set<(message: string) => void>()
   const send = (message: string): void => {
-    const wait = chance() < delay ? Math.floor(chance() * 12) : 0
-    void turns(wait).then(() => listeners.forEach((listener) => listener(message)))
+    // Some news is only a little late, some comes when the database has long been asked for it.
+    const late = chance() < delay ? (chance() < 0.3 ? setTimeout(chance() * 60) : turns(Math.floor(chance() * 12))) : turns(0)
+    void late.then(() => listeners.forEach((listener) => listener(message)))
   }
   const bus: Bus = {
     publish: (_channel, message) => {
@@ -84,7 +85,7 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
       throw new Error('the database is away')
     }
     const result = read()
-    await turns(Math.floor(chance() * 4))
+    await (chance() < 0.3 ? setTimeout(chance() * 20) : turns(Math.floor(chance() * 4)))
     return result
   }
   const database: EventLog = {
@@ -191,7 +192,7 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
             stream.seat.leave()
           }
         }
-        if (chance() < 0.5) await turns(Math.floor(chance() * 4))
+        if (chance() < 0.5) await (chance() < 0.2 ? setTimeout(chance() * 20) : turns(Math.floor(chance() * 4)))
       }
       await Promise.all(joining)
       await vi.waitFor(

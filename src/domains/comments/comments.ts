@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
@@ -34,7 +34,7 @@ export interface Comment {
   createdAt: string
 }
 
-const bodySchema = noNul(z.string().trim().min(1).max(10_000))
+export const bodySchema = noNul(z.string().trim().min(1).max(10_000))
 
 interface CreateComment {
   discussionId?: Id | null | undefined
@@ -55,8 +55,8 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
   const [discussionId, author] = await Promise.all([targetOf(ctx, input, parentId), requireReader(ctx)])
   const bodyHtml = renderMarkdown(body)
-  const status = tenant.settings.moderationMode === 'pre' ? 'pending' : 'approved'
-  const toComment = (id: Id, createdAt: Date, depth: number): Comment => ({
+  const status = statusOf(tenant.settings)
+  const commentOf = (id: Id, createdAt: Date, depth: number): Comment => ({
     id,
     discussionId,
     parentId,
@@ -86,11 +86,15 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
       maxDepth: tenant.settings.maxDepth,
       actor: JSON.stringify({ kind: 'reader', readerId: author.id, externalId: author.externalId }),
     },
-    toJson: (newId, at) => JSON.stringify(toComment(newId, at, UNKNOWN_DEPTH)),
+    toJson: (newId, at) => JSON.stringify(commentOf(newId, at, UNKNOWN_DEPTH)),
   })
   if (result.outcome !== 'created') throw refusal(result.outcome, tenant.settings)
-  return toComment(id, createdAt, result.depth)
+  return commentOf(id, createdAt, result.depth)
 }
+
+/** What becomes of a new text: under pre-moderation it waits for a moderator. */
+export const statusOf = ({ moderationMode }: TenantSettings): 'approved' | 'pending' =>
+  moderationMode === 'pre' ? 'pending' : 'approved'
 
 /** The discussion to post in. A reply to a page that has no discussion yet has nothing to reply to. */
 async function targetOf(ctx: Ctx, { discussionId, externalId }: CreateComment, parentId: Id | null): Promise<Id> {
@@ -125,8 +129,7 @@ function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: Tenan
 export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
   const { tenant, actor } = requireCaller(ctx)
   const row = isId(id) ? await selectComment(ctx.app.db.query, tenant.id, id) : undefined
-  const isModerator = actor.kind === 'admin' || actor.capabilities.has('moderate_content')
-  if (row === undefined || !(isInView(row) || isModerator)) {
+  if (row === undefined || !(isInView(row) || hasCapability(actor, 'moderate_content'))) {
     throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   }
   return toComment(row)

@@ -2,6 +2,7 @@ import { builder } from '../../graphql/builder.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { viewerReaction } from '../reactions/reactions.ts'
 import { ReaderRef } from '../readers/graphql.ts'
+import * as changes from './changes.ts'
 import * as comments from './comments.ts'
 
 const CommentStatusEnum = builder.enumType('CommentStatus', {
@@ -91,4 +92,31 @@ builder.relayMutationField(
     resolve: async (_root, { input }, ctx) => ({ comment: await comments.createComment(ctx, input) }),
   },
   { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }) }) },
+)
+
+builder.relayMutationField(
+  'updateComment',
+  {
+    inputFields: (t) => ({
+      commentId: t.id({ required: true, description: 'The comment.' }),
+      body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
+    }),
+  },
+  {
+    access: 'reader',
+    description: "Edits the asserted reader's own comment, within the tenant's edit window.",
+    resolve: async (_root, { input }, ctx) => ({ comment: await changes.updateComment(ctx, input) }),
+  },
+  { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The comment as edited.' }) }) },
+)
+
+builder.relayMutationField(
+  'deleteComment',
+  { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
+  {
+    access: 'key',
+    description: "Deletes the asserted reader's own comment; without an identity, any, with moderate_content.",
+    resolve: async (_root, { input }, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
+  },
+  { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }) }) },
 )

@@ -1,8 +1,10 @@
 import {
   CommentDocument,
   CreateCommentDocument,
+  DeleteCommentDocument,
   DiscussionCommentsByExternalIdDocument,
   DiscussionCommentsDocument,
+  UpdateCommentDocument,
 } from '../../generated/documents.ts'
 import { type Route, route } from '../../rest/route.ts'
 
@@ -43,5 +45,19 @@ export const routes: readonly Route[] = [
     summary: 'One comment',
     document: CommentDocument,
     status: 200,
+  }),
+  route({
+    method: 'PATCH',
+    path: '/comments/:commentId',
+    summary: "Edits the reader's own comment",
+    document: UpdateCommentDocument,
+    status: 200,
+  }),
+  route({
+    method: 'DELETE',
+    path: '/comments/:commentId',
+    summary: "Deletes the reader's own comment; without an identity, any, with moderate_content",
+    document: DeleteCommentDocument,
+    status: 204,
   }),
 ]

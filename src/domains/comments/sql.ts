@@ -25,7 +25,7 @@ export interface CommentRow {
   createdAt: Date
 }
 
-const COLUMNS = `c.id, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.depth, c.author_id AS "authorId",
+export const COMMENT_COLUMNS = `c.id, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.depth, c.author_id AS "authorId",
   r.external_id AS "authorExternalId", r.name AS "authorName", r.avatar_url AS "authorAvatarUrl",
   r.profile_url AS "authorProfileUrl", c.body, c.body_html AS "bodyHtml", c.status::text, c.pinned_at AS "pinnedAt",
   c.edited_at AS "editedAt", c.deleted_at AS "deletedAt", c.revision, c.reply_count AS "replyCount",
@@ -33,7 +33,7 @@ const COLUMNS = `c.id, c.discussion_id AS "discussionId", c.parent_id AS "parent
 
 const FROM = 'comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id'
 
-const BY_ID = statement('comment_by_id', `SELECT ${COLUMNS} FROM ${FROM} WHERE c.tenant_id = $1 AND c.id = $2`)
+const BY_ID = statement('comment_by_id', `SELECT ${COMMENT_COLUMNS} FROM ${FROM} WHERE c.tenant_id = $1 AND c.id = $2`)
 
 export const selectComment = async (sql: Sql, tenantId: Id, id: Id): Promise<CommentRow | undefined> =>
   (await sql<CommentRow>(BY_ID, [tenantId, id]))[0]
@@ -42,7 +42,7 @@ export const selectComment = async (sql: Sql, tenantId: Id, id: Id): Promise<Com
 const level = (name: string, isRoot: boolean, order: 'ASC' | 'DESC') =>
   statement(
     name,
-    `SELECT ${COLUMNS} FROM ${FROM}
+    `SELECT ${COMMENT_COLUMNS} FROM ${FROM}
      WHERE c.tenant_id = $1 AND c.discussion_id = $2 AND c.parent_id ${isRoot ? 'IS NULL' : '= $5'}
        AND c.status IN ('approved', 'deleted') AND (c.status = 'approved' OR c.reply_count > 0)
        AND c.id ${order === 'DESC' ? '<' : '>'} $3

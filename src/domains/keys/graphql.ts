@@ -56,7 +56,11 @@ builder.relayMutationField(
   {
     description: 'The new key.',
     outputFields: (t) => ({
-      apiKey: t.field({ type: ApiKeyRef, description: 'The key, without its secret part.', resolve: ({ apiKey }) => apiKey }),
+      apiKey: t.field({
+        type: ApiKeyRef,
+        description: 'The key, without its secret part.',
+        resolve: ({ apiKey }) => apiKey,
+      }),
       key: t.exposeString('key', { description: 'The raw key for `X-API-Key`. It is shown only here.' }),
     }),
   },

@@ -68,10 +68,16 @@ const newKeySchema = z.object({
   label: noNul(z.string().min(1).max(100)),
   capabilities: z
     .array(z.enum(CAPABILITIES))
-    .refine((names) => new Set(names).size === names.length, { message: 'must not repeat a name', params: { code: 'repeated' } }),
+    .refine((names) => new Set(names).size === names.length, {
+      message: 'must not repeat a name',
+      params: { code: 'repeated' },
+    }),
   expiresAt: z
     .date()
-    .refine((date) => date.getTime() > Date.now(), { message: 'must be in the future', params: { code: 'not_in_future' } })
+    .refine((date) => date.getTime() > Date.now(), {
+      message: 'must be in the future',
+      params: { code: 'not_in_future' },
+    })
     .nullish(),
 })
 

@@ -53,7 +53,10 @@ export async function insertKey(
   return row
 }
 
-const LOCK_KEY = statement('lock_key', `SELECT ${KEY}, digest FROM api_keys WHERE tenant_id = $1 AND id = $2 FOR UPDATE`)
+const LOCK_KEY = statement(
+  'lock_key',
+  `SELECT ${KEY}, digest FROM api_keys WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
+)
 
 /** A key of the tenant, locked until the transaction ends. */
 export const lockKey = async (sql: Sql, tenantId: Id, id: Id): Promise<(ApiKey & { digest: Uint8Array }) | undefined> =>
@@ -61,7 +64,8 @@ export const lockKey = async (sql: Sql, tenantId: Id, id: Id): Promise<(ApiKey &
 
 const REVOKE_KEY = statement('revoke_key', 'UPDATE api_keys SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2')
 
-export const revokeKey = (sql: Sql, tenantId: Id, id: Id, at: Date): Promise<unknown> => sql(REVOKE_KEY, [tenantId, id, at])
+export const revokeKey = (sql: Sql, tenantId: Id, id: Id, at: Date): Promise<unknown> =>
+  sql(REVOKE_KEY, [tenantId, id, at])
 
 const LIST_KEYS = statement(
   'list_keys',

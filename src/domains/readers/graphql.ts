@@ -6,7 +6,9 @@ export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
   description: "A reader of the tenant's site, as its backend vouches for them.",
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
-    externalId: t.exposeString('externalId', { description: "The reader's id at the tenant (`sub` of the assertion)." }),
+    externalId: t.exposeString('externalId', {
+      description: "The reader's id at the tenant (`sub` of the assertion).",
+    }),
     name: t.exposeString('name', { nullable: true, description: 'The name to show, where the tenant gave one.' }),
     avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
     profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),

@@ -77,6 +77,7 @@ function readCursor(after: string | null | undefined): { createdAt: Date; kid: s
   if (key === null) return null
   const [time = '', kid = ''] = key
   const createdAt = new Date(Number(time))
-  if (Number.isNaN(createdAt.getTime()) || !/^[0-9a-f]{8}$/.test(kid)) throw invalid('/after', 'invalid', 'is not a cursor of this list')
+  if (Number.isNaN(createdAt.getTime()) || !/^[0-9a-f]{8}$/.test(kid))
+    throw invalid('/after', 'invalid', 'is not a cursor of this list')
   return { createdAt, kid }
 }

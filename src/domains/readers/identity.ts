@@ -21,14 +21,17 @@ interface Verified extends Claims {
 }
 
 // By tenant and token. 8 MB of token text at most.
-const verified = perApp(() => new LRUCache<string, Verified>({ maxSize: 8 * 1024 * 1024, sizeCalculation: (_, key) => key.length }))
+const verified = perApp(
+  () => new LRUCache<string, Verified>({ maxSize: 8 * 1024 * 1024, sizeCalculation: (_, key) => key.length }),
+)
 
 /**
  * The reader for whom an assertion vouches (contract, section 3). `rawBody` is the request's body, to the byte.
  * Throws `invalid_identity`, `expired_identity`.
  */
 export async function verifyIdentity(app: App, tenant: Tenant, token: string, rawBody: Uint8Array): Promise<Identity> {
-  if (token.length > MAX_TOKEN_LENGTH) throw invalidIdentity(`The assertion has more than ${MAX_TOKEN_LENGTH} characters.`)
+  if (token.length > MAX_TOKEN_LENGTH)
+    throw invalidIdentity(`The assertion has more than ${MAX_TOKEN_LENGTH} characters.`)
   const cache = verified(app)
   const cacheKey = `${tenant.id} ${token}`
   let claims = cache.get(cacheKey)
@@ -105,7 +108,8 @@ async function verifySignature(token: string, { key, algorithm }: VerificationKe
   try {
     return (await compactVerify(token, key, { algorithms: [algorithm] })).payload
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof TypeError) throw invalidIdentity('The signature is not valid.')
+    if (error instanceof errors.JOSEError || error instanceof TypeError)
+      throw invalidIdentity('The signature is not valid.')
     throw error
   }
 }
@@ -113,4 +117,5 @@ async function verifySignature(token: string, { key, algorithm }: VerificationKe
 const issuerFor = (key: VerificationKey, tenant: Tenant): string | null =>
   key.algorithm === 'HS256' ? null : tenant.settings.identity.issuer
 
-const fingerprintOf = (key: VerificationKey, tenant: Tenant): string => `${issuerFor(key, tenant) ?? ''} ${key.fingerprint}`
+const fingerprintOf = (key: VerificationKey, tenant: Tenant): string =>
+  `${issuerFor(key, tenant) ?? ''} ${key.fingerprint}`

@@ -10,14 +10,30 @@ const base64url = z.string().regex(/^[A-Za-z0-9_-]{1,1366}$/)
 const common = {
   kid: z.string().min(1).max(255).exactOptional(),
   use: z.literal('sig').exactOptional(),
-  key_ops: z.array(z.string()).refine((ops) => ops.includes('verify')).exactOptional(),
+  key_ops: z
+    .array(z.string())
+    .refine((ops) => ops.includes('verify'))
+    .exactOptional(),
 }
 
 // Zod leaves out what is not named here: private parts are refused before that, and nothing else is kept.
 const publicJwk = z.discriminatedUnion('kty', [
   z.object({ kty: z.literal('RSA'), n: base64url, e: base64url, alg: z.literal('RS256').exactOptional(), ...common }),
-  z.object({ kty: z.literal('EC'), crv: z.literal('P-256'), x: base64url, y: base64url, alg: z.literal('ES256').exactOptional(), ...common }),
-  z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: base64url, alg: z.enum(['EdDSA', 'Ed25519']).exactOptional(), ...common }),
+  z.object({
+    kty: z.literal('EC'),
+    crv: z.literal('P-256'),
+    x: base64url,
+    y: base64url,
+    alg: z.literal('ES256').exactOptional(),
+    ...common,
+  }),
+  z.object({
+    kty: z.literal('OKP'),
+    crv: z.literal('Ed25519'),
+    x: base64url,
+    alg: z.enum(['EdDSA', 'Ed25519']).exactOptional(),
+    ...common,
+  }),
 ])
 
 /** A public key of one of the three kinds that may sign assertions. */

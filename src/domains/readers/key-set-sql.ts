@@ -15,7 +15,8 @@ const PUT_KEY_SET = statement(
 )
 
 /** Makes the key set of a new URL due. Nothing changes where the URL is the same. */
-export const putKeySet = (sql: Sql, tenantId: Id, url: string, now: Date): Promise<unknown> => sql(PUT_KEY_SET, [tenantId, url, now])
+export const putKeySet = (sql: Sql, tenantId: Id, url: string, now: Date): Promise<unknown> =>
+  sql(PUT_KEY_SET, [tenantId, url, now])
 
 const DELETE_KEY_SET = statement('delete_key_set', 'DELETE FROM identity_key_sets WHERE tenant_id = $1')
 

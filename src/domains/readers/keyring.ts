@@ -74,5 +74,12 @@ async function publicKey(jwk: PublicJwk, url: string | null): Promise<Verificati
   const algorithm = algorithmOf(jwk)
   const key = await importJWK(jwk, algorithm)
   if (key instanceof Uint8Array) throw new Error('a public key came out as bytes')
-  return { algorithm, kid: jwk.kid ?? null, key, url, expiresAt: null, fingerprint: `${algorithm} ${JSON.stringify(jwk)}` }
+  return {
+    algorithm,
+    kid: jwk.kid ?? null,
+    key,
+    url,
+    expiresAt: null,
+    fingerprint: `${algorithm} ${JSON.stringify(jwk)}`,
+  }
 }

@@ -105,4 +105,6 @@ const carriesProfile = ({ name, avatarUrl, profileUrl }: Identity): boolean =>
 
 const changes = (reader: Reader, identity: Identity): boolean =>
   carriesProfile(identity) &&
-  (reader.name !== identity.name || reader.avatarUrl !== identity.avatarUrl || reader.profileUrl !== identity.profileUrl)
+  (reader.name !== identity.name ||
+    reader.avatarUrl !== identity.avatarUrl ||
+    reader.profileUrl !== identity.profileUrl)

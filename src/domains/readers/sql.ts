@@ -42,7 +42,11 @@ interface Profile extends Omit<ReaderRow, 'profileIssuedAt'> {
  * Makes the reader, or refreshes its profile from a newer assertion, or finds it as it is.
  * Undefined where another transaction made it after this statement began: ask again.
  */
-export async function upsertReader(sql: Sql, tenantId: Id, p: Profile): Promise<(ReaderRow & { written: boolean }) | undefined> {
+export async function upsertReader(
+  sql: Sql,
+  tenantId: Id,
+  p: Profile,
+): Promise<(ReaderRow & { written: boolean }) | undefined> {
   const params = [tenantId, p.id, p.externalId, p.name, p.avatarUrl, p.profileUrl, p.issuedAt, p.hasProfile]
   return (await sql<ReaderRow & { written: boolean }>(UPSERT_READER, params))[0]
 }
@@ -61,7 +65,8 @@ const LIVE_SECRETS = statement(
   `SELECT ${SECRET} FROM identity_secrets WHERE tenant_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
 )
 
-export const findLiveSecrets = (sql: Sql, tenantId: Id, now: Date): Promise<SecretRow[]> => sql(LIVE_SECRETS, [tenantId, now])
+export const findLiveSecrets = (sql: Sql, tenantId: Id, now: Date): Promise<SecretRow[]> =>
+  sql(LIVE_SECRETS, [tenantId, now])
 
 const LIST_SECRETS = statement(
   'list_identity_secrets',

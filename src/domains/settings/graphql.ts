@@ -88,7 +88,11 @@ const TEXT = {
 const SettingsRef = builder.objectRef<TenantSettings>('Settings').implement({
   description: 'The settings of the tenant that are in force.',
   fields: (t) => ({
-    moderationMode: t.field({ type: ModerationMode, description: TEXT.moderationMode, resolve: (s) => s.moderationMode }),
+    moderationMode: t.field({
+      type: ModerationMode,
+      description: TEXT.moderationMode,
+      resolve: (s) => s.moderationMode,
+    }),
     bannedWords: t.exposeStringList('bannedWords', { description: TEXT.bannedWords }),
     suspectWords: t.exposeStringList('suspectWords', { description: TEXT.suspectWords }),
     maxLinks: t.exposeInt('maxLinks', { description: TEXT.maxLinks }),
@@ -104,10 +108,19 @@ const SettingsRef = builder.objectRef<TenantSettings>('Settings').implement({
     rateLimit: t.field({ type: RateLimit.output, description: TEXT.rateLimit, resolve: (s) => s.rateLimit }),
     stream: t.field({ type: Stream.output, description: TEXT.stream, resolve: (s) => s.stream }),
     ticket: t.field({ type: Ticket.output, description: TEXT.ticket, resolve: (s) => s.ticket }),
-    webhookPolicy: t.field({ type: WebhookDefaults.output, description: TEXT.webhookPolicy, resolve: (s) => s.webhookPolicy }),
+    webhookPolicy: t.field({
+      type: WebhookDefaults.output,
+      description: TEXT.webhookPolicy,
+      resolve: (s) => s.webhookPolicy,
+    }),
     deliveryRetentionDays: t.exposeInt('deliveryRetentionDays', { description: TEXT.deliveryRetentionDays }),
     identity: t.field({ type: Identity, description: TEXT.identity, resolve: (s) => s.identity }),
-    classifier: t.field({ type: Classifier, nullable: true, description: TEXT.classifier, resolve: (s) => s.classifier }),
+    classifier: t.field({
+      type: Classifier,
+      nullable: true,
+      description: TEXT.classifier,
+      resolve: (s) => s.classifier,
+    }),
   }),
 })
 
@@ -156,7 +169,11 @@ builder.relayMutationField(
   {
     description: 'The settings as they are now.',
     outputFields: (t) => ({
-      settings: t.field({ type: SettingsRef, description: 'All settings in force.', resolve: ({ settings }) => settings }),
+      settings: t.field({
+        type: SettingsRef,
+        description: 'All settings in force.',
+        resolve: ({ settings }) => settings,
+      }),
     }),
   },
 )

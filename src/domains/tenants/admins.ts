@@ -26,7 +26,10 @@ const admins = perApp((app) =>
 )
 
 /** A token for an admin whose password was right, good for 12 h. */
-export async function mintAdminToken(app: App, admin: { tenantId: Id; id: Id }): Promise<{ token: string; expiresAt: Date }> {
+export async function mintAdminToken(
+  app: App,
+  admin: { tenantId: Id; id: Id },
+): Promise<{ token: string; expiresAt: Date }> {
   const seconds = Math.floor(Date.now() / 1000)
   const exp = seconds + TOKEN_HOURS * 3600
   const token = await new SignJWT({ tenantId: admin.tenantId })

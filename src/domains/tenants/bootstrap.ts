@@ -60,7 +60,12 @@ export async function createTenant(app: App, tenant: NewTenant): Promise<Credent
 }
 
 /** One more admin of a tenant. Throws TakenError. */
-export async function createAdmin(app: App, tenantId: Id, email: string, password?: string): Promise<Credentials['admin']> {
+export async function createAdmin(
+  app: App,
+  tenantId: Id,
+  email: string,
+  password?: string,
+): Promise<Credentials['admin']> {
   const admin = await newAdmin(email, password)
   await addAdmin(app.db.query, tenantId, admin)
   return { email: admin.email, password: admin.password }
@@ -70,7 +75,11 @@ async function newAdmin(email: string, password = randomBytes(18).toString('base
   return { email: email.toLowerCase(), password, passwordHash: await hashPassword(password) }
 }
 
-async function addAdmin(sql: Sql, tenantId: Id, { email, passwordHash }: { email: string; passwordHash: string }): Promise<void> {
+async function addAdmin(
+  sql: Sql,
+  tenantId: Id,
+  { email, passwordHash }: { email: string; passwordHash: string },
+): Promise<void> {
   if (!(await insertAdmin(sql, { tenantId, id: newId(), email, passwordHash }))) {
     throw new TakenError(`the e-mail address ${email} is taken`)
   }

@@ -15,7 +15,11 @@ const AdminRef = builder.objectRef<Me>('Admin').implement({
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the admin.' }),
     email: t.exposeString('email', { description: 'The e-mail address of the login, in lower case.' }),
-    tenant: t.field({ type: TenantRef, description: 'The tenant that the admin works for.', resolve: (me) => me.tenant }),
+    tenant: t.field({
+      type: TenantRef,
+      description: 'The tenant that the admin works for.',
+      resolve: (me) => me.tenant,
+    }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the token of this request ends.' }),
   }),
 })

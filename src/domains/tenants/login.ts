@@ -27,8 +27,11 @@ export async function login(ctx: Ctx, input: LoginInput): Promise<{ token: strin
   const { email, password } = validate(loginSchema, input)
   const { app, address } = ctx
   const lowerCase = email.trim().toLowerCase()
-  const admin = await withinLoginLimits(app, { email: lowerCase, address }, () => checkPassword(app, lowerCase, password))
-  if (admin === null) throw new ServiceError('invalid_admin_token', { detail: 'The e-mail address or the password is wrong.' })
+  const admin = await withinLoginLimits(app, { email: lowerCase, address }, () =>
+    checkPassword(app, lowerCase, password),
+  )
+  if (admin === null)
+    throw new ServiceError('invalid_admin_token', { detail: 'The e-mail address or the password is wrong.' })
   return mintAdminToken(app, admin)
 }
 

@@ -20,7 +20,10 @@ const LOCK_TENANT = statement('lock_tenant', 'SELECT id, slug, settings FROM ten
 export const lockTenant = async (sql: Sql, id: Id): Promise<TenantRow | undefined> =>
   (await sql<TenantRow>(LOCK_TENANT, [id]))[0]
 
-const INSERT_TENANT = statement('insert_tenant', 'INSERT INTO tenants (id, slug) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id')
+const INSERT_TENANT = statement(
+  'insert_tenant',
+  'INSERT INTO tenants (id, slug) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id',
+)
 
 /** False where the slug is taken. */
 export const insertTenant = async (sql: Sql, id: Id, slug: string): Promise<boolean> =>
@@ -40,7 +43,10 @@ const FIND_TENANT_BY_SLUG = statement('find_tenant_by_slug', 'SELECT id, slug, s
 export const findTenantBySlug = async (sql: Sql, slug: string): Promise<TenantRow | undefined> =>
   (await sql<TenantRow>(FIND_TENANT_BY_SLUG, [slug]))[0]
 
-const UPDATE_TENANT_SETTINGS = statement('update_tenant_settings', 'UPDATE tenants SET settings = $2::jsonb WHERE id = $1')
+const UPDATE_TENANT_SETTINGS = statement(
+  'update_tenant_settings',
+  'UPDATE tenants SET settings = $2::jsonb WHERE id = $1',
+)
 
 export const updateTenantSettings = (sql: Sql, id: Id, stored: unknown): Promise<unknown> =>
   sql(UPDATE_TENANT_SETTINGS, [id, JSON.stringify(stored)])

@@ -59,7 +59,7 @@ const LEASE = statement(
        SELECT id FROM deliveries
        WHERE tenant_id = o.tenant_id AND endpoint_id = o.id
          AND status IN ('pending', 'delivering') AND next_attempt_at <= now()
-       ORDER BY next_attempt_at, id
+       ORDER BY next_attempt_at
        LIMIT greatest(0, $3::int - o.busy)
        FOR UPDATE SKIP LOCKED) d
      LIMIT $4

@@ -1,0 +1,15 @@
+// npm run bench [-- name …]: each bench prints its figures beside a reference that it measures in the same run.
+import { benchPost } from './post.ts'
+
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { post: benchPost }
+
+const asked = process.argv.slice(2)
+const names = asked.length === 0 ? Object.keys(BENCHES) : asked
+for (const name of names) {
+  const bench = BENCHES[name]
+  if (bench === undefined) {
+    console.error(`no bench ${name}; there are ${Object.keys(BENCHES).join(', ')}`)
+    process.exit(2)
+  }
+  await bench()
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto'
+
+import { newId } from '../../src/core/ids.ts'
+import { openServer } from '../../src/data/server.ts'
+import { insertComments } from '../../src/domains/comments/sql.ts'
+import { statement } from '../../src/core/sql.ts'
+import { signIdentity } from '../harness/identity.ts'
+import { httpRequest, load, type LoadResult } from './load.ts'
+import { type BenchService, median, startBenchService } from './service.ts'
+
+const CONNECTIONS = 16
+const SECONDS = 4
+const ROUNDS = 5
+const DISCUSSIONS = 500
+const READERS = 200
+
+const BODY = 'I have read this twice now, and I still think that the second paragraph misses the point.'
+
+/** Comments posted per second over REST, beside the bare create statement on a pool of the same size, turn by turn. */
+export async function benchPost(): Promise<void> {
+  const service = await startBenchService({ DATABASE_POOL_SIZE: String(CONNECTIONS) })
+  try {
+    const requests = await makeRequests(service)
+    const bare = await openBare(service)
+    await round(service, requests, bare)
+    const rounds = []
+    for (let n = 0; n < ROUNDS; n++) rounds.push(await round(service, requests, bare))
+    await bare.close()
+    report(rounds)
+  } finally {
+    await service.close()
+  }
+}
+
+interface Round {
+  bare: number
+  rest: LoadResult
+  cpuMicros: number
+}
+
+async function round(service: BenchService, requests: Buffer[], bare: Bare): Promise<Round> {
+  const barePerSecond = await bare.run()
+  const before = service.cpuMs()
+  const rest = await load({ port: service.port, connections: CONNECTIONS, seconds: SECONDS, requests })
+  const answered = Object.values(rest.statuses).reduce((sum, n) => sum + n, 0)
+  if (Object.keys(rest.statuses).join() !== '201') throw new Error(`not all were created: ${JSON.stringify(rest.statuses)}`)
+  return { bare: barePerSecond, rest, cpuMicros: ((service.cpuMs() - before) * 1000) / answered }
+}
+
+/** Posts by many readers on many pages, in a random order. */
+async function makeRequests({ apiKey, signer }: BenchService): Promise<Buffer[]> {
+  const tokens = await Promise.all(
+    Array.from({ length: READERS }, (_, n) => signIdentity(signer, { sub: `reader-${n}`, name: `Reader ${n}` })),
+  )
+  return Array.from({ length: 5000 }, (_, n) => {
+    const page = (n * 7919) % DISCUSSIONS
+    const headers = {
+      'X-API-Key': apiKey,
+      'X-Service-Identity': tokens[n % READERS] ?? '',
+      'Content-Type': 'application/json',
+    }
+    const body = JSON.stringify({ body: `${BODY} (${n})` })
+    return httpRequest('POST', `/api/v1/discussions/by-external/page-${page}/comments`, headers, body)
+  })
+}
+
+interface Bare {
+  run(): Promise<number>
+  close(): Promise<void>
+}
+
+/** The create statement alone, a comment each, from as many connections as the service has. */
+async function openBare({ databaseUrl }: BenchService): Promise<Bare> {
+  const { db, close } = await openServer({ url: databaseUrl, size: CONNECTIONS, onError: () => undefined })
+  const tenantId = randomUUID()
+  const authorId = randomUUID()
+  await db.query(statement('bench_tenant', "INSERT INTO tenants (id, slug) VALUES ($1, 'bare')"), [tenantId])
+  await db.query(
+    statement(
+      'bench_reader',
+      "INSERT INTO readers (tenant_id, id, external_id, profile_issued_at) VALUES ($1, $2, 'reader', now())",
+    ),
+    [tenantId, authorId],
+  )
+  const discussions = Array.from({ length: DISCUSSIONS }, newId)
+  await db.query(
+    statement('bench_discussions', 'INSERT INTO discussions (tenant_id, id, external_id) SELECT $1, i, i FROM unnest($2::uuid[]) i'),
+    [tenantId, discussions],
+  )
+  const author = { id: authorId, externalId: 'reader', name: 'Reader', avatarUrl: null, profileUrl: null }
+  const actor = JSON.stringify({ kind: 'reader', readerId: authorId, externalId: 'reader' })
+  let n = 0
+  const one = async (): Promise<void> => {
+    const id = newId()
+    const discussionId = discussions[(n++ * 7919) % DISCUSSIONS] ?? ''
+    const body = `${BODY} (${n})`
+    const bodyHtml = `<p>${body}</p>\n`
+    const comment = JSON.stringify({ id, discussionId, parentId: null, depth: -1, author, body, bodyHtml, status: 'approved' })
+    const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: newId() }
+    const row = { ...ids, body, bodyHtml, status: 'approved' as const, maxDepth: 10, actor, comment }
+    await insertComments(db.query, [row], new Date())
+  }
+  return {
+    run: async () => {
+      const until = performance.now() + SECONDS * 1000
+      const started = performance.now()
+      const from = n
+      const loop = async (): Promise<void> => {
+        while (performance.now() < until) await one()
+      }
+      await Promise.all(Array.from({ length: CONNECTIONS }, loop))
+      return (n - from) / ((performance.now() - started) / 1000)
+    },
+    close,
+  }
+}
+
+function report(rounds: readonly Round[]): void {
+  const of = (pick: (each: Round) => number): number => median(rounds.map(pick))
+  const ratio = of(({ rest, bare }) => rest.perSecond / bare)
+  console.log(`post: comments over REST, ${CONNECTIONS} connections, ${DISCUSSIONS} discussions, median of ${ROUNDS} rounds
+  bare create statement   ${of(({ bare }) => bare).toFixed(0)} comments/s
+  REST                    ${of(({ rest }) => rest.perSecond).toFixed(0)} comments/s, p50 ${of(({ rest }) => rest.p50).toFixed(1)} ms, p99 ${of(({ rest }) => rest.p99).toFixed(1)} ms
+  ratio                   ${ratio.toFixed(2)} (target: at least 0.35)
+  CPU of the api process  ${of(({ cpuMicros }) => cpuMicros).toFixed(0)} µs a request`)
+}

@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import pg from 'pg'
+
+import { freePort } from '../harness/ports.ts'
+import type { Signer } from '../harness/identity.ts'
+
+const MAIN = join(import.meta.dirname, '../../dist/main.js')
+const SERVER = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
+
+export interface BenchService {
+  databaseUrl: string
+  port: number
+  apiKey: string
+  signer: Signer
+  /** Milliseconds of CPU that the process has used. */
+  cpuMs(): number
+  close(): Promise<void>
+}
+
+/** An api process on a PostgreSQL database of its own (DATABASE_URL names the server). */
+export async function startBenchService(env: Record<string, string> = {}): Promise<BenchService> {
+  const name = `engagement_bench_${randomBytes(4).toString('hex')}`
+  await onServer(`CREATE DATABASE ${name}`)
+  const databaseUrl = new URL(SERVER)
+  databaseUrl.pathname = `/${name}`
+  const port = await freePort()
+  const apiKey = `ek_${randomBytes(32).toString('hex')}`
+  const secret = randomBytes(32).toString('hex')
+  const child = spawn(process.execPath, [MAIN], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: {
+      ...process.env,
+      DATABASE_URL: databaseUrl.href,
+      ROLE: 'api',
+      PORT: String(port),
+      LOG_LEVEL: 'warn',
+      ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      BOOTSTRAP_API_KEY: apiKey,
+      BOOTSTRAP_IDENTITY_SECRET: secret,
+      ...env,
+    },
+  })
+  await Promise.race([once(child, 'message'), once(child, 'exit').then(() => Promise.reject(new Error('it did not start')))])
+  return {
+    databaseUrl: databaseUrl.href,
+    port,
+    apiKey,
+    signer: { tenant: 'demo', secret },
+    cpuMs: () => cpuMs(child),
+    close: async () => {
+      const exited = once(child, 'exit')
+      child.kill('SIGTERM')
+      await exited
+      await onServer(`DROP DATABASE ${name} WITH (FORCE)`)
+    },
+  }
+}
+
+/** User and system time of a process, from the kernel's table (100 ticks a second). */
+function cpuMs({ pid }: ChildProcess): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+async function onServer(text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: SERVER })
+  await client.connect()
+  await client.query(text).finally(() => client.end())
+}
+
+export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0

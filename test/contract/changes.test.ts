@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+let ann: Record<string, string>
+let bob: Record<string, string>
+let plainKey: string
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  ann = await service.as('ann')
+  bob = await service.as('bob')
+  plainKey = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json.key
+})
+afterAll(() => service.close())
+
+const post = async (page: string, body: object = { body: 'x' }, headers = ann) =>
+  (await service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })).json
+
+const edit = (id: string, body: string, headers = ann) => service.call('PATCH', `/comments/${id}`, { body: { body }, headers })
+const remove = (id: string, headers = ann) => service.call('DELETE', `/comments/${id}`, { headers })
+const get = (id: string) => service.call('GET', `/comments/${id}`, { headers: { 'x-api-key': plainKey } })
+const discussion = async (page: string) => (await service.call('GET', `/discussions/by-external/${page}`)).json
+
+const EVENTS = statement('test_change_events', 'SELECT type, audience, actor, data FROM events WHERE discussion_id = $1 ORDER BY seq')
+
+const eventsOf = (id: string) =>
+  service.app.db.query<{ type: string; audience: string; actor: object; data: { comment: object } }>(EVENTS, [id])
+
+const setState = (id: string, state: string) =>
+  service.app.db.query(statement(`test_set_${state}`, `UPDATE discussions SET state = '${state}' WHERE id = $1`), [id])
+
+describe('PATCH /comments/{id}', () => {
+  test('answers 200 with the new body, keeps the old one as a revision, and says comment_edited', async () => {
+    const comment = await post('edit')
+    const { status, json } = await edit(comment.id, '*new*')
+    expect(status).toBe(200)
+    expect(json).toEqual({
+      ...comment,
+      body: '*new*',
+      bodyHtml: '<p><em>new</em></p>\n',
+      revision: 2,
+      editedAt: expect.any(String),
+    })
+    expect((await get(comment.id)).json).toEqual(json)
+    const revisions = await service.app.db.query(
+      statement('test_revisions', 'SELECT revision, body FROM comment_revisions WHERE comment_id = $1'),
+      [comment.id],
+    )
+    expect(revisions).toEqual([{ revision: 1, body: 'x' }])
+    expect((await eventsOf(comment.discussionId))[1]).toMatchObject({
+      type: 'comment_edited',
+      audience: 'public',
+      data: { comment: json },
+    })
+  })
+
+  test('with the same body changes nothing and says nothing', async () => {
+    const comment = await post('same')
+    expect((await edit(comment.id, 'x')).json).toEqual(comment)
+    expect(await eventsOf(comment.discussionId)).toHaveLength(1)
+  })
+
+  test('of another reader answers 403 not_author; of nobody 403 identity_required', async () => {
+    const { id } = await post('others')
+    expect((await edit(id, 'y', bob)).json.code).toBe('not_author')
+    expect((await edit(id, 'y', {})).json.code).toBe('identity_required')
+  })
+
+  test('after the edit window answers 403 edit_window_closed', async () => {
+    const { id } = await post('late')
+    const age = statement('test_age', "UPDATE comments SET created_at = created_at - interval '901 seconds' WHERE id = $1")
+    await service.app.db.query(age, [id])
+    expect((await edit(id, 'y')).json.code).toBe('edit_window_closed')
+  })
+
+  test('that has to wait for a moderator takes the comment out of view', async () => {
+    const comment = await post('held')
+    const parent = await post('held')
+    const reply = await post('held', { body: 'reply', parentId: parent.id })
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
+    try {
+      expect((await edit(reply.id, 'secret')).json).toMatchObject({ status: 'pending', body: 'secret' })
+    } finally {
+      await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
+    }
+    expect((await get(reply.id)).status).toBe(404)
+    expect((await get(parent.id)).json.replyCount).toBe(0)
+    expect((await discussion('held')).commentCount).toBe(2)
+    const last = (await eventsOf(comment.discussionId)).at(-1)
+    expect(last).toMatchObject({ type: 'comment_edited', audience: 'public', data: { comment: { status: 'pending', body: null, bodyHtml: null } } })
+    expect(JSON.stringify(last)).not.toContain('secret')
+  })
+})
+
+describe('DELETE /comments/{id}', () => {
+  test('by its author answers 204, and again 204 without a second event', async () => {
+    const comment = await post('gone')
+    expect((await remove(comment.id)).status).toBe(204)
+    expect((await remove(comment.id)).status).toBe(204)
+    expect((await get(comment.id)).status).toBe(404)
+    expect((await discussion('gone')).commentCount).toBe(0)
+    const events = await eventsOf(comment.discussionId)
+    expect(events).toHaveLength(2)
+    expect(events[1]).toMatchObject({
+      type: 'comment_deleted',
+      audience: 'public',
+      actor: { kind: 'reader' },
+      data: { comment: { id: comment.id, status: 'deleted', body: null, bodyHtml: null, author: null } },
+    })
+  })
+
+  test('leaves a tombstone while there are replies in view, and takes it away with the last of them', async () => {
+    const top = await post('tomb')
+    const middle = await post('tomb', { body: 'm', parentId: top.id })
+    const leaf = await post('tomb', { body: 'l', parentId: middle.id }, bob)
+    await remove(top.id)
+    await remove(middle.id)
+    expect((await get(top.id)).json).toMatchObject({ status: 'deleted', body: null, author: null, replyCount: 1 })
+    expect((await get(middle.id)).json).toMatchObject({ status: 'deleted', replyCount: 1 })
+    await remove(leaf.id, bob)
+    for (const { id } of [top, middle, leaf]) expect((await get(id)).status).toBe(404)
+    const { json } = await service.call('GET', '/discussions/by-external/tomb/comments')
+    expect(json.data).toEqual([])
+    expect((await discussion('tomb')).commentCount).toBe(0)
+  })
+
+  test('of another reader answers 403 not_author, even with a key that could moderate', async () => {
+    const { id } = await post('mine')
+    expect((await remove(id, bob)).json.code).toBe('not_author')
+  })
+
+  test('without an identity needs moderate_content, and is in the audit log', async () => {
+    const comment = await post('moderated')
+    const refused = await remove(comment.id, { 'x-api-key': plainKey })
+    expect([refused.status, refused.json.code]).toEqual([403, 'missing_capability'])
+    expect(refused.json.detail).toContain('moderate_content')
+    expect((await remove(comment.id, {})).status).toBe(204)
+    expect((await eventsOf(comment.discussionId))[1]?.actor).toEqual({ kind: 'moderator' })
+    const audit = await service.app.db.query(
+      statement('test_audit', 'SELECT action, target_id AS target FROM audit_log WHERE target_id = $1'),
+      [comment.id],
+    )
+    expect(audit).toEqual([{ action: 'comment.delete', target: comment.id }])
+  })
+
+  test('in a locked discussion the author still can; in an archived one nobody can, nor edit', async () => {
+    const [first, second] = [await post('closed'), await post('closed')]
+    await setState(first.discussionId, 'locked')
+    expect((await edit(first.id, 'y')).json.code).toBe('discussion_locked')
+    expect((await remove(first.id)).status).toBe(204)
+    await setState(first.discussionId, 'archived')
+    expect((await edit(second.id, 'y')).json.code).toBe('discussion_archived')
+    expect((await remove(second.id)).json.code).toBe('discussion_archived')
+  })
+})
+
+test('counters are exact after 300 mixed writes at once', async () => {
+  const roots = await Promise.all(Array.from({ length: 10 }, () => post('mixed')))
+  await Promise.all(
+    Array.from({ length: 300 }, async (_, n) => {
+      const root = roots[n % roots.length]
+      const comment = await post('mixed', { body: `${n}`, parentId: root.id }, bob)
+      if (n % 3 === 0) await remove(comment.id, bob)
+      if (n % 3 === 1) await edit(comment.id, `${n}!`, bob)
+      if (n % 7 === 0) await service.call('POST', `/comments/${root.id}/reactions`, { body: { type: 'like' }, headers: bob })
+    }),
+  )
+  const [counted] = await service.app.db.query<{ approved: number; events: number }>(
+    statement(
+      'test_counted',
+      `SELECT count(*) FILTER (WHERE status = 'approved') AS approved, (SELECT count(*) FROM events WHERE discussion_id = $1) AS events
+       FROM comments WHERE discussion_id = $1`,
+    ),
+    [roots[0].discussionId],
+  )
+  expect(counted?.approved).toBe(210)
+  expect(await discussion('mixed')).toMatchObject({ commentCount: 210, lastEventId: String(counted?.events) })
+  const replies = await Promise.all(roots.map(async ({ id }) => (await get(id)).json.replyCount))
+  expect(replies.reduce((sum: number, n: number) => sum + n, 0)).toBe(200)
+})

@@ -1,0 +1,192 @@
+import { SignJWT } from 'jose'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { deriveKey, newRawKey, sha256 } from '../../src/core/crypto.ts'
+import { statement } from '../../src/core/sql.ts'
+import { authenticate } from '../../src/http/credentials.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+
+let service: TestService
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+
+/** A refusal in the form of RFC 9457, with the code that the contract gives it. */
+function expectProblem(response: TestResponse, status: number, code: string): void {
+  expect(response.json).toMatchObject({ code, status })
+  expect(response.status).toBe(status)
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+  const { type, title, detail, requestId } = response.json as Record<string, unknown>
+  for (const text of [type, title, detail]) expect(text).toEqual(expect.stringMatching(/\w/))
+  expect(requestId).toBe(response.headers.get('x-request-id'))
+  if (status === 401) expect(response.headers.get('www-authenticate')).toContain(code)
+}
+
+const withKey = (key: string) => ({ headers: { 'x-api-key': key } })
+const withToken = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+
+async function mintKey(body: object): Promise<{ id: string; key: string }> {
+  const made = await service.call('POST', '/keys', { body: { label: 'test', capabilities: [], ...body } })
+  expect(made.status).toBe(201)
+  return made.json as { id: string; key: string }
+}
+
+async function adminToken(): Promise<string> {
+  const { json } = await service.call('POST', '/admin/auth/login', {
+    headers: { 'x-api-key': '' },
+    body: service.admin,
+  })
+  return (json as { token: string }).token
+}
+
+test('no credentials: 401 missing_credentials', async () => {
+  expectProblem(await service.call('GET', '/keys', withKey('')), 401, 'missing_credentials')
+})
+
+test.each([
+  ['an unknown key', newRawKey()],
+  ['a malformed key', 'ek_123'],
+  ['an upper-case key', `ek_${'A'.repeat(64)}`],
+])('%s: 401 invalid_api_key', async (_name, key) => {
+  expectProblem(await service.call('GET', '/keys', withKey(key)), 401, 'invalid_api_key')
+})
+
+test('an expired key: 401 expired_api_key, from the moment it expires', async () => {
+  const { key, id } = await mintKey({
+    capabilities: ['manage_api_keys'],
+    expiresAt: new Date(Date.now() + 60_000).toISOString(),
+  })
+  expect((await service.call('GET', '/keys', withKey(key))).status).toBe(200)
+  await service.app.db.query(statement('test_expire_key', 'UPDATE api_keys SET expires_at = $1 WHERE id = $2'), [
+    new Date(Date.now() - 1),
+    id,
+  ])
+  await vi.waitFor(
+    async () => expectProblem(await service.call('GET', '/keys', withKey(key)), 401, 'expired_api_key'),
+    6000,
+  )
+})
+
+test('the clock alone ends a cached key', async () => {
+  const expiresAt = new Date(Date.now() + 1000).toISOString()
+  const { key } = await mintKey({ capabilities: ['manage_api_keys'], expiresAt })
+  expect((await service.call('GET', '/keys', withKey(key))).status).toBe(200)
+  await vi.waitFor(
+    async () => expectProblem(await service.call('GET', '/keys', withKey(key)), 401, 'expired_api_key'),
+    3000,
+  )
+})
+
+test('a revoked key: 401 revoked_api_key within 1 s', async () => {
+  const { key, id } = await mintKey({ capabilities: ['manage_api_keys'] })
+  expect((await service.call('GET', '/keys', withKey(key))).status).toBe(200)
+  expect((await service.call('DELETE', `/keys/${id}`)).status).toBe(204)
+  await vi.waitFor(
+    async () => expectProblem(await service.call('GET', '/keys', withKey(key)), 401, 'revoked_api_key'),
+    { timeout: 1000, interval: 20 },
+  )
+})
+
+test('another process refuses a revoked key within 1 s', async () => {
+  const { key, id } = await mintKey({})
+  // Caches are kept per app: this one has its own, and only the bus and the database in common.
+  const elsewhere = { ...service.app }
+  await expect(authenticate(elsewhere, { apiKey: key })).resolves.toMatchObject({ actor: { id } })
+  await service.call('DELETE', `/keys/${id}`)
+  await vi.waitFor(
+    () => expect(authenticate(elsewhere, { apiKey: key })).rejects.toMatchObject({ code: 'revoked_api_key' }),
+    { timeout: 1000, interval: 20 },
+  )
+})
+
+test('a key that was revoked without any news is refused within 5 s', async () => {
+  const { key, id } = await mintKey({ capabilities: ['manage_api_keys'] })
+  expect((await service.call('GET', '/keys', withKey(key))).status).toBe(200)
+  await service.app.db.query(statement('test_revoke_key', 'UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
+  await vi.waitFor(
+    async () => expectProblem(await service.call('GET', '/keys', withKey(key)), 401, 'revoked_api_key'),
+    { timeout: 5000, interval: 100 },
+  )
+})
+
+test('an API key and an admin token in one request: 400 ambiguous_credentials', async () => {
+  const headers = { 'x-api-key': service.apiKey, authorization: `Bearer ${await adminToken()}` }
+  expectProblem(await service.call('GET', '/keys', { headers }), 400, 'ambiguous_credentials')
+})
+
+test('a key without the capability: 403 missing_capability that names it', async () => {
+  const { key } = await mintKey({})
+  const refusal = await service.call('GET', '/settings', withKey(key))
+  expectProblem(refusal, 403, 'missing_capability')
+  expect(refusal.json.detail).toContain('manage_settings')
+})
+
+test('a key on a route of admins: 403 admin_only', async () => {
+  expectProblem(await service.call('GET', '/admin/keys'), 403, 'admin_only')
+  expectProblem(await service.call('GET', '/admin/me'), 403, 'admin_only')
+})
+
+test('an admin token opens what needs a capability', async () => {
+  expect((await service.call('GET', '/settings', withToken(await adminToken()))).status).toBe(200)
+})
+
+const derived = () => deriveKey(service.app.settings.ADMIN_JWT_SECRET, 'admin-token')
+
+/** A token with the right claims, to be spoilt in one way each. */
+async function forge(change: Record<string, unknown>, key: Uint8Array = derived(), alg = 'HS256'): Promise<string> {
+  const me = await service.call('GET', '/admin/me', withToken(await adminToken()))
+  const now = Math.floor(Date.now() / 1000)
+  const claims = {
+    iss: 'engagement-service',
+    aud: 'engagement-service/admin',
+    sub: me.json.id as string,
+    tenantId: service.tenant.id,
+    iat: now,
+    exp: now + 600,
+    ...change,
+  }
+  return new SignJWT(claims).setProtectedHeader({ alg }).sign(key)
+}
+
+test('a forged admin token is taken only while nothing is spoilt', async () => {
+  expect((await service.call('GET', '/admin/me', withToken(await forge({})))).status).toBe(200)
+})
+
+test.each([
+  ['signed with the raw secret', () => forge({}, Buffer.from(service.app.settings.ADMIN_JWT_SECRET))],
+  ['signed with another algorithm', () => forge({}, Buffer.concat([derived(), derived()]), 'HS512')],
+  ['past exp', () => forge({ exp: Math.floor(Date.now() / 1000) - 1 })],
+  ['without exp', () => forge({ exp: undefined })],
+  ['of another issuer', () => forge({ iss: 'else' })],
+  ['for another audience', () => forge({ aud: 'demo' })],
+  ['of an admin that does not exist', () => forge({ sub: '01980000-0000-7000-8000-000000000000' })],
+  ['of a tenant that is not the admin’s', async () => forge({ tenantId: (await service.addTenant('else')).tenant.id })],
+  ['with a tenant that is no id', () => forge({ tenantId: '%' })],
+  ['without signature', async () => `${(await forge({})).split('.').slice(0, 2).join('.')}.`],
+  ['with alg none', () => Promise.resolve(`${Buffer.from('{"alg":"none"}').toString('base64url')}.e30.`)],
+  ['that is no JWT', () => Promise.resolve('hello')],
+])('an admin token %s: 401 invalid_admin_token', async (_name, make) => {
+  expectProblem(await service.call('GET', '/admin/me', withToken(await make())), 401, 'invalid_admin_token')
+})
+
+test('another scheme than Bearer: 401 invalid_admin_token', async () => {
+  expectProblem(
+    await service.call('GET', '/admin/me', { headers: { authorization: 'Basic YTpi' } }),
+    401,
+    'invalid_admin_token',
+  )
+})
+
+test('the raw key is nowhere in the database', async () => {
+  const { key } = await mintKey({})
+  const rows = await service.app.db.query(statement('test_keys', 'SELECT * FROM api_keys'))
+  const audit = await service.app.db.query(statement('test_audit', 'SELECT * FROM audit_log'))
+  expect(JSON.stringify([rows, audit])).not.toContain(key.slice(11))
+  const [row] = await service.app.db.query<{ n: number }>(
+    statement('test_digest', 'SELECT count(*) AS n FROM api_keys WHERE digest = $1'),
+    [sha256(key)],
+  )
+  expect(row?.n).toBe(1)
+})

@@ -1,0 +1,356 @@
+import { createHmac } from 'node:crypto'
+
+import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { sha256 } from '../../src/core/crypto.ts'
+import { statement } from '../../src/core/sql.ts'
+import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+
+let service: TestService
+let other: TestTenant
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  other = await service.addTenant('identity-other')
+})
+afterAll(() => service.close())
+
+const BODY = '{"body":"Hello"}'
+const seconds = () => Math.floor(Date.now() / 1000)
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+/** Posts a comment with `token` as the assertion: a write on the reader's behalf. */
+const post = (token: string, tenant: TestTenant = service): Promise<TestResponse> =>
+  service.call('POST', '/discussions/by-external/identity/comments', {
+    body: BODY,
+    headers: { 'x-api-key': tenant.apiKey, 'x-service-identity': token },
+  })
+
+interface Change {
+  claims?: Record<string, unknown>
+  header?: Record<string, unknown>
+  key?: Uint8Array
+}
+
+/** An assertion that is good but for `change`. Undefined claims are left out. */
+function sign({ claims = {}, header = {}, key }: Change = {}, tenant: TestTenant = service): Promise<string> {
+  const { kid, secret } = tenant.identitySecret
+  const now = seconds()
+  return new SignJWT({ sub: 'reader-1', aud: tenant.tenant.slug, iat: now, exp: now + 600, ...claims })
+    .setProtectedHeader({ alg: 'HS256', kid, ...header })
+    .sign(key ?? utf8(secret))
+}
+
+// With a signature that is right, which the library would not make by itself.
+function signWithCrit(): string {
+  const header = part({ alg: 'HS256', kid: service.identitySecret.kid, crit: ['x'], x: 1 })
+  const signed = `${header}.${part({ sub: 'x', aud: service.tenant.slug, iat: seconds(), exp: seconds() + 60 })}`
+  return `${signed}.${createHmac('sha256', service.identitySecret.secret).update(signed).digest('base64url')}`
+}
+
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function expectRefusal(response: TestResponse, code: string): void {
+  expect(response.json).toMatchObject({
+    status: 401,
+    code,
+    title: expect.any(String) as string,
+    detail: expect.any(String) as string,
+  })
+  expect(response.status).toBe(401)
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+  expect(response.headers.get('www-authenticate')).toContain(code)
+  expect(response.text).not.toMatch(/jose|JWS|JWT_|node_modules|at .*\.ts/)
+}
+
+test('an assertion vouches for its reader', async () => {
+  const claims = {
+    sub: 'reader-ok',
+    name: 'Ada',
+    avatarUrl: 'https://a.example.com/a.png',
+    profileUrl: 'https://a.example.com/',
+  }
+  const { status, json } = await post(await sign({ claims }))
+  expect(status).toBe(201)
+  const { sub, ...profile } = claims
+  expect(json.author).toEqual({ id: expect.any(String) as string, externalId: sub, ...profile })
+})
+
+test('a write without an assertion: 403 identity_required', async () => {
+  const { status, json } = await service.call('POST', '/discussions/by-external/identity/comments', { body: BODY })
+  expect(json.code).toBe('identity_required')
+  expect(status).toBe(403)
+})
+
+test('an assertion alone, without a key: 401 missing_credentials', async () => {
+  const headers = { 'x-api-key': '', 'x-service-identity': await sign() }
+  const response = await service.call('POST', '/discussions/by-external/identity/comments', { body: BODY, headers })
+  expectRefusal(response, 'missing_credentials')
+})
+
+test('an assertion never grants a capability', async () => {
+  const { json } = await service.call('POST', '/keys', { body: { label: 'bare', capabilities: [] } })
+  const token = await sign({ claims: { capabilities: ['manage_settings'], role: 'admin' } })
+  const headers = { 'x-api-key': json.key as string, 'x-service-identity': token }
+  expect((await service.call('GET', '/settings', { headers })).json.code).toBe('missing_capability')
+})
+
+// What is wrong, a word of the refusal (so that it is refused for this and nothing else), the assertion.
+const hostile: [string, string, () => Promise<string> | string][] = [
+  [
+    'alg none',
+    'algorithm',
+    () => `${part({ alg: 'none', kid: service.identitySecret.kid })}.${part({ sub: 'x', aud: service.tenant.slug })}.`,
+  ],
+  ['another algorithm of the family', 'algorithm', () => sign({ header: { alg: 'HS512' }, key: new Uint8Array(64) })],
+  ['a signature by another secret', 'signature', () => sign({ key: utf8(other.identitySecret.secret) })],
+  [
+    'the kid and secret of another tenant',
+    'no live key',
+    () => sign({ header: { kid: other.identitySecret.kid }, key: utf8(other.identitySecret.secret) }),
+  ],
+  ['an unknown kid', 'no live key', () => sign({ header: { kid: '00000000' } })],
+  ['no kid', 'kid', () => sign({ header: { kid: undefined } })],
+  ['a kid that is no text', 'kid', () => sign({ header: { kid: 7 } })],
+  ['a critical header that nobody knows', 'signature', signWithCrit],
+  ['another slug as aud', 'aud', () => sign({ claims: { aud: other.tenant.slug } })],
+  ['several audiences', 'aud', () => sign({ claims: { aud: [service.tenant.slug, 'else'] } })],
+  ['no aud', 'aud', () => sign({ claims: { aud: undefined } })],
+  ['no sub', 'sub', () => sign({ claims: { sub: undefined } })],
+  ['an empty sub', 'sub', () => sign({ claims: { sub: '' } })],
+  ['a sub of 256 characters', 'sub', () => sign({ claims: { sub: 'x'.repeat(256) } })],
+  ['NUL in sub', 'sub', () => sign({ claims: { sub: 'a\0b' } })],
+  ['half a character in sub', 'sub', () => sign({ claims: { sub: 'a\ud800' } })],
+  ['no iat', 'iat', () => sign({ claims: { iat: undefined } })],
+  ['no exp', 'exp', () => sign({ claims: { exp: undefined } })],
+  ['exp as a text', 'exp', () => sign({ claims: { exp: String(seconds() + 60) as never } })],
+  ['a life of more than 1 h', '1 h', () => sign({ claims: { exp: seconds() + 3601, iat: seconds() } })],
+  ['exp before iat', 'after iat', () => sign({ claims: { iat: seconds(), exp: seconds() - 1 } })],
+  ['iat in the future', 'iat', () => sign({ claims: { iat: seconds() + 120, exp: seconds() + 600 } })],
+  ['nbf in the future', 'nbf', () => sign({ claims: { nbf: seconds() + 120 } })],
+  ['a name of 81 characters', 'name', () => sign({ claims: { name: 'x'.repeat(81) } })],
+  ['an empty name', 'name', () => sign({ claims: { name: '' } })],
+  ['NUL in the name', 'name', () => sign({ claims: { name: 'a\0' } })],
+  ['an avatarUrl over http', 'avatarUrl', () => sign({ claims: { avatarUrl: 'http://a.example.com/a.png' } })],
+  ['a profileUrl that is a script', 'profileUrl', () => sign({ claims: { profileUrl: 'javascript:alert(1)' } })],
+  [
+    'a profileUrl with a line break',
+    'profileUrl',
+    () => sign({ claims: { profileUrl: 'https://a.example.com/\njavascript:1' } }),
+  ],
+  ['the digest of another body', 'bodySha256', () => sign({ claims: { bodySha256: bodySha256('{"body":"Bye"}') } })],
+  ['a digest that is none', 'bodySha256', () => sign({ claims: { bodySha256: true } })],
+  ['claims that are a list', 'signature', async () => (await sign()).split('.').with(1, part([])).join('.')],
+  [
+    'changed claims',
+    'signature',
+    async () =>
+      (await sign())
+        .split('.')
+        .with(1, part({ sub: 'root', aud: service.tenant.slug, iat: seconds(), exp: seconds() + 60 }))
+        .join('.'),
+  ],
+  ['no signature', 'signature', async () => `${(await sign()).split('.').slice(0, 2).join('.')}.`],
+  ['more than 8 192 characters', '8192', () => sign({ claims: { more: 'x'.repeat(8192) } })],
+  ['no JWT at all', 'compact JWT', () => 'hello'],
+]
+
+test.each(hostile)('an assertion with %s: 401 invalid_identity', async (_name, word, make) => {
+  const refusal = await post(await make())
+  expectRefusal(refusal, 'invalid_identity')
+  expect(refusal.json.detail).toContain(word)
+})
+
+test('an assertion past exp and 60 s: 401 expired_identity', async () => {
+  expectRefusal(await post(await sign({ claims: { iat: seconds() - 600, exp: seconds() - 61 } })), 'expired_identity')
+})
+
+test('60 s of clock skew are allowed both ways', async () => {
+  expect((await post(await sign({ claims: { iat: seconds() - 600, exp: seconds() - 50 } }))).status).toBe(201)
+  expect((await post(await sign({ claims: { iat: seconds() + 50, exp: seconds() + 600 } }))).status).toBe(201)
+})
+
+test('an assertion that names its body signs this body only, the second time too', async () => {
+  const token = await sign({ claims: { bodySha256: bodySha256(BODY) } })
+  expect((await post(token)).status).toBe(201)
+  const headers = { 'x-service-identity': token }
+  const replay = await service.call('POST', '/discussions/by-external/identity/comments', {
+    body: '{"body":"Bye"}',
+    headers,
+  })
+  expectRefusal(replay, 'invalid_identity')
+  expect((await post(token)).status).toBe(201)
+})
+
+test('an assertion of one tenant is not one of another, also after it was cached', async () => {
+  const token = await sign()
+  expect((await post(token)).status).toBe(201)
+  expectRefusal(await post(token, other), 'invalid_identity')
+})
+
+test('a profile is refreshed by a newer assertion, not by an older or a bare one', async () => {
+  const author = async (claims: Record<string, unknown>) =>
+    (await post(await sign({ claims: { sub: 'reader-profile', ...claims } }))).json.author as {
+      id: string
+      name: string | null
+    }
+  const now = seconds()
+  const first = await author({ iat: now - 100 })
+  expect(first.name).toBeNull()
+  expect(await author({ iat: now - 100, name: 'Old' })).toMatchObject({ id: first.id, name: 'Old' })
+  expect(await author({ iat: now - 50, name: 'New' })).toMatchObject({ id: first.id, name: 'New' })
+  expect(await author({ iat: now - 70, name: 'Late' })).toMatchObject({ id: first.id, name: 'New' })
+  expect(await author({ iat: now })).toMatchObject({ id: first.id, name: 'New' })
+})
+
+test('concurrent first assertions make one reader', async () => {
+  const token = await sign({ claims: { sub: 'reader-once', name: 'Once' } })
+  const answers = await Promise.all(Array.from({ length: 12 }, () => post(token)))
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 201))
+  expect(new Set(answers.map(({ json }) => (json.author as { id: string }).id)).size).toBe(1)
+})
+
+test('POST /identity-secrets: the new secret works at once, the one before for 24 h', async () => {
+  const tenant = await service.addTenant('identity-rotation')
+  const as = { headers: { 'x-api-key': tenant.apiKey } }
+  const { status, json } = await service.call('POST', '/identity-secrets', as)
+  expect(status).toBe(201)
+  expect(Object.keys(json as object).sort()).toEqual(['createdAt', 'kid', 'secret'])
+  expect(json.kid).toBe(
+    sha256(json.secret as string)
+      .toString('hex')
+      .slice(0, 8),
+  )
+  const renewed = { ...tenant, identitySecret: { kid: json.kid as string, secret: json.secret as string } }
+  expect((await post(await sign({}, renewed), tenant)).status).toBe(201)
+  const before = await sign({ claims: { sub: 'reader-before' } }, tenant)
+  expect((await post(before, tenant)).status).toBe(201)
+
+  const list = await service.call('GET', '/identity-secrets', as)
+  expect(list.text).not.toContain(json.secret)
+  expect(list.json.data).toEqual([
+    { kid: json.kid, createdAt: json.createdAt, expiresAt: null },
+    {
+      kid: tenant.identitySecret.kid,
+      createdAt: expect.any(String) as string,
+      expiresAt: expect.any(String) as string,
+    },
+  ])
+  const hours = (Date.parse(list.json.data[1].expiresAt as string) - Date.now()) / 3_600_000
+  expect(hours).toBeGreaterThan(23.9)
+  expect(hours).toBeLessThanOrEqual(24)
+
+  // A verified assertion that is cached ends with its secret.
+  await service.app.db.query(
+    statement('test_end_secret', 'UPDATE identity_secrets SET expires_at = now() WHERE kid = $1'),
+    [tenant.identitySecret.kid],
+  )
+  await vi.waitFor(async () => expectRefusal(await post(before, tenant), 'invalid_identity'), {
+    timeout: 5000,
+    interval: 100,
+  })
+})
+
+const ISSUER = 'https://login.example.com'
+const URL_OF_KEYS = 'https://login.example.com/jwks.json'
+
+async function tenantWithKeySet(slug: string): Promise<TestTenant> {
+  const tenant = await service.addTenant(slug)
+  const body = { identity: { issuer: ISSUER, jwksUrl: URL_OF_KEYS } }
+  const changed = await service.call('PATCH', '/settings', { body, headers: { 'x-api-key': tenant.apiKey } })
+  expect(changed.status).toBe(200)
+  return tenant
+}
+
+type Pair = Awaited<ReturnType<typeof generateKeyPair>>
+
+async function signAs(tenant: TestTenant, alg: string, pair: Pair, kid: string, claims: object = {}): Promise<string> {
+  const now = seconds()
+  return new SignJWT({ iss: ISSUER, sub: 'reader-keys', aud: tenant.tenant.slug, iat: now, exp: now + 600, ...claims })
+    .setProtectedHeader({ alg, kid })
+    .sign(pair.privateKey)
+}
+
+test.each(['RS256', 'ES256', 'EdDSA'])('%s against the tenant’s key set, fetched by a worker', async (alg) => {
+  const tenant = await tenantWithKeySet(`identity-${alg.toLowerCase()}`)
+  const pair = await generateKeyPair(alg, { extractable: true })
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1', use: 'sig' }
+  expectRefusal(await post(await signAs(tenant, alg, pair, 'k1'), tenant), 'invalid_identity')
+
+  const urls: string[] = []
+  const fetchJson = (url: string) => {
+    urls.push(url)
+    return Promise.resolve({ keys: [{ kty: 'oct', k: 'c2VjcmV0' }, jwk] })
+  }
+  expect(await refreshDueKeySets(service.app, fetchJson)).toBe(1)
+  expect(urls).toEqual([URL_OF_KEYS])
+  expect((await post(await signAs(tenant, alg, pair, 'k1'), tenant)).status).toBe(201)
+
+  expectRefusal(
+    await post(await signAs(tenant, alg, pair, 'k1', { iss: 'https://else.example.com' }), tenant),
+    'invalid_identity',
+  )
+  expectRefusal(await post(await signAs(tenant, alg, pair, 'k1', { iss: undefined }), tenant), 'invalid_identity')
+  expectRefusal(await post(await signAs(tenant, alg, pair, 'k2'), tenant), 'invalid_identity')
+  expectRefusal(await post(await signAs(tenant, alg, await generateKeyPair(alg), 'k1'), tenant), 'invalid_identity')
+  expect((await post(await sign({}, tenant), tenant)).status).toBe(201)
+
+  // Without the address, the keys vouch for nobody.
+  const cached = await signAs(tenant, alg, pair, 'k1', { sub: 'reader-cached' })
+  expect((await post(cached, tenant)).status).toBe(201)
+  const body = { identity: { issuer: null, jwksUrl: null } }
+  await service.call('PATCH', '/settings', { body, headers: { 'x-api-key': tenant.apiKey } })
+  expectRefusal(await post(cached, tenant), 'invalid_identity')
+})
+
+test('HS256 with a public key as its secret: 401 invalid_identity', async () => {
+  const tenant = await tenantWithKeySet('identity-swap')
+  const pair = await generateKeyPair('RS256', { extractable: true })
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'abcdef01' }
+  await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
+  expect((await post(await signAs(tenant, 'RS256', pair, 'abcdef01'), tenant)).status).toBe(201)
+  for (const key of [
+    utf8(await exportSPKI(pair.publicKey)),
+    utf8(JSON.stringify(jwk)),
+    Buffer.from(jwk.n ?? '', 'base64url'),
+  ]) {
+    expectRefusal(
+      await post(await sign({ claims: { iss: ISSUER }, header: { kid: 'abcdef01' }, key }, tenant), tenant),
+      'invalid_identity',
+    )
+  }
+})
+
+test('an unknown kid has the key set fetched again, but not at every token', async () => {
+  const tenant = await tenantWithKeySet('identity-new-kid')
+  const pair = await generateKeyPair('ES256', { extractable: true })
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'new' }
+  const fetchJson = vi.fn(() => Promise.resolve({ keys: [jwk] }))
+  await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [] }))
+  const fetchedLongAgo = statement(
+    'test_age_key_set',
+    `UPDATE identity_key_sets SET fetched_at = now() - interval '1 minute' WHERE tenant_id = $1`,
+  )
+  await service.app.db.query(fetchedLongAgo, [tenant.tenant.id])
+  expect(await refreshDueKeySets(service.app, fetchJson)).toBe(0)
+
+  expectRefusal(await post(await signAs(tenant, 'ES256', pair, 'new'), tenant), 'invalid_identity')
+  expect(await refreshDueKeySets(service.app, fetchJson)).toBe(1)
+  expect((await post(await signAs(tenant, 'ES256', pair, 'new'), tenant)).status).toBe(201)
+  expectRefusal(await post(await signAs(tenant, 'ES256', pair, 'newer'), tenant), 'invalid_identity')
+  expect(await refreshDueKeySets(service.app, fetchJson)).toBe(0)
+})
+
+test('a key set that cannot be fetched keeps its keys, and is left alone for a while', async () => {
+  const tenant = await tenantWithKeySet('identity-down')
+  const pair = await generateKeyPair('ES256', { extractable: true })
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1' }
+  await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
+  const due = statement('test_due_key_set', 'UPDATE identity_key_sets SET due_at = now() WHERE tenant_id = $1')
+  await service.app.db.query(due, [tenant.tenant.id])
+  expect(await refreshDueKeySets(service.app, () => Promise.reject(new Error('down')))).toBe(1)
+  expect(await refreshDueKeySets(service.app, () => Promise.reject(new Error('down')))).toBe(0)
+  expect((await post(await signAs(tenant, 'ES256', pair, 'k1'), tenant)).status).toBe(201)
+})

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+
+let service: TestService
+let tenant: TestTenant
+let count = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+
+/** A tenant of its own for each test: settings outlive a test. */
+async function freshTenant(): Promise<{ headers: Record<string, string> }> {
+  tenant = await service.addTenant(`settings-${count++}`)
+  return { headers: { 'x-api-key': tenant.apiKey } }
+}
+
+const stored = async (): Promise<unknown> =>
+  (
+    await service.app.db.query<{ settings: unknown }>(
+      statement('test_settings', 'SELECT settings FROM tenants WHERE id = $1'),
+      [tenant.tenant.id],
+    )
+  )[0]?.settings
+
+test('GET /settings answers every setting with its default', async () => {
+  const { status, json } = await service.call('GET', '/settings', await freshTenant())
+  expect(status).toBe(200)
+  expect(json).toEqual(tenantSettings({}))
+})
+
+test('PATCH /settings changes what it gives, in nested settings too, and keeps the rest', async () => {
+  const as = await freshTenant()
+  const body = {
+    maxDepth: 3,
+    stream: { replayHours: 48 },
+    reactionTypes: ['like'],
+    classifier: { url: 'https://c.example.com/' },
+  }
+  const { status, json } = await service.call('PATCH', '/settings', { body, ...as })
+  const defaults = tenantSettings({})
+  expect(status).toBe(200)
+  expect(json).toEqual({
+    ...defaults,
+    ...body,
+    stream: { ...defaults.stream, replayHours: 48 },
+    classifier: { url: 'https://c.example.com/', fallback: 'hold' },
+  })
+  expect((await service.call('GET', '/settings', as)).json).toEqual(json)
+})
+
+test('only what differs from the defaults is stored, and null is a value', async () => {
+  const as = await freshTenant()
+  await service.call('PATCH', '/settings', {
+    body: { maxDepth: 3, autoCloseDays: 7, stream: { replayHours: 48 } },
+    ...as,
+  })
+  expect(await stored()).toEqual({ maxDepth: 3, autoCloseDays: 7, stream: { replayHours: 48 } })
+  await service.call('PATCH', '/settings', {
+    body: { maxDepth: 10, autoCloseDays: null, stream: { replayHours: 24 } },
+    ...as,
+  })
+  expect(await stored()).toEqual({})
+})
+
+test.each([
+  ['an unknown setting', { colour: 'red' }, '/colour'],
+  ['an unknown nested setting', { stream: { colour: 'red' } }, '/stream/colour'],
+  ['a value out of bounds', { editWindowSeconds: -1 }, '/editWindowSeconds'],
+  ['a nested value out of bounds', { webhookPolicy: { maxAttempts: 11 } }, '/webhookPolicy/maxAttempts'],
+  ['an unknown word', { moderationMode: 'maybe' }, '/moderationMode'],
+  ['a wrong type', { maxDepth: '3' }, '/maxDepth'],
+  ['null where it is no value', { maxDepth: null }, '/maxDepth'],
+  ['null in place of a group', { stream: null }, '/stream'],
+  [
+    'a disableThreshold below breakerThreshold',
+    { webhookPolicy: { disableThreshold: 5 } },
+    '/webhookPolicy/disableThreshold',
+  ],
+  ['a JWKS address without an issuer', { identity: { jwksUrl: 'https://x.example.com/jwks' } }, '/identity/issuer'],
+  ['a JWKS address over http', { identity: { jwksUrl: 'http://x.example.com', issuer: 'x' } }, '/identity/jwksUrl'],
+  ['an origin with a path', { allowedOrigins: ['https://x.example.com/a'] }, '/allowedOrigins/0'],
+])(
+  'PATCH /settings with %s: 422 validation_failed with its pointer, and nothing changes',
+  async (_name, body, pointer) => {
+    const as = await freshTenant()
+    const { status, json } = await service.call('PATCH', '/settings', { body, ...as })
+    expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer }] })
+    expect(status).toBe(422)
+    expect(await stored()).toEqual({})
+  },
+)
+
+test('concurrent changes of different settings all take effect', async () => {
+  const as = await freshTenant()
+  const changes = [
+    { maxDepth: 3 },
+    { maxLinks: 1 },
+    { ticket: { connectSeconds: 9 } },
+    { ticket: { reconnectSeconds: 90 } },
+    { reportThreshold: 2 },
+  ]
+  await Promise.all(changes.map((body) => service.call('PATCH', '/settings', { body, ...as })))
+  const { json } = await service.call('GET', '/settings', as)
+  expect(json).toMatchObject({
+    maxDepth: 3,
+    maxLinks: 1,
+    reportThreshold: 2,
+    ticket: { connectSeconds: 9, reconnectSeconds: 90 },
+  })
+})
+
+test('a change is in force at once: the key budget', async () => {
+  const as = await freshTenant()
+  await service.call('PATCH', '/settings', { body: { activeKeyBudget: 1 }, ...as })
+  const refusal = await service.call('POST', '/keys', { body: { label: 'one more', capabilities: [] }, ...as })
+  expect(refusal.json).toMatchObject({ status: 409, code: 'key_budget_exhausted' })
+})
+
+test('a change is written to the audit log, before and after', async () => {
+  const as = await freshTenant()
+  await service.call('PATCH', '/settings', { body: { maxDepth: 4 }, ...as })
+  const rows = await service.app.db.query(
+    statement('test_settings_audit', 'SELECT action, before, after FROM audit_log WHERE tenant_id = $1'),
+    [tenant.tenant.id],
+  )
+  expect(rows).toEqual([{ action: 'settings.update', before: { maxDepth: 10 }, after: { maxDepth: 4 } }])
+})
+
+test('one tenant’s change is not another’s', async () => {
+  const one = await freshTenant()
+  const other = await freshTenant()
+  await service.call('PATCH', '/settings', { body: { maxDepth: 4 }, ...one })
+  await vi.waitFor(async () => expect((await service.call('GET', '/settings', one)).json.maxDepth).toBe(4))
+  expect((await service.call('GET', '/settings', other)).json.maxDepth).toBe(10)
+})

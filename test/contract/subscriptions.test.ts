@@ -1,0 +1,237 @@
+import { createClient, type Client, type ExecutionResult } from 'graphql-sse'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { openStream } from '../harness/stream-client.ts'
+
+const QUERY = `subscription ($discussionId: ID!, $lastEventId: String) {
+  discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) {
+    id type discussionId seq occurredAt
+    actor { kind readerId externalId }
+    data {
+      __typename
+      ... on CommentEventData { comment { id body author { externalId } } }
+      ... on ReactionEventData { commentId reactionType: type previousType reactionCounts reader { externalId } }
+      ... on ReplyNotificationData { parentCommentId recipient { externalId } }
+    }
+  }
+}`
+
+interface Event {
+  seq: number
+  type: string
+  data: Record<string, unknown>
+}
+
+let service: TestService
+const clients: Client<boolean>[] = []
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(async () => {
+  clients.forEach((client) => client.dispose())
+  await service.close()
+})
+
+function connect(singleConnection: boolean, headers: Record<string, string> = {}): Client<boolean> {
+  const client = createClient({
+    url: `${service.url}/graphql/stream`,
+    singleConnection,
+    headers: { 'x-api-key': service.apiKey, ...headers },
+    retryAttempts: 0,
+  })
+  clients.push(client)
+  return client
+}
+
+interface Subscription {
+  events: Event[]
+  errors: { message: string; extensions?: { code?: string } }[]
+  failure: unknown
+  done: boolean
+  stop: () => void
+}
+
+function subscribe(client: Client<boolean>, variables: Record<string, unknown>, query = QUERY): Subscription {
+  const seen: Subscription = { events: [], errors: [], failure: undefined, done: false, stop: () => undefined }
+  seen.stop = client.subscribe<{ discussionEvents: Event }>(
+    { query, variables },
+    {
+      next: ({ data, errors }: ExecutionResult<{ discussionEvents: Event }>) => {
+        if (data?.discussionEvents != null) seen.events.push(data.discussionEvents)
+        if (errors !== undefined) seen.errors.push(...(errors as unknown as Subscription['errors']))
+      },
+      error: (error) => (seen.failure = error),
+      complete: () => (seen.done = true),
+    },
+  )
+  return seen
+}
+
+const newDiscussion = async (): Promise<string> =>
+  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+
+async function comment(discussionId: string, reader = 'ada', more: object = {}): Promise<{ id: string }> {
+  const body = { body: 'Hello', ...more }
+  const response = await service.call('POST', `/discussions/${discussionId}/comments`, { body, headers: await service.as(reader) })
+  expect(response.status).toBe(201)
+  return response.json
+}
+
+describe.each([
+  ['distinct connections', false],
+  ['a single connection', true],
+])('subscription discussionEvents over graphql-sse, %s', (_name, single) => {
+  test('yields the same events as the SSE route, replayed and live', async () => {
+    const discussionId = await newDiscussion()
+    const root = await comment(discussionId)
+    const sse = await openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })
+    const seen = subscribe(connect(single), { discussionId, lastEventId: '0' })
+    await comment(discussionId, 'bob', { parentId: root.id })
+    await service.call('POST', `/comments/${root.id}/reactions`, { body: { type: 'love' }, headers: await service.as('bob') })
+    await vi.waitFor(() => expect(seen.events).toHaveLength(4))
+    await vi.waitFor(() => expect(sse.seqs).toEqual([1, 2, 3, 4]))
+    sse.close()
+    expect(seen.events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
+    expect(seen.events.map(({ type }) => type)).toEqual(sse.events.map(({ event }) => event))
+    seen.events.forEach(({ data: _data, ...event }, index) => {
+      const { data: _other, ...own } = sse.events[index]?.data
+      expect(event).toEqual({ ...own, actor: { readerId: null, externalId: null, ...own.actor } })
+    })
+    expect(seen.events[0]?.data).toMatchObject({
+      __typename: 'CommentEventData',
+      comment: { id: root.id, body: 'Hello', author: { externalId: 'ada' } },
+    })
+    const reply = seen.events.find(({ type }) => type === 'notification_reply')
+    expect(reply?.data).toMatchObject({ parentCommentId: root.id, recipient: { externalId: 'ada' } })
+    expect(seen.events[3]?.data).toMatchObject({ commentId: root.id, reactionType: 'love', reader: { externalId: 'bob' } })
+    seen.stop()
+  })
+
+  test('of an unknown discussion, a malformed id and an unknown position ends with the code of the error', async () => {
+    const client = connect(single)
+    const unknown = subscribe(client, { discussionId: newId() })
+    const malformed = subscribe(client, { discussionId: 'x' })
+    const position = subscribe(client, { discussionId: await newDiscussion(), lastEventId: '7' })
+    await vi.waitFor(() => expect([unknown, malformed, position].every(({ done }) => done)).toBe(true))
+    expect(unknown.errors[0]?.extensions).toMatchObject({ code: 'not_found', status: 404 })
+    expect(malformed.errors[0]?.extensions).toMatchObject({ code: 'not_found' })
+    expect(position.errors[0]?.extensions).toMatchObject({ code: 'validation_failed', errors: [{ code: 'not_replayable' }] })
+  })
+
+  test("of another tenant's discussion gets nothing but not_found", async () => {
+    const other = await service.addTenant(`subscriptions-${single}`)
+    const seen = subscribe(connect(single, { 'x-api-key': other.apiKey }), { discussionId: await newDiscussion() })
+    await vi.waitFor(() => expect(seen.done).toBe(true))
+    expect(seen.errors).toMatchObject([{ extensions: { code: 'not_found' } }])
+  })
+
+  test('ends when its key is revoked', async () => {
+    const { id, key } = (await service.call('POST', '/keys', { body: { label: 'sub', capabilities: [] } })).json
+    const discussionId = await newDiscussion()
+    const seen = subscribe(connect(single, { 'x-api-key': key }), { discussionId, lastEventId: '0' })
+    await comment(discussionId)
+    await vi.waitFor(() => expect(seen.events).toHaveLength(1))
+    await service.call('DELETE', `/keys/${id}`)
+    await vi.waitFor(() => expect(seen.done || seen.failure !== undefined).toBe(true))
+    await comment(discussionId)
+    expect(seen.events).toHaveLength(1)
+  })
+})
+
+describe('/graphql/stream', () => {
+  const put = (headers: Record<string, string>) => fetch(`${service.url}/graphql/stream`, { method: 'PUT', headers })
+
+  test('without credentials answers 401 missing_credentials', async () => {
+    const response = await put({})
+    expect(response.status).toBe(401)
+    expect(await response.json()).toMatchObject({ code: 'missing_credentials' })
+  })
+
+  test("knows nothing of another tenant's reserved stream", async () => {
+    const other = await service.addTenant('subscriptions-token')
+    const token = await (await put({ 'x-api-key': service.apiKey })).text()
+    const stolen = await fetch(`${service.url}/graphql/stream`, {
+      headers: { 'x-api-key': other.apiKey, 'x-graphql-event-stream-token': token, accept: 'text/event-stream' },
+    })
+    expect(stolen.status).toBe(404)
+  })
+
+  test('a query of its own gets its errors with a code', async () => {
+    const seen = subscribe(connect(false), {}, '{ nothing }')
+    await vi.waitFor(() => expect(seen.done).toBe(true))
+    expect(seen.errors[0]?.extensions).toMatchObject({ code: 'validation_failed' })
+  })
+})
+
+describe("subscription discussionEvents over Yoga's own SSE", () => {
+  const post = (variables: object, headers: Record<string, string> = { 'x-api-key': service.apiKey }) =>
+    fetch(`${service.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
+      body: JSON.stringify({ query: QUERY, variables }),
+    })
+
+  test('yields events as they come', async () => {
+    const discussionId = await newDiscussion()
+    await comment(discussionId)
+    const response = await post({ discussionId, lastEventId: '0' })
+    expect(response.headers.get('content-type')).toContain('text/event-stream')
+    let text = ''
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    const readUntil = async (pattern: RegExp): Promise<void> => {
+      while (!pattern.test(text)) text += (await reader?.read())?.value ?? ''
+    }
+    await readUntil(/"seq":1,/)
+    await comment(discussionId)
+    await readUntil(/"seq":2,/)
+    await reader?.cancel()
+  })
+
+  test('without credentials yields missing_credentials', async () => {
+    const text = await (await post({ discussionId: await newDiscussion() }, {})).text()
+    expect(text).toContain('"code":"missing_credentials"')
+  })
+})
+
+describe('POST /graphql', () => {
+  test('answers errors of a request with a code, and nothing of the library', async () => {
+    const { json } = await service.graphql('{ nothing }')
+    expect(json.errors[0].extensions).toMatchObject({ code: 'validation_failed', status: 422 })
+    expect((await service.graphql('{')).json.errors[0].extensions).toMatchObject({ code: 'validation_failed' })
+  })
+
+  test('answers a refusal of the domain with its code', async () => {
+    const { json } = await service.graphql('query ($id: ID!) { discussion(id: $id) { id } }', { id: newId() })
+    expect(json).toMatchObject({ data: { discussion: null }, errors: [{ extensions: { code: 'not_found', status: 404 } }] })
+  })
+
+  test('does not take a batch', async () => {
+    const response = await fetch(`${service.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': service.apiKey },
+      body: JSON.stringify([{ query: '{ __typename }' }, { query: '{ __typename }' }]),
+    })
+    expect(response.status).toBe(400)
+  })
+
+  test('shows GraphiQL to a browser in development, and 405 to others', async () => {
+    const page = await fetch(`${service.url}/graphql`, { headers: { accept: 'text/html' } })
+    expect(await page.text()).toContain('<html')
+    expect((await fetch(`${service.url}/graphql`)).status).toBe(405)
+  })
+
+  test("answers CORS to the tenant's origins only", async () => {
+    const origin = 'https://app.example.com'
+    await service.call('PATCH', '/settings', { body: { allowedOrigins: [origin] } })
+    const allowed = await service.graphql('{ __typename }', {}, { origin })
+    expect(allowed.headers.get('access-control-allow-origin')).toBe(origin)
+    const other = await service.graphql('{ __typename }', {}, { origin: 'https://evil.example' })
+    expect(other.headers.get('access-control-allow-origin')).toBeNull()
+    const preflight = (from: string) => fetch(`${service.url}/graphql`, { method: 'OPTIONS', headers: { origin: from } })
+    expect((await preflight(origin)).status).toBe(204)
+    expect((await preflight('https://evil.example')).status).toBe(403)
+  })
+})

@@ -1,0 +1,198 @@
+import { SignJWT } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { deriveKey } from '../../src/core/crypto.ts'
+import { newId } from '../../src/core/ids.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { openStream, type StreamClient } from '../harness/stream-client.ts'
+
+const ORIGIN = 'https://www.example.com'
+
+let service: TestService
+const clients: StreamClient[] = []
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN], ticket: { connectSeconds: 60 } } })
+})
+afterAll(() => service.close())
+afterEach(() => clients.splice(0).forEach((client) => client.close()))
+
+const newDiscussion = async (): Promise<string> =>
+  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+
+const mint = async (body: object, headers: Record<string, string> = {}) =>
+  service.call('POST', '/stream/ticket', { body, headers })
+
+const ticketFor = async (discussionId: string, headers: Record<string, string> = {}): Promise<string> =>
+  (await mint({ discussionId }, headers)).json.ticket
+
+async function open(discussionId: string, ticket: string, headers: Record<string, string> = {}): Promise<StreamClient> {
+  const client = await openStream(`${service.url}/api/v1/stream/${discussionId}?ticket=${ticket}`, headers)
+  clients.push(client)
+  return client
+}
+
+async function expectProblem(client: StreamClient, status: number, code: string): Promise<void> {
+  await vi.waitFor(() => expect(client.closed).toBe(true))
+  expect(JSON.parse(client.text)).toMatchObject({ status, code })
+  expect(client.status).toBe(status)
+}
+
+/** A ticket as the service signs it, as old as one likes. */
+const sign = (claims: { t: string; d: string; r?: string; iat: number }, header: object = {}): Promise<string> =>
+  new SignJWT(claims)
+    .setProtectedHeader({ alg: 'HS256', typ: 'stream-ticket', ...header })
+    .sign(deriveKey(service.app.settings.ENCRYPTION_KEY, 'stream-ticket'))
+
+const secondsAgo = (seconds: number): number => Date.now() / 1000 - seconds
+
+async function comment(discussionId: string, reader: string, more: object = {}): Promise<{ id: string }> {
+  const body = { body: 'Hello', ...more }
+  const response = await service.call('POST', `/discussions/${discussionId}/comments`, { body, headers: await service.as(reader) })
+  expect(response.status).toBe(201)
+  return response.json
+}
+
+describe('POST /stream/ticket', () => {
+  test('answers 201 with all that a browser needs', async () => {
+    const discussionId = await newDiscussion()
+    const { status, json } = await mint({ discussionId })
+    expect(status).toBe(201)
+    expect(json).toEqual({
+      ticket: expect.any(String),
+      discussionId,
+      expiresAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      discussionState: 'open',
+      lastEventId: '0',
+      streamUrl: `${service.url}/api/v1/stream/${discussionId}?ticket=${json.ticket}`,
+    })
+    const inSeconds = (Date.parse(json.expiresAt) - Date.now()) / 1000
+    expect(inSeconds).toBeGreaterThan(50)
+    expect(inSeconds).toBeLessThanOrEqual(60)
+  })
+
+  test('by an external id brings the discussion into being', async () => {
+    const { status, json } = await mint({ externalId: 'page/with a ticket' })
+    expect(status).toBe(201)
+    expect((await service.call('GET', `/discussions/${json.discussionId}`)).json).toMatchObject({ externalId: 'page/with a ticket' })
+    expect((await mint({ externalId: 'page/with a ticket' })).json.discussionId).toBe(json.discussionId)
+  })
+
+  test.each([{}, { discussionId: newId(), externalId: 'both' }, { externalId: '' }, { discussion: 'x' }])(
+    'with %j answers 422 validation_failed',
+    async (body) => {
+      expect(await mint(body)).toMatchObject({ status: 422, json: { code: 'validation_failed' } })
+    },
+  )
+
+  test("for an unknown discussion, and another tenant's, answers 404 not_found", async () => {
+    const other = await service.addTenant('tickets-other')
+    const discussionId = await newDiscussion()
+    expect(await mint({ discussionId: newId() })).toMatchObject({ status: 404, json: { code: 'not_found' } })
+    expect(await mint({ discussionId: 'not-an-id' })).toMatchObject({ status: 404 })
+    expect(await mint({ discussionId }, { 'x-api-key': other.apiKey })).toMatchObject({ status: 404 })
+  })
+
+  test('may be asked for with a key of no capability', async () => {
+    const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
+    expect((await mint({ discussionId: await newDiscussion() }, { 'x-api-key': key })).status).toBe(201)
+  })
+
+  test('without credentials answers 401 missing_credentials', async () => {
+    const response = await mint({ discussionId: newId() }, { 'x-api-key': '' })
+    expect(response).toMatchObject({ status: 401, json: { code: 'missing_credentials' } })
+  })
+})
+
+describe('a stream by ticket', () => {
+  test('opens, without deprecation', async () => {
+    const discussionId = await newDiscussion()
+    const stream = await open(discussionId, await ticketFor(discussionId))
+    expect(stream.status).toBe(200)
+    expect(stream.headers.deprecation).toBeUndefined()
+    await comment(discussionId, 'ada')
+    await vi.waitFor(() => expect(stream.seqs).toEqual([1]))
+  })
+
+  test('shows public events, and notifications to their recipient only', async () => {
+    const discussionId = await newDiscussion()
+    const root = await comment(discussionId, 'ada')
+    const ofAda = await open(discussionId, await ticketFor(discussionId, await service.as('ada')))
+    const ofBob = await open(discussionId, await ticketFor(discussionId, await service.as('bob')))
+    const ofNobody = await open(discussionId, await ticketFor(discussionId))
+    const ofBackend = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
+    clients.push(ofBackend)
+    await comment(discussionId, 'bob', { parentId: root.id })
+    await comment(discussionId, 'carl')
+    const typesOf = ({ events }: StreamClient) => events.map(({ event }) => event)
+    await vi.waitFor(() => expect(ofBackend.events).toHaveLength(3))
+    expect(typesOf(ofBackend)).toContain('notification_reply')
+    await vi.waitFor(() => expect(typesOf(ofAda)).toEqual(typesOf(ofBackend)))
+    await vi.waitFor(() => expect(typesOf(ofBob)).toEqual(['comment_created', 'comment_created']))
+    await vi.waitFor(() => expect(typesOf(ofNobody)).toEqual(['comment_created', 'comment_created']))
+  })
+
+  test('never shows what is not public, live or replayed', async () => {
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
+    const discussionId = await newDiscussion()
+    const live = await open(discussionId, await ticketFor(discussionId))
+    const ofBackend = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
+    clients.push(ofBackend)
+    await comment(discussionId, 'ada')
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
+    await comment(discussionId, 'ada')
+    await vi.waitFor(() => expect(ofBackend.seqs).toEqual([1, 2]))
+    const replayed = await open(discussionId, `${await ticketFor(discussionId)}&lastEventId=0`)
+    await vi.waitFor(() => expect(live.seqs).toEqual([2]))
+    await vi.waitFor(() => expect(replayed.seqs).toEqual([2]))
+    expect(replayed.connected?.data).toEqual({ lastEventId: '0', replayed: 1, complete: true })
+  })
+
+  test('first opened after connectSeconds: 401 expired_ticket, unless it carries Last-Event-ID', async () => {
+    const discussionId = await newDiscussion()
+    const ticket = await sign({ t: service.tenant.id, d: discussionId, iat: secondsAgo(61) })
+    await expectProblem(await open(discussionId, ticket), 401, 'expired_ticket')
+    await expectProblem(await open(discussionId, `${ticket}&lastEventId=0`), 401, 'expired_ticket')
+    expect((await open(discussionId, ticket, { 'last-event-id': '0' })).status).toBe(200)
+    const old = await sign({ t: service.tenant.id, d: discussionId, iat: secondsAgo(3601) })
+    await expectProblem(await open(discussionId, old, { 'last-event-id': '0' }), 401, 'expired_ticket')
+  })
+
+  test('for another discussion, tampered with, or signed otherwise: 401 invalid_ticket', async () => {
+    const discussionId = await newDiscussion()
+    const ticket = await ticketFor(discussionId)
+    await expectProblem(await open(await newDiscussion(), ticket), 401, 'invalid_ticket')
+    await expectProblem(await open(discussionId, `${ticket.slice(0, -4)}AAAA`), 401, 'invalid_ticket')
+    await expectProblem(await open(discussionId, 'nonsense'), 401, 'invalid_ticket')
+    const claims = { t: service.tenant.id, d: discussionId, iat: secondsAgo(1) }
+    await expectProblem(await open(discussionId, await sign(claims, { typ: 'JWT' })), 401, 'invalid_ticket')
+    const unsigned = [{ alg: 'none', typ: 'stream-ticket' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    await expectProblem(await open(discussionId, `${unsigned.join('.')}.`), 401, 'invalid_ticket')
+  })
+
+  test("answers an allowed origin with CORS, and refuses others with 403 origin_not_allowed", async () => {
+    const discussionId = await newDiscussion()
+    const allowed = await open(discussionId, await ticketFor(discussionId), { origin: ORIGIN })
+    expect(allowed.status).toBe(200)
+    expect(allowed.headers).toMatchObject({ 'access-control-allow-origin': ORIGIN, vary: 'Origin' })
+    const refused = await open(discussionId, await ticketFor(discussionId), { origin: 'https://evil.example' })
+    await expectProblem(refused, 403, 'origin_not_allowed')
+    expect(refused.headers['access-control-allow-origin']).toBeUndefined()
+  })
+
+  test('over the cap of its reader is let in, told to wait, and closed', async () => {
+    await service.call('PATCH', '/settings', { body: { stream: { maxStreamsPerReader: 2 } } })
+    const discussionId = await newDiscussion()
+    const tickets = await Promise.all([1, 2, 3].map(async () => ticketFor(discussionId, await service.as('dora'))))
+    for (const ticket of tickets.slice(0, 2)) expect((await open(discussionId, ticket)).closed).toBe(false)
+    const refused = await open(discussionId, tickets[2] ?? '')
+    await vi.waitFor(() => expect(refused.closed).toBe(true))
+    expect(refused.status).toBe(200)
+    expect(refused.headers['content-type']).toContain('text/event-stream')
+    expect(refused.all).toEqual([{ retry: 30_000, event: 'connection-timeout', data: { lastEventId: null } }])
+    // A place that is given up is free again.
+    clients[0]?.close()
+    await vi.waitFor(async () => expect((await open(discussionId, tickets[2] ?? '')).connected).toBeDefined())
+  })
+})

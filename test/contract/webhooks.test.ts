@@ -1,0 +1,519 @@
+import { gzipSync } from 'node:zlib'
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { addDelivery, deliveryState } from '../harness/outbox.ts'
+import { hang, isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let receiver: Receiver
+let service: TestService
+let path: string
+let counter = 0
+
+const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
+const FAST = { backoffBaseMs: 10, timeoutMs: 400 }
+const WAIT = { timeout: 8000, interval: 20 }
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
+})
+
+afterAll(async () => {
+  await service.close()
+  await receiver.close()
+})
+
+// Each test has a path of the receiver to itself.
+beforeEach(() => {
+  path = `/hook-${++counter}`
+})
+
+const register = (body: object = {}) =>
+  service.call('POST', '/webhooks', { body: { url: receiver.url + path, policy: FAST, ...body } })
+const read = async (id: string) => (await service.call('GET', `/webhooks/${id}`)).json
+const list = async (id: string, query = '') => (await service.call('GET', `/webhooks/${id}/deliveries${query}`)).json
+const get = async (id: string, deliveryId: string) =>
+  (await service.call('GET', `/webhooks/${id}/deliveries/${deliveryId}`)).json
+const add = (id: string, data?: string) => addDelivery(service.app, service.tenant.id, id, data)
+
+async function registerVerified(body: object = {}) {
+  const { json } = await register(body)
+  await vi.waitFor(async () => expect((await read(json.id)).state).toBe('verified'), WAIT)
+  return json
+}
+
+describe('POST /webhooks', () => {
+  test('answers 201 with the endpoint, its secret and kid, and the secret nowhere again', async () => {
+    const { status, json } = await register({ description: 'the newsroom', policy: { maxAttempts: 5 } })
+    expect(status).toBe(201)
+    expect(json).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      url: receiver.url + path,
+      description: 'the newsroom',
+      eventTypes: ['*'],
+      state: 'unverified',
+      circuit: 'closed',
+      circuitOpenUntil: null,
+      consecutiveFailures: 0,
+      disabledReason: null,
+      policy: {
+        maxAttempts: 5,
+        backoffBaseMs: 1000,
+        timeoutMs: 10_000,
+        breakerThreshold: 10,
+        breakerCooldownMs: 60_000,
+        disableThreshold: 50,
+      },
+      secrets: [{ kid: json.kid, createdAt: expect.any(String), expiresAt: null }],
+      lastVerification: null,
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updatedAt: expect.any(String),
+      secret: expect.stringMatching(/^whs_[0-9a-f]{64}$/),
+      kid: expect.stringMatching(/^[0-9a-f]{8}$/),
+    })
+    for (const at of ['', `/${json.id}`]) {
+      expect((await service.call('GET', `/webhooks${at}`)).text).not.toContain(json.secret)
+    }
+  })
+
+  test.each([
+    ['http', 'http://example.com/'],
+    ['credentials', 'https://user:pass@example.com/'],
+    ['no URL', 'example.com'],
+    ['white space', 'https://example.com/a b'],
+    ['more than 2 048 characters', `https://example.com/${'a'.repeat(2040)}`],
+    ['a private address', 'https://10.0.0.1/'],
+    ['the metadata address', 'https://169.254.169.254/latest'],
+    ['a v4-mapped private address', 'https://[::ffff:10.0.0.1]/'],
+    ['an address as one number', 'https://167772161/'],
+    ['an address in octal', 'https://0012.0.0.1/'],
+    ['v6 loopback', 'https://[::1]/'],
+  ])('refuses a url with %s as 422 at /url', async (_name, url) => {
+    const { status, json } = await register({ url })
+    expect([status, json.code, json.errors[0].pointer]).toEqual([422, 'validation_failed', '/url'])
+  })
+
+  test.each([
+    [{ eventTypes: [] }, '/eventTypes'],
+    [{ eventTypes: ['comment_created', 'comment_created'] }, '/eventTypes'],
+    [{ eventTypes: ['notification_reply'] }, '/eventTypes/0'],
+    [{ eventTypes: ['nothing'] }, '/eventTypes/0'],
+    [{ description: 'x'.repeat(501) }, '/description'],
+    [{ description: 'a\0b' }, '/description'],
+    [{ policy: { maxAttempts: 11 } }, '/policy/maxAttempts'],
+    [{ policy: { timeoutMs: 99 } }, '/policy/timeoutMs'],
+    [{ policy: { breakerThreshold: 60 } }, '/policy/disableThreshold'],
+    [{ policy: { retries: 1 } }, '/policy/retries'],
+    [{ url: null }, '/url'],
+    [{ colour: 'red' }, '/colour'],
+  ])('refuses %j as 422 at %s', async (body, pointer) => {
+    const { status, json } = await register(body)
+    expect([status, json.errors?.[0]?.pointer]).toEqual([422, pointer])
+  })
+
+  test('without manage_webhooks answers 403 missing_capability, on every route', async () => {
+    const key = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json.key
+    const routes = [
+      ['POST', '/webhooks'],
+      ['GET', '/webhooks'],
+      ['GET', `/webhooks/${UNKNOWN}`],
+      ['PATCH', `/webhooks/${UNKNOWN}`],
+      ['DELETE', `/webhooks/${UNKNOWN}`],
+      ['POST', `/webhooks/${UNKNOWN}/verify`],
+      ['GET', `/webhooks/${UNKNOWN}/deliveries`],
+      ['GET', `/webhooks/${UNKNOWN}/deliveries/${UNKNOWN}`],
+    ] as const
+    for (const [method, route] of routes) {
+      const { status, json } = await service.call(method, route, { headers: { 'x-api-key': key } })
+      expect([method, route, status, json.code]).toEqual([method, route, 403, 'missing_capability'])
+    }
+  })
+})
+
+describe('the ownership handshake', () => {
+  test('is a signed POST; the echoed challenge makes the endpoint verified', async () => {
+    const { id, secret, kid } = await registerVerified()
+    const [handshake] = receiver.handshakes(path)
+    expect(handshake?.body).toEqual({
+      type: 'verification',
+      challenge: expect.stringMatching(/^[0-9a-f]{64}$/),
+      timestamp: handshake?.headers['x-service-timestamp'],
+    })
+    expect(handshake?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-service-event': 'verification',
+      'x-service-delivery-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      'x-service-idempotency-key': expect.stringMatching(/^verification:/),
+    })
+    expect(isGenuine(handshake!, { [kid]: secret })).toBe(true)
+    expect((await read(id)).lastVerification).toEqual({ at: expect.any(String), ok: true, error: null })
+  })
+
+  test.each([
+    ['status 201', 'status 201, where 200 was expected', 201, (challenge: string) => JSON.stringify({ challenge })],
+    ['status 500', 'status 500, where 200 was expected', 500, () => ''],
+    ['a redirect', 'status 302, where 200 was expected', 302, () => ''],
+    ['an answer that is not JSON', 'the answer is not JSON', 200, (challenge: string) => challenge],
+    ['a list', 'the answer is not a JSON object', 200, (challenge: string) => JSON.stringify([{ challenge }])],
+    ['no challenge', 'the answer has no challenge', 200, () => '{}'],
+    [
+      'another challenge',
+      'the challenge in the answer is another one',
+      200,
+      () => JSON.stringify({ challenge: 'a'.repeat(64) }),
+    ],
+  ])('fails with %s, and says so', async (_name, error, status, body) => {
+    receiver.on(path, (request, response) =>
+      reply(response, status, body(request.body.challenge ?? ''), { location: `${receiver.url}/other` }),
+    )
+    const { id } = (await register()).json
+    await vi.waitFor(async () => {
+      expect((await read(id)).lastVerification).toEqual({ at: expect.any(String), ok: false, error })
+    }, WAIT)
+    expect(await read(id)).toMatchObject({ state: 'unverified' })
+    expect(receiver.requests.filter((request) => request.path === path)).toHaveLength(1)
+  })
+
+  test('fails where the connection does, in plain words', async () => {
+    const { id } = (await register({ url: 'https://localhost:1/' })).json
+    await vi.waitFor(async () => expect((await read(id)).lastVerification?.error).toBe('connection refused'), WAIT)
+  })
+
+  test('POST /webhooks/{id}/verify answers 202 unverified and makes it anew', async () => {
+    const { id } = await registerVerified()
+    const { status, json } = await service.call('POST', `/webhooks/${id}/verify`)
+    expect([status, json.state]).toEqual([202, 'unverified'])
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    const challenges = receiver.handshakes(path).map(({ body }) => body.challenge)
+    expect(new Set(challenges).size).toBe(2)
+  })
+
+  test('a late answer to an old challenge counts for nothing', async () => {
+    let answerFirst: () => void = () => undefined
+    receiver.on(path, (request, response) => {
+      if (receiver.handshakes(path).length > 1) return reply(response, 200, '{}')
+      answerFirst = () => reply(response, 200, JSON.stringify({ challenge: request.body.challenge }))
+      return true
+    })
+    const { id } = (await register()).json
+    await vi.waitFor(() => expect(receiver.handshakes(path)).toHaveLength(1), WAIT)
+    await service.call('POST', `/webhooks/${id}/verify`)
+    await vi.waitFor(async () => expect((await read(id)).lastVerification).toMatchObject({ ok: false }), WAIT)
+    answerFirst()
+    // The same connection and the same worker make this later one, so the late answer has been judged by then.
+    await registerVerified({ url: `${receiver.url}${path}-other` })
+    expect(await read(id)).toMatchObject({ state: 'unverified', lastVerification: { ok: false } })
+  })
+})
+
+describe('a delivery', () => {
+  test('is the event, signed, and delivered by a 2xx', async () => {
+    const { id, secret, kid } = await registerVerified()
+    const { deliveryId, eventId, discussionId } = await add(id)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    const [request] = receiver.deliveries(path)
+    expect(isGenuine(request!, { [kid]: secret })).toBe(true)
+    expect(isGenuine({ ...request!, raw: Buffer.from(`${request!.raw.toString()} `) }, { [kid]: secret })).toBe(false)
+    expect(request?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-service-event': 'discussion_locked',
+      'x-service-delivery-id': deliveryId,
+      'x-service-idempotency-key': `discussion_locked:${eventId}`,
+    })
+    expect(request?.body).toMatchObject({
+      id: eventId,
+      type: 'discussion_locked',
+      discussionId,
+      seq: 1,
+      data: { note: 'ü' },
+    })
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    const delivery = await get(id, deliveryId)
+    expect(delivery).toEqual({
+      id: deliveryId,
+      endpointId: id,
+      eventId,
+      eventType: 'discussion_locked',
+      status: 'delivered',
+      attempts: [
+        {
+          n: 1,
+          at: request?.headers['x-service-timestamp'],
+          durationMs: expect.any(Number),
+          statusCode: 204,
+          error: null,
+          responseSnippet: null,
+        },
+      ],
+      nextAttemptAt: null,
+      createdAt: expect.any(String),
+      deliveredAt: expect.any(String),
+      body: request?.raw.toString(),
+      headers: expect.objectContaining({ 'X-Service-Delivery-Id': deliveryId }),
+    })
+    expect(JSON.stringify(delivery)).not.toMatch(/signature/i)
+  })
+
+  test('is attempted 3 times in the same bytes, each signed anew, after waits of 1 and 2 bases; then it has failed', async () => {
+    receiver.on(path, ({ headers }, response) =>
+      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500, JSON.stringify(headers)),
+    )
+    const { id, secret, kid } = await registerVerified({ policy: { backoffBaseMs: 200 } })
+    const { deliveryId } = await add(id)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('failed'), WAIT)
+    const requests = receiver.deliveries(path)
+    expect(requests).toHaveLength(3)
+    expect(new Set(requests.map(({ raw }) => raw.toString())).size).toBe(1)
+    expect(new Set(requests.map(({ headers }) => headers['x-service-timestamp'])).size).toBe(3)
+    expect(new Set(requests.map(({ headers }) => headers['x-service-delivery-id']))).toEqual(new Set([deliveryId]))
+    expect(requests.every((request) => isGenuine(request, { [kid]: secret }))).toBe(true)
+    expect(requests[1]!.at - requests[0]!.at).toBeGreaterThanOrEqual(195)
+    expect(requests[2]!.at - requests[1]!.at).toBeGreaterThanOrEqual(395)
+    const { attempts, nextAttemptAt } = await get(id, deliveryId)
+    expect(attempts.map(({ n, statusCode, error }: Record<string, unknown>) => [n, statusCode, error])).toEqual([
+      [1, 500, 'status 500'],
+      [2, 500, 'status 500'],
+      [3, 500, 'status 500'],
+    ])
+    expect(nextAttemptAt).toBeNull()
+    // The receiver echoed all headers.
+    expect(attempts[0].responseSnippet).toContain('x-service-signature')
+    expect(attempts[0].responseSnippet).not.toMatch(/v1=[0-9a-f]{64}/)
+    expect(await read(id)).toMatchObject({ consecutiveFailures: 3, state: 'verified', circuit: 'closed' })
+  })
+
+  test('that succeeds sets consecutiveFailures to 0', async () => {
+    let failures = 2
+    receiver.on(path, ({ headers }, response) =>
+      headers['x-service-event'] === 'verification' || failures-- <= 0 ? undefined : reply(response, 503),
+    )
+    const { id } = await registerVerified()
+    const { deliveryId } = await add(id)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    expect((await get(id, deliveryId)).attempts).toHaveLength(3)
+    expect(await read(id)).toMatchObject({ consecutiveFailures: 0 })
+  })
+
+  test('waits in the database for its next attempt, between base and one and a half of it', async () => {
+    receiver.on(path, ({ headers }, response) =>
+      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
+    )
+    const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
+    const { deliveryId } = await add(id)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+    const { status, attempts, nextAttemptAt } = await get(id, deliveryId)
+    const waitMs = Date.parse(nextAttemptAt) - Date.parse(attempts[0].at)
+    expect(status).toBe('pending')
+    expect(waitMs).toBeGreaterThanOrEqual(60_000)
+    expect(waitMs).toBeLessThan(95_000)
+  })
+
+  test.each([
+    ['a redirect', { statusCode: 302, error: 'redirect not followed' }],
+    ['a hanging answer', { statusCode: null, error: 'timeout' }],
+    ['a body that never ends', { statusCode: 200, error: 'timeout' }],
+    ['a closed connection', { statusCode: null, error: 'connection closed by the receiver' }],
+    ['a body that cannot be unpacked', { statusCode: 200, error: 'the answer cannot be unpacked' }],
+  ])('counts %s as failed, in plain words', async (name, expected) => {
+    receiver.on(path, (request, response) => {
+      if (request.headers['x-service-event'] === 'verification') return undefined
+      if (name === 'a redirect') return reply(response, 302, '', { location: `${receiver.url}${path}-elsewhere` })
+      if (name === 'a hanging answer') return hang(request, response)
+      if (name === 'a closed connection') return response.socket?.destroy()
+      if (name === 'a body that cannot be unpacked')
+        return reply(response, 200, 'plain', { 'content-encoding': 'gzip' })
+      response.writeHead(200).write('begun')
+      return true
+    })
+    const { id } = await registerVerified({ policy: { ...FAST, maxAttempts: 1 } })
+    const { deliveryId } = await add(id)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('failed'), WAIT)
+    expect((await get(id, deliveryId)).attempts).toEqual([expect.objectContaining(expected)])
+    expect(receiver.deliveries(`${path}-elsewhere`)).toEqual([])
+  })
+
+  test('reads at most 64 KiB of the unpacked answer and keeps 1 KiB', async () => {
+    receiver.on(path, ({ headers }, response) =>
+      headers['x-service-event'] === 'verification'
+        ? undefined
+        : reply(response, 200, gzipSync(Buffer.alloc(50_000_000, 'x')) as unknown as string, {
+            'content-encoding': 'gzip',
+          }),
+    )
+    const { id } = await registerVerified({ policy: { timeoutMs: 5000 } })
+    const { deliveryId } = await add(id)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    expect((await get(id, deliveryId)).attempts[0].responseSnippet).toBe('x'.repeat(1024))
+  })
+
+  test('connections are kept alive and shared', async () => {
+    const { id } = await registerVerified()
+    for (let n = 1; n <= 3; n++) {
+      await add(id)
+      await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(n), WAIT)
+    }
+    expect(new Set(receiver.deliveries(path).map(({ port }) => port)).size).toBe(1)
+  })
+})
+
+describe('PATCH /webhooks/{id}', () => {
+  test("changes what is given and nothing else; null takes a policy value back to the tenant's", async () => {
+    const { id } = await registerVerified({ description: 'first', policy: { maxAttempts: 5, timeoutMs: 500 } })
+    const { status, json } = await service.call('PATCH', `/webhooks/${id}`, {
+      body: { eventTypes: ['comment_created'], policy: { maxAttempts: null, backoffBaseMs: 20 } },
+    })
+    expect(status).toBe(200)
+    expect(json).toMatchObject({ state: 'verified', description: 'first', eventTypes: ['comment_created'] })
+    expect(json.policy).toMatchObject({ maxAttempts: 3, timeoutMs: 500, backoffBaseMs: 20 })
+    expect(
+      (await service.call('PATCH', `/webhooks/${id}`, { body: { description: null } })).json.description,
+    ).toBeNull()
+  })
+
+  test('of the url resets verification; waiting deliveries wait, then go to the new url', async () => {
+    receiver.on(path, ({ headers }, response) =>
+      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
+    )
+    const { id } = await registerVerified({ policy: { backoffBaseMs: 1500 } })
+    const { deliveryId } = await add(id)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+    const next = `${path}-next`
+    receiver.on(next, (_request, response) => reply(response, 404))
+    const { json } = await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
+    expect(json).toMatchObject({ state: 'unverified', url: receiver.url + next })
+    await vi.waitFor(async () => expect((await read(id)).lastVerification.ok).toBe(false), WAIT)
+    await vi.waitFor(
+      async () =>
+        expect((await deliveryState(service.app, deliveryId))!.nextAttemptAt!.getTime()).toBeLessThan(Date.now()),
+      WAIT,
+    )
+    expect(await deliveryState(service.app, deliveryId)).toMatchObject({ status: 'pending', attemptCount: 1 })
+    receiver.on(next, null)
+    await service.call('POST', `/webhooks/${id}/verify`)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    expect(receiver.deliveries(next)).toHaveLength(1)
+    expect(receiver.deliveries(path)).toHaveLength(1)
+  })
+
+  test('of the same url keeps it verified', async () => {
+    const { id, url } = await registerVerified()
+    expect((await service.call('PATCH', `/webhooks/${id}`, { body: { url } })).json.state).toBe('verified')
+  })
+})
+
+describe('reading', () => {
+  test('GET /webhooks pages newest first', async () => {
+    const ids: string[] = []
+    for (let n = 0; n < 3; n++) ids.unshift((await register({ url: `${receiver.url}${path}-${n}` })).json.id)
+    const first = (await service.call('GET', '/webhooks?limit=2')).json
+    expect(first.data.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2))
+    expect(first.hasMore).toBe(true)
+    const second = (await service.call('GET', `/webhooks?limit=1&cursor=${first.nextCursor}`)).json
+    expect(second.data[0].id).toBe(ids[2])
+    expect((await service.call('GET', '/webhooks?cursor=nonsense')).status).toBe(422)
+  })
+
+  test('GET /webhooks/{id}/deliveries filters and pages, newest first', async () => {
+    const { id } = await registerVerified()
+    const ids: string[] = []
+    for (let n = 0; n < 3; n++) ids.unshift((await add(id)).deliveryId)
+    await vi.waitFor(async () => expect((await list(id, '?status=delivered')).data).toHaveLength(3), WAIT)
+    expect((await list(id)).data.map((delivery: { id: string }) => delivery.id)).toEqual(ids)
+    expect((await list(id, '?status=failed')).data).toEqual([])
+    expect((await list(id, '?eventType=discussion_locked')).data).toHaveLength(3)
+    expect((await list(id, '?eventType=comment_created')).data).toEqual([])
+    const page = await list(id, '?limit=2')
+    expect(
+      (await list(id, `?limit=2&cursor=${page.nextCursor}`)).data.map((delivery: { id: string }) => delivery.id),
+    ).toEqual([ids[2]])
+    expect((await service.call('GET', `/webhooks/${id}/deliveries?status=lost`)).status).toBe(422)
+    expect((await service.call('GET', `/webhooks/${id}/deliveries?eventType=lost`)).status).toBe(422)
+  })
+
+  test.each([
+    ['an unknown id', UNKNOWN],
+    ['no id', 'nonsense'],
+  ])('%s answers 404 not_found on every route', async (_name, id) => {
+    for (const [method, route] of [
+      ['GET', `/webhooks/${id}`],
+      ['PATCH', `/webhooks/${id}`],
+      ['DELETE', `/webhooks/${id}`],
+      ['POST', `/webhooks/${id}/verify`],
+      ['GET', `/webhooks/${id}/deliveries`],
+      ['GET', `/webhooks/${id}/deliveries/${id}`],
+    ] as const) {
+      const { status, json } = await service.call(method, route, method === 'PATCH' ? { body: {} } : {})
+      expect([method, route, status, json.code]).toEqual([method, route, 404, 'not_found'])
+    }
+  })
+
+  test("another tenant's endpoint and deliveries answer 404 not_found", async () => {
+    const { id } = await registerVerified()
+    const { deliveryId } = await add(id)
+    const other = await service.addTenant(`other-${counter}`)
+    const headers = { 'x-api-key': other.apiKey }
+    for (const route of [`/webhooks/${id}`, `/webhooks/${id}/deliveries`, `/webhooks/${id}/deliveries/${deliveryId}`]) {
+      expect((await service.call('GET', route, { headers })).status).toBe(404)
+    }
+    for (const [method, route] of [
+      ['PATCH', ''],
+      ['DELETE', ''],
+      ['POST', '/verify'],
+    ] as const) {
+      const options = method === 'PATCH' ? { headers, body: { description: 'x' } } : { headers }
+      expect((await service.call(method, `/webhooks/${id}${route}`, options)).status).toBe(404)
+    }
+    expect((await service.call('GET', '/webhooks', { headers })).json.data).toEqual([])
+  })
+
+  test('GraphQL gives the same endpoint and deliveries', async () => {
+    const { id } = await registerVerified()
+    const { deliveryId } = await add(id)
+    await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
+    const { json } = await service.graphql(
+      `query ($id: ID!, $deliveryId: ID!) {
+        webhookEndpoint(id: $id) { id state circuit policy { maxAttempts } }
+        webhookDeliveries(id: $id) { edges { node { id status attempts { n } } } }
+        webhookDelivery(id: $id, deliveryId: $deliveryId) { body headers }
+      }`,
+      { id, deliveryId },
+    )
+    expect(json.errors).toBeUndefined()
+    expect(json.data.webhookEndpoint).toEqual({ id, state: 'verified', circuit: 'closed', policy: { maxAttempts: 3 } })
+    expect(json.data.webhookDeliveries.edges[0].node).toEqual({
+      id: deliveryId,
+      status: 'delivered',
+      attempts: [{ n: 1 }],
+    })
+    expect(json.data.webhookDelivery.body).toBe(receiver.deliveries(path)[0]?.raw.toString())
+  })
+})
+
+test('DELETE /webhooks/{id} answers 204, cancels its deliveries, then 404', async () => {
+  receiver.on(path, ({ headers }, response) =>
+    headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
+  )
+  const { id } = await registerVerified({ policy: { backoffBaseMs: 60_000 } })
+  const { deliveryId } = await add(id)
+  await vi.waitFor(async () => expect((await get(id, deliveryId)).attempts).toHaveLength(1), WAIT)
+  expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
+  expect(await deliveryState(service.app, deliveryId)).toBeUndefined()
+  expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(404)
+})
+
+test('every write stands in the audit log, without the secret', async () => {
+  const { id, secret } = await registerVerified()
+  await service.call('PATCH', `/webhooks/${id}`, { body: { description: 'changed' } })
+  await service.call('POST', `/webhooks/${id}/verify`)
+  await service.call('DELETE', `/webhooks/${id}`)
+  const entries = await service.app.prisma.auditEntry.findMany({ where: { targetId: id }, orderBy: { id: 'asc' } })
+  expect(entries.map(({ action }) => action)).toEqual([
+    'webhook.create',
+    'webhook.update',
+    'webhook.verify',
+    'webhook.delete',
+  ])
+  expect(JSON.stringify(entries)).not.toContain(secret)
+})

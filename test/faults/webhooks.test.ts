@@ -1,0 +1,340 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import type { App } from '../../src/core/context.ts'
+import { statement, type Statement } from '../../src/core/sql.ts'
+import { startDeliveries, type Task } from '../../src/worker/deliveries.ts'
+import { startHandshakes } from '../../src/worker/handshakes.ts'
+import { openOutbound, type Outbound } from '../../src/worker/outbound.ts'
+import { addDelivery, deliveryState } from '../harness/outbox.ts'
+import { hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let receiver: Receiver
+let service: TestService
+let outbound: Outbound
+let path: string
+let counter = 0
+const tasks: Task[] = []
+
+const WAIT = { timeout: 15_000, interval: 20 }
+const SHORT = { leaseMs: 600, heartbeatMs: 100 }
+const LONG = { leaseMs: 60_000, heartbeatMs: 10_000 }
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  service = await startService({
+    env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' },
+    worker: false,
+  })
+  outbound = openOutbound(service.app.settings)
+})
+
+afterAll(async () => {
+  outbound.close()
+  await service.close()
+  await receiver.close()
+})
+
+beforeEach(() => {
+  path = `/hook-${++counter}`
+})
+
+afterEach(async () => {
+  await Promise.all(tasks.splice(0).map((task) => task.stop(0)))
+  await service.app.db.query(statement('test_forget_endpoints', 'DELETE FROM webhook_endpoints'))
+})
+
+const VERIFY = statement(
+  'test_verify_endpoint',
+  `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`,
+)
+
+async function endpoint(at = path, policy: object = {}): Promise<string> {
+  const { json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + at, policy } })
+  await service.app.db.query(VERIFY, [json.id])
+  return json.id
+}
+
+const add = (endpointId: string) => addDelivery(service.app, service.tenant.id, endpointId)
+const state = (deliveryId: string) => deliveryState(service.app, deliveryId)
+
+/** A worker's deliveries, as in a process of their own. */
+function startTask(app: App = service.app, timing = SHORT, through = outbound): Task {
+  const task = startDeliveries(app, through, timing)
+  tasks.push(task)
+  return task
+}
+
+/** The same database, through which `fail` may get in the way of a statement. */
+const appWith = (fail: (statement: Statement) => void): App => ({
+  ...service.app,
+  db: {
+    ...service.app.db,
+    query: async (...args) => {
+      fail(args[0])
+      return service.app.db.query(...args)
+    },
+  },
+})
+
+describe('a lease', () => {
+  test('of a worker that died is taken up once it ends, not before, and uses up no attempt', async () => {
+    const id = await endpoint()
+    const { deliveryId } = await add(id)
+    const endsAt = Date.now() + 700
+    const abandon = statement(
+      'test_abandon',
+      `UPDATE deliveries SET status = 'delivering', lease_id = gen_random_uuid(), next_attempt_at = $2 WHERE id = $1`,
+    )
+    await service.app.db.query(abandon, [deliveryId, new Date(endsAt).toISOString()])
+    startTask()
+    await vi.waitFor(
+      async () => expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 }),
+      WAIT,
+    )
+    expect(receiver.deliveries(path)[0]?.at).toBeGreaterThanOrEqual(endsAt - 20)
+  })
+
+  test('is extended while its attempt takes longer, so that nobody else begins it', async () => {
+    let answer: () => void = () => undefined
+    receiver.on(path, (_request, response) => {
+      answer = () => reply(response, 200)
+      return true
+    })
+    const id = await endpoint()
+    const { deliveryId } = await add(id)
+    startTask()
+    startTask()
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    const first = (await state(deliveryId))?.nextAttemptAt?.getTime() ?? Infinity
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(first + 1000), WAIT)
+    answer()
+    await vi.waitFor(
+      async () => expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 }),
+      WAIT,
+    )
+    expect(receiver.deliveries(path)).toHaveLength(1)
+  })
+
+  test('that cannot be extended ends its attempt before another worker begins', async () => {
+    const ends: number[] = []
+    receiver.on(path, (_request, response) => {
+      response.on('close', () => ends.push(Date.now()))
+      return true
+    })
+    const id = await endpoint()
+    const { deliveryId } = await add(id)
+    let cutOff = false
+    startTask(
+      appWith(() => {
+        if (cutOff) throw new Error('the database is away')
+      }),
+    )
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    cutOff = true
+    startTask()
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(2), WAIT)
+    expect(ends[0]).toBeLessThanOrEqual(receiver.deliveries(path)[1]?.at ?? 0)
+    expect(await state(deliveryId)).toMatchObject({ attemptCount: 0 })
+  })
+
+  test('is given back at a stop, due at once, its attempt not counted', async () => {
+    receiver.on(path, hang)
+    const id = await endpoint()
+    const { deliveryId } = await add(id)
+    const task = startTask(service.app, LONG)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    await task.stop(50)
+    expect(await state(deliveryId)).toMatchObject({ status: 'pending', attemptCount: 0, leaseId: null })
+    receiver.on(path, null)
+    startTask()
+    await vi.waitFor(
+      async () => expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 }),
+      WAIT,
+    )
+  })
+
+  test('that was lost lets no outcome be recorded', async () => {
+    let answer: () => void = () => undefined
+    receiver.on(path, (_request, response) => {
+      answer = () => reply(response, 500)
+      return true
+    })
+    const id = await endpoint()
+    const { deliveryId } = await add(id)
+    const task = startTask(service.app, LONG)
+    await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+    const take = statement('test_take_lease', 'UPDATE deliveries SET lease_id = gen_random_uuid() WHERE id = $1')
+    await service.app.db.query(take, [deliveryId])
+    answer()
+    await task.stop(5000)
+    expect(await state(deliveryId)).toMatchObject({ status: 'delivering', attemptCount: 0 })
+    expect((await service.call('GET', `/webhooks/${id}`)).json.consecutiveFailures).toBe(0)
+  })
+})
+
+test('a stop waits for the attempt under way, and its outcome is recorded', async () => {
+  let answer: () => void = () => undefined
+  receiver.on(path, (_request, response) => {
+    answer = () => reply(response, 200)
+    return true
+  })
+  const { deliveryId } = await add(await endpoint())
+  const task = startTask()
+  await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
+  const stopped = task.stop(10_000)
+  answer()
+  await stopped
+  expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 })
+})
+
+test('three workers side by side attempt each delivery once, and 8 at most at one time per endpoint and worker', async () => {
+  let open = 0
+  let most = 0
+  receiver.on(path, (_request, response) => {
+    most = Math.max(most, ++open)
+    setTimeout(() => {
+      open--
+      reply(response, 200)
+    }, 5)
+    return true
+  })
+  const id = await endpoint()
+  const added = await Promise.all(Array.from({ length: 200 }, () => add(id)))
+  for (let n = 0; n < 3; n++) startTask(service.app, LONG)
+  await vi.waitFor(async () => {
+    expect((await service.call('GET', `/webhooks/${id}/deliveries?status=pending`)).json.data).toEqual([])
+    expect((await service.call('GET', `/webhooks/${id}/deliveries?status=delivering`)).json.data).toEqual([])
+  }, WAIT)
+  const sent = receiver.deliveries(path).map(({ headers }) => headers['x-service-delivery-id'])
+  expect(sent).toHaveLength(200)
+  expect(new Set(sent)).toEqual(new Set(added.map(({ deliveryId }) => deliveryId)))
+  expect(most).toBeLessThanOrEqual(24)
+})
+
+test('an endpoint that hangs, with a backlog before all others, delays nobody', async () => {
+  receiver.on(path, hang)
+  const hanging = await endpoint(path, { timeoutMs: 30_000 })
+  for (let n = 0; n < 100; n++) await add(hanging)
+  const healthy = await endpoint(`${path}-healthy`)
+  const added = await Promise.all(Array.from({ length: 30 }, () => add(healthy)))
+  startTask()
+  await vi.waitFor(() => expect(receiver.deliveries(`${path}-healthy`)).toHaveLength(added.length), WAIT)
+  expect(receiver.deliveries(path)).toHaveLength(8)
+})
+
+test('a database that is away for a while loses no outcome, and nothing is delivered twice', async () => {
+  const id = await endpoint()
+  let failures = 3
+  const app = appWith(({ name }) => {
+    if (name === 'record_attempts' && failures-- > 0) throw new Error('the database is away')
+    if (name === 'lease_deliveries' && failures === 2) throw new Error('the database is away')
+  })
+  const added = await Promise.all(Array.from({ length: 5 }, () => add(id)))
+  startTask(app, LONG)
+  await vi.waitFor(async () => {
+    for (const { deliveryId } of added)
+      expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 })
+  }, WAIT)
+  expect(receiver.deliveries(path)).toHaveLength(5)
+})
+
+describe('an address that is not allowed', () => {
+  const CONNECTION: [string, string, string[]][] = [
+    ['a name that resolves to loopback', 'https://localhost', []],
+    ['loopback itself', 'https://127.0.0.1', []],
+    ['loopback as v4-mapped v6', 'https://[::ffff:127.0.0.1]', []],
+    ['loopback, where another range is open', 'https://127.0.0.1', ['10.0.0.0/8']],
+  ]
+
+  test.each(CONNECTION)('is not connected to: %s', async (_name, origin, WEBHOOK_ALLOWED_CIDRS) => {
+    const guarded = openOutbound({ ...service.app.settings, WEBHOOK_ALLOWED_CIDRS })
+    // Registration refuses literal ones; one that slipped in is refused at the attempt.
+    const id = await endpoint(path, { maxAttempts: 1 })
+    const move = statement('test_move_endpoint', 'UPDATE webhook_endpoints SET url = $2 WHERE id = $1')
+    await service.app.db.query(move, [id, `${origin}:${new URL(receiver.url).port}${path}`])
+    const { deliveryId } = await add(id)
+    startTask(service.app, SHORT, guarded)
+    await vi.waitFor(async () => expect((await state(deliveryId))?.status).toBe('failed'), WAIT)
+    const { json } = await service.call('GET', `/webhooks/${id}/deliveries/${deliveryId}`)
+    expect(json.attempts).toEqual([expect.objectContaining({ statusCode: null, error: 'address not allowed' })])
+    expect(receiver.deliveries(path)).toEqual([])
+    guarded.close()
+  })
+
+  test('is not connected to by the handshake either', async () => {
+    const guarded = openOutbound({ ...service.app.settings, WEBHOOK_ALLOWED_CIDRS: [] })
+    const { json } = await service.call('POST', '/webhooks', { body: { url: `https://localhost:1${path}` } })
+    tasks.push(startHandshakes(service.app, guarded))
+    await vi.waitFor(async () => {
+      expect((await service.call('GET', `/webhooks/${json.id}`)).json.lastVerification?.error).toBe(
+        'address not allowed',
+      )
+    }, WAIT)
+    guarded.close()
+  })
+
+  test('what was checked is what is connected to: a name is asked once, and its forbidden addresses are left out', async () => {
+    let asked = 0
+    const resolve = async () => {
+      asked++
+      return [
+        { address: '10.0.0.1', family: 4 },
+        { address: '127.0.0.1', family: 4 },
+      ]
+    }
+    const pinned = openOutbound(service.app.settings, resolve)
+    const url = `https://localhost:${new URL(receiver.url).port}${path}`
+    const request = { url, headers: {}, body: '{}', timeoutMs: 3000, signal: new AbortController().signal }
+    expect(await pinned.post(request)).toMatchObject({ statusCode: 204, error: null })
+    expect(await pinned.post(request)).toMatchObject({ statusCode: 204, error: null })
+    expect(asked).toBe(1)
+    pinned.close()
+  })
+})
+
+describe('a connection that is not trusted', () => {
+  const request = (url: string) => ({
+    url,
+    headers: {},
+    body: '{}',
+    timeoutMs: 3000,
+    signal: new AbortController().signal,
+  })
+
+  test('by a CA that nobody knows is refused', async () => {
+    const stranger = await startReceiver()
+    expect(await outbound.post(request(stranger.url))).toMatchObject({
+      error: 'tls: the certificate cannot be verified',
+    })
+    expect(stranger.requests).toEqual([])
+    await stranger.close()
+  })
+
+  test('by a certificate for another name is refused', async () => {
+    const other = await startReceiver(['elsewhere.example'])
+    const trusting = openOutbound({ ...service.app.settings, WEBHOOK_CA_FILE: other.caFile })
+    expect(await trusting.post(request(other.url))).toMatchObject({ error: 'tls: the certificate is for another name' })
+    expect(other.requests).toEqual([])
+    trusting.close()
+    await other.close()
+  })
+
+  test('a name that nobody knows is a failed attempt', async () => {
+    const failing = openOutbound(service.app.settings, () =>
+      Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' })),
+    )
+    expect(await failing.post(request('https://nowhere.example/'))).toMatchObject({
+      statusCode: null,
+      error: 'name not found',
+    })
+    failing.close()
+  })
+
+  test('a name look-up that hangs counts into the one deadline', async () => {
+    const hanging = openOutbound(service.app.settings, () => new Promise(() => undefined))
+    const answer = await hanging.post({ ...request('https://nowhere.example/'), timeoutMs: 100 })
+    expect(answer).toMatchObject({ statusCode: null, error: 'timeout' })
+    hanging.close()
+  })
+})

@@ -1,0 +1,39 @@
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+import { embeddedSecrets } from '../../src/data/secrets.ts'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'engagement-secrets-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+test('the secrets are made once and kept, for the owner’s eyes only', () => {
+  const dataDir = join(folder, 'deep', 'data')
+  const made = embeddedSecrets(dataDir)
+  expect(made.ENCRYPTION_KEY).toHaveLength(32)
+  expect(made.ADMIN_JWT_SECRET.length).toBeGreaterThanOrEqual(32)
+  expect(embeddedSecrets(dataDir)).toEqual(made)
+  expect(readdirSync(dataDir)).toEqual(['secrets.json'])
+  expect(statSync(join(dataDir, 'secrets.json')).mode & 0o777).toBe(0o600)
+})
+
+test.each([
+  '',
+  '{}',
+  '{"ADMIN_JWT_SECRET":"',
+  '{"ADMIN_JWT_SECRET":"01234567890123456789012345678901","ENCRYPTION_KEY":"AAAA"}',
+])('a damaged file is never replaced: %s', (text) => {
+  writeFileSync(join(folder, 'secrets.json'), text)
+  expect(() => embeddedSecrets(folder)).toThrow(/^DATA_DIR: .*damaged/)
+})
+
+test('a folder that cannot be written is named', () => {
+  writeFileSync(join(folder, 'file'), '')
+  expect(() => embeddedSecrets(join(folder, 'file'))).toThrow(/^DATA_DIR: /)
+})

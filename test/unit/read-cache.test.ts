@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import { createReadCache, MAX_AGE_MS } from '../../src/core/read-cache.ts'
+
+beforeEach(() => vi.useFakeTimers({ toFake: ['performance'] }))
+afterEach(() => vi.useRealTimers())
+
+/** A cache in front of a counter: each read finds the next number. */
+function counting(keep?: (value: number) => boolean) {
+  let n = 0
+  const read = vi.fn(() => Promise.resolve(++n))
+  return { read, cache: createReadCache({ max: 2, read, ...(keep && { keep }) }) }
+}
+
+test('concurrent reads of one key are one read', async () => {
+  const { cache, read } = counting()
+  expect(await Promise.all([cache.get('a'), cache.get('a'), cache.get('b')])).toEqual([1, 1, 2])
+  expect(read).toHaveBeenCalledTimes(2)
+})
+
+test('an entry is read again once it is too old, counted from when its read began', async () => {
+  let answer = (_: number): void => undefined
+  const cache = createReadCache({ max: 2, read: () => new Promise<number>((resolve) => (answer = resolve)) })
+  const first = cache.get('a')
+  vi.advanceTimersByTime(MAX_AGE_MS - 1)
+  answer(1)
+  expect(await first).toBe(1)
+  expect(await cache.get('a')).toBe(1)
+  vi.advanceTimersByTime(1)
+  const second = cache.get('a')
+  answer(2)
+  expect(await second).toBe(2)
+})
+
+test('what is forgotten while it is read is not kept', async () => {
+  const { cache } = counting()
+  const stale = cache.get('a')
+  cache.forget('a')
+  expect(await cache.get('a')).toBe(2)
+  expect(await stale).toBe(1)
+  expect(await cache.get('a')).toBe(2)
+})
+
+test('failures and what is not to be kept are read again', async () => {
+  const { cache } = counting((value) => value > 1)
+  expect(await cache.get('a')).toBe(1)
+  expect(await cache.get('a')).toBe(2)
+  expect(await cache.get('a')).toBe(2)
+  const read = vi.fn().mockRejectedValueOnce(new Error('away')).mockResolvedValue(7)
+  const failing = createReadCache({ max: 2, read })
+  await expect(failing.get('a')).rejects.toThrow('away')
+  expect(await failing.get('a')).toBe(7)
+})
+
+test('it holds at most so many entries', async () => {
+  const { cache, read } = counting()
+  for (const key of ['a', 'b', 'c']) await cache.get(key)
+  expect(await cache.get('c')).toBe(3)
+  expect(await cache.get('a')).toBe(4)
+  expect(read).toHaveBeenCalledTimes(4)
+})
