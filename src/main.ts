@@ -56,7 +56,9 @@ async function startApi(app: App, credentials: Credentials | null): Promise<Role
       // New connections are refused first; then streams end, spread over the time there is.
       const closed = server.close()
       await hubOf(app).close({ graceMs: SHUTDOWN_GRACE_SECONDS * 500 })
-      await closed
+      // A connection that was busy at the beginning is kept alive by its client once it is idle.
+      const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
+      await closed.finally(() => clearInterval(sweep))
     },
   }
 }

@@ -22,7 +22,6 @@ const INSERT_AUDIT_ENTRY = statement(
 export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Promise<void> {
   const { tenant, actor } = requireCaller(ctx)
   const { action, targetType, targetId, before, after } = record
-  const json = (value: unknown) => (value == null ? null : JSON.stringify(value))
   await sql(INSERT_AUDIT_ENTRY, [
     tenant.id,
     newId(),
@@ -35,3 +34,5 @@ export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Prom
     json(after),
   ])
 }
+
+const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))

@@ -5,6 +5,10 @@ export type Id = string
 
 export const newId = (): Id => v7()
 
+/** Before and after every id: where a list begins, so that its first page has the plan of every other. */
+export const FIRST_ID: Id = '00000000-0000-0000-0000-000000000000'
+export const LAST_ID: Id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** Whether a text can be an id at all. What cannot be one is simply not found. */

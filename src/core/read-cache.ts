@@ -1,9 +1,7 @@
 import { LRUCache } from 'lru-cache'
 
-import type { App } from './context.ts'
-import type { CacheNews } from './bus.ts'
-import { CHANNELS } from './bus.ts'
-import { perApp } from './context.ts'
+import { type CacheNews, CHANNELS } from './bus.ts'
+import { type App, perApp } from './context.ts'
 
 /**
  * What was read from the database, at most this old. News on the bus drops an entry sooner; without the bus this alone
@@ -13,9 +11,9 @@ export const MAX_AGE_MS = 4000
 
 export interface ReadCache<Value> {
   /** The cached value, or what `read` finds. Concurrent reads of one key are one read. */
-  get(key: string): Promise<Value>
-  forget(key: string): void
-  clear(): void
+  readonly get: (key: string) => Promise<Value>
+  readonly forget: (key: string) => void
+  readonly clear: () => void
 }
 
 interface Entry<Value> {

@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
 /** A setting is wrong or missing. `message` is one line that names it. */
@@ -14,7 +15,6 @@ const list = z.string().transform((text) =>
     .filter((part) => part !== ''),
 )
 
-const cidr = /^[0-9a-fA-F:.]+\/\d{1,3}$/
 const rawKey = /^ek_[0-9a-f]{64}$/
 
 const encryptionKey = z.base64().transform((text, ctx) => {
@@ -62,7 +62,7 @@ const schema = z.object({
   STREAM_MAX_PER_PROCESS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
 
   WEBHOOK_ALLOWED_CIDRS: list
-    .pipe(z.array(z.string().regex(cidr, 'must be a list of CIDR ranges')))
+    .pipe(z.array(z.string().refine((text) => ipaddr.isValidCIDR(text), 'must be a list of CIDR ranges')))
     .default([]),
   WEBHOOK_ALLOW_HTTP: flag.default(false),
   WEBHOOK_CA_FILE: path.optional(),

@@ -4,10 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { execute, subscribe } from 'graphql'
 import { createHandler, type Request, type Response, TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } from 'graphql-sse'
 
-import type { App, Ctx } from '../core/context.ts'
-import { requireCaller } from '../core/context.ts'
+import { type App, type Ctx, requireCaller } from '../core/context.ts'
 import { maskResult, maskResults } from './mask.ts'
-import { pump } from './pump.ts'
+import { beginStream, pump } from './pump.ts'
 import { schema } from './schema.ts'
 
 /** A reserved stream that nobody has opened by then is given up. */
@@ -84,10 +83,16 @@ export function createEventStreamHandler(app: App): (request: FastifyRequest, re
       gates.set(token, gate)
       setTimeout(() => void release(request).catch(onError), RESERVATION_MS).unref()
     }
-    if (body === null || typeof body === 'string') return reply.code(init.status).headers(init.headers ?? {}).send(withCode(body, init.status, fastifyRequest.id))
-    reply.hijack()
-    reply.raw.writeHead(init.status, { ...plainHeaders(reply), ...init.headers, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
-    void pump(reply.raw, body, { onTaken: (chunk) => isResult(chunk) && gate.leave(), onError }).finally(() => {
+    if (body === null || typeof body === 'string') {
+      return reply
+        .code(init.status)
+        .headers(init.headers ?? {})
+        .send(withCode(body, init.status, fastifyRequest.id))
+    }
+    const onTaken = (chunk: string | Uint8Array): void => {
+      if (isResult(chunk)) gate.leave()
+    }
+    void pump(beginStream(reply, init.status, init.headers ?? {}), body, { onTaken, onError }).finally(() => {
       gate.close()
       if (token !== null) gates.delete(token)
     })
@@ -131,6 +136,3 @@ function withCode(body: string | null, status: number, requestId: string): strin
   const extensions = { code: 'validation_failed', status: 422, requestId }
   return JSON.stringify({ errors: errors?.map((error) => ({ ...error, extensions })) })
 }
-
-const plainHeaders = (reply: FastifyReply): Record<string, string> =>
-  Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]))

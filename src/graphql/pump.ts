@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
+import type { FastifyReply } from 'fastify'
+
 /** A client that takes nothing for this long is cut off (contract, section 6). */
 const STALL_MS = 10_000
 
@@ -28,6 +30,15 @@ export async function pump(
     onError(error)
     response.destroy()
   }
+}
+
+/** Takes a reply over from Fastify and sends the head of a stream: what hooks have set, and `headers`. */
+export function beginStream(reply: FastifyReply, status: number, headers: Readonly<Record<string, string>>): ServerResponse {
+  const set = Object.entries({ ...reply.getHeaders(), ...headers, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+  // HTTP/2 knows no `connection`.
+  const sent = set.filter(([name, value]) => value !== undefined && name !== 'connection')
+  reply.hijack()
+  return reply.raw.writeHead(status, Object.fromEntries(sent.map(([name, value]) => [name, String(value)])))
 }
 
 /** Resolves when the response takes more, or is closed, which it is where it takes nothing for long. */

@@ -6,7 +6,7 @@ import { ServiceError } from '../core/errors.ts'
 import { isOriginAllowed } from '../domains/stream/origins.ts'
 import { createEventStreamHandler } from './event-stream.ts'
 import { maskResult, maskResults } from './mask.ts'
-import { pump } from './pump.ts'
+import { beginStream, pump } from './pump.ts'
 import { schema } from './schema.ts'
 
 const PATH = '/graphql'
@@ -68,10 +68,8 @@ function createYogaHandler(app: App, graphiql: boolean): Handler {
     if (response.body === null || response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
       return reply.code(response.status).headers(headers).send(await response.text())
     }
-    const own = Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]))
-    reply.hijack()
-    reply.raw.writeHead(response.status, { ...own, ...headers, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
-    void pump(reply.raw, response.body as unknown as AsyncIterable<Uint8Array>, { onError })
+    const chunks = response.body as unknown as AsyncIterable<Uint8Array>
+    void pump(beginStream(reply, response.status, headers), chunks, { onError })
     return reply
   }
 }

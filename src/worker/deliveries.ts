@@ -57,13 +57,17 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     saturated = limit <= 0
     if (saturated) return
     const askedAt = performance.now()
+    const asked = new Map(busy)
     const perEndpoint = slotsPerEndpoint(limit)
-    const leases = await leaseDeliveries(app.db.query, { leaseMs, busy, perEndpoint, limit })
+    const leases = await leaseDeliveries(app.db.query, { leaseMs, busy: asked, perEndpoint, limit })
     if (stopping) return void (await releaseLeases(app.db.query, leases))
     for (const lease of leases) start(lease, askedAt + leaseMs)
     saturated = leases.length >= limit
+    // By what the statement knew: attempts that ended meanwhile have asked for nothing.
+    for (const { endpointId } of leases) asked.set(endpointId, (asked.get(endpointId) ?? 0) + 1)
     for (const { endpointId } of leases) {
-      if ((busy.get(endpointId) ?? 0) >= perEndpoint) crowded.add(endpointId)
+      if ((asked.get(endpointId) ?? 0) >= perEndpoint) crowded.add(endpointId)
+      refill(endpointId)
     }
   }
 
@@ -72,37 +76,39 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     const entry: InFlight = { lease, giveUp, heldUntil, recording: false, over: Promise.resolve() }
     inFlight.set(lease.leaseId, entry)
     busy.set(lease.endpointId, (busy.get(lease.endpointId) ?? 0) + 1)
-    entry.over = deliver(entry)
-      .catch((err: unknown) =>
-        app.log.error({ err, deliveryId: lease.deliveryId }, 'a delivery could not be attempted'),
-      )
-      .finally(() => free(lease))
+    entry.over = attemptDelivery(app, outbound, lease, giveUp.signal)
+      // The endpoint's slot is free with the answer, not only once that is written down.
+      .finally(() => freeSlot(lease.endpointId))
+      .then((outcome) => (outcome === null ? undefined : record(entry, outcome)))
+      .catch(async (err: unknown) => {
+        app.log.warn({ err, deliveryId: lease.deliveryId }, 'a delivery could not be attempted')
+        await releaseLeases(app.db.query, [lease]).catch(() => 'the lease ends by itself')
+      })
+      .finally(() => {
+        inFlight.delete(lease.leaseId)
+        if (saturated) loop.wake()
+      })
   }
 
-  async function deliver(entry: InFlight): Promise<void> {
-    const outcome = await attemptDelivery(app, outbound, entry.lease, entry.giveUp.signal)
-    if (outcome === null) return
-    entry.recording = true
-    await recorder.record(outcome)
-    logOutcome(outcome)
-    if (outcome.retryInMs !== null) loop.wakeIn(outcome.retryInMs)
-  }
-
-  function logOutcome({ lease, error, statusCode, durationMs }: Outcome): void {
-    const { deliveryId, endpointId } = lease
-    app.log.debug({ deliveryId, endpointId, statusCode, error, ms: durationMs }, 'delivery attempted')
-  }
-
-  function free({ leaseId, endpointId }: Lease): void {
-    inFlight.delete(leaseId)
+  function freeSlot(endpointId: Id): void {
     const count = (busy.get(endpointId) ?? 1) - 1
     if (count > 0) busy.set(endpointId, count)
     else busy.delete(endpointId)
-    // Not for each slot: a statement that fills several at once costs hardly more than one for a single slot.
-    if (crowded.has(endpointId) && count <= MAX_PER_ENDPOINT / 2) {
-      crowded.delete(endpointId)
-      loop.wake()
-    } else if (saturated) loop.wake()
+    refill(endpointId)
+  }
+
+  /** Not for each free slot: a statement that fills several at once costs hardly more than one for a single slot. */
+  function refill(endpointId: Id): void {
+    if ((busy.get(endpointId) ?? 0) <= MAX_PER_ENDPOINT / 2 && crowded.delete(endpointId)) loop.wake()
+  }
+
+  async function record(entry: InFlight, outcome: Outcome): Promise<void> {
+    entry.recording = true
+    await recorder.record(outcome)
+    const { deliveryId, endpointId } = outcome.lease
+    const { statusCode, error, durationMs, retryInMs } = outcome
+    app.log.debug({ deliveryId, endpointId, statusCode, error, ms: durationMs }, 'delivery attempted')
+    if (retryInMs !== null) loop.wakeIn(retryInMs)
   }
 
   /** Extends the leases of attempts that take long. One that cannot be extended ends before another worker begins it. */

@@ -35,9 +35,7 @@ export function startHandshakes(app: App, outbound: Outbound): Task {
   function start(handshake: Handshake): void {
     const giveUp = new AbortController()
     const over = perform(handshake, giveUp.signal)
-      .catch((err: unknown) =>
-        app.log.error({ err, endpointId: handshake.endpointId }, 'a handshake could not be made'),
-      )
+      .catch((err: unknown) => app.log.warn({ err, endpointId: handshake.endpointId }, 'a handshake could not be made'))
       .finally(() => {
         const wasFull = inFlight.size >= MAX_IN_FLIGHT
         inFlight.delete(handshake)

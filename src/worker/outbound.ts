@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
@@ -6,8 +7,8 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import { type Got, got, type Request } from 'got'
 
 import { type Settings, SettingsError } from '../core/settings.ts'
-import { type AddressRule, createAddressRule } from '../domains/webhooks/addresses.ts'
-import { literalAddress } from '../domains/webhooks/input.ts'
+import { type AddressRule, createAddressRule, literalAddress } from '../domains/webhooks/addresses.ts'
+import { USER_AGENT } from '../domains/webhooks/secrets.ts'
 import { AddressRefused, guardedLookup, type Resolve, resolveHost } from './lookup.ts'
 import { explain } from './explain.ts'
 
@@ -42,18 +43,22 @@ export interface OutboundAnswer {
 const MAX_ANSWER_BYTES = 64 * 1024
 const FETCH_TIMEOUT_MS = 10_000
 const NO_BODY = Buffer.alloc(0)
+// Servers that say nothing of it close idle connections after 5 s (uvicorn, Node behind some proxies) or more; a request on
+// one that is just being closed is a failed attempt. Where they do say, the agent keeps to it by itself.
+const IDLE_MS = 4000
 
 type OutboundSettings = Pick<Settings, 'WEBHOOK_ALLOWED_CIDRS' | 'WEBHOOK_CA_FILE' | 'WEBHOOK_ALLOW_HTTP'>
 
 /** Opens the shared agents. Throws a SettingsError where WEBHOOK_CA_FILE cannot be used. */
 export function openOutbound(settings: OutboundSettings, resolve: Resolve = resolveHost): Outbound {
   const isAllowed = createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)
-  const shared = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: 60_000 } as const
+  const shared = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS } as const
   const agentOptions = { ...shared, lookup: guardedLookup(isAllowed, resolve) }
   const http = new HttpAgent(agentOptions)
   const https = new HttpsAgent({ ...agentOptions, secureContext: secureContext(settings.WEBHOOK_CA_FILE) } as object)
   const client = got.extend({
     agent: { http, https },
+    headers: { 'user-agent': USER_AGENT },
     followRedirect: false,
     retry: { limit: 0 },
     throwHttpErrors: false,
@@ -82,7 +87,10 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
 function secureContext(caFile: string | undefined): SecureContext {
   if (caFile === undefined) return createSecureContext()
   try {
-    return createSecureContext({ ca: [...rootCertificates, readFileSync(caFile, 'utf8')] })
+    const pem = readFileSync(caFile, 'utf8')
+    // The context would take any text without a word.
+    new X509Certificate(pem)
+    return createSecureContext({ ca: [...rootCertificates, pem] })
   } catch (cause) {
     throw new SettingsError(`WEBHOOK_CA_FILE: ${caFile} cannot be read as certificates`, { cause })
   }

@@ -124,6 +124,9 @@ class Listener implements Sink {
   constructor(chance: () => number = () => 0) {
     this.chance = chance
   }
+  get isFull(): boolean {
+    return this.chance() > 0.7
+  }
   deliver(frames: readonly Frame[]): void {
     for (const { seq, bytes } of frames) {
       expect(bytes.toString()).toBe(`id: ${seq}\nevent: comment_created\ndata: {"seq":${seq}}\n\n`)

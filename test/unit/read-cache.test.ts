@@ -19,16 +19,16 @@ test('concurrent reads of one key are one read', async () => {
 })
 
 test('an entry is read again once it is too old, counted from when its read began', async () => {
-  let answer = (_: number): void => undefined
-  const cache = createReadCache({ max: 2, read: () => new Promise<number>((resolve) => (answer = resolve)) })
+  const answers: ((value: number) => void)[] = []
+  const cache = createReadCache({ max: 2, read: () => new Promise<number>((resolve) => answers.push(resolve)) })
   const first = cache.get('a')
   vi.advanceTimersByTime(MAX_AGE_MS - 1)
-  answer(1)
+  answers[0]?.(1)
   expect(await first).toBe(1)
   expect(await cache.get('a')).toBe(1)
   vi.advanceTimersByTime(1)
   const second = cache.get('a')
-  answer(2)
+  answers[1]?.(2)
   expect(await second).toBe(2)
 })
 

@@ -1,4 +1,4 @@
-import type { Id } from '../../core/ids.ts'
+import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { queueDeliveries } from '../discussions/events.ts'
@@ -54,9 +54,6 @@ const LEVELS = {
   oldest: { root: level('roots_oldest', true, 'ASC'), replies: level('replies_oldest', false, 'ASC') },
 } as const
 
-const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
-const AFTER_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
 export type CommentSort = keyof typeof LEVELS
 
 /** Comments in view of one level of a thread: the roots, or the replies of `parentId`. */
@@ -66,7 +63,7 @@ export function listLevel(
   discussionId: Id,
   { parentId, sort, after, limit }: { parentId: Id | null; sort: CommentSort; after: Id | null; limit: number },
 ): Promise<CommentRow[]> {
-  const from = after ?? (sort === 'newest' ? AFTER_ALL : BEFORE_ALL)
+  const from = after ?? (sort === 'newest' ? LAST_ID : FIRST_ID)
   const params = [tenantId, discussionId, from, limit]
   return parentId === null
     ? sql<CommentRow>(LEVELS[sort].root, params)

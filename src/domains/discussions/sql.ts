@@ -1,4 +1,4 @@
-import type { Id } from '../../core/ids.ts'
+import { type Id, LAST_ID } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 
@@ -83,19 +83,19 @@ export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly strin
 const RECENT = statement(
   'discussions_recent',
   `SELECT ${COLUMNS} FROM discussions
-   WHERE tenant_id = $1 AND ($2::uuid IS NULL OR id < $2) AND ($3::text IS NULL OR state::text = $3)
+   WHERE tenant_id = $1 AND id < $2 AND ($3::text IS NULL OR state::text = $3)
    ORDER BY id DESC LIMIT $4`,
 )
 
 const ACTIVE = statement(
   'discussions_active',
   `SELECT ${COLUMNS} FROM discussions
-   WHERE tenant_id = $1 AND ($2::timestamptz IS NULL OR (active_at, id) < ($2, $3::uuid)) AND ($4::text IS NULL OR state::text = $4)
+   WHERE tenant_id = $1 AND (active_at, id) < ($2, $3::uuid) AND ($4::text IS NULL OR state::text = $4)
    ORDER BY active_at DESC, id DESC LIMIT $5`,
 )
 
 export const listRecent = (sql: Sql, tenantId: Id, before: Id | null, state: string | null, limit: number): Promise<DiscussionRow[]> =>
-  sql<DiscussionRow>(RECENT, [tenantId, before, state, limit])
+  sql<DiscussionRow>(RECENT, [tenantId, before ?? LAST_ID, state, limit])
 
 export const listActive = (
   sql: Sql,
@@ -103,4 +103,5 @@ export const listActive = (
   before: { activeAt: string; id: Id } | null,
   state: string | null,
   limit: number,
-): Promise<DiscussionRow[]> => sql<DiscussionRow>(ACTIVE, [tenantId, before?.activeAt ?? null, before?.id ?? null, state, limit])
+): Promise<DiscussionRow[]> =>
+  sql<DiscussionRow>(ACTIVE, [tenantId, before?.activeAt ?? 'infinity', before?.id ?? LAST_ID, state, limit])

@@ -66,12 +66,10 @@ export async function findCallerByKey(app: App, rawKey: string): Promise<{ tenan
 
 const newKeySchema = z.object({
   label: noNul(z.string().min(1).max(100)),
-  capabilities: z
-    .array(z.enum(CAPABILITIES))
-    .refine((names) => new Set(names).size === names.length, {
-      message: 'must not repeat a name',
-      params: { code: 'repeated' },
-    }),
+  capabilities: z.array(z.enum(CAPABILITIES)).refine((names) => new Set(names).size === names.length, {
+    message: 'must not repeat a name',
+    params: { code: 'repeated' },
+  }),
   expiresAt: z
     .date()
     .refine((date) => date.getTime() > Date.now(), {
@@ -135,26 +133,19 @@ export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<Ap
   const { tenant } = requireCaller(ctx)
   // 404, not 403: a 403 would tell that the id exists in another tenant.
   if (!isId(id)) throw new ServiceError('not_found')
-  const { digest, ...revoked } = await ctx.app.db.transaction(async (sql) => {
-    const before = await lockKey(sql, tenant.id, id)
-    if (before === undefined) throw new ServiceError('not_found')
-    if (before.revokedAt !== null) return before
+  const { digest, revoked } = await ctx.app.db.transaction(async (sql) => {
+    const found = await lockKey(sql, tenant.id, id)
+    if (found === undefined) throw new ServiceError('not_found')
+    const { digest: itsDigest, ...before } = found
+    if (before.revokedAt !== null) return { digest: itsDigest, revoked: before }
     const after = { ...before, revokedAt: new Date() }
     await revokeKey(sql, tenant.id, id, after.revokedAt)
-    await recordAudit(sql, ctx, {
-      action: 'api_key.revoke',
-      targetType: 'api_key',
-      targetId: id,
-      before: publicForm(before),
-      after: publicForm(after),
-    })
-    return after
+    await recordAudit(sql, ctx, { action: 'api_key.revoke', targetType: 'api_key', targetId: id, before, after })
+    return { digest: itsDigest, revoked: after }
   })
   announceChange(ctx.app, { kind: 'key', keyId: id, digest: Buffer.from(digest).toString('hex') })
   return revoked
 }
-
-const publicForm = ({ digest: _, ...key }: ApiKey & { digest: Uint8Array }): ApiKey => key
 
 /** The tenant's keys, newest first, revoked and expired ones too. */
 export async function listApiKeys(ctx: Ctx, args: PageArgs): Promise<Page<ApiKey>> {

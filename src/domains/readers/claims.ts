@@ -5,7 +5,7 @@ import { sha256 } from '../../core/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 
 const MAX_LIFETIME_SECONDS = 3600
-export const CLOCK_SKEW_SECONDS = 60
+const CLOCK_SKEW_SECONDS = 60
 
 /** What a verified assertion says. Times in seconds since the epoch. */
 export interface Claims {
@@ -87,7 +87,6 @@ function time(value: unknown, claim: string): number {
 }
 
 // PostgreSQL holds no NUL, and two lone surrogates would become the same character there: two readers one.
-// eslint-disable-next-line no-control-regex
 const UNSTORABLE = /\0|\p{Surrogate}/u
 
 function text(value: unknown, claim: string, max: number): string {

@@ -22,7 +22,7 @@ export async function findSettings(ctx: Ctx): Promise<TenantSettings> {
 export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): Promise<TenantSettings> {
   const { app } = ctx
   const { tenant } = requireCaller(ctx)
-  const { before, after } = await app.db.transaction(async (sql) => {
+  const change = await app.db.transaction(async (sql) => {
     // Under the lock, so that two who change different settings at once both succeed.
     const before = tenantSettings((await lockTenant(sql, tenant.id))?.settings)
     const after = validate(tenantSettingsSchema, mergeDeep(before, patch))
@@ -40,9 +40,9 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
     return { before, after }
   })
   announceChange(app, { kind: 'tenant', tenantId: tenant.id })
-  const { jwksUrl } = after.identity
-  if (jwksUrl !== null && jwksUrl !== before.identity.jwksUrl) app.bus.publish(CHANNELS.work, tenant.id)
-  return after
+  const { jwksUrl } = change.after.identity
+  if (jwksUrl !== null && jwksUrl !== change.before.identity.jwksUrl) app.bus.publish(CHANNELS.work, tenant.id)
+  return change.after
 }
 
 /** Has a worker fetch the keys of a new JWKS address; API processes never call out. */

@@ -44,7 +44,7 @@ export class Connection implements Sink {
   #seat: Seat | undefined
   #lastWriteAt = Date.now()
   #over = false
-  #needsDrain = false
+  #isFull = false
 
   constructor(response: ServerResponse, options: { heartbeatMs: number; onClose: () => void }) {
     this.#response = response
@@ -52,6 +52,7 @@ export class Connection implements Sink {
     this.#onClose = options.onClose
     response.on('error', () => this.#finish())
     response.on('close', () => this.#finish())
+    response.on('drain', () => (this.#isFull = false))
   }
 
   /** The client is gone, or has been told goodbye, perhaps before anything was sent. */
@@ -67,6 +68,10 @@ export class Connection implements Sink {
     seat.start(this)
   }
 
+  get isFull(): boolean {
+    return this.#isFull
+  }
+
   deliver(frames: readonly Frame[]): void {
     const [first] = frames
     if (first === undefined) return
@@ -75,11 +80,10 @@ export class Connection implements Sink {
 
   async ready(): Promise<void> {
     const response = this.#response
-    if (this.#over || !this.#needsDrain) return
+    if (this.#over || !this.#isFull) return
     await new Promise<void>((resolve) => {
       const settle = (): void => {
         clearTimeout(timer)
-        this.#needsDrain = false
         response.off('drain', settle).off('close', settle)
         resolve()
       }
@@ -114,7 +118,7 @@ export class Connection implements Sink {
   #write(data: Buffer | string): void {
     if (this.#over) return
     this.#lastWriteAt = Date.now()
-    this.#needsDrain = !this.#response.write(data)
+    this.#isFull = !this.#response.write(data)
     if (this.#response.writableLength > MAX_UNSENT_BYTES) this.cut()
   }
 

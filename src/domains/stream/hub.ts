@@ -182,7 +182,7 @@ export class Hub {
 export const hubOf = perApp((app) => {
   const hub = new Hub({
     bus: app.bus,
-    events: databaseLog(app.db.query),
+    events: databaseLog(app.db),
     liveKeys: (keys) => readLiveKeys(app.db.query, keys, new Date()),
     log: app.log,
     repairMs: app.settings.STREAM_REPAIR_SECONDS * 1000,

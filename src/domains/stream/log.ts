@@ -1,5 +1,5 @@
 import type { News } from '../../core/events.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { Db } from '../../core/sql.ts'
 import type { Viewer } from './frames.ts'
 import { type DiscussionKey, type Head, type Range, readEvents, readHeads, type Survey, surveyRange } from './sql.ts'
 
@@ -10,8 +10,8 @@ export interface EventLog {
   survey(key: DiscussionKey, range: Range, viewer: Viewer): Promise<Survey>
 }
 
-export const databaseLog = (sql: Sql): EventLog => ({
-  heads: (keys) => readHeads(sql, keys),
-  events: (key, range, viewer, limit) => readEvents(sql, key, range, viewer, limit),
-  survey: (key, range, viewer) => surveyRange(sql, key, range, viewer),
+export const databaseLog = (db: Db): EventLog => ({
+  heads: (keys) => readHeads(db.query, keys),
+  events: (key, range, viewer, limit) => readEvents(db.query, key, range, viewer, limit),
+  survey: (key, range, viewer) => surveyRange(db.query, key, range, viewer),
 })

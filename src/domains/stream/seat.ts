@@ -4,6 +4,8 @@ import type { Viewer, Frame } from './frames.ts'
 export interface Sink {
   /** Takes events in order. Never throws; one that cannot keep up gives its seat up. */
   deliver(frames: readonly Frame[]): void
+  /** Whether it would rather have no more for now. */
+  readonly isFull: boolean
   /** Resolves once there is room for more of a replay. Never rejects. */
   ready(): Promise<void>
 }

@@ -102,6 +102,10 @@ class Queue implements Sink {
   /** Woken by whatever changes. */
   #wake: (() => void)[] = []
 
+  get isFull(): boolean {
+    return this.#bytes > ROOMY_BYTES
+  }
+
   deliver(frames: readonly Frame[]): void {
     if (this.#over) return
     this.#items.push(...frames)
@@ -112,7 +116,7 @@ class Queue implements Sink {
   }
 
   async ready(): Promise<void> {
-    while (!this.#over && this.#bytes > ROOMY_BYTES) await this.#changed()
+    while (!this.#over && this.isFull) await this.#changed()
   }
 
   /** The next item; undefined at the end. */

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 
 import type { Logger } from 'pino'
 
@@ -18,7 +18,8 @@ const RETRY_MS = 250
 const READ_ROWS = 200
 /** A replay goes out in pieces of about this size, each waiting for room on the socket. */
 const PIECE_BYTES = 64 * 1024
-const MAX_EARLY = 1000
+/** News kept until what is missing before it has come. */
+const MAX_EARLY = 100
 const pause = (ms: number): Promise<void> => setTimeout(ms, undefined, { ref: false })
 const EVERYTHING: Viewer = { kind: 'tenant' }
 
@@ -115,10 +116,10 @@ export class Topic {
       }
       const { frames, upTo } = await this.#missedBy(seat)
       for (const piece of pieces(frames)) {
+        await sink.ready()
         if (seat.left) return
         sink.deliver(piece)
         seat.fed = piece.at(-1)?.seq ?? seat.fed
-        await sink.ready()
       }
       seat.fed = upTo
     }
@@ -167,7 +168,7 @@ export class Topic {
   #goOn(): void {
     const frames: Frame[] = []
     for (let news = this.#early.get(this.#seq + 1); news !== undefined; news = this.#early.get(this.#seq + 1)) {
-      frames.push(this.#advance(news))
+      frames.push(this.#advance(frameOf(news)))
     }
     this.#broadcast(frames)
     if (this.#target > this.#seq) this.#catchUp(HOLE_WAIT_MS)
@@ -175,10 +176,9 @@ export class Topic {
     if (this.#target <= this.#seq) this.#early.clear()
   }
 
-  #advance(news: News): Frame {
-    const frame = frameOf(news)
-    this.#seq = news.seq
-    this.#early.delete(news.seq)
+  #advance(frame: Frame): Frame {
+    this.#seq = frame.seq
+    this.#early.delete(frame.seq)
     this.#ring.push(frame)
     return frame
   }
@@ -209,17 +209,32 @@ export class Topic {
       this.#early.clear()
       return
     }
-    // The bus may have brought some of it meanwhile. A number that the database no longer has is passed over.
-    this.#broadcast(read.filter((news) => news.seq > this.#seq).map((news) => this.#advance(news)))
+    for (const piece of pieces(read.map(frameOf))) {
+      // The bus may have brought some of it meanwhile. A number that the database no longer has is passed over.
+      const frames = piece.filter(({ seq }) => seq > this.#seq).map((frame) => this.#advance(frame))
+      this.#broadcast(frames, { isBurst: true })
+      // Sockets get their turn, or a long catch-up would look as if nobody read.
+      await setImmediate()
+      if (this.#closed) return
+    }
     this.#goOn()
   }
 
-  #broadcast(frames: readonly Frame[]): void {
-    if (frames.length === 0) return
+  #broadcast(frames: readonly Frame[], { isBurst = false } = {}): void {
+    const [first] = frames
+    if (first === undefined) return
     for (const seat of this.#seats) {
-      if (seat.live === null) continue
+      const sink = seat.live
+      if (sink === null) continue
+      if (isBurst && sink.isFull) {
+        // It cannot take a catch-up at our pace. It goes on at its own.
+        seat.fed = first.seq - 1
+        seat.live = null
+        void this.feed(seat, sink)
+        continue
+      }
       const visible = visibleTo(frames, seat.viewer)
-      if (visible.length > 0) seat.live.deliver(visible)
+      if (visible.length > 0) sink.deliver(visible)
     }
   }
 }

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+
 import ipaddr from 'ipaddr.js'
 
 type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
@@ -32,3 +34,9 @@ const GLOBAL_V6 = ipaddr.parseCIDR('2000::/3')
 const EXCEPTIONS_V4 = ['168.63.129.16/32'].map((cidr) => ipaddr.parseCIDR(cidr))
 // 6to4 and Teredo carry a v4 address within, 2001::/23 is for protocols, the others are documentation.
 const EXCEPTIONS_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map((cidr) => ipaddr.parseCIDR(cidr))
+
+/** The address that a URL's `hostname` is by itself; null for a name. */
+export function literalAddress(hostname: string): string | null {
+  const bare = hostname.replace(/^\[|\]$/g, '')
+  return isIP(bare) === 0 ? null : bare
+}

@@ -1,5 +1,3 @@
-import { isIP } from 'node:net'
-
 import { z } from 'zod'
 
 import type { Tenant } from '../../core/context.ts'
@@ -9,7 +7,7 @@ import type { Settings } from '../../core/settings.ts'
 import { type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
 import { noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
-import { createAddressRule } from './addresses.ts'
+import { createAddressRule, literalAddress } from './addresses.ts'
 import type { PolicyOverrides } from './policy.ts'
 
 type UrlSettings = Pick<Settings, 'WEBHOOK_ALLOW_HTTP' | 'WEBHOOK_ALLOWED_CIDRS'>
@@ -63,12 +61,6 @@ function refuseUrl(text: string, settings: UrlSettings): [code: string, message:
     return ['address_not_allowed', 'must not point to a private or reserved address']
   }
   return null
-}
-
-/** The address that a URL's `hostname` is by itself; null for a name. */
-export function literalAddress(hostname: string): string | null {
-  const bare = hostname.replace(/^\[|\]$/g, '')
-  return isIP(bare) === 0 ? null : bare
 }
 
 type PolicyPatch = Readonly<Record<string, number | null | undefined>> | null | undefined

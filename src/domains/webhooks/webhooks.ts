@@ -8,29 +8,10 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import type { WebhookPolicy } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
-import type { EndpointState } from '../../generated/prisma/enums.ts'
+import { auditForm, endpointOf, type WebhookEndpoint } from './endpoint.ts'
 import { endpointFields, mergePolicy, requirePolicy } from './input.ts'
-import { effectivePolicy } from './policy.ts'
 import { newSigningSecret, sealSecret } from './secrets.ts'
 import * as rows from './sql.ts'
-
-/** A webhook endpoint (contract, section 4). */
-export interface WebhookEndpoint {
-  id: Id
-  url: string
-  description: string | null
-  eventTypes: string[]
-  state: EndpointState
-  circuit: 'closed' | 'open' | 'half_open'
-  circuitOpenUntil: Date | null
-  consecutiveFailures: number
-  disabledReason: string | null
-  policy: WebhookPolicy
-  secrets: { kid: string; createdAt: Date; expiresAt: Date | null }[]
-  lastVerification: { at: Date; ok: boolean; error: string | null } | null
-  createdAt: Date
-  updatedAt: Date
-}
 
 export interface WebhookInput {
   url?: string | null | undefined
@@ -174,34 +155,4 @@ async function audited(
     after: auditForm(after, tenant),
   })
   return after
-}
-
-/** What an audit entry keeps of an endpoint: what people set, not what changes by itself. */
-function auditForm(row: rows.EndpointRow, tenant: Tenant) {
-  const { url, description, eventTypes, state, policy } = endpointOf(row, tenant)
-  return { url, description, eventTypes, state, policy }
-}
-
-function endpointOf(row: rows.EndpointRow, tenant: Tenant): WebhookEndpoint {
-  const { lastVerificationAt: at, lastVerificationOk: ok, lastVerificationError: error, circuitOpenUntil } = row
-  return {
-    id: row.id,
-    url: row.url,
-    description: row.description,
-    eventTypes: row.eventTypes,
-    state: row.state,
-    circuit: circuitOpenUntil === null ? 'closed' : circuitOpenUntil.getTime() > Date.now() ? 'open' : 'half_open',
-    circuitOpenUntil,
-    consecutiveFailures: row.consecutiveFailures,
-    disabledReason: row.disabledReason,
-    policy: effectivePolicy(tenant.settings, row.policy),
-    secrets: row.secrets.map(({ kid, createdAt, expiresAt }) => ({
-      kid,
-      createdAt: new Date(createdAt),
-      expiresAt: expiresAt === null ? null : new Date(expiresAt),
-    })),
-    lastVerification: at === null || ok === null ? null : { at, ok, error },
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-  }
 }

@@ -1,0 +1,184 @@
+import { builder } from '../../graphql/builder.ts'
+import type { Attempt, Delivery, DeliveryDetail } from './deliveries.ts'
+import type { WebhookEndpoint } from './endpoint.ts'
+
+const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
+  description: 'Whether an endpoint gets ',
+  values: {
+    unverified: { description: 'Its ownership handshake has not succeeded: it gets none.' },
+    verified: { description: 'It gets ' },
+    disabled: { description: 'Too many attempts failed in a row; only an admin enables it again.' },
+  },
+})
+
+const CircuitEnum = builder.enumType('WebhookCircuit', {
+  description: 'The circuit breaker of an endpoint.',
+  values: {
+    closed: { description: 'Deliveries flow.' },
+    open: { description: 'Deliveries wait, unattempted.' },
+    half_open: { description: 'One attempt decides whether it closes.' },
+  },
+})
+
+export const DeliveryStatusEnum = builder.enumType('DeliveryStatus', {
+  description: 'How far a delivery is.',
+  values: {
+    pending: { description: 'It waits for its next attempt.' },
+    delivering: { description: 'An attempt is under way.' },
+    delivered: { description: 'The receiver answered 2xx.' },
+    failed: { description: 'No attempt is left.' },
+    held: { description: 'Its endpoint is disabled.' },
+  },
+})
+
+const POLICY = {
+  maxAttempts: 'Attempts per delivery, 1 to 10.',
+  backoffBaseMs: 'Milliseconds to wait after the first failed attempt, doubled each time; 10 to 60 000.',
+  timeoutMs: 'Milliseconds that one attempt may take, 100 to 30 000.',
+  breakerThreshold: 'Failures in a row that open the circuit, 1 to 100.',
+  breakerCooldownMs: 'Milliseconds that the circuit stays open, 100 to 3 600 000.',
+  disableThreshold: 'Failures in a row that disable the endpoint, 1 to 1 000, at least breakerThreshold.',
+} as const
+
+const PolicyRef = builder.objectRef<WebhookEndpoint['policy']>('WebhookPolicy').implement({
+  description: 'How deliveries are attempted, retried and given up: the values in force.',
+  fields: (t) => ({
+    maxAttempts: t.exposeInt('maxAttempts', { description: POLICY.maxAttempts }),
+    backoffBaseMs: t.exposeInt('backoffBaseMs', { description: POLICY.backoffBaseMs }),
+    timeoutMs: t.exposeInt('timeoutMs', { description: POLICY.timeoutMs }),
+    breakerThreshold: t.exposeInt('breakerThreshold', { description: POLICY.breakerThreshold }),
+    breakerCooldownMs: t.exposeInt('breakerCooldownMs', { description: POLICY.breakerCooldownMs }),
+    disableThreshold: t.exposeInt('disableThreshold', { description: POLICY.disableThreshold }),
+  }),
+})
+
+export const PolicyInput = builder.inputType('WebhookPolicyInput', {
+  description: "What an endpoint sets by itself. What is null or left out is the tenant's.",
+  fields: (t) => ({
+    maxAttempts: t.int({ description: POLICY.maxAttempts }),
+    backoffBaseMs: t.int({ description: POLICY.backoffBaseMs }),
+    timeoutMs: t.int({ description: POLICY.timeoutMs }),
+    breakerThreshold: t.int({ description: POLICY.breakerThreshold }),
+    breakerCooldownMs: t.int({ description: POLICY.breakerCooldownMs }),
+    disableThreshold: t.int({ description: POLICY.disableThreshold }),
+  }),
+})
+
+const SecretRef = builder.objectRef<WebhookEndpoint['secrets'][number]>('WebhookSecret').implement({
+  description: 'The public part of a signing secret.',
+  fields: (t) => ({
+    kid: t.exposeString('kid', { description: 'Names the secret in signatures: 8 hex characters.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it ends, once a newer one has taken its place.',
+    }),
+  }),
+})
+
+const VerificationRef = builder
+  .objectRef<NonNullable<WebhookEndpoint['lastVerification']>>('WebhookVerification')
+  .implement({
+    description: 'How an ownership handshake ended.',
+    fields: (t) => ({
+      at: t.expose('at', { type: 'DateTime', description: 'When it ended.' }),
+      ok: t.exposeBoolean('ok', { description: 'Whether it succeeded.' }),
+      error: t.exposeString('error', { nullable: true, description: 'Why it did not.' }),
+    }),
+  })
+
+export const WebhookEndpointRef = builder.objectRef<WebhookEndpoint>('WebhookEndpoint').implement({
+  description: 'An address that receives events as signed JSON.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Its id.' }),
+    url: t.exposeString('url', { description: 'Where deliveries go.' }),
+    description: t.exposeString('description', { nullable: true, description: "The tenant's own note." }),
+    eventTypes: t.exposeStringList('eventTypes', { description: 'The events that it gets; `*` is all of them.' }),
+    state: t.expose('state', { type: EndpointStateEnum, description: 'Whether it gets ' }),
+    circuit: t.expose('circuit', { type: CircuitEnum, description: 'Its circuit breaker.' }),
+    circuitOpenUntil: t.expose('circuitOpenUntil', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the open circuit lets an attempt through.',
+    }),
+    consecutiveFailures: t.exposeInt('consecutiveFailures', { description: 'Failed attempts since the last success.' }),
+    disabledReason: t.exposeString('disabledReason', { nullable: true, description: 'Why it is disabled.' }),
+    policy: t.expose('policy', {
+      type: PolicyRef,
+      description: "The policy in force: its own values over the tenant's.",
+    }),
+    secrets: t.expose('secrets', {
+      type: [SecretRef],
+      description: 'Its signing secrets, newest first, without the secrets.',
+    }),
+    lastVerification: t.expose('lastVerification', {
+      type: VerificationRef,
+      nullable: true,
+      description: 'How the last handshake ended.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was registered.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+  }),
+})
+
+const AttemptRef = builder.objectRef<Attempt>('DeliveryAttempt').implement({
+  description: 'One attempt to deliver.',
+  fields: (t) => ({
+    n: t.exposeInt('n', { description: '1 for the first.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'When it began.' }),
+    durationMs: t.exposeInt('durationMs', { description: 'Milliseconds that it took.' }),
+    statusCode: t.exposeInt('statusCode', {
+      nullable: true,
+      description: "The answer's status; null where none came.",
+    }),
+    error: t.exposeString('error', { nullable: true, description: 'Why it failed; null where it did not.' }),
+    responseSnippet: t.exposeString('responseSnippet', {
+      nullable: true,
+      description: "The beginning of the answer's body, at most 1 KiB.",
+    }),
+  }),
+})
+
+const DeliveryInterface = builder.interfaceRef<Delivery>('DeliveryFields').implement({
+  description: 'One event on its way to one endpoint.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Its id, the same at each attempt.' }),
+    endpointId: t.exposeID('endpointId', { description: 'Where it goes.' }),
+    eventId: t.exposeID('eventId', { description: 'The event that it carries.' }),
+    eventType: t.exposeString('eventType', { description: "The event's name." }),
+    status: t.expose('status', { type: DeliveryStatusEnum, description: 'How far it is.' }),
+    attempts: t.expose('attempts', { type: [AttemptRef], description: 'What was tried, in order.' }),
+    nextAttemptAt: t.expose('nextAttemptAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it is attempted next.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event was written.' }),
+    deliveredAt: t.expose('deliveredAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the receiver took it.',
+    }),
+  }),
+})
+
+export const DeliveryRef = builder.objectRef<Delivery>('Delivery').implement({
+  description: 'One event on its way to one endpoint.',
+  interfaces: [DeliveryInterface],
+})
+
+export const DeliveryDetailRef = builder.objectRef<DeliveryDetail>('DeliveryDetail').implement({
+  description: 'A delivery with what is sent.',
+  interfaces: [DeliveryInterface],
+  fields: (t) => ({
+    body: t.exposeString('body', {
+      nullable: true,
+      description: "The exact text of the body; null once the event's time in the log is over.",
+    }),
+    headers: t.expose('headers', {
+      type: 'JSON',
+      description: 'The headers that are the same at each attempt: all but timestamp and signature.',
+    }),
+  }),
+})

@@ -1,0 +1,209 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { closeHub, hubOf } from '../../src/domains/stream/hub.ts'
+import { newId } from '../../src/core/ids.ts'
+import { statement } from '../../src/core/sql.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { openStream, type StreamClient } from '../harness/stream-client.ts'
+
+let service: TestService
+const clients: StreamClient[] = []
+
+beforeAll(async () => {
+  service = await startService({ env: { STREAM_REPAIR_SECONDS: '1' }, worker: false })
+})
+afterAll(() => service.close())
+afterEach(() => {
+  clients.splice(0).forEach((client) => client.close())
+  vi.restoreAllMocks()
+})
+
+const newDiscussion = async (): Promise<string> =>
+  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+
+async function open(path: string, apiKey = service.apiKey): Promise<StreamClient> {
+  const client = await openStream(`${service.url}/api/v1/stream/${path}`, { 'x-api-key': apiKey })
+  clients.push(client)
+  await vi.waitFor(() => expect(client.connected).toBeDefined())
+  return client
+}
+
+async function comment(discussionId: string, body = 'Hello'): Promise<void> {
+  const headers = await service.as('ada')
+  expect((await service.call('POST', `/discussions/${discussionId}/comments`, { body: { body }, headers })).status).toBe(201)
+}
+
+const upTo = (n: number): number[] => Array.from({ length: n }, (_, index) => index + 1)
+
+describe('a bus that is down', () => {
+  test('costs time, not events: each arrives within 5 s, in order', async () => {
+    const discussionId = await newDiscussion()
+    const stream = await open(discussionId)
+    vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
+    for (let n = 0; n < 5; n++) await comment(discussionId)
+    await vi.waitFor(() => expect(stream.seqs).toEqual(upTo(5)), { timeout: 5000 })
+  })
+
+  test('that loses some of the news delays nothing but those', async () => {
+    const discussionId = await newDiscussion()
+    const stream = await open(discussionId)
+    const publish = service.app.bus.publish.bind(service.app.bus)
+    let n = 0
+    vi.spyOn(service.app.bus, 'publish').mockImplementation((...news) => {
+      if (n++ % 3 === 0) publish(...news)
+    })
+    for (let sent = 0; sent < 20; sent++) await comment(discussionId)
+    await vi.waitFor(() => expect(stream.seqs).toEqual(upTo(20)), { timeout: 5000 })
+  })
+
+  test('leaves no stream of a revoked key open for 5 s', async () => {
+    const { id, key } = (await service.call('POST', '/keys', { body: { label: 'x', capabilities: [] } })).json
+    const stream = await open(await newDiscussion(), key)
+    const other = await open(await newDiscussion())
+    // As another process would have done it, of whose news nothing arrives.
+    await service.app.db.query(statement('test_revoke', 'UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
+    await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 5000 })
+    expect(stream.goodbye).toBeDefined()
+    expect(other.closed).toBe(false)
+  })
+})
+
+describe('a database that fails', () => {
+  /** Fails every statement of the stream until it is restored. */
+  const failStream = () => {
+    const query = service.app.db.query.bind(service.app.db)
+    return vi.spyOn(service.app.db, 'query').mockImplementation((asked, params) => {
+      if (asked.name.startsWith('stream_')) return Promise.reject(new Error('the database is away'))
+      return query(asked, params)
+    })
+  }
+
+  test('in a repair: nothing is lost once it is back', async () => {
+    const discussionId = await newDiscussion()
+    const stream = await open(discussionId)
+    const failing = failStream()
+    vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
+    for (let n = 0; n < 3; n++) await comment(discussionId)
+    await vi.waitFor(() => expect(failing.mock.calls.some(([{ name }]) => name === 'stream_read_heads')).toBe(true), { timeout: 3000 })
+    expect(stream.seqs).toEqual([])
+    failing.mockRestore()
+    await vi.waitFor(() => expect(stream.seqs).toEqual(upTo(3)), { timeout: 5000 })
+  })
+
+  test('in mid-replay: the replay goes on once it is back', async () => {
+    const discussionId = await newDiscussion()
+    await insertEvents(discussionId, 1000, 100)
+    const query = service.app.db.query.bind(service.app.db)
+    let reads = 0
+    vi.spyOn(service.app.db, 'query').mockImplementation((asked, params) => {
+      if (asked.name === 'stream_read_events' && ++reads % 2 === 0) return Promise.reject(new Error('the database is away'))
+      return query(asked, params)
+    })
+    const stream = await open(`${discussionId}?lastEventId=0`)
+    await vi.waitFor(() => expect(stream.seqs).toEqual(upTo(1000)), { timeout: 10_000 })
+    expect(reads).toBeGreaterThan(2)
+  })
+
+  test('at the opening: a problem document, and the next one opens', async () => {
+    const discussionId = await newDiscussion()
+    const failing = failStream()
+    const refused = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
+    expect(refused.status).toBe(500)
+    failing.mockRestore()
+    await open(discussionId)
+  })
+})
+
+describe('a consumer that does not read', () => {
+  test('is cut off within 10 s, resumes without loss, and nobody else notices', async () => {
+    const discussionId = await newDiscussion()
+    const slow = await open(discussionId)
+    const quick = await open(discussionId)
+    slow.pause()
+    const sessions = hubOf(service.app).sessions
+    const before = sessions.size
+    // More than the kernel buffers on both sides and 1 MiB of ours.
+    const count = 400
+    const begun = Date.now()
+    await insertEvents(discussionId, count, 40_000)
+    await vi.waitFor(() => expect(quick.seqs).toEqual(upTo(count)), { timeout: 10_000 })
+    await vi.waitFor(() => expect(sessions.size).toBe(before - 1), { timeout: 10_000 })
+    expect(Date.now() - begun).toBeLessThan(15_000)
+    expect(quick.closed).toBe(false)
+    slow.resume()
+    await vi.waitFor(() => expect(slow.closed).toBe(true))
+    const position = slow.seqs.at(-1) ?? 0
+    expect(slow.seqs).toEqual(upTo(position))
+    expect(position).toBeLessThan(count)
+    const resumed = await open(`${discussionId}?lastEventId=${position}`)
+    await vi.waitFor(() => expect([...slow.seqs, ...resumed.seqs]).toEqual(upTo(count)))
+  })
+
+  test('of a GraphQL subscription is cut off too', async () => {
+    const discussionId = await newDiscussion()
+    const sessions = hubOf(service.app).sessions
+    const before = sessions.size
+    const query = `subscription { discussionEvents(discussionId: "${discussionId}", lastEventId: "0") { seq data { ... on CommentEventData { comment { body } } } } }`
+    const responses = await Promise.all(
+      ['/graphql', '/graphql/stream'].map((path) =>
+        fetch(service.url + path, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', accept: 'text/event-stream', 'x-api-key': service.apiKey },
+          body: JSON.stringify({ query }),
+        }),
+      ),
+    )
+    expect(responses.map(({ status }) => status)).toEqual([200, 200])
+    await vi.waitFor(() => expect(sessions.size).toBe(before + 2))
+    await insertEvents(discussionId, 600, 40_000)
+    await vi.waitFor(() => expect(sessions.size).toBe(before), { timeout: 15_000 })
+    await Promise.all(responses.map(({ body }) => body?.cancel().catch(() => undefined)))
+  })
+})
+
+test('clients that come and go leave nothing behind', async () => {
+  const discussionId = await newDiscussion()
+  const hub = hubOf(service.app)
+  await Promise.all(
+    upTo(50).map(async (n) => {
+      const client = await openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=${n % 2}`, { 'x-api-key': service.apiKey })
+      if (n % 3 === 0) await vi.waitFor(() => expect(client.connected).toBeDefined())
+      client.close()
+    }),
+  )
+  await vi.waitFor(() => expect(hub.sessions.size).toBe(0), { timeout: 5000 })
+  await vi.waitFor(() => expect(hub.topicCount).toBe(0), { timeout: 5000 })
+})
+
+test('at a shutdown every stream is told up to where it was brought, and closed', async () => {
+  const own = await startService({ worker: false })
+  try {
+    const { json } = await own.call('POST', '/discussions', { body: { externalId: 'last' } })
+    const streams = await Promise.all(
+      upTo(5).map(() => openStream(`${own.url}/api/v1/stream/${json.id}`, { 'x-api-key': own.apiKey })),
+    )
+    await vi.waitFor(() => expect(streams.every(({ connected }) => connected !== undefined)).toBe(true))
+    await closeHub(own.app, 300)
+    await vi.waitFor(() => expect(streams.every(({ closed }) => closed)).toBe(true))
+    for (const { goodbye } of streams) expect(goodbye?.data).toEqual({ lastEventId: '0' })
+    const late = await openStream(`${own.url}/api/v1/stream/${json.id}`, { 'x-api-key': own.apiKey })
+    expect(late.status).toBe(503)
+  } finally {
+    await own.close()
+  }
+})
+
+/** Events as the log would hold them, of about `bytes` each, of which no news is sent. */
+async function insertEvents(discussionId: string, count: number, bytes: number): Promise<void> {
+  const insert = statement(
+    'insert_test_events',
+    `WITH made AS (
+       INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
+       SELECT tenant_id, id, n, gen_random_uuid(), 'comment_created', 'public', now(), '{"kind":"system"}',
+         json_build_object('comment', json_build_object('body', repeat('x', $3::int)))
+       FROM discussions, generate_series(1, $2::int) AS n WHERE id = $1
+     )
+     UPDATE discussions SET seq = $2 WHERE id = $1`,
+  )
+  await service.app.db.query(insert, [discussionId, count, bytes])
+}

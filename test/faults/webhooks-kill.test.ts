@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { hang, type Receiver, startReceiver } from '../harness/receiver.ts'
+
+let receiver: Receiver
+let service: Processes
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  service = await startProcesses({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
+})
+
+afterAll(async () => {
+  await service.close()
+  await receiver.close()
+})
+
+test('kill -9 of the worker in mid-delivery: every event is delivered within 30 s, under the same delivery id', async () => {
+  const { id } = (await service.call('POST', '/webhooks', { body: { url: `${receiver.url}/hook` } })).json
+  const read = async () => (await service.call('GET', `/webhooks/${id}`)).json
+  await vi.waitFor(async () => expect((await read()).state).toBe('verified'), { timeout: 10_000 })
+  receiver.on('/hook', hang)
+  for (let n = 0; n < 5; n++) {
+    const headers = await service.as('reader-1')
+    const path = '/discussions/by-external/page/comments'
+    expect((await service.call('POST', path, { body: { body: `comment ${n}` }, headers })).status).toBe(201)
+  }
+  await vi.waitFor(() => expect(receiver.deliveries()).toHaveLength(5), { timeout: 10_000 })
+  const begun = receiver.deliveries().map(({ headers }) => headers['x-service-delivery-id'])
+
+  const [worker, killedAt] = [first(service.workers), Date.now()]
+  await worker.kill()
+  receiver.on('/hook', null)
+  await worker.start()
+
+  await vi.waitFor(() => expect(receiver.deliveries()).toHaveLength(10), { timeout: 30_000, interval: 100 })
+  expect(Date.now() - killedAt).toBeLessThan(30_000)
+  const again = receiver.deliveries().slice(5)
+  expect(again.map(({ headers }) => headers['x-service-delivery-id']).sort()).toEqual(begun.sort())
+  await vi.waitFor(
+    async () => {
+      const { data } = (await service.call('GET', `/webhooks/${id}/deliveries?status=delivered`)).json
+      expect(data.map(({ attempts }: { attempts: unknown[] }) => attempts.length)).toEqual([1, 1, 1, 1, 1])
+    },
+    { timeout: 5000 },
+  )
+}, 60_000)

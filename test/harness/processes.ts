@@ -1,0 +1,285 @@
+import { fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import { createServerDatabase, onServer } from './database.ts'
+import { signIdentity } from './identity.ts'
+import { freePort } from './ports.ts'
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+/** A child whose parent is gone would live on for ever, and hold its port. Children of its own inherit this too. */
+const ORPHAN_GUARD = `data:text/javascript,${encodeURIComponent(
+  `if (process.argv[1] === ${JSON.stringify(MAIN)}) process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))`,
+)}`
+const READY_MS = 40_000
+/** Contract, section 8: a graceful stop takes 10 s at most. */
+const STOP_MS = 10_000
+const PINO_ERROR = 50
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+export interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+/** A process of `dist/main.js`, from its start to its end. */
+export interface Run {
+  pid: number
+  /** Settles when it says that it is ready. Rejects where it ends before. */
+  ready: Promise<void>
+  exited: Promise<Exit>
+  readonly stdout: string
+  readonly stderr: string
+  signal(name: NodeJS.Signals): void
+}
+
+const running = new Set<Run>()
+process.on('exit', () => running.forEach((run) => run.signal('SIGKILL')))
+
+/** Starts the program as it is built, with these settings and no others. */
+export function runMain(env: Env): Run {
+  const { PATH, HOME, TMPDIR } = process.env
+  const output = { stdout: '', stderr: '' }
+  const child = fork(MAIN, [], {
+    env: { PATH, HOME, TMPDIR, ...env },
+    execArgv: ['--enable-source-maps', '--import', ORPHAN_GUARD],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (text: string) => (output[name] += text))
+  }
+  // `close`, not `exit`: only then has all output been read.
+  const exited = new Promise<Exit>((resolve) => child.on('close', (code, signal) => resolve({ code, signal })))
+  const ready = new Promise<void>((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`not ready after ${READY_MS} ms: ${output.stderr}`)), READY_MS)
+    child.once('message', () => resolve())
+    void exited.then(({ code }) => reject(new Error(`ended with ${code}: ${output.stderr}`)))
+    child.once('error', reject)
+    void Promise.race([exited, new Promise((heard) => child.once('message', heard))]).then(() => clearTimeout(late))
+  })
+  // Who starts a process that is meant to fail looks at `exited` only.
+  ready.catch(() => undefined)
+  const run: Run = {
+    pid: child.pid ?? 0,
+    ready,
+    exited,
+    get stdout() {
+      return output.stdout
+    },
+    get stderr() {
+      return output.stderr
+    },
+    signal: (name) => void child.kill(name),
+  }
+  running.add(run)
+  void exited.then(() => running.delete(run))
+  return run
+}
+
+/** One place in the deployment: the same settings, however often its process is killed and started again. */
+export class ServiceProcess {
+  readonly url: string
+  #env: Env
+  #run: Run | undefined
+  #errors: string[] = []
+
+  constructor(url: string, env: Env) {
+    this.url = url
+    this.#env = env
+  }
+
+  async start(env: Env = {}): Promise<void> {
+    this.#env = { ...this.#env, ...env }
+    this.#run = runMain(this.#env)
+    await this.#run.ready
+  }
+
+  get run(): Run {
+    if (this.#run === undefined) throw new Error('the process was never started')
+    return this.#run
+  }
+
+  get isRunning(): boolean {
+    return this.#run !== undefined && running.has(this.#run)
+  }
+
+  /** As a machine that loses power. Settles when the process is gone. */
+  async kill(): Promise<void> {
+    const { run } = this
+    run.signal('SIGKILL')
+    await run.exited
+    this.#errors.push(...errorLines(run.stderr))
+  }
+
+  /** As a deployment does it. Throws where the process does not end well within 10 s. */
+  async stop(): Promise<void> {
+    if (!this.isRunning) return
+    const { run } = this
+    run.signal('SIGTERM')
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<null>((resolve) => (timer = setTimeout(resolve, STOP_MS, null)))
+    const exit = await Promise.race([run.exited, late])
+    clearTimeout(timer)
+    if (exit === null) await this.kill()
+    if (exit?.code !== 0) throw new Error(`SIGTERM: ${JSON.stringify(exit ?? 'no end within 10 s')}\n${run.stderr}`)
+    this.#errors.push(...errorLines(run.stderr))
+  }
+
+  /** What it logged as its own fault, over all its lives. */
+  get errors(): readonly string[] {
+    return this.#errors
+  }
+}
+
+/** Lines of the log at level `error` and above, and whatever else is no log line: a stack, a warning of Node. */
+const errorLines = (stderr: string): string[] =>
+  stderr.split('\n').filter((line) => {
+    if (line === '') return false
+    try {
+      return (JSON.parse(line) as { level: number }).level >= PINO_ERROR
+    } catch {
+      return true
+    }
+  })
+
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  // Tests look into any answer; a wrong path fails the assertion it stands in.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  json: any
+}
+
+export interface Processes {
+  /** At least one. In the embedded form the one process is api and worker. */
+  apis: readonly ServiceProcess[]
+  workers: readonly ServiceProcess[]
+  slug: string
+  apiKey: string
+  /** The header that vouches for a reader. */
+  as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
+  /** Calls `/api/v1` of an api process (the first unless told) with the API key. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>
+  /** Stops every process that still runs, and throws where one did not end well or had logged an error. */
+  close(): Promise<void>
+}
+
+interface CallOptions {
+  body?: unknown
+  headers?: Record<string, string>
+  api?: ServiceProcess
+}
+
+interface Deployment {
+  /** Processes on the server form; the embedded form is always one. */
+  api?: number
+  worker?: number
+  env?: Env
+}
+
+/** Starts a deployment on a database (and Redis prefix) of its own, or one embedded process on a folder of its own. */
+export async function startProcesses({ api = 1, worker = 1, env = {} }: Deployment = {}): Promise<Processes> {
+  const place = onServer ? await serverPlace() : embeddedPlace()
+  const identitySecret = `ids_${randomBytes(32).toString('hex')}`
+  const apiKey = `ek_${randomBytes(32).toString('hex')}`
+  const shared: Env = {
+    LOG_LEVEL: 'warn',
+    BOOTSTRAP_API_KEY: apiKey,
+    BOOTSTRAP_IDENTITY_SECRET: identitySecret,
+    BOOTSTRAP_ADMIN_PASSWORD: randomBytes(12).toString('hex'),
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+    WEBHOOK_POLL_SECONDS: '0.2',
+    SHUTDOWN_GRACE_SECONDS: '2',
+    ...place.env,
+    ...env,
+  }
+  const make = async (ROLE: string): Promise<ServiceProcess> => {
+    const PORT = String(await freePort())
+    return new ServiceProcess(`http://127.0.0.1:${PORT}`, { ...shared, ROLE, PORT })
+  }
+  const many = (count: number, role: string) => Promise.all(Array.from({ length: count }, () => make(role)))
+  const one = onServer ? [] : [await make('all')]
+  const apis = onServer ? await many(api, 'api') : one
+  const workers = onServer ? await many(worker, 'worker') : one
+  const all = [...new Set([...apis, ...workers])]
+  const close = async (): Promise<void> => {
+    const stops = await Promise.allSettled(all.map((process) => process.stop()))
+    await place.remove()
+    for (const stop of stops) if (stop.status === 'rejected') throw stop.reason
+    const errors = all.flatMap((process) => process.errors)
+    if (errors.length > 0) throw new Error(`logged as errors:\n${errors.join('\n')}`)
+  }
+  try {
+    await Promise.all(all.map((process) => process.start()))
+  } catch (error) {
+    await close().catch(() => undefined)
+    throw error
+  }
+  return {
+    apis,
+    workers,
+    slug: 'demo',
+    apiKey,
+    as: async (reader, claims = {}) => ({
+      'x-service-identity': await signIdentity(
+        { tenant: 'demo', secret: identitySecret },
+        { sub: reader, name: `Reader ${reader}`, ...claims },
+      ),
+    }),
+    call: (method, path, { api: at = first(apis), body, headers = {} } = {}) =>
+      send(`${at.url}/api/v1${path}`, method, { 'x-api-key': apiKey, ...headers }, body),
+    close,
+  }
+}
+
+/** The first of a list that has one. */
+export function first<T>(list: readonly T[]): T {
+  const [value] = list
+  if (value === undefined) throw new Error('the list is empty')
+  return value
+}
+
+/** The last of a list that has one. */
+export const last = <T>(list: readonly T[]): T => first(list.slice(-1))
+
+interface Place {
+  env: Env
+  remove(): Promise<void>
+}
+
+async function serverPlace(): Promise<Place> {
+  const { url, drop } = await createServerDatabase()
+  const env = {
+    DATABASE_URL: url,
+    DATABASE_POOL_SIZE: '8',
+    REDIS_URL: process.env.REDIS_URL,
+    REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:`,
+    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  }
+  return { env, remove: drop }
+}
+
+function embeddedPlace(): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-data-'))
+  return {
+    env: { DATA_DIR: folder },
+    remove: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })),
+  }
+}
+
+async function send(url: string, method: string, headers: Record<string, string>, body: unknown): Promise<Answer> {
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = /json/.test(response.headers.get('content-type') ?? '')
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+}

@@ -1,0 +1,143 @@
+import { EventSource } from 'eventsource'
+import { createClient } from 'graphql-sse'
+
+/** A server-sent event as a client that is not ours read it. `data` is the text to the byte. */
+export interface Message {
+  id: string
+  type: string
+  data: string
+}
+
+export interface Listener<T> {
+  received: T[]
+  close(): void
+}
+
+export interface SourceListener extends Listener<Message> {
+  /** The framing events, by their names. */
+  framing: Message[]
+  /** How often the connection was lost. */
+  losses: number
+}
+
+const EVENTS = [
+  'comment_created',
+  'comment_edited',
+  'comment_deleted',
+  'comment_approved',
+  'comment_rejected',
+  'comment_pinned',
+  'comment_unpinned',
+  'reaction_toggled',
+  'discussion_locked',
+  'discussion_unlocked',
+  'discussion_archived',
+  'notification_reply',
+]
+const FRAMING = ['connected', 'connection-timeout']
+
+/** The `eventsource` package, which reconnects by itself; resolves when the stream has said `connected`. */
+export function listen(url: string, headers: Record<string, string> = {}): Promise<SourceListener> {
+  const source = new EventSource(url, {
+    fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, ...headers } }),
+  })
+  const listener: SourceListener = { received: [], framing: [], losses: 0, close: () => source.close() }
+  const read = ({ type, data, lastEventId }: MessageEvent<string>): Message => ({ id: lastEventId, type, data })
+  for (const name of EVENTS) source.addEventListener(name, (event) => listener.received.push(read(event)))
+  for (const name of FRAMING) source.addEventListener(name, (event) => listener.framing.push(read(event)))
+  source.addEventListener('error', () => listener.losses++)
+  return new Promise((resolve, reject) => {
+    source.addEventListener('connected', () => resolve(listener))
+    source.addEventListener('error', ({ code, message }) => {
+      if (source.readyState === source.CLOSED) reject(new Error(`the stream is refused: ${code} ${message}`))
+    })
+  })
+}
+
+/** Everything that an event has, under the names of its JSON. */
+export const SUBSCRIPTION = `
+  subscription ($discussionId: ID!, $lastEventId: String) {
+    discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) {
+      id type discussionId seq occurredAt
+      actor { kind readerId externalId }
+      data {
+        ... on CommentEventData { comment { ...C } }
+        ... on ReactionEventData { commentId type previousType reactionCounts reader { ...R } }
+        ... on ReplyNotificationData { comment { ...C } parentCommentId recipient { readerId externalId } }
+      }
+    }
+  }
+  fragment R on Reader { id externalId name avatarUrl profileUrl }
+  fragment C on Comment {
+    id discussionId parentId depth author { ...R } body bodyHtml status pinnedAt editedAt deletedAt revision replyCount
+    reactionCounts viewerReaction createdAt
+  }`
+
+export interface StreamVariables {
+  discussionId: string
+  lastEventId?: string
+}
+
+/** An event as GraphQL gives it: an object, and its place for order. */
+export interface GraphQLEvent {
+  seq: number
+  [name: string]: unknown
+}
+
+export interface GraphQLListener extends Listener<GraphQLEvent> {
+  /** Why it ended or yields nothing; null while nothing is wrong. */
+  failure: unknown
+}
+
+interface Target {
+  url: string
+  headers: Record<string, string>
+  variables: StreamVariables
+}
+
+/** The client of graphql-sse at `/graphql/stream`, by default with a connection for each subscription. */
+export function subscribe({ url, headers, variables }: Target, singleConnection = false): GraphQLListener {
+  const client = createClient<boolean>({
+    url: `${url}/graphql/stream`,
+    // A copy: the client writes the token of its connection into what it is given.
+    headers: { ...headers },
+    singleConnection,
+    retryAttempts: 0,
+  })
+  const received: GraphQLEvent[] = []
+  const listener: GraphQLListener = { received, failure: null, close: () => client.dispose() }
+  client.subscribe<{ discussionEvents: GraphQLEvent }>(
+    { query: SUBSCRIPTION, variables: { ...variables } },
+    {
+      next: ({ data, errors }) => {
+        if (data == null) listener.failure = errors
+        else received.push(data.discussionEvents)
+      },
+      error: (error) => (listener.failure = error),
+      complete: () => undefined,
+    },
+  )
+  return listener
+}
+
+/** Yoga's own server-sent events at `/graphql`, read by the `eventsource` package. */
+export function subscribeByPost({ url, headers, variables }: Target): GraphQLListener {
+  const received: GraphQLEvent[] = []
+  const listener: GraphQLListener = { received, failure: null, close: () => source.close() }
+  const source = new EventSource(`${url}/graphql`, {
+    fetch: (input, init) =>
+      fetch(input, {
+        ...init,
+        method: 'POST',
+        headers: { ...init.headers, ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ query: SUBSCRIPTION, variables }),
+      }),
+  })
+  source.addEventListener('next', ({ data }: MessageEvent<string>) => {
+    const result = JSON.parse(data) as { data?: { discussionEvents: GraphQLEvent }; errors?: unknown }
+    if (result.data == null) listener.failure = result.errors
+    else received.push(result.data.discussionEvents)
+  })
+  source.addEventListener('error', ({ code, message }) => (listener.failure = { code, message }))
+  return listener
+}
