@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 
+import { SignJWT } from 'jose'
 import { z } from 'zod'
 
 import { openApp } from './app.ts'
@@ -9,6 +10,7 @@ import { createLog } from './core/log.ts'
 import { readSettings, SettingsError } from './core/settings.ts'
 import { embeddedSecrets } from './data/secrets.ts'
 import { mintKey } from './domains/keys/keys.ts'
+import { kidOf } from './domains/readers/identity-secrets.ts'
 import { createAdmin, createTenant, TakenError } from './domains/tenants/bootstrap.ts'
 import { findTenantBySlug, listTenants, type TenantRow } from './domains/tenants/sql.ts'
 
@@ -18,8 +20,10 @@ const USAGE = `Usage: npm run cli -- <command>
   tenant list
   admin create --tenant <slug> --email <e-mail> [--password <password>]
   key create --tenant <slug> --label <label> [--capabilities <name,name>] [--expires-at <time>]
+  identity sign --tenant <slug> --secret <identity secret> --sub <reader's id> [--name <name>]
 
 Answers are JSON on standard output. Secrets are shown only there, and only once.
+The last one needs no database. It prints an assertion that vouches for a reader for an hour, to try the API by hand.
 Capabilities: ${CAPABILITIES.join(', ')}.`
 
 /** The command line itself is wrong: the usage is shown, and the exit status is 2. */
@@ -67,19 +71,46 @@ const COMMANDS = {
       return { tenant: { id, slug }, ...(await app.db.transaction((sql) => mintKey(sql, id, key))) }
     },
   ),
+  'identity sign': offline(
+    { tenant: z.string(), secret: z.string(), sub: z.string().min(1).max(255), name: z.string().optional() },
+    ({ tenant, secret, sub, name }) =>
+      new SignJWT(name === undefined ? {} : { name })
+        .setProtectedHeader({ alg: 'HS256', kid: kidOf(secret) })
+        .setSubject(sub)
+        .setAudience(tenant)
+        .setIssuedAt()
+        .setExpirationTime('1 h')
+        .sign(new TextEncoder().encode(secret)),
+  ),
 }
 
-type Command = (args: string[]) => (app: App) => Promise<unknown>
+/** What a command prints, made when it is run. */
+type Command = (args: string[]) => () => Promise<string>
 
 /** A command that takes these options: read before the database is opened, run after. */
 function command<Shape extends z.ZodRawShape>(
   shape: Shape,
   run: (app: App, options: z.output<z.ZodObject<Shape>>) => Promise<unknown>,
 ): Command {
+  return offline(shape, async (options) => {
+    const { app, close } = await openApp(readSettings(process.env, embeddedSecrets), createLog('silent'))
+    try {
+      return JSON.stringify(await run(app, options), null, 2)
+    } finally {
+      await close()
+    }
+  })
+}
+
+/** A command that needs no database. */
+function offline<Shape extends z.ZodRawShape>(
+  shape: Shape,
+  run: (options: z.output<z.ZodObject<Shape>>) => Promise<string>,
+): Command {
   const schema = z.object(shape)
   return (args) => {
     const options = schema.safeParse(readOptions(Object.keys(shape), args))
-    if (options.success) return (app) => run(app, options.data)
+    if (options.success) return () => run(options.data)
     const issue = options.error.issues[0]
     const isMissing = issue?.code === 'invalid_type' && issue.input === undefined
     throw new UsageError(`--${String(issue?.path[0])} ${isMissing ? 'is required' : issue?.message}`)
@@ -105,14 +136,7 @@ async function main([noun = '', verb = '', ...args]: string[]): Promise<void> {
   const name = `${noun} ${verb}`
   if (!Object.hasOwn(COMMANDS, name))
     throw new UsageError(noun === '' ? 'a command is missing' : `there is no command ${name.trim()}`)
-  const run = COMMANDS[name as keyof typeof COMMANDS](args)
-  const settings = readSettings(process.env, embeddedSecrets)
-  const { app, close } = await openApp(settings, createLog('silent'))
-  try {
-    console.log(JSON.stringify(await run(app), null, 2))
-  } finally {
-    await close()
-  }
+  console.log(await COMMANDS[name as keyof typeof COMMANDS](args)())
 }
 
 const isExpected = (error: unknown): error is Error =>

@@ -7,6 +7,7 @@ import { baseUrl, readSettings, type Settings, SettingsError } from './core/sett
 import { embeddedSecrets } from './data/secrets.ts'
 import { bootstrap, type Credentials } from './domains/tenants/bootstrap.ts'
 import { hubOf } from './domains/stream/hub.ts'
+import { watchConnections } from './http/connections.ts'
 import { createServer } from './http/server.ts'
 import { startWorker } from './worker/worker.ts'
 
@@ -49,6 +50,7 @@ async function main(): Promise<void> {
 async function startApi(app: App, credentials: Credentials | null): Promise<Role> {
   const { HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
   const server = await createServer(app)
+  const connections = watchConnections(server.server)
   await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings))
   announce(app.settings, server, credentials)
   return {
@@ -56,9 +58,7 @@ async function startApi(app: App, credentials: Credentials | null): Promise<Role
       // New connections are refused first; then streams end, spread over the time there is.
       const closed = server.close()
       await hubOf(app).close({ graceMs: SHUTDOWN_GRACE_SECONDS * 500 })
-      // A connection that was busy at the beginning is kept alive by its client once it is idle.
-      const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
-      await closed.finally(() => clearInterval(sweep))
+      await connections.drain(closed, SHUTDOWN_GRACE_SECONDS * 400)
     },
   }
 }

@@ -12,8 +12,8 @@ export interface Database {
   db: Db
   /** What Prisma and its migration engine talk through; on a server they share the pool of `db`. */
   adapter: SqlMigrationAwareDriverAdapterFactory
-  /** Runs `work` while no other process of the service does. */
-  exclusively<T>(work: () => Promise<T>): Promise<T>
+  /** Runs `work` while no other process of the service does. What `work` leaves behind on the adapter's sessions ends with it. */
+  exclusively<T>(work: (adapter: SqlMigrationAwareDriverAdapterFactory) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -22,7 +22,7 @@ export async function openDatabase(settings: Settings, onError: (error: Error) =
   const { DATABASE_URL: url, DATABASE_POOL_SIZE: size, DATA_DIR } = settings
   const database = url === undefined ? await openEmbedded(DATA_DIR) : await openServer({ url, size, onError })
   try {
-    await database.exclusively(() => migrate(database.adapter))
+    await database.exclusively(migrate)
     return database
   } catch (error) {
     await database.close()

@@ -42,14 +42,15 @@ async function wrapPGlite(pglite: PGlite): Promise<Database> {
     (target: Pick<PGlite, 'query'>): Sql =>
     async <Row>(statement: { text: string }, params: readonly unknown[] = []) =>
       (await target.query<Row>(statement.text, [...params])).rows
+  const adapter = new PrismaPGlite(pglite)
   return {
     db: {
       query: sqlOn(pglite),
       transaction: (work) => pglite.transaction((tx) => work(sqlOn(tx))),
     },
-    adapter: new PrismaPGlite(pglite),
+    adapter,
     // One process holds the files: there is nobody to lock out.
-    exclusively: (work) => work(),
+    exclusively: (work) => work(adapter),
     close: () => pglite.close(),
   }
 }

@@ -72,6 +72,8 @@ function connect(urls: readonly string[], cluster: boolean, name: string): Redis
     connectionName: `engagement-${name}`,
     // News is never kept for later: what waits out an outage would come too late and out of order.
     enableOfflineQueue: name === 'subscriber',
+    // The check is an INFO, which is refused once a SUBSCRIBE has gone before it; the subscription would then be lost.
+    enableReadyCheck: name !== 'subscriber',
     maxRetriesPerRequest: null,
     retryStrategy: (attempt: number) => Math.min(50 * attempt, 1000),
   }

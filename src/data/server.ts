@@ -68,14 +68,19 @@ async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pr
   }
 }
 
-/** Runs `work` while no other node does: an advisory lock on a connection of its own. */
-async function exclusively<T>(url: string, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs `work` while no other node does: an advisory lock on a connection of its own. The migration engine takes one too
+ * and never lets go of it: on the shared pool the next node would wait for that connection's end.
+ */
+async function exclusively<T>(url: string, work: (adapter: PrismaPg) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
   await client.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-    return await work()
+    return await work(new PrismaPg(pool))
   } finally {
+    await pool.end()
     await client.end()
   }
 }

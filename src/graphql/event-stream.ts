@@ -5,6 +5,7 @@ import { execute, subscribe } from 'graphql'
 import { createHandler, type Request, type Response, TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } from 'graphql-sse'
 
 import { type App, type Ctx, requireCaller } from '../core/context.ts'
+import { admitConnection } from '../domains/stream/admission.ts'
 import { maskResult, maskResults } from './mask.ts'
 import { beginStream, pump } from './pump.ts'
 import { schema } from './schema.ts'
@@ -46,14 +47,17 @@ interface Place {
 type SseRequest = Request<FastifyRequest, Place>
 
 /** Answers `/graphql/stream`: the graphql-sse protocol in its distinct-connections and single-connection modes. */
-export function createEventStreamHandler(app: App): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+export function createEventStreamHandler(
+  app: App,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   /** The gates of streams in single-connection mode, by token. */
   const gates = new Map<string, Gate>()
   const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
 
   const handle = createHandler<FastifyRequest, Place, Record<PropertyKey, unknown>>({
     schema,
-    authenticate: ({ context: { ctx, token } }) => (token === null || ownsToken(ctx, token) ? token : [null, NOT_FOUND]),
+    authenticate: ({ context: { ctx, token } }) =>
+      token === null || ownsToken(ctx, token) ? token : [null, NOT_FOUND],
     context: ({ context: { ctx } }) => ({ ...ctx }),
     execute,
     subscribe: async (args) => {
@@ -89,10 +93,19 @@ export function createEventStreamHandler(app: App): (request: FastifyRequest, re
         .headers(init.headers ?? {})
         .send(withCode(body, init.status, fastifyRequest.id))
     }
+    let leave = (): void => undefined
+    try {
+      // In single-connection mode the connection outlives its subscriptions: it is a stream of its own.
+      if (token !== null) leave = admitConnection(fastifyRequest.ctx, () => void body.return().catch(onError))
+    } catch (error) {
+      await body.return()
+      throw error
+    }
     const onTaken = (chunk: string | Uint8Array): void => {
       if (isResult(chunk)) gate.leave()
     }
     void pump(beginStream(reply, init.status, init.headers ?? {}), body, { onTaken, onError }).finally(() => {
+      leave()
       gate.close()
       if (token !== null) gates.delete(token)
     })

@@ -40,7 +40,9 @@ export function maskResults<R extends Pick<ExecutionResult, 'errors'>>(
     async next() {
       try {
         const next = await iterator.next()
-        return next.done === true ? { done: true, value: undefined } : { done: false, value: maskResult(next.value, context) }
+        return next.done === true
+          ? { done: true, value: undefined }
+          : { done: false, value: maskResult(next.value, context) }
       } catch (error) {
         void finish().catch(() => undefined)
         const { log, requestId } = context

@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http'
 
 import type { FastifyReply } from 'fastify'
 
+import { isClosed } from '../domains/stream/connection.ts'
+
 /** A client that takes nothing for this long is cut off (contract, section 6). */
 const STALL_MS = 10_000
 
@@ -15,14 +17,17 @@ export async function pump(
   { onTaken, onError }: { onTaken?: (chunk: string | Uint8Array) => void; onError: (error: unknown) => void },
 ): Promise<void> {
   const iterator = chunks[Symbol.asyncIterator]()
-  const finish = (): void => void Promise.resolve(iterator.return?.()).catch(onError)
-  // The only thing that ends the wait for the next chunk of an idle source.
-  response.once('close', finish)
-  response.on('error', onError)
-  if (response.destroyed) finish()
+  let isGone = false
+  const leave = (): void => {
+    isGone = true
+    // The only thing that ends the wait for the next chunk of an idle source.
+    void Promise.resolve(iterator.return?.()).catch(onError)
+  }
+  response.once('close', leave).on('error', onError)
+  if (isClosed(response)) leave()
   try {
-    for (let next = await iterator.next(); next.done !== true && !response.destroyed; next = await iterator.next()) {
-      if (!response.write(next.value)) await drained(response)
+    for (let next = await iterator.next(); next.done !== true && !isGone; next = await iterator.next()) {
+      if (!response.write(next.value) && !(await drained(response))) leave()
       onTaken?.(next.value)
     }
     response.end()
@@ -33,23 +38,37 @@ export async function pump(
 }
 
 /** Takes a reply over from Fastify and sends the head of a stream: what hooks have set, and `headers`. */
-export function beginStream(reply: FastifyReply, status: number, headers: Readonly<Record<string, string>>): ServerResponse {
-  const set = Object.entries({ ...reply.getHeaders(), ...headers, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+export function beginStream(
+  reply: FastifyReply,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): ServerResponse {
+  const set = Object.entries({
+    ...reply.getHeaders(),
+    ...headers,
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  })
   // HTTP/2 knows no `connection`.
   const sent = set.filter(([name, value]) => value !== undefined && name !== 'connection')
   reply.hijack()
   return reply.raw.writeHead(status, Object.fromEntries(sent.map(([name, value]) => [name, String(value)])))
 }
 
-/** Resolves when the response takes more, or is closed, which it is where it takes nothing for long. */
-function drained(response: ServerResponse): Promise<void> {
+/** Whether the response takes more in time; one that does not is closed. */
+function drained(response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
-    const settle = (): void => {
+    const settle = (isDrained: boolean): void => {
       clearTimeout(timer)
-      response.off('drain', settle).off('close', settle)
-      resolve()
+      response.off('drain', onDrain).off('close', onClose)
+      resolve(isDrained)
     }
-    const timer = setTimeout(() => response.destroy(), STALL_MS).unref()
-    response.once('drain', settle).once('close', settle)
+    const onDrain = (): void => settle(true)
+    const onClose = (): void => settle(false)
+    const timer = setTimeout(() => {
+      response.destroy()
+      settle(false)
+    }, STALL_MS).unref()
+    response.once('drain', onDrain).once('close', onClose)
   })
 }

@@ -66,7 +66,10 @@ function createYogaHandler(app: App, graphiql: boolean): Handler {
     // Its Headers keep the case in which a name was set; ours must not stand beside it a second time.
     const headers = Object.fromEntries([...response.headers].map(([name, value]) => [name.toLowerCase(), value]))
     if (response.body === null || response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
-      return reply.code(response.status).headers(headers).send(await response.text())
+      return reply
+        .code(response.status)
+        .headers(headers)
+        .send(await response.text())
     }
     const chunks = response.body as unknown as AsyncIterable<Uint8Array>
     void pump(beginStream(reply, response.status, headers), chunks, { onError })
@@ -88,7 +91,8 @@ function allowOrigin(request: FastifyRequest, reply: FastifyReply): void {
   const { origin } = request.headers
   void reply.header('vary', 'Origin')
   const allowed = request.ctx.caller?.tenant.settings.allowedOrigins
-  if (origin !== undefined && allowed?.includes(origin) === true) void reply.header('access-control-allow-origin', origin)
+  if (origin !== undefined && allowed?.includes(origin) === true)
+    void reply.header('access-control-allow-origin', origin)
 }
 
 /** A preflight carries no credentials: it is granted where any tenant allows the origin. */

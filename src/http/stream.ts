@@ -32,7 +32,11 @@ export function registerStream(server: FastifyInstance, app: App): void {
     exposeHeadRoute: false,
     handler: async (request, reply) => openStream(app, request, reply, request.params.discussionId),
   })
-  server.route({ method: 'OPTIONS', url: PATH, handler: async (request, reply) => answerPreflight(app, request, reply) })
+  server.route({
+    method: 'OPTIONS',
+    url: PATH,
+    handler: async (request, reply) => answerPreflight(app, request, reply),
+  })
   server.route({
     method: ['POST', 'PUT', 'PATCH', 'DELETE'],
     url: PATH,
@@ -42,7 +46,12 @@ export function registerStream(server: FastifyInstance, app: App): void {
   })
 }
 
-async function openStream(app: App, request: FastifyRequest, reply: FastifyReply, discussionId: Id): Promise<FastifyReply> {
+async function openStream(
+  app: App,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  discussionId: Id,
+): Promise<FastifyReply> {
   const query = readQuery(request)
   const reconnectId = header(request, 'last-event-id') || undefined
   const lastEventId = reconnectId ?? query.get('lastEventId') ?? null
@@ -59,7 +68,13 @@ async function openStream(app: App, request: FastifyRequest, reply: FastifyReply
   try {
     release = hub.sessions.admit(session, capsOf(app, tenant))
     if (session.keyId !== null) await hub.requireLiveKey({ tenantId: tenant.id, keyId: session.keyId })
-    const beginning = await hub.join({ tenantId: tenant.id, discussionId, viewer, lastEventId, window: tenant.settings.stream })
+    const beginning = await hub.join({
+      tenantId: tenant.id,
+      discussionId,
+      viewer,
+      lastEventId,
+      window: tenant.settings.stream,
+    })
     if (connection.isOver) {
       beginning.seat.leave()
       throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
@@ -100,7 +115,9 @@ async function openerOf(
   const token = query.get('token')
   const given = [credentials.apiKey, credentials.authorization, ticket, token].filter((value) => value !== undefined)
   if (given.length > 1) {
-    throw new ServiceError('ambiguous_credentials', { detail: 'Send one of X-API-Key, Authorization, ticket and token.' })
+    throw new ServiceError('ambiguous_credentials', {
+      detail: 'Send one of X-API-Key, Authorization, ticket and token.',
+    })
   }
   if (ticket !== undefined) return openerByTicket(app, request, ticket, discussionId, isReconnect)
   if (token !== undefined) return openerByToken(app, token)
@@ -111,7 +128,9 @@ async function openerOf(
 
 async function openerByToken(app: App, token: string): Promise<Opener> {
   if (!app.settings.STREAM_TOKEN_ENABLED) {
-    throw new ServiceError('missing_credentials', { detail: 'The query parameter token is switched off: use a ticket.' })
+    throw new ServiceError('missing_credentials', {
+      detail: 'The query parameter token is switched off: use a ticket.',
+    })
   }
   const headers = { deprecation: 'true', sunset: app.settings.STREAM_TOKEN_SUNSET.toUTCString() }
   return { ...(await authenticateToken(app, token)), viewer: { kind: 'tenant' }, headers }
@@ -125,7 +144,8 @@ async function openerByTicket(
   isReconnect: boolean,
 ): Promise<Opener> {
   const ticket = await readTicket(app, text)
-  if (ticket.discussionId !== discussionId) throw new ServiceError('invalid_ticket', { detail: 'It is for another discussion.' })
+  if (ticket.discussionId !== discussionId)
+    throw new ServiceError('invalid_ticket', { detail: 'It is for another discussion.' })
   const tenant = await loadTenant(app, ticket.tenantId).catch(asInvalidTicket)
   checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
   const headers = corsHeaders(tenant, header(request, 'origin'))
@@ -152,8 +172,14 @@ async function answerPreflight(app: App, request: FastifyRequest, reply: Fastify
   const tenant = await loadTenant(app, (await readTicket(app, text)).tenantId).catch(asInvalidTicket)
   const headers = corsHeaders(tenant, header(request, 'origin'))
   if (headers === null) throw new ServiceError('origin_not_allowed')
-  const allowed = { 'access-control-allow-methods': 'GET', 'access-control-allow-headers': 'Last-Event-ID, Cache-Control' }
-  return reply.code(204).headers({ ...headers, ...allowed, 'access-control-max-age': '600' }).send()
+  const allowed = {
+    'access-control-allow-methods': 'GET',
+    'access-control-allow-headers': 'Last-Event-ID, Cache-Control',
+  }
+  return reply
+    .code(204)
+    .headers({ ...headers, ...allowed, 'access-control-max-age': '600' })
+    .send()
 }
 
 /** The query parameters. Throws `validation_failed` for an unknown or a repeated one. */
@@ -166,7 +192,10 @@ function readQuery(request: FastifyRequest): Map<string, string> {
     return typeof value === 'string' ? [] : [{ pointer: `/${name}`, code: 'wrong_type', message: 'must be given once' }]
   })
   if (errors.length > 0) {
-    throw new ServiceError('validation_failed', { detail: errors.map((e) => `${e.pointer} ${e.message}`).join('; '), errors })
+    throw new ServiceError('validation_failed', {
+      detail: errors.map((e) => `${e.pointer} ${e.message}`).join('; '),
+      errors,
+    })
   }
   return new Map(entries.flatMap(([name, value]) => (typeof value === 'string' && value !== '' ? [[name, value]] : [])))
 }

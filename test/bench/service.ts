@@ -22,7 +22,10 @@ export interface BenchService {
   close(): Promise<void>
 }
 
-/** An api process on a PostgreSQL database of its own (DATABASE_URL names the server). */
+/**
+ * An api process on a PostgreSQL database of its own (DATABASE_URL names the server). BENCH_PROFILE names a folder for its
+ * CPU profile.
+ */
 export async function startBenchService(env: Record<string, string> = {}): Promise<BenchService> {
   const name = `engagement_bench_${randomBytes(4).toString('hex')}`
   await onServer(`CREATE DATABASE ${name}`)
@@ -31,7 +34,9 @@ export async function startBenchService(env: Record<string, string> = {}): Promi
   const port = await freePort()
   const apiKey = `ek_${randomBytes(32).toString('hex')}`
   const secret = randomBytes(32).toString('hex')
-  const child = spawn(process.execPath, [MAIN], {
+  const { BENCH_PROFILE: folder } = process.env
+  const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
+  const child = spawn(process.execPath, [...profile, MAIN], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: {
       ...process.env,

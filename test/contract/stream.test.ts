@@ -20,7 +20,12 @@ afterEach(() => clients.splice(0).forEach((client) => client.close()))
 const newDiscussion = async (externalId = newId()): Promise<string> =>
   (await service.call('POST', '/discussions', { body: { externalId } })).json.id
 
-async function comment(discussionId: string, body = 'Hello', more: object = {}, reader = 'ada'): Promise<{ id: string }> {
+async function comment(
+  discussionId: string,
+  body = 'Hello',
+  more: object = {},
+  reader = 'ada',
+): Promise<{ id: string }> {
   const response = await service.call('POST', `/discussions/${discussionId}/comments`, {
     body: { body, ...more },
     headers: await service.as(reader),
@@ -29,7 +34,10 @@ async function comment(discussionId: string, body = 'Hello', more: object = {}, 
   return response.json
 }
 
-async function open(path: string, headers: Record<string, string> = { 'x-api-key': service.apiKey }): Promise<StreamClient> {
+async function open(
+  path: string,
+  headers: Record<string, string> = { 'x-api-key': service.apiKey },
+): Promise<StreamClient> {
   const client = await openStream(`${service.url}/api/v1/stream/${path}`, headers)
   clients.push(client)
   return client
@@ -77,7 +85,10 @@ describe('GET /stream/{discussionId}', () => {
     const discussionId = await newDiscussion()
     const stream = await open(discussionId)
     const created = await comment(discussionId, 'First')
-    await service.call('POST', `/comments/${created.id}/reactions`, { body: { type: 'like' }, headers: await service.as('bob') })
+    await service.call('POST', `/comments/${created.id}/reactions`, {
+      body: { type: 'like' },
+      headers: await service.as('bob'),
+    })
     await vi.waitFor(() => expect(stream.seqs).toEqual([1, 2]))
     const [first, second] = stream.events
     expect(first).toMatchObject({ id: '1', event: 'comment_created' })
@@ -117,7 +128,10 @@ describe('GET /stream/{discussionId}', () => {
   test('with an id older than the replay window in hours is not complete', async () => {
     const discussionId = await newDiscussion()
     for (let n = 0; n < 3; n++) await comment(discussionId)
-    const age = statement('age_events', `UPDATE events SET occurred_at = now() - interval '25 hours' WHERE discussion_id = $1 AND seq <= 2`)
+    const age = statement(
+      'age_events',
+      `UPDATE events SET occurred_at = now() - interval '25 hours' WHERE discussion_id = $1 AND seq <= 2`,
+    )
     await service.app.db.query(age, [discussionId])
     const tooOld = await open(`${discussionId}?lastEventId=1`)
     const within = await open(`${discussionId}?lastEventId=2`)
@@ -182,13 +196,28 @@ describe('credentials of a stream', () => {
   })
 
   test('an unknown key: 401 invalid_api_key', async () => {
-    await expectProblem(await open(await newDiscussion(), { 'x-api-key': `ek_${'0'.repeat(64)}` }), 401, 'invalid_api_key')
+    await expectProblem(
+      await open(await newDiscussion(), { 'x-api-key': `ek_${'0'.repeat(64)}` }),
+      401,
+      'invalid_api_key',
+    )
   })
 
   test('?token= takes a raw API key, with Deprecation and Sunset', async () => {
     const stream = await open(`${await newDiscussion()}?token=${service.apiKey}`, {})
     expect(stream.status).toBe(200)
     expect(stream.headers).toMatchObject({ deprecation: 'true', sunset: 'Wed, 30 Jun 2027 00:00:00 GMT' })
+  })
+
+  test('?token= that is switched off: 401 missing_credentials', async () => {
+    const own = await startService({ env: { STREAM_TOKEN_ENABLED: 'false' }, worker: false })
+    try {
+      const refused = await openStream(`${own.url}/api/v1/stream/${newId()}?token=${own.apiKey}`)
+      await expectProblem(refused, 401, 'missing_credentials')
+      expect(refused.headers.deprecation).toBeUndefined()
+    } finally {
+      await own.close()
+    }
   })
 
   test('?token= and Authorization take an admin token', async () => {
@@ -235,7 +264,8 @@ describe('credentials of a stream', () => {
 
   test('a stream ends when its key expires', async () => {
     const expiresAt = new Date(Date.now() + 1500).toISOString()
-    const { key } = (await service.call('POST', '/keys', { body: { label: 'short', capabilities: [], expiresAt } })).json
+    const { key } = (await service.call('POST', '/keys', { body: { label: 'short', capabilities: [], expiresAt } }))
+      .json
     const stream = await open(await newDiscussion(), { 'x-api-key': key })
     expect(stream.status).toBe(200)
     await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 5000 })

@@ -75,7 +75,10 @@ const newDiscussion = async (): Promise<string> =>
 
 async function comment(discussionId: string, reader = 'ada', more: object = {}): Promise<{ id: string }> {
   const body = { body: 'Hello', ...more }
-  const response = await service.call('POST', `/discussions/${discussionId}/comments`, { body, headers: await service.as(reader) })
+  const response = await service.call('POST', `/discussions/${discussionId}/comments`, {
+    body,
+    headers: await service.as(reader),
+  })
   expect(response.status).toBe(201)
   return response.json
 }
@@ -87,17 +90,22 @@ describe.each([
   test('yields the same events as the SSE route, replayed and live', async () => {
     const discussionId = await newDiscussion()
     const root = await comment(discussionId)
-    const sse = await openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })
+    const sse = await openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, {
+      'x-api-key': service.apiKey,
+    })
     const seen = subscribe(connect(single), { discussionId, lastEventId: '0' })
     await comment(discussionId, 'bob', { parentId: root.id })
-    await service.call('POST', `/comments/${root.id}/reactions`, { body: { type: 'love' }, headers: await service.as('bob') })
+    await service.call('POST', `/comments/${root.id}/reactions`, {
+      body: { type: 'love' },
+      headers: await service.as('bob'),
+    })
     await vi.waitFor(() => expect(seen.events).toHaveLength(4))
     await vi.waitFor(() => expect(sse.seqs).toEqual([1, 2, 3, 4]))
     sse.close()
     expect(seen.events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
     expect(seen.events.map(({ type }) => type)).toEqual(sse.events.map(({ event }) => event))
     seen.events.forEach(({ data: _data, ...event }, index) => {
-      const { data: _other, ...own } = sse.events[index]?.data
+      const { data: _other, ...own } = sse.events[index]?.data ?? {}
       expect(event).toEqual({ ...own, actor: { readerId: null, externalId: null, ...own.actor } })
     })
     expect(seen.events[0]?.data).toMatchObject({
@@ -106,7 +114,11 @@ describe.each([
     })
     const reply = seen.events.find(({ type }) => type === 'notification_reply')
     expect(reply?.data).toMatchObject({ parentCommentId: root.id, recipient: { externalId: 'ada' } })
-    expect(seen.events[3]?.data).toMatchObject({ commentId: root.id, reactionType: 'love', reader: { externalId: 'bob' } })
+    expect(seen.events[3]?.data).toMatchObject({
+      commentId: root.id,
+      reactionType: 'love',
+      reader: { externalId: 'bob' },
+    })
     seen.stop()
   })
 
@@ -118,7 +130,10 @@ describe.each([
     await vi.waitFor(() => expect([unknown, malformed, position].every(({ done }) => done)).toBe(true))
     expect(unknown.errors[0]?.extensions).toMatchObject({ code: 'not_found', status: 404 })
     expect(malformed.errors[0]?.extensions).toMatchObject({ code: 'not_found' })
-    expect(position.errors[0]?.extensions).toMatchObject({ code: 'validation_failed', errors: [{ code: 'not_replayable' }] })
+    expect(position.errors[0]?.extensions).toMatchObject({
+      code: 'validation_failed',
+      errors: [{ code: 'not_replayable' }],
+    })
   })
 
   test("of another tenant's discussion gets nothing but not_found", async () => {
@@ -205,7 +220,10 @@ describe('POST /graphql', () => {
 
   test('answers a refusal of the domain with its code', async () => {
     const { json } = await service.graphql('query ($id: ID!) { discussion(id: $id) { id } }', { id: newId() })
-    expect(json).toMatchObject({ data: { discussion: null }, errors: [{ extensions: { code: 'not_found', status: 404 } }] })
+    expect(json).toMatchObject({
+      data: { discussion: null },
+      errors: [{ extensions: { code: 'not_found', status: 404 } }],
+    })
   })
 
   test('does not take a batch', async () => {
@@ -230,7 +248,8 @@ describe('POST /graphql', () => {
     expect(allowed.headers.get('access-control-allow-origin')).toBe(origin)
     const other = await service.graphql('{ __typename }', {}, { origin: 'https://evil.example' })
     expect(other.headers.get('access-control-allow-origin')).toBeNull()
-    const preflight = (from: string) => fetch(`${service.url}/graphql`, { method: 'OPTIONS', headers: { origin: from } })
+    const preflight = (from: string) =>
+      fetch(`${service.url}/graphql`, { method: 'OPTIONS', headers: { origin: from } })
     expect((await preflight(origin)).status).toBe(204)
     expect((await preflight('https://evil.example')).status).toBe(403)
   })

@@ -49,7 +49,10 @@ const secondsAgo = (seconds: number): number => Date.now() / 1000 - seconds
 
 async function comment(discussionId: string, reader: string, more: object = {}): Promise<{ id: string }> {
   const body = { body: 'Hello', ...more }
-  const response = await service.call('POST', `/discussions/${discussionId}/comments`, { body, headers: await service.as(reader) })
+  const response = await service.call('POST', `/discussions/${discussionId}/comments`, {
+    body,
+    headers: await service.as(reader),
+  })
   expect(response.status).toBe(201)
   return response.json
 }
@@ -75,7 +78,9 @@ describe('POST /stream/ticket', () => {
   test('by an external id brings the discussion into being', async () => {
     const { status, json } = await mint({ externalId: 'page/with a ticket' })
     expect(status).toBe(201)
-    expect((await service.call('GET', `/discussions/${json.discussionId}`)).json).toMatchObject({ externalId: 'page/with a ticket' })
+    expect((await service.call('GET', `/discussions/${json.discussionId}`)).json).toMatchObject({
+      externalId: 'page/with a ticket',
+    })
     expect((await mint({ externalId: 'page/with a ticket' })).json.discussionId).toBe(json.discussionId)
   })
 
@@ -167,11 +172,13 @@ describe('a stream by ticket', () => {
     await expectProblem(await open(discussionId, 'nonsense'), 401, 'invalid_ticket')
     const claims = { t: service.tenant.id, d: discussionId, iat: secondsAgo(1) }
     await expectProblem(await open(discussionId, await sign(claims, { typ: 'JWT' })), 401, 'invalid_ticket')
-    const unsigned = [{ alg: 'none', typ: 'stream-ticket' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    const unsigned = [{ alg: 'none', typ: 'stream-ticket' }, claims].map((part) =>
+      Buffer.from(JSON.stringify(part)).toString('base64url'),
+    )
     await expectProblem(await open(discussionId, `${unsigned.join('.')}.`), 401, 'invalid_ticket')
   })
 
-  test("answers an allowed origin with CORS, and refuses others with 403 origin_not_allowed", async () => {
+  test('answers an allowed origin with CORS, and refuses others with 403 origin_not_allowed', async () => {
     const discussionId = await newDiscussion()
     const allowed = await open(discussionId, await ticketFor(discussionId), { origin: ORIGIN })
     expect(allowed.status).toBe(200)

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { closeHub, hubOf } from '../../src/domains/stream/hub.ts'
+import { hubOf } from '../../src/domains/stream/hub.ts'
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -30,7 +30,9 @@ async function open(path: string, apiKey = service.apiKey): Promise<StreamClient
 
 async function comment(discussionId: string, body = 'Hello'): Promise<void> {
   const headers = await service.as('ada')
-  expect((await service.call('POST', `/discussions/${discussionId}/comments`, { body: { body }, headers })).status).toBe(201)
+  expect(
+    (await service.call('POST', `/discussions/${discussionId}/comments`, { body: { body }, headers })).status,
+  ).toBe(201)
 }
 
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, index) => index + 1)
@@ -84,7 +86,9 @@ describe('a database that fails', () => {
     const failing = failStream()
     vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
     for (let n = 0; n < 3; n++) await comment(discussionId)
-    await vi.waitFor(() => expect(failing.mock.calls.some(([{ name }]) => name === 'stream_read_heads')).toBe(true), { timeout: 3000 })
+    await vi.waitFor(() => expect(failing.mock.calls.some(([{ name }]) => name === 'stream_read_heads')).toBe(true), {
+      timeout: 3000,
+    })
     expect(stream.seqs).toEqual([])
     failing.mockRestore()
     await vi.waitFor(() => expect(stream.seqs).toEqual(upTo(3)), { timeout: 5000 })
@@ -96,7 +100,8 @@ describe('a database that fails', () => {
     const query = service.app.db.query.bind(service.app.db)
     let reads = 0
     vi.spyOn(service.app.db, 'query').mockImplementation((asked, params) => {
-      if (asked.name === 'stream_read_events' && ++reads % 2 === 0) return Promise.reject(new Error('the database is away'))
+      if (asked.name === 'stream_read_events' && ++reads % 2 === 0)
+        return Promise.reject(new Error('the database is away'))
       return query(asked, params)
     })
     const stream = await open(`${discussionId}?lastEventId=0`)
@@ -157,7 +162,7 @@ describe('a consumer that does not read', () => {
     await vi.waitFor(() => expect(sessions.size).toBe(before + 2))
     await insertEvents(discussionId, 600, 40_000)
     await vi.waitFor(() => expect(sessions.size).toBe(before), { timeout: 15_000 })
-    await Promise.all(responses.map(({ body }) => body?.cancel().catch(() => undefined)))
+    for (const { body } of responses) await body?.cancel().catch(() => undefined)
   })
 })
 
@@ -166,7 +171,9 @@ test('clients that come and go leave nothing behind', async () => {
   const hub = hubOf(service.app)
   await Promise.all(
     upTo(50).map(async (n) => {
-      const client = await openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=${n % 2}`, { 'x-api-key': service.apiKey })
+      const client = await openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=${n % 2}`, {
+        'x-api-key': service.apiKey,
+      })
       if (n % 3 === 0) await vi.waitFor(() => expect(client.connected).toBeDefined())
       client.close()
     }),
@@ -183,7 +190,7 @@ test('at a shutdown every stream is told up to where it was brought, and closed'
       upTo(5).map(() => openStream(`${own.url}/api/v1/stream/${json.id}`, { 'x-api-key': own.apiKey })),
     )
     await vi.waitFor(() => expect(streams.every(({ connected }) => connected !== undefined)).toBe(true))
-    await closeHub(own.app, 300)
+    await hubOf(own.app).close({ graceMs: 300 })
     await vi.waitFor(() => expect(streams.every(({ closed }) => closed)).toBe(true))
     for (const { goodbye } of streams) expect(goodbye?.data).toEqual({ lastEventId: '0' })
     const late = await openStream(`${own.url}/api/v1/stream/${json.id}`, { 'x-api-key': own.apiKey })

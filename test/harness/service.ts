@@ -6,6 +6,7 @@ import { createLog } from '../../src/core/log.ts'
 import { readSettings } from '../../src/core/settings.ts'
 import { hubOf } from '../../src/domains/stream/hub.ts'
 import { bootstrap, createTenant, type Credentials } from '../../src/domains/tenants/bootstrap.ts'
+import { watchConnections } from '../../src/http/connections.ts'
 import { createServer } from '../../src/http/server.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { openTestDatabase } from './database.ts'
@@ -74,6 +75,7 @@ export async function startService({ env = {}, worker = true }: Options = {}): P
   const credentials = await bootstrap(app)
   if (credentials === null) throw new Error('the test database is not empty')
   const server = await createServer(app)
+  const connections = watchConnections(server.server)
   await server.listen({ host: settings.HOST, port: settings.PORT })
   const running = worker ? await startWorker(app) : null
   const url = `http://${settings.HOST}:${settings.PORT}`
@@ -89,7 +91,7 @@ export async function startService({ env = {}, worker = true }: Options = {}): P
     close: async () => {
       const closed = server.close()
       await hubOf(app).close({ graceMs: 0 })
-      await closed
+      await connections.drain(closed, 0)
       await running?.stop()
       await close()
     },

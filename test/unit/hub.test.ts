@@ -59,7 +59,8 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
   const listeners = new Set<(message: string) => void>()
   const send = (message: string): void => {
     // Some news is only a little late, some comes when the database has long been asked for it.
-    const late = chance() < delay ? (chance() < 0.3 ? setTimeout(chance() * 60) : turns(Math.floor(chance() * 12))) : turns(0)
+    const late =
+      chance() < delay ? (chance() < 0.3 ? setTimeout(chance() * 60) : turns(Math.floor(chance() * 12))) : turns(0)
     void late.then(() => listeners.forEach((listener) => listener(message)))
   }
   const bus: Bus = {

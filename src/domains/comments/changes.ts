@@ -94,7 +94,7 @@ async function changeComment(
     const changed = await change(sql, locked)
     const result: { comment: Comment; written: Written | null } = { comment: toComment(changed.comment), written: null }
     if (changed.event !== null) {
-      const data = JSON.stringify({ comment: publicForm(result.comment, changed.event.audience) })
+      const data = JSON.stringify({ comment: eventForm(result.comment, changed.event.audience) })
       const { discussionId } = locked
       result.written = await appendEvent(sql, { ...changed.event, tenantId: tenant.id, discussionId, data })
     }
@@ -104,9 +104,11 @@ async function changeComment(
   return comment
 }
 
-/** What of a comment an event may show: one that has left the view reaches the public without its text. */
-const publicForm = (comment: Comment, audience: NewEvent['audience']): Comment =>
-  audience === 'public' && comment.status !== 'approved' ? { ...comment, body: null, bodyHtml: null } : comment
+/** A comment as an event shows it: one that has left the view reaches the public without its text. */
+function eventForm(comment: Comment, audience: NewEvent['audience']): Comment {
+  const isWithdrawn = audience === 'public' && comment.status !== 'approved'
+  return { ...comment, ...(isWithdrawn ? { body: null, bodyHtml: null } : {}), viewerReaction: null }
+}
 
 /** An approved comment leaves the view; as a tombstone it stays while it has replies there. */
 async function withdraw(sql: Sql, tenantId: Id, comment: LockedComment): Promise<void> {

@@ -30,7 +30,8 @@ export interface Comment {
   revision: number
   replyCount: number
   reactionCounts: Record<string, number>
-  viewerReaction: string | null
+  /** Absent where it is still to be looked up; null in events, which are the same for all viewers. */
+  viewerReaction?: string | null
   createdAt: string
 }
 
@@ -184,7 +185,6 @@ export function toComment(row: CommentRow): Comment {
     revision: row.revision,
     replyCount: row.replyCount,
     reactionCounts: row.reactionCounts,
-    viewerReaction: null,
     createdAt: row.createdAt.toISOString(),
   }
 }

@@ -47,7 +47,7 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
     viewerReaction: t.string({
       nullable: true,
       description: 'What the asserted reader holds on it; null without an identity.',
-      resolve: (comment, _args, ctx) => viewerReaction(ctx, comment.id),
+      resolve: ({ id, viewerReaction: known }, _args, ctx) => (known === undefined ? viewerReaction(ctx, id) : known),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
   }),

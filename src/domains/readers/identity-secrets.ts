@@ -47,11 +47,14 @@ export async function createIdentitySecret(ctx: Ctx): Promise<NewIdentitySecret>
   return made
 }
 
+/** The name of an identity secret: the first 8 hex of its SHA-256 (contract, section 8). */
+export const kidOf = (secret: string): string => sha256(secret).toString('hex').slice(0, 8)
+
 /** Stores `given`, or a secret of its own making. For new tenants too, which no caller makes. */
 export async function addIdentitySecret(sql: Sql, app: App, tenantId: Id, given?: string): Promise<NewIdentitySecret> {
   for (;;) {
     const secret = given ?? `ids_${randomHex(32)}`
-    const kid = sha256(secret).toString('hex').slice(0, 8)
+    const kid = kidOf(secret)
     const sealed = seal(app.settings.ENCRYPTION_KEY, secret, sealContext(tenantId, kid))
     const createdAt = await insertSecret(sql, tenantId, kid, sealed)
     if (createdAt !== undefined) return { kid, secret, createdAt }

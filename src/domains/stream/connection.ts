@@ -36,6 +36,12 @@ export function refuseConnection(response: ServerResponse, headers: Headers, las
   response.end(retryLine(REFUSED_RETRY_MS) + framingEvent('connection-timeout', { lastEventId }))
 }
 
+/** Whether nobody can hear the response any more. That of HTTP/2 knows it only of its stream. */
+export function isClosed(response: ServerResponse): boolean {
+  const { stream } = response as { stream?: { destroyed: boolean } }
+  return response.destroyed || stream?.destroyed === true
+}
+
 /** One open SSE connection: writes shared bytes to its socket, and cuts itself off rather than hold much unsent. */
 export class Connection implements Sink {
   readonly #response: ServerResponse
@@ -57,7 +63,7 @@ export class Connection implements Sink {
 
   /** The client is gone, or has been told goodbye, perhaps before anything was sent. */
   get isOver(): boolean {
-    return this.#over || this.#response.destroyed
+    return this.#over || isClosed(this.#response)
   }
 
   /** Sends the first frame, then the replay and what is live. */

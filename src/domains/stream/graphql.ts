@@ -17,8 +17,13 @@ const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').i
     ticket: t.exposeString('ticket', { description: 'The credential, for the query parameter `ticket`.' }),
     discussionId: t.exposeID('discussionId', { description: 'The discussion that it opens.' }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'By when the first connection must be made.' }),
-    discussionState: t.expose('discussionState', { type: DiscussionStateEnum, description: 'Who may write in the discussion.' }),
-    lastEventId: t.exposeString('lastEventId', { description: 'The position of the discussion when the ticket was minted.' }),
+    discussionState: t.expose('discussionState', {
+      type: DiscussionStateEnum,
+      description: 'Who may write in the discussion.',
+    }),
+    lastEventId: t.exposeString('lastEventId', {
+      description: 'The position of the discussion when the ticket was minted.',
+    }),
     streamUrl: t.exposeString('streamUrl', { description: 'The whole address to open with an EventSource.' }),
   }),
 })
@@ -36,7 +41,11 @@ builder.relayMutationField(
     description: "Mints a ticket for a browser's stream. With an identity it lets that reader's notifications through.",
     resolve: async (_root, { input }, ctx) => ({ streamTicket: await stream.createStreamTicket(ctx, input) }),
   },
-  { outputFields: (t) => ({ streamTicket: t.expose('streamTicket', { type: StreamTicketRef, description: 'The ticket.' }) }) },
+  {
+    outputFields: (t) => ({
+      streamTicket: t.expose('streamTicket', { type: StreamTicketRef, description: 'The ticket.' }),
+    }),
+  },
 )
 
 const EventTypeEnum = builder.enumType('EventType', { description: 'What has happened.', values: EVENT_TYPES })
@@ -69,7 +78,9 @@ const EventActorRef = builder.objectRef<EventActor>('EventActor').implement({
 
 const CommentEventDataRef = builder.objectRef<{ comment: Comment }>('CommentEventData').implement({
   description: 'What the events of a comment carry.',
-  fields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The comment as the event left it.' }) }),
+  fields: (t) => ({
+    comment: t.expose('comment', { type: CommentRef, description: 'The comment as the event left it.' }),
+  }),
 })
 
 interface ReactionEventData {
@@ -86,7 +97,10 @@ const ReactionEventDataRef = builder.objectRef<ReactionEventData>('ReactionEvent
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
     type: t.exposeString('type', { nullable: true, description: 'What the reader holds now; null for nothing.' }),
     previousType: t.exposeString('previousType', { nullable: true, description: 'What the reader held before.' }),
-    reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'How often each type is held by all readers.' }),
+    reactionCounts: t.expose('reactionCounts', {
+      type: 'JSON',
+      description: 'How often each type is held by all readers.',
+    }),
     reader: t.expose('reader', { type: ReaderRef, nullable: true, description: 'Who reacted; null after an erasure.' }),
   }),
 })
@@ -142,7 +156,9 @@ const DiscussionEventRef = builder.objectRef<StreamEvent>('DiscussionEvent').imp
     id: t.exposeID('id', { description: 'The id of the event.' }),
     type: t.expose('type', { type: EventTypeEnum, description: 'What has happened.' }),
     discussionId: t.exposeID('discussionId', { description: 'Where it happened.' }),
-    seq: t.exposeInt('seq', { description: '1, 2, 3, … per discussion, in commit order; resume with it as lastEventId.' }),
+    seq: t.exposeInt('seq', {
+      description: '1, 2, 3, … per discussion, in commit order; resume with it as lastEventId.',
+    }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
     actor: t.expose('actor', { type: EventActorRef, description: 'Who did it.' }),
     data: t.field({ type: EventDataUnion, description: 'What it carries.', resolve: ({ data }) => data as never }),

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
 import type { Bus } from '../../core/bus.ts'
-import { type App, perApp } from '../../core/context.ts'
+import { perApp } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { followCacheNews } from '../../core/read-cache.ts'
 import type { Viewer } from './frames.ts'
@@ -128,7 +128,10 @@ export class Hub {
   }
 
   /** From where the past is replayed, and how much; null where there is no replay. */
-  async #pastOf(topic: Topic, { lastEventId, viewer, window }: JoinRequest): Promise<{ after: number; replayed: number } | null> {
+  async #pastOf(
+    topic: Topic,
+    { lastEventId, viewer, window }: JoinRequest,
+  ): Promise<{ after: number; replayed: number } | null> {
     if (lastEventId === null || !POSITION.test(lastEventId)) return null
     const after = Number(lastEventId)
     // The client may have heard of it from another process, before the news got here.
@@ -194,6 +197,3 @@ export const hubOf = perApp((app) => {
   })
   return hub
 })
-
-/** Ends every stream of the process, spread over `graceMs`, and lets nothing new in. */
-export const closeHub = (app: App, graceMs: number): Promise<void> => hubOf(app).close({ graceMs })

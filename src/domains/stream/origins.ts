@@ -8,7 +8,10 @@ const FIND_ORIGIN = statement(
 )
 
 const origins = perApp((app) =>
-  createReadCache<boolean>({ max: 1000, read: async (origin) => (await app.db.query(FIND_ORIGIN, [origin])).length > 0 }),
+  createReadCache<boolean>({
+    max: 1000,
+    read: async (origin) => (await app.db.query(FIND_ORIGIN, [origin])).length > 0,
+  }),
 )
 
 /** Whether any tenant allows the origin: all that can be asked of a preflight, which carries no credentials. */

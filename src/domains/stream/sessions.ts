@@ -69,7 +69,7 @@ export class Sessions {
 
   /** Ends every stream of these keys. */
   endKeys(keyIds: ReadonlySet<Id>): void {
-    for (const session of [...this.#open]) if (session.keyId !== null && keyIds.has(session.keyId)) session.end()
+    for (const session of this.#open) if (session.keyId !== null && keyIds.has(session.keyId)) session.end()
   }
 
   /** Ends every stream, spread over `graceMs`, so that not all clients return at once. Resolves when all were told. */
@@ -87,7 +87,7 @@ export class Sessions {
   }
 
   #tick(now: number): void {
-    for (const session of [...this.#open]) {
+    for (const session of this.#open) {
       if (now >= session.endsAt) session.end()
       else session.tick?.(now)
     }

@@ -1,10 +1,10 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { admitConnection, keyIdOf } from './admission.ts'
 import type { Frame, Viewer } from './frames.ts'
 import { type Beginning, hubOf } from './hub.ts'
 import type { Seat, Sink } from './seat.ts'
-import { capsOf, keyIdOf } from './admission.ts'
 
 const MAX_QUEUED_BYTES = 1024 * 1024
 const MAX_QUEUED = 10_000
@@ -29,14 +29,7 @@ export async function followDiscussion(
   const viewer: Viewer = { kind: 'tenant' }
   const queue = new Queue()
   const keyId = keyIdOf(actor)
-  const session = {
-    tenantId: tenant.id,
-    keyId,
-    readerId: null,
-    endsAt: actor.expiresAt?.getTime() ?? Infinity,
-    end: () => queue.finish(),
-  }
-  const release = hub.sessions.admit(session, capsOf(app, tenant))
+  const release = admitConnection(ctx, () => queue.finish())
   let seat: Seat | undefined
   queue.onFinish = () => {
     release()
@@ -111,7 +104,9 @@ class Queue implements Sink {
     this.#items.push(...frames)
     for (const { bytes } of frames) this.#bytes += bytes.length
     if (this.#bytes > MAX_QUEUED_BYTES || this.#items.length > MAX_QUEUED) {
-      this.finish(new ServiceError('unavailable', { detail: 'The subscriber does not keep up; resume by lastEventId.' }))
+      this.finish(
+        new ServiceError('unavailable', { detail: 'The subscriber does not keep up; resume by lastEventId.' }),
+      )
     } else this.#wakeAll()
   }
 

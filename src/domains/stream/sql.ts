@@ -53,7 +53,13 @@ const READ_EVENTS = statement(
 )
 
 /** What the viewer may see of a range, in order, at most `limit`. A range of the primary key: it costs what it returns. */
-export async function readEvents(sql: Sql, key: DiscussionKey, range: Range, viewer: Viewer, limit: number): Promise<News[]> {
+export async function readEvents(
+  sql: Sql,
+  key: DiscussionKey,
+  range: Range,
+  viewer: Viewer,
+  limit: number,
+): Promise<News[]> {
   const rows = await sql<StoredEvent>(READ_EVENTS, [...rangeParams(key, range, viewer), limit])
   return rows.map(newsOf)
 }

@@ -35,7 +35,12 @@ export async function readTicket(app: App, text: string): Promise<Ticket> {
       typ: TYPE,
     })
     const { t: tenantId, d: discussionId, r: readerId = null, iat } = payload
-    if (isIdText(tenantId) && isIdText(discussionId) && (readerId === null || isIdText(readerId)) && iat !== undefined) {
+    if (
+      isIdText(tenantId) &&
+      isIdText(discussionId) &&
+      (readerId === null || isIdText(readerId)) &&
+      iat !== undefined
+    ) {
       return { tenantId, discussionId, readerId, mintedAt: iat * 1000 }
     }
   } catch (error) {
@@ -54,7 +59,11 @@ export const firstConnectionBy = (ticket: Ticket, tenant: Tenant): Date =>
  * Checks a ticket's age (contract, section 6, "Ticket"): a browser's own reconnect, which carries `Last-Event-ID`, has
  * longer than a first connection. Throws `expired_ticket`.
  */
-export function checkTicketAge(ticket: Ticket, tenant: Tenant, { isReconnect, now }: { isReconnect: boolean; now: number }): void {
+export function checkTicketAge(
+  ticket: Ticket,
+  tenant: Tenant,
+  { isReconnect, now }: { isReconnect: boolean; now: number },
+): void {
   const { connectSeconds, reconnectSeconds } = tenant.settings.ticket
   const seconds = isReconnect ? Math.max(connectSeconds, reconnectSeconds) : connectSeconds
   if (now > ticket.mintedAt + seconds * 1000) throw new ServiceError('expired_ticket')

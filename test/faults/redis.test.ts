@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { onServer } from '../harness/database.ts'
+import { first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import { type Proxy, startProxy } from '../harness/proxy.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { type Listener, listen, type SourceListener, subscribe } from '../harness/sse.ts'
+
+const REDIS_URL = process.env.REDIS_URL ?? ''
+const hasRedis = onServer && REDIS_URL !== ''
+
+/** Contract, section 6: what the bus loses comes from the database within this time. */
+const REPAIR_MS = 5000
+const SOON = { timeout: REPAIR_MS, interval: 20 }
+const WAIT = { timeout: 20_000, interval: 50 }
+
+describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs DATABASE_URL and REDIS_URL)'}`, () => {
+  let proxy: Proxy
+  let receiver: Receiver
+  let service: Processes
+  let discussionId: string
+  let streams: SourceListener[]
+  let posted = 0
+  const open: Listener<unknown>[] = []
+
+  beforeAll(async () => {
+    const { hostname, port } = new URL(REDIS_URL)
+    proxy = await startProxy({ host: hostname, port: Number(port || 6379) })
+    receiver = await startReceiver()
+    const url = new URL(REDIS_URL)
+    url.host = `127.0.0.1:${proxy.port}`
+    const env = { REDIS_URL: url.href, WEBHOOK_CA_FILE: receiver.caFile }
+    service = await startProcesses({ api: 2, worker: 1, env })
+  })
+
+  afterAll(async () => {
+    await service.close()
+    await proxy.close()
+    await receiver.close()
+  })
+
+  beforeEach(async ({ task }) => {
+    posted = 0
+    const { json } = await service.call('POST', '/discussions', { body: { externalId: task.id } })
+    discussionId = json.id as string
+    streams = await Promise.all(service.apis.map(listenAt))
+    await vi.waitFor(busIsUp, WAIT)
+  })
+
+  afterEach(async () => {
+    proxy.swallow(null)
+    await proxy.up().catch(() => undefined)
+    open.splice(0).forEach((listener) => listener.close())
+  })
+
+  const keyOf = () => ({ 'x-api-key': service.apiKey })
+
+  async function listenAt({ url }: ServiceProcess): Promise<SourceListener> {
+    const stream = await listen(`${url}/api/v1/stream/${discussionId}?lastEventId=0`, keyOf())
+    open.push(stream)
+    return stream
+  }
+
+  async function busIsUp(): Promise<void> {
+    for (const { url } of service.apis) {
+      const response = await fetch(`${url}/readyz`)
+      expect(await response.json()).toEqual({ status: 'ok', bus: 'up' })
+    }
+  }
+
+  /** One comment through each process in turn. */
+  async function post(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      const api = service.apis[posted++ % service.apis.length] ?? first(service.apis)
+      const { status, text } = await service.call('POST', `/discussions/${discussionId}/comments`, {
+        api,
+        body: { body: `comment ${posted}` },
+        headers: await service.as('writer'),
+      })
+      expect(status, text).toBe(201)
+    }
+  }
+
+  /** Every stream has what was posted: each once, in order, and on the connection that it had from the beginning. */
+  function expectAll(): void {
+    const all = Array.from({ length: posted }, (_, index) => String(index + 1))
+    for (const { received, losses, framing } of streams) {
+      expect(received.map(({ id }) => id)).toEqual(all)
+      expect(losses).toBe(0)
+      expect(framing.map(({ type }) => type)).toEqual(['connected'])
+    }
+  }
+
+  test('gone and back in mid-stream: what is posted meanwhile arrives within 5 s, nothing is lost or doubled', async () => {
+    await post(4)
+    await vi.waitFor(expectAll, SOON)
+    await proxy.down()
+    await post(4)
+    await vi.waitFor(expectAll, SOON)
+    await proxy.up()
+    await post(4)
+    await vi.waitFor(expectAll, SOON)
+    await vi.waitFor(busIsUp, WAIT)
+    await post(4)
+    await vi.waitFor(expectAll, SOON)
+  })
+
+  test('flickering while comments are posted: nothing is lost or doubled', async () => {
+    for (let round = 0; round < 5; round++) {
+      const writing = post(10)
+      await proxy.down()
+      await proxy.up()
+      await writing
+    }
+    await vi.waitFor(expectAll, SOON)
+  })
+
+  test('messages vanish on their way: they arrive within 5 s from the database', async () => {
+    const before = proxy.swallowed
+    proxy.swallow((chunk) => chunk.includes('$7\r\nmessage\r\n'))
+    await post(6)
+    await vi.waitFor(expectAll, SOON)
+    // Else nothing was in the way.
+    expect(proxy.swallowed).toBeGreaterThan(before)
+    proxy.swallow(null)
+    await post(6)
+    await vi.waitFor(expectAll, SOON)
+  })
+
+  test('every other message vanishes: the holes are filled at once, by what follows them', async () => {
+    let count = 0
+    proxy.swallow((chunk) => chunk.includes('$7\r\nmessage\r\n') && count++ % 2 === 0)
+    await post(20)
+    await vi.waitFor(expectAll, SOON)
+  })
+
+  test('a stream and a subscription that begin while it is away see all that follows', async () => {
+    await post(2)
+    await proxy.down()
+    const late = await listenAt(last(service.apis))
+    streams = [...streams, late]
+    const target = { url: last(service.apis).url, headers: keyOf(), variables: { discussionId, lastEventId: '0' } }
+    const subscription = subscribe(target)
+    open.push(subscription)
+    await post(2)
+    await vi.waitFor(expectAll, SOON)
+    await vi.waitFor(() => expect(subscription.received.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]), SOON)
+    await proxy.up()
+    await vi.waitFor(busIsUp, WAIT)
+    await post(2)
+    await vi.waitFor(expectAll, SOON)
+    await vi.waitFor(() => expect(subscription.received.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]), SOON)
+  })
+
+  test('webhooks go out while it is away', async () => {
+    const { json } = await service.call('POST', '/webhooks', { body: { url: `${receiver.url}/away` } })
+    await vi.waitFor(async () => {
+      expect((await service.call('GET', `/webhooks/${json.id}`)).json.state).toBe('verified')
+    }, WAIT)
+    await proxy.down()
+    await post(2)
+    await vi.waitFor(() => expect(receiver.deliveries('/away').map(({ body }) => body.seq)).toEqual([1, 2]), SOON)
+    expect((await service.call('DELETE', `/webhooks/${json.id}`)).status).toBe(204)
+  })
+
+  test('a key that is revoked while it is away is refused by every process within 5 s, its streams included', async () => {
+    const made = await service.call('POST', '/keys', { body: { label: 'short-lived', capabilities: [] } })
+    const key = { 'x-api-key': made.json.key as string }
+    const other = last(service.apis)
+    const stream = await listen(`${other.url}/api/v1/stream/${discussionId}`, key)
+    open.push(stream)
+    const use = () => service.call('GET', `/discussions/${discussionId}`, { api: other, headers: key })
+    expect((await use()).status).toBe(200)
+    await proxy.down()
+    expect((await service.call('DELETE', `/keys/${made.json.id}`, { api: first(service.apis) })).status).toBe(204)
+    await vi.waitFor(async () => expect((await use()).json).toMatchObject({ code: 'revoked_api_key' }), SOON)
+    await vi.waitFor(() => expect(last(stream.framing).type).toBe('connection-timeout'), SOON)
+  })
+})
