@@ -75,8 +75,9 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
   return reply
     .code(refusal.status)
     .headers(headersOf(refusal))
-    .type('application/problem+json')
-    .send(JSON.stringify(problemOf(refusal, request.id)))
+    .header('content-type', 'application/problem+json')
+    // Bytes: to a text Fastify would add a charset, which this media type does not have (RFC 9457).
+    .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
 }
 
 /** What Fastify refuses by itself, in the contract's words. */

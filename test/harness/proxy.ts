@@ -41,6 +41,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
   }
 
   const up = async (): Promise<void> => {
+    if (server !== undefined) return
     const opened = createServer(join)
     server = opened
     await new Promise<void>((resolve, reject) => opened.once('error', reject).listen(port, '127.0.0.1', resolve))

@@ -59,7 +59,8 @@ const PLAIN = /^(?!\d+[.)])(?![-+=#])[\p{L}\p{N} ,.;?!'’()-]+$/u
 const LINKISH = /\bwww|\.\p{L}/iu
 
 /** CommonMark with strikethrough and autolinks as sanitised HTML, safe to insert as it is. Raw HTML is shown as text. */
-export function renderMarkdown(body: string): string {
-  if (PLAIN.test(body) && !LINKISH.test(body)) return `<p>${body}</p>\n`
-  return sanitize(markdown.render(body), ALLOWED)
-}
+export const renderMarkdown = (body: string): string =>
+  PLAIN.test(body) && !LINKISH.test(body) ? `<p>${body}</p>\n` : renderThoroughly(body)
+
+/** The same for any text, the long way. */
+export const renderThoroughly = (body: string): string => sanitize(markdown.render(body), ALLOWED)

@@ -1,0 +1,76 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+
+import { renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
+
+const REL = 'rel="nofollow ugc noopener"'
+
+test.each([
+  ['**b** *e* ~~s~~ `c`', '<p><strong>b</strong> <em>e</em> <s>s</s> <code>c</code></p>\n'],
+  ['> q\n\n- a\n- b', '<blockquote>\n<p>q</p>\n</blockquote>\n<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n'],
+  ['[t](https://a.example/?x=1&y=2)', `<p><a href="https://a.example/?x=1&amp;y=2" ${REL}>t</a></p>\n`],
+  ['see https://a.example/ now', `<p>see <a href="https://a.example/" ${REL}>https://a.example/</a> now</p>\n`],
+  ['[m](mailto:a@b.example)', `<p><a href="mailto:a@b.example" ${REL}>m</a></p>\n`],
+  ['![alt](https://a.example/p.png)', `<p><a href="https://a.example/p.png" ${REL}>alt</a></p>\n`],
+  ['![](https://a.example/p.png)', `<p><a href="https://a.example/p.png" ${REL}>https://a.example/p.png</a></p>\n`],
+  ['<b onclick="x()">hi</b>', '<p>&lt;b onclick="x()"&gt;hi&lt;/b&gt;</p>\n'],
+  ['a < b & c > d', '<p>a &lt; b &amp; c &gt; d</p>\n'],
+])('renders %j', (body, html) => {
+  expect(renderMarkdown(body)).toBe(html)
+})
+
+// Every way that is known to smuggle a scheme, a tag or a handler past a renderer.
+test.each([
+  '[x](javascript:alert(1))',
+  '[x](JaVaScRiPt:alert(1))',
+  '[x](&#106;avascript:alert(1))',
+  '[x](javascript&colon;alert(1))',
+  '[x](\u0001javascript:alert(1))',
+  '[x](vbscript:msgbox(1))',
+  '[x](data:text/html;base64,PHNjcmlwdD4=)',
+  '[x](//evil.example/a)',
+  '<javascript:alert(1)>',
+  '![x](javascript:alert(1))',
+  '![x" onerror="alert(1)](https://a.example/x)',
+  '[x](https://a.example/" onmouseover="alert(1))',
+  '[x](https://a.example \'" onmouseover="alert(1)\')',
+  '[x]: javascript:alert(1)\n\n[x]',
+  '<img src=x onerror=alert(1)>',
+  '<svg/onload=alert(1)>',
+  '<a href="javascript:alert(1)">x</a>',
+  '</p><script>alert(1)</script>',
+  '<!--><script>alert(1)</script>-->',
+  '```x" onclick="alert(1)\ncode\n```',
+  '<iframe srcdoc="&lt;script&gt;alert(1)&lt;/script&gt;">',
+  '<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>',
+])('lets nothing through of %j', (body) => {
+  const html = renderMarkdown(body)
+  const tags = html.match(/<[^>]*>/g) ?? []
+  for (const tag of tags) {
+    expect(tag).toMatch(
+      /^<\/?(a|blockquote|br|code|em|h[1-6]|hr|li|ol|p|pre|s|strong|ul)( (href|title|rel|start|class)="[^"<>]*")*( \/)?>$/,
+    )
+    const href = /href="([^"]*)"/.exec(tag)?.[1]
+    if (href !== undefined) expect(href).toMatch(/^(https?:|mailto:)/)
+  }
+})
+
+test('any text renders to known tags', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (body) => {
+      expect(renderMarkdown(body)).not.toMatch(/<(?!\/?(a|blockquote|br|code|em|h[1-6]|hr|li|ol|p|pre|s|strong|ul)[ >/])/)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('the short way for plain text says what the long way says', () => {
+  const unit = fc.constantFrom(...'aZé9 .,;?!\'’()-_*#:/@www1.x+='.split(''))
+  fc.assert(
+    fc.property(fc.string({ unit, minLength: 1, maxLength: 30 }), (text) => {
+      const body = text.trim()
+      if (body !== '') expect(renderMarkdown(body)).toBe(renderThoroughly(body))
+    }),
+    { numRuns: 5000 },
+  )
+})
