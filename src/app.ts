@@ -2,8 +2,9 @@ import type { Logger } from 'pino'
 
 import type { App } from './core/context.ts'
 import type { Settings } from './core/settings.ts'
-import { createPrisma, type Database, openDatabase } from './data/database.ts'
+import type { Database } from './data/database.ts'
 import { createMemoryBus } from './data/memory-bus.ts'
+import { createPrisma, openDatabase } from './data/open.ts'
 import { createRedisBus } from './data/redis-bus.ts'
 
 export interface OpenApp {
