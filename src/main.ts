@@ -1,5 +1,3 @@
-import type { FastifyInstance } from 'fastify'
-
 import { openApp } from './app.ts'
 import type { App } from './core/context.ts'
 import { createLog } from './core/log.ts'
@@ -35,10 +33,12 @@ async function main(): Promise<void> {
     })
   }
   try {
-    const credentials = await database.exclusively(() => bootstrap(app))
-    if (settings.ROLE !== 'worker') roles.push(await startApi(app, credentials))
+    const api = settings.ROLE === 'worker' ? null : await startApi(app)
+    if (api !== null) roles.push(api)
     if (settings.ROLE !== 'api') roles.push(await startWorker(app))
-    if (settings.ROLE === 'worker') console.log('The worker is ready.')
+    // Credentials are shown once: nothing that can fail comes between their making and this, and a worker makes none.
+    if (api === null) console.log('The worker is ready.')
+    else announce(api.url, await database.exclusively(() => bootstrap(app)))
     // A parent that started this process waits for the word.
     process.send?.({ ready: true })
   } catch (error) {
@@ -47,13 +47,14 @@ async function main(): Promise<void> {
   }
 }
 
-async function startApi(app: App, credentials: Credentials | null): Promise<Role> {
+async function startApi(app: App): Promise<Role & { url: string }> {
   const { HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
   const server = await createServer(app)
   const connections = watchConnections(server.server)
   await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings))
-  announce(app.settings, server, credentials)
+  const address = server.server.address()
   return {
+    url: baseUrl(app.settings, typeof address === 'object' && address !== null ? address.port : PORT),
     stop: async () => {
       // New connections are refused first; then streams end, spread over the time there is.
       const closed = server.close()
@@ -64,9 +65,7 @@ async function startApi(app: App, credentials: Credentials | null): Promise<Role
 }
 
 /** What a person who starts the service needs to know, on standard output. */
-function announce(settings: Settings, server: FastifyInstance, credentials: Credentials | null): void {
-  const address = server.server.address()
-  const url = baseUrl(settings, typeof address === 'object' && address !== null ? address.port : settings.PORT)
+function announce(url: string, credentials: Credentials | null): void {
   console.log(`The Engagement Service is ready at ${url}`)
   if (credentials === null) return
   const { tenant, apiKey, identitySecret, admin } = credentials

@@ -1,6 +1,15 @@
 import { fork } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { PGlite, types } from '@electric-sql/pglite'
@@ -9,6 +18,7 @@ import { PrismaPGlite } from 'pglite-prisma-adapter'
 import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
 import type { Sql } from '../core/sql.ts'
+import { migrate } from './migrate.ts'
 
 /** A PostgreSQL in this process (PGlite), its files below `dataDir`. One process at a time may hold it. */
 export async function openEmbedded(dataDir: string): Promise<Database> {
@@ -34,7 +44,8 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
 const PARSERS = { [types.INT8]: Number, [types.JSON]: (text: string) => JSON.parse(text) as unknown }
 
 /** A database of its own in memory, from a dump of a data folder. For tests. */
-export const openDump = (dump: Blob): Promise<Database> => wrapPGlite(new PGlite({ loadDataDir: dump, parsers: PARSERS }))
+export const openDump = (dump: Blob): Promise<Database> =>
+  wrapPGlite(new PGlite({ loadDataDir: dump, parsers: PARSERS }))
 
 async function wrapPGlite(pglite: PGlite): Promise<Database> {
   await pglite.waitReady
@@ -55,29 +66,38 @@ async function wrapPGlite(pglite: PGlite): Promise<Database> {
   }
 }
 
-/** Creating the files takes some 0.8 GB for good in the process that does it: a child does, and goes. */
-function createInChild(files: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = fork(fileURLToPath(import.meta.url), [], {
-      env: { ...process.env, EMBEDDED_CREATE: files },
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    })
+/**
+ * Makes a migrated database. It takes some 0.8 GB for good in the process that does it: a child does, and goes.
+ * The folder gets its name when it is whole, so that a kill at any instant leaves one or none.
+ */
+async function createInChild(files: string): Promise<void> {
+  const folder = dirname(files)
+  const drafts = readdirSync(folder).filter((name) => name.startsWith(DRAFT))
+  for (const name of drafts) rmSync(join(folder, name), { recursive: true, force: true })
+  // A name of its own: the child of a process that was killed may live on for a moment.
+  const draft = mkdtempSync(join(folder, DRAFT))
+  const code = await new Promise<number | null>((resolve, reject) => {
+    const env = { ...process.env, EMBEDDED_CREATE: draft }
+    const child = fork(fileURLToPath(import.meta.url), [], { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     child.on('error', reject)
-    child.on('exit', (code) => {
-      if (code === 0) resolve()
-      else {
-        rmSync(files, { recursive: true, force: true })
-        reject(new Error(`the embedded database could not be created (exit code ${code})`))
-      }
-    })
+    child.on('exit', resolve)
   })
+  if (code !== 0) {
+    rmSync(draft, { recursive: true, force: true })
+    throw new Error(`the embedded database could not be created (exit code ${code})`)
+  }
+  renameSync(draft, files)
 }
 
+const DRAFT = 'postgres-draft-'
+
 if (process.env.EMBEDDED_CREATE !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.on('disconnect', () => process.exit(1))
   const pglite = new PGlite(process.env.EMBEDDED_CREATE)
   await pglite.waitReady
+  await migrate(new PrismaPGlite(pglite))
   await pglite.close()
-  process.disconnect?.()
+  process.exit(0)
 }
 
 /** PGlite has no lock of its own, and two processes on the same files would ruin them. */

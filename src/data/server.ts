@@ -1,4 +1,5 @@
 import { PrismaPg } from '@prisma/adapter-pg'
+import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 
 import type { Database } from './database.ts'
@@ -72,15 +73,32 @@ async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pr
  * Runs `work` while no other node does: an advisory lock on a connection of its own. The migration engine takes one too
  * and never lets go of it: on the shared pool the next node would wait for that connection's end.
  */
-async function exclusively<T>(url: string, work: (adapter: PrismaPg) => Promise<T>): Promise<T> {
+async function exclusively<T>(url: string, work: (adapter: Factory) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   await client.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-    return await work(new PrismaPg(pool))
+    return await work(wholeScripts(pool))
   } finally {
     await pool.end()
     await client.end()
+  }
+}
+
+type Factory = SqlMigrationAwareDriverAdapterFactory
+
+/**
+ * Prisma's adapter cuts a script at each semicolon, also in a comment or a function. Sent whole, it is one transaction
+ * besides: a migration is applied or it is not.
+ */
+function wholeScripts(pool: pg.Pool): Factory {
+  const factory = new PrismaPg(pool)
+  return {
+    provider: factory.provider,
+    adapterName: factory.adapterName,
+    connect: async () =>
+      Object.assign(await factory.connect(), { executeScript: async (script: string) => void (await pool.query(script)) }),
+    connectToShadowDb: () => factory.connectToShadowDb(),
   }
 }

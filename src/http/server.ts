@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { v4 } from 'uuid'
@@ -42,7 +43,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // Answered as a problem document, not as Fastify's own.
-    frameworkErrors: (error, request, reply) => sendProblem(app, error, request, reply),
+    frameworkErrors: (error, request, reply) => void sendProblem(app, error, request, reply),
   })
   server.decorateRequest('ctx')
   server.decorateRequest('rawBody')
@@ -61,23 +62,25 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   server.setNotFoundHandler((request, reply) => sendProblem(app, new ServiceError('not_found'), request, reply))
   registerBodies(server)
   registerHealth(server, app)
-  await registerStream(server, app)
+  registerStream(server, app)
   await server.register(async (scope) => {
     registerCaller(scope, app)
     registerRest(scope)
-    await registerGraphQL(scope, app)
+    registerGraphQL(scope, app)
   })
   return server
 }
 
 function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = fromFramework(error) ?? toServiceError(error, app.log)
-  return reply
-    .code(refusal.status)
-    .headers(headersOf(refusal))
-    .header('content-type', 'application/problem+json')
-    // Bytes: to a text Fastify would add a charset, which this media type does not have (RFC 9457).
-    .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
+  return (
+    reply
+      .code(refusal.status)
+      .headers(headersOf(refusal))
+      .header('content-type', 'application/problem+json')
+      // Bytes: to a text Fastify would add a charset, which this media type does not have (RFC 9457).
+      .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
+  )
 }
 
 /** What Fastify refuses by itself, in the contract's words. */
@@ -103,8 +106,17 @@ function tlsOptions({ settings }: App): object {
       throw new SettingsError(`${name}: ${file} cannot be read`, { cause })
     }
   }
-  return {
-    http2: true,
-    https: { allowHTTP1: true, cert: read('TLS_CERT_FILE', TLS_CERT_FILE), key: read('TLS_KEY_FILE', TLS_KEY_FILE) },
+  const cert = read('TLS_CERT_FILE', TLS_CERT_FILE)
+  const key = read('TLS_KEY_FILE', TLS_KEY_FILE)
+  requireContext('TLS_CERT_FILE', `${TLS_CERT_FILE} is no certificate in PEM`, { cert })
+  requireContext('TLS_KEY_FILE', `${TLS_KEY_FILE} is not the key of TLS_CERT_FILE in PEM`, { cert, key })
+  return { http2: true, https: { allowHTTP1: true, cert, key } }
+}
+
+function requireContext(name: string, otherwise: string, options: SecureContextOptions): void {
+  try {
+    createSecureContext(options)
+  } catch (cause) {
+    throw new SettingsError(`${name}: ${otherwise}`, { cause })
   }
 }

@@ -55,7 +55,7 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
   const shared = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS } as const
   const agentOptions = { ...shared, lookup: guardedLookup(isAllowed, resolve) }
   const http = new HttpAgent(agentOptions)
-  const https = new HttpsAgent({ ...agentOptions, secureContext: secureContext(settings.WEBHOOK_CA_FILE) } as object)
+  const https = new HttpsAgent({ ...agentOptions, secureContext: secureContext(settings.WEBHOOK_CA_FILE) })
   const client = got.extend({
     agent: { http, https },
     headers: { 'user-agent': USER_AGENT },
@@ -89,7 +89,7 @@ function secureContext(caFile: string | undefined): SecureContext {
   try {
     const pem = readFileSync(caFile, 'utf8')
     // The context would take any text without a word.
-    new X509Certificate(pem)
+    void new X509Certificate(pem)
     return createSecureContext({ ca: [...rootCertificates, pem] })
   } catch (cause) {
     throw new SettingsError(`WEBHOOK_CA_FILE: ${caFile} cannot be read as certificates`, { cause })

@@ -76,7 +76,11 @@ function cpuMs({ pid }: ChildProcess): number {
 async function onServer(text: string): Promise<void> {
   const client = new pg.Client({ connectionString: SERVER })
   await client.connect()
-  await client.query(text).finally(() => client.end())
+  try {
+    await client.query(text)
+  } finally {
+    await client.end()
+  }
 }
 
 export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0

@@ -98,7 +98,7 @@ test(
     expect(new Set(commented).size).toBe(total)
     expect(commented).toEqual(expect.arrayContaining(acknowledged))
 
-    const keys = () => receiver.deliveries('/survivor').map(({ headers }) => headers['x-service-idempotency-key'])
+    const keys = () => receiver.deliveries('/survivor').map(({ headers }) => String(headers['x-service-idempotency-key']))
     await vi.waitFor(() => {
       expect([...new Set(keys())].toSorted()).toEqual(events.map(({ id, type }) => `${type}:${id}`).toSorted())
     }, WAIT)
@@ -192,7 +192,7 @@ test.runIf(onServer)(
       expect(await statuses(endpointId, 'delivering')).toHaveLength(0)
     }, WAIT)
     expect(other.isRunning).toBe(true)
-    const keys = receiver.deliveries('/other').map(({ headers }) => headers['x-service-idempotency-key'])
+    const keys = receiver.deliveries('/other').map(({ headers }) => String(headers['x-service-idempotency-key']))
     expect(new Set(keys).size).toBe(12)
   },
   LONG,

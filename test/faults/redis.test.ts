@@ -166,7 +166,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
 
   test.each([
     ['it is away', () => proxy.down()],
-    ['its messages vanish', () => proxy.swallow(isMessage)],
+    ['its messages vanish', async () => proxy.swallow(isMessage)],
   ])('a key that is revoked while %s is refused by every process within 5 s, its streams included', async (_, harm) => {
     const made = await service.call('POST', '/keys', { body: { label: 'short-lived', capabilities: [] } })
     const key = { 'x-api-key': made.json.key as string }

@@ -27,7 +27,7 @@ test('kill -9 of the worker in mid-delivery: every event is delivered within 30 
     expect((await service.call('POST', path, { body: { body: `comment ${n}` }, headers })).status).toBe(201)
   }
   await vi.waitFor(() => expect(receiver.deliveries()).toHaveLength(5), { timeout: 10_000 })
-  const begun = receiver.deliveries().map(({ headers }) => headers['x-service-delivery-id'])
+  const begun = receiver.deliveries().map(({ headers }) => String(headers['x-service-delivery-id']))
 
   const [worker, killedAt] = [first(service.workers), Date.now()]
   await worker.kill()
@@ -37,7 +37,7 @@ test('kill -9 of the worker in mid-delivery: every event is delivered within 30 
   await vi.waitFor(() => expect(receiver.deliveries()).toHaveLength(10), { timeout: 30_000, interval: 100 })
   expect(Date.now() - killedAt).toBeLessThan(30_000)
   const again = receiver.deliveries().slice(5)
-  expect(again.map(({ headers }) => headers['x-service-delivery-id']).sort()).toEqual(begun.sort())
+  expect(again.map(({ headers }) => String(headers['x-service-delivery-id'])).toSorted()).toEqual(begun.toSorted())
   await vi.waitFor(
     async () => {
       const { data } = (await service.call('GET', `/webhooks/${id}/deliveries?status=delivered`)).json

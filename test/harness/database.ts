@@ -19,7 +19,11 @@ export async function createServerDatabase(): Promise<{ url: string; drop: () =>
   const run = async (text: string): Promise<void> => {
     const client = new pg.Client({ connectionString: base })
     await client.connect()
-    await client.query(text).finally(() => client.end())
+    try {
+      await client.query(text)
+    } finally {
+      await client.end()
+    }
   }
   await run(`CREATE DATABASE ${name} TEMPLATE ${template}`)
   const url = new URL(base)

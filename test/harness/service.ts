@@ -51,11 +51,6 @@ interface Options {
   worker?: boolean
 }
 
-export const testSecrets = () => ({
-  ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-  ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-})
-
 /** A whole service in this process, on a database of its own (and a Redis prefix of its own where REDIS_URL is set). */
 export async function startService({ env = {}, worker = true }: Options = {}): Promise<TestService> {
   const database = await openTestDatabase()

@@ -1,0 +1,310 @@
+import { createClient } from 'graphql-sse'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { createServer } from '../../src/http/server.ts'
+import { signIdentity } from '../harness/identity.ts'
+import { addDelivery } from '../harness/outbox.ts'
+import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+
+/** One of each resource. A route that names another kind must be told where to get one. */
+const RESOURCES = ['discussion', 'comment', 'apiKey', 'endpoint', 'delivery'] as const
+
+type Resource = (typeof RESOURCES)[number]
+
+const RESOURCE_OF: Readonly<Record<string, Resource>> = {
+  'discussions/:id': 'discussion',
+  'discussions/:discussionId': 'discussion',
+  discussionId: 'discussion',
+  'comments/:id': 'comment',
+  'comments/:commentId': 'comment',
+  parentId: 'comment',
+  'keys/:id': 'apiKey',
+  'webhooks/:id': 'endpoint',
+  'deliveries/:deliveryId': 'delivery',
+}
+
+/** Stands in whatever the first tenant writes. */
+const MARK = 'of-the-first-tenant'
+const READER = 'reader'
+
+interface Side extends TestTenant {
+  ids: Record<Resource, string>
+  ticket: string
+  adminToken: string
+}
+
+let service: TestService
+let theirs: Side
+let mine: Side
+let theirRows: Record<string, unknown>
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  theirs = await furnish(service, MARK)
+  mine = await furnish(await service.addTenant('second'), 'of-the-second-tenant')
+  theirRows = await rowsOf(theirs.tenant.id)
+})
+afterAll(() => service.close())
+
+type Headers = Record<string, string>
+
+const keyOf = ({ apiKey }: TestTenant): Headers => ({ 'x-api-key': apiKey })
+const tokenOf = ({ adminToken }: Side): Headers => ({ authorization: `Bearer ${adminToken}` })
+
+/** Two of each thing that can be listed, so that each list has a second page. */
+async function furnish(tenant: TestTenant, mark: string): Promise<Side> {
+  const post = async (path: string, body: object): Promise<TestResponse['json']> => {
+    const headers = { ...keyOf(tenant), ...(await tenant.as(READER, { name: mark })) }
+    const { status, json, text } = await service.call('POST', path, { body, headers })
+    expect(status, text).toBeLessThan(300)
+    return json
+  }
+  await post('/discussions', { externalId: 'another-page', title: mark })
+  const discussion = await post('/discussions', { externalId: 'shared-page', title: mark })
+  const comments = `/discussions/${discussion.id}/comments`
+  const comment = await post(comments, { body: mark })
+  await post(comments, { body: mark })
+  for (const body of [mark, mark]) await post(comments, { body, parentId: comment.id })
+  await post('/keys', { label: mark, capabilities: [] })
+  const apiKey = await post('/keys', { label: mark, capabilities: [] })
+  await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
+  const endpoint = await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
+  await post('/identity-secrets', {})
+  await addDelivery(service.app, tenant.tenant.id, endpoint.id)
+  const { deliveryId } = await addDelivery(service.app, tenant.tenant.id, endpoint.id)
+  const { ticket } = await post('/stream/ticket', { discussionId: discussion.id })
+  const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: tenant.admin })
+  const ids = {
+    discussion: discussion.id,
+    comment: comment.id,
+    apiKey: apiKey.id,
+    endpoint: endpoint.id,
+    delivery: deliveryId,
+  }
+  return { ...tenant, ids, ticket, adminToken: login.json.token }
+}
+
+const TABLES = statement(
+  'test_tenant_tables',
+  `SELECT table_name AS name FROM information_schema.columns
+   WHERE table_schema = current_schema() AND column_name = 'tenant_id' ORDER BY 1`,
+)
+
+/** A digest of everything that a tenant has, table by table. */
+async function rowsOf(tenantId: string): Promise<Record<string, unknown>> {
+  const tables = await service.app.db.query<{ name: string }>(TABLES)
+  expect(tables.length).toBeGreaterThan(10)
+  const digests: Record<string, unknown> = {}
+  for (const { name, column } of [
+    ...tables.map((table) => ({ name: table.name, column: 'tenant_id' })),
+    { name: 'tenants', column: 'id' },
+  ]) {
+    const digest = `SELECT count(*) AS rows, md5(string_agg(t::text, ' ' ORDER BY t::text)) AS digest FROM "${name}" t WHERE ${column} = $1`
+    digests[name] = (await service.app.db.query(statement(`test_rows_of_${name}`, digest), [tenantId]))[0]
+  }
+  return digests
+}
+
+function resourceOf({ key }: Slot): Resource {
+  const resource = RESOURCE_OF[key]
+  if (resource === undefined) throw new Error(`this test must be told where to get an id for ${key}`)
+  return resource
+}
+
+const idSlots = ({ slots }: DescribedRoute): Slot[] => slots.filter(({ isId }) => isId)
+
+/** Sends a route's request as the second tenant, with ids of the first one in the slots of `foreign`, its own elsewhere. */
+async function ask(described: DescribedRoute, headers: Headers, foreign: readonly Slot[]): Promise<TestResponse> {
+  const { path, body } = requestOf(described, (slot) =>
+    slot.isId ? (foreign.includes(slot) ? theirs : mine).ids[resourceOf(slot)] : sampleOf(slot),
+  )
+  return service.call(described.route.method, path, { body, headers })
+}
+
+/** Nothing in the answer comes from the first tenant. */
+function expectNothingOfTheirs({ text }: TestResponse): void {
+  expect(text).not.toContain(MARK)
+  for (const secret of [...Object.values(theirs.ids), theirs.tenant.id, theirs.admin.email])
+    expect(text).not.toContain(secret)
+}
+
+const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
+const BOUND = DESCRIBED_ROUTES.filter(({ access }) => access !== 'public')
+
+test.each(named(DESCRIBED_ROUTES.filter((described) => idSlots(described).length > 0)))(
+  '%s: an id of another tenant answers 404 not_found, to a key of all capabilities and to an admin',
+  async (_title, described) => {
+    const slots = idSlots(described)
+    const identity = await mine.as(READER)
+    const callers = described.access === 'admin' ? [tokenOf(mine)] : [keyOf(mine), tokenOf(mine)]
+    for (const caller of callers) {
+      for (const foreign of [slots, ...(slots.length > 1 ? slots.map((slot) => [slot]) : [])]) {
+        const answer = await ask(described, { ...caller, ...identity }, foreign)
+        expect(answer.json, JSON.stringify(foreign)).toMatchObject({ status: 404, code: 'not_found' })
+        expect(answer.status).toBe(404)
+        expectNothingOfTheirs(answer)
+      }
+    }
+  },
+)
+
+test.each(named(BOUND))('%s: shows a tenant what is its own, and nothing of another', async (_title, described) => {
+  const caller = described.access === 'admin' ? tokenOf(mine) : keyOf(mine)
+  // What removes things comes last.
+  if (described.route.method === 'DELETE') return
+  const answer = await ask(described, { ...caller, ...(await mine.as(READER)) }, [])
+  // The request is right: else the 404 above would say nothing.
+  expect(answer.status, answer.text).toBeLessThan(300)
+  expectNothingOfTheirs(answer)
+})
+
+test.each(named(BOUND.filter(({ isPaged }) => isPaged)))(
+  '%s: a cursor of another tenant opens nothing',
+  async (_title, described) => {
+    const of = (side: Side) => (described.access === 'admin' ? tokenOf(side) : keyOf(side))
+    const path = (side: Side) => {
+      const { path: filled } = requestOf(described, (slot) => (slot.isId ? side.ids[resourceOf(slot)] : sampleOf(slot)))
+      // Roots are listed, not the replies of one comment, whose list is another.
+      return new URL(filled, 'http://-').pathname
+    }
+    const first = await service.call('GET', `${path(theirs)}?limit=1`, { headers: of(theirs) })
+    const cursor = first.json.nextCursor as string | null
+    expect(cursor, `${described.title} needs two of a kind`).not.toBeNull()
+    const answer = await service.call('GET', `${path(mine)}?cursor=${cursor}`, { headers: of(mine) })
+    expect(answer.status, answer.text).toBe(200)
+    expectNothingOfTheirs(answer)
+  },
+)
+
+test.each(named(BOUND))("%s: another tenant's identity answers 401 invalid_identity", async (_title, described) => {
+  const caller = described.access === 'admin' ? tokenOf(mine) : keyOf(mine)
+  const forged = await signIdentity(
+    { tenant: mine.tenant.slug, secret: theirs.identitySecret.secret },
+    { sub: READER, name: 'Their secret, for my audience' },
+  )
+  for (const identity of [await theirs.as(READER), { 'x-service-identity': forged }]) {
+    const answer = await ask(described, { ...caller, ...identity }, [])
+    expect(answer.json).toMatchObject({ status: 401, code: 'invalid_identity' })
+  }
+})
+
+describe('GET /stream/{discussionId}', () => {
+  const open = async (discussionId: string, query: string, headers: Headers = {}): Promise<TestResponse> =>
+    service.call('GET', `/stream/${discussionId}${query}`, { headers: { 'x-api-key': '', ...headers } })
+
+  test('a key, an admin token and ?token= of another tenant: 404 not_found', async () => {
+    const { discussion } = theirs.ids
+    const answers = await Promise.all([
+      service.call('GET', `/stream/${discussion}`, { headers: keyOf(mine) }),
+      service.call('GET', `/stream/${discussion}`, { headers: tokenOf(mine) }),
+      open(discussion, `?token=${mine.apiKey}`),
+      open(discussion, `?token=${mine.adminToken}`),
+    ])
+    for (const answer of answers) {
+      expect(answer.json).toMatchObject({ status: 404, code: 'not_found' })
+      expectNothingOfTheirs(answer)
+    }
+  })
+
+  test('a ticket of another tenant, or for another discussion: 401 invalid_ticket', async () => {
+    for (const [discussionId, ticket] of [
+      [theirs.ids.discussion, mine.ticket],
+      [mine.ids.discussion, theirs.ticket],
+    ] as const) {
+      const answer = await open(discussionId, `?ticket=${ticket}`)
+      expect(answer.json).toMatchObject({ status: 401, code: 'invalid_ticket' })
+    }
+  })
+
+  test("another tenant's token of a single-connection GraphQL stream opens nothing", async () => {
+    const at = (method: string, headers: Headers) => fetch(`${service.url}/graphql/stream`, { method, headers })
+    const reserved = await at('PUT', keyOf(theirs))
+    expect(reserved.status).toBe(201)
+    const token = { 'x-graphql-event-stream-token': await reserved.text(), accept: 'text/event-stream' }
+    expect((await at('GET', { ...keyOf(mine), ...token })).status).toBe(404)
+    const opened = await at('GET', { ...keyOf(theirs), ...token })
+    expect(opened.status).toBe(200)
+    await opened.body?.cancel()
+  })
+
+  test.each([true, false])(
+    'subscription discussionEvents (single connection: %s): not_found',
+    async (singleConnection) => {
+      const client = createClient({
+        url: `${service.url}/graphql/stream`,
+        singleConnection,
+        headers: keyOf(mine),
+        retryAttempts: 0,
+      })
+      try {
+        const results = client.iterate({
+          query: `subscription ($id: ID!) { discussionEvents(discussionId: $id, lastEventId: "0") { id } }`,
+          variables: { id: theirs.ids.discussion },
+        })
+        const { value } = await results.next()
+        expect(value).toMatchObject({ errors: [{ extensions: { code: 'not_found', status: 404 } }] })
+      } finally {
+        client.dispose()
+      }
+    },
+  )
+})
+
+test('POST /admin/auth/login: an admin signs in with its own password only', async () => {
+  const body = { email: theirs.admin.email, password: mine.admin.password }
+  const answer = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body })
+  expect(answer.json).toMatchObject({ code: 'invalid_admin_token' })
+})
+
+test('every root field of GraphQL is reached by these routes, or by the test of the subscription', () => {
+  const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]
+  const fields = roots.flatMap((root) => Object.keys(root?.getFields() ?? {}))
+  const reached = new Set([...DESCRIBED_ROUTES.map(({ field }) => field), 'discussionEvents'])
+  expect(fields.filter((field) => !reached.has(field))).toEqual([])
+})
+
+test('no address exists beside the table, the stream, GraphQL and what belongs to no tenant', async () => {
+  const server = await createServer(service.app)
+  await server.ready()
+  const known = DESCRIBED_ROUTES.map(({ route }) => shapeOf(`/api/v1${route.path}`))
+  const beside = ['/api/v1/stream/:', '/graphql', '/graphql/stream', '/healthz', '/readyz', '/metrics']
+  expect(addressesOf(server.printRoutes({ commonPrefix: false }))).toEqual(
+    [...new Set([...known, ...beside])].toSorted(),
+  )
+  await server.close()
+})
+
+/** Two routes of one address may name its parameters differently. */
+const shapeOf = (path: string): string => path.replace(/:\w+(\|:\w+)*/g, ':')
+
+/** The addresses in the tree that Fastify prints. */
+function addressesOf(tree: string): string[] {
+  const above: string[] = []
+  const addresses = tree.split('\n').flatMap((line) => {
+    const [, indent = '', part = '', methods] = /^([│ ]*)[├└]── (\S+)( \(.*\))?$/.exec(line) ?? []
+    if (part === '') return []
+    const depth = indent.length / 4
+    above.length = depth
+    above.push(part)
+    return methods === undefined ? [] : [shapeOf(above.join(''))]
+  })
+  return [...new Set(addresses)].toSorted()
+}
+
+test('nothing of the first tenant has changed', async () => {
+  expect(await rowsOf(theirs.tenant.id)).toEqual(theirRows)
+})
+
+// The deepest first: a comment takes its reactions along.
+const REMOVALS = BOUND.filter(({ route }) => route.method === 'DELETE').toSorted(
+  (a, b) => b.route.path.length - a.route.path.length,
+)
+
+test.each(named(REMOVALS))('%s: removes what is its own', async (_title, described) => {
+  const caller = described.access === 'admin' ? tokenOf(mine) : keyOf(mine)
+  const answer = await ask(described, { ...caller, ...(await mine.as(READER)) }, [])
+  expect(answer.status, answer.text).toBeLessThan(300)
+})

@@ -1,0 +1,215 @@
+import { print } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { CAPABILITIES, type Capability } from '../../src/core/context.ts'
+import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
+import { newId } from '../../src/core/ids.ts'
+import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+
+type Headers = Record<string, string>
+
+interface Refusal {
+  code: ErrorCode
+  detail?: string
+}
+
+const STREAM = '/stream/01980000-0000-7000-8000-000000000000'
+const NOBODY: Headers = { 'x-api-key': '' }
+
+let service: TestService
+/** Keys with exactly these capabilities. */
+const keys = new Map<Capability | 'none', Headers>()
+let admin: Headers
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  for (const name of ['none', ...CAPABILITIES] as const) {
+    const capabilities = name === 'none' ? [] : [name]
+    const { json } = await service.call('POST', '/keys', { body: { label: name, capabilities } })
+    keys.set(name, { 'x-api-key': json.key as string })
+  }
+  const login = await service.call('POST', '/admin/auth/login', { headers: NOBODY, body: service.admin })
+  admin = { 'x-api-key': '', authorization: `Bearer ${login.json.token}` }
+})
+afterAll(() => service.close())
+
+const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
+const BOUND = DESCRIBED_ROUTES.filter(({ access }) => access !== 'public')
+const isCapability = (access: string): access is Capability => (CAPABILITIES as readonly string[]).includes(access)
+
+/** A request that is well-formed; its ids are of nothing. */
+const requestFor = (described: DescribedRoute) => requestOf(described, (slot) => (slot.isId ? newId() : sampleOf(slot)))
+
+function send(described: DescribedRoute, headers: Headers): Promise<TestResponse> {
+  const { path, body } = requestFor(described)
+  return service.call(described.route.method, path, { headers, body })
+}
+
+/** The route's own operation, sent to `/graphql`. */
+async function sendOperation({ route, slots }: DescribedRoute, headers: Headers): Promise<TestResponse> {
+  const query = print(route.document)
+  const values = Object.fromEntries(
+    slots.map((slot) => {
+      const value = slot.isId ? newId() : sampleOf(slot)
+      return [slot.name, slot.isId && slot.isList ? [value] : value]
+    }),
+  )
+  const variables = query.includes('$input') ? { input: values } : values
+  return service.call('POST', '/../../graphql', { headers, body: { query, variables } })
+}
+
+/** Contract, section 1: a problem document (RFC 9457) with the code's status, and the headers that go with it. */
+function expectProblem(answer: TestResponse, { code, detail }: Refusal): void {
+  const { status, title } = ERRORS[code]
+  expect(answer.json, answer.text).toMatchObject({ code, status, title })
+  expect(answer.status).toBe(status)
+  expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+  expect(answer.json.type).toEqual(expect.stringMatching(/^\w+:/))
+  expect(answer.json.requestId).toBe(answer.headers.get('x-request-id'))
+  expect(answer.json.detail).toEqual(
+    detail === undefined ? expect.stringMatching(/\w/) : expect.stringContaining(detail),
+  )
+  expect(Object.keys(answer.json as object).filter((name) => !PROBLEM.has(name))).toEqual([])
+  expect(answer.headers.get('www-authenticate') !== null).toBe(status === 401)
+}
+
+const PROBLEM = new Set(['type', 'title', 'status', 'detail', 'code', 'requestId', 'errors'])
+
+/** The same refusal as an error of GraphQL. */
+function expectGraphQLError(answer: TestResponse, { code, detail = '' }: Refusal): void {
+  const [error] = (answer.json as { errors?: { message: string; extensions: object }[] }).errors ?? []
+  expect(error?.extensions, answer.text).toMatchObject({ code, status: ERRORS[code].status })
+  expect(error?.message).toContain(detail)
+  // A field that may be null is; else there is no data at all.
+  expect(Object.values((answer.json.data ?? {}) as object).filter((value) => value !== null)).toEqual([])
+}
+
+describe('without credentials: 401 missing_credentials', () => {
+  test.each(named(BOUND))('%s', async (_title, described) => {
+    expectProblem(await send(described, NOBODY), { code: 'missing_credentials' })
+    expectGraphQLError(await sendOperation(described, NOBODY), { code: 'missing_credentials' })
+  })
+
+  test('GET /stream/{discussionId}', async () => {
+    expectProblem(await service.call('GET', STREAM, { headers: NOBODY }), { code: 'missing_credentials' })
+  })
+})
+
+describe('a key without the capability: 403 missing_capability that names it', () => {
+  test.each(named(BOUND.filter(({ access, route }) => isCapability(access) && !route.path.startsWith('/admin/'))))(
+    '%s',
+    async (_title, described) => {
+      const { access } = described
+      if (!isCapability(access)) throw new Error('no capability')
+      const refusal: Refusal = { code: 'missing_capability', detail: access }
+      // Every other capability is none.
+      for (const [name, headers] of keys) {
+        if (name !== access) expectProblem(await send(described, headers), refusal)
+      }
+      expectGraphQLError(await sendOperation(described, keys.get('none') ?? NOBODY), refusal)
+      for (const headers of [keys.get(access) ?? NOBODY, admin]) {
+        const { json } = await send(described, headers)
+        expect(json?.code).not.toBe('missing_capability')
+      }
+    },
+  )
+})
+
+describe('an API key below /admin/: 403 admin_only', () => {
+  test.each(named(BOUND.filter(({ route }) => route.path.startsWith('/admin/'))))('%s', async (_title, described) => {
+    // The tenant's first key holds every capability.
+    expectProblem(await send(described, {}), { code: 'admin_only' })
+    expect((await send(described, admin)).json?.code).not.toBe('admin_only')
+  })
+})
+
+describe("a write on a reader's behalf without an identity: 403 identity_required", () => {
+  const writes = BOUND.filter(({ access }) => access === 'reader')
+  test.each(named(writes))('%s', async (_title, described) => {
+    for (const headers of [keys.get('none') ?? NOBODY, admin]) {
+      expectProblem(await send(described, headers), { code: 'identity_required' })
+      expectGraphQLError(await sendOperation(described, headers), { code: 'identity_required' })
+    }
+    const { json } = await send(described, await service.as('reader'))
+    expect(json?.code).not.toBe('identity_required')
+  })
+})
+
+describe('an API key and an admin token at once: 400 ambiguous_credentials', () => {
+  const both = () => ({ ...admin, 'x-api-key': service.apiKey })
+  test.each(named(DESCRIBED_ROUTES))('%s', async (_title, described) => {
+    expectProblem(await send(described, both()), { code: 'ambiguous_credentials' })
+  })
+
+  test.each(['', '?ticket=x', '?token=x'])('GET /stream/{discussionId}%s', async (query) => {
+    const headers = query === '' ? both() : {}
+    expectProblem(await service.call('GET', STREAM + query, { headers }), { code: 'ambiguous_credentials' })
+  })
+
+  test.each(['/graphql', '/graphql/stream'])('POST %s', async (path) => {
+    const response = await fetch(service.url + path, {
+      method: 'POST',
+      headers: { ...both(), 'content-type': 'application/json' },
+      body: '{"query":"{ __typename }"}',
+    })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ code: 'ambiguous_credentials' })
+  })
+})
+
+describe('what is unknown is refused: 422 validation_failed', () => {
+  /** Whoever may do everything. */
+  const allowed = async ({ access }: DescribedRoute): Promise<Headers> =>
+    access === 'public' ? NOBODY : { ...(access === 'admin' ? admin : {}), ...(await service.as('reader')) }
+
+  test.each(named(DESCRIBED_ROUTES))('%s: an unknown query parameter', async (_title, described) => {
+    const { path, body } = requestFor(described)
+    const separator = path.includes('?') ? '&' : '?'
+    const headers = await allowed(described)
+    const answer = await service.call(described.route.method, `${path}${separator}surprise=1`, { headers, body })
+    expectProblem(answer, { code: 'validation_failed' })
+    expect(answer.json.errors).toEqual([
+      { pointer: '/surprise', code: 'unknown_parameter', message: expect.any(String) },
+    ])
+  })
+
+  const withBody = DESCRIBED_ROUTES.filter(({ route }) => route.method !== 'GET')
+  test.each(named(withBody))('%s: an unknown field of the body', async (_title, described) => {
+    const { path, body } = requestFor(described)
+    const headers = await allowed(described)
+    const answer = await service.call(described.route.method, path, { headers, body: { ...body, surprise: 1 } })
+    expectProblem(answer, { code: 'validation_failed' })
+    expect(answer.json.errors).toEqual([{ pointer: '/surprise', code: 'unknown_field', message: expect.any(String) }])
+  })
+
+  test('GET /stream/{discussionId}: an unknown query parameter', async () => {
+    expectProblem(await service.call('GET', `${STREAM}?surprise=1`), { code: 'validation_failed' })
+  })
+})
+
+describe('another method than the path takes: 405 method_not_allowed, with Allow', () => {
+  const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+  const shapeOf = (path: string): string => path.replace(/:\w+/g, ':')
+  const shapes = new Map<string, { described: DescribedRoute; methods: Set<string> }>()
+  for (const described of DESCRIBED_ROUTES) {
+    const shape = shapeOf(described.route.path)
+    const known = shapes.get(shape) ?? { described, methods: new Set() }
+    shapes.set(shape, { ...known, methods: known.methods.add(described.route.method) })
+  }
+
+  test.each([...shapes])('%s', async (_shape, { described, methods }) => {
+    const [path = ''] = requestFor(described).path.split('?')
+    for (const method of METHODS.filter((name) => !methods.has(name))) {
+      const answer = await service.call(method, path)
+      expectProblem(answer, { code: 'method_not_allowed' })
+      expect(new Set(answer.headers.get('allow')?.split(', '))).toEqual(methods)
+    }
+  })
+
+  test('/stream/{discussionId}', async () => {
+    const answer = await service.call('POST', STREAM)
+    expectProblem(answer, { code: 'method_not_allowed' })
+    expect(answer.headers.get('allow')).toBe('GET')
+  })
+})

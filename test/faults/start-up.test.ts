@@ -1,0 +1,310 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { readSettings } from '../../src/core/settings.ts'
+import { makeCertificates } from '../harness/certificates.ts'
+import { createServerDatabase, onServer } from '../harness/database.ts'
+import { freePort } from '../harness/ports.ts'
+import { type Env, type Exit, type Run, runMain } from '../harness/processes.ts'
+
+const WAIT = { timeout: 30_000, interval: 10 }
+const LONG = 60_000
+const NOBODY = 'postgres://postgres@127.0.0.1:1/nothing'
+const SECRETS = { ADMIN_JWT_SECRET: 'a'.repeat(32), ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') }
+
+let folder: string
+let taken: Server
+let takenPort: string
+let counter = 0
+const runs: Run[] = []
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'engagement-start-'))
+  const { cert } = makeCertificates(['127.0.0.1'])
+  writeFileSync(join(folder, 'cert.pem'), cert)
+  writeFileSync(join(folder, 'garbage'), 'this is no certificate')
+  const port = await freePort()
+  takenPort = String(port)
+  taken = createServer()
+  await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve))
+})
+
+afterAll(async () => {
+  await Promise.all(
+    runs.map((run) => {
+      run.signal('SIGKILL')
+      return run.exited
+    }),
+  )
+  await new Promise((resolve) => taken.close(resolve))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const file = (name: string): string => join(folder, name)
+const newDataDir = (): string => file(`data-${counter++}`)
+
+function start(env: Env): Run {
+  const run = runMain({ PORT: '0', DATA_DIR: newDataDir(), LOG_LEVEL: 'warn', SHUTDOWN_GRACE_SECONDS: '2', ...env })
+  runs.push(run)
+  return run
+}
+
+async function stop(run: Run): Promise<Exit> {
+  run.signal('SIGTERM')
+  return run.exited
+}
+
+/** One line that begins with the setting's name, no credentials, and a status that is not 0. */
+async function expectRefusal(run: Run, name: string): Promise<void> {
+  const { code } = await run.exited
+  expect(run.stderr).toMatch(new RegExp(`^${name}: \\S[^\\n]{4,300}\\n$`))
+  // No stack, and no library's own words.
+  expect(run.stderr).not.toMatch(/ {4}at |node_modules|Error:|\.[jt]s:\d/)
+  expect(run.stdout).toBe('')
+  expect(code).toBeGreaterThan(0)
+}
+
+type Wrong = readonly [what: string, name: string, env: Env]
+
+/** Each way in which a setting reaches the program. Every rule by itself is tried below, without a process. */
+const WRONG: readonly Wrong[] = [
+  ['PORT is no number', 'PORT', { PORT: 'http' }],
+  ['ROLE=worker without DATABASE_URL', 'ROLE', { ROLE: 'worker' }],
+  ['DATABASE_URL does not answer', 'DATABASE_URL', { DATABASE_URL: NOBODY, ...SECRETS }],
+  ['DATABASE_URL without ENCRYPTION_KEY', 'ENCRYPTION_KEY', { DATABASE_URL: NOBODY, ...SECRETS, ENCRYPTION_KEY: '' }],
+  ['BOOTSTRAP_API_KEY is malformed', 'BOOTSTRAP_API_KEY', { BOOTSTRAP_API_KEY: 'ek_123' }],
+]
+
+describe('a wrong setting ends the start with one line that names it, before anything is made', () => {
+  test.concurrent.each(WRONG)(
+    '%s',
+    async (_what, name, env) => {
+      const DATA_DIR = newDataDir()
+      await expectRefusal(start({ DATA_DIR, ...env }), name)
+      expect(existsSync(join(DATA_DIR, 'postgres'))).toBe(false)
+    },
+    LONG,
+  )
+})
+
+const WRONG_BY_ITSELF: readonly Wrong[] = [
+  ['PORT is out of range', 'PORT', { PORT: '70000' }],
+  ['ROLE is unknown', 'ROLE', { ROLE: 'boss' }],
+  ['ROLE=api without DATABASE_URL', 'ROLE', { ROLE: 'api' }],
+  ['LOG_LEVEL is unknown', 'LOG_LEVEL', { LOG_LEVEL: 'loud' }],
+  ['BASE_URL is no URL', 'BASE_URL', { BASE_URL: 'example' }],
+  ['DATABASE_URL is no URL', 'DATABASE_URL', { DATABASE_URL: 'somewhere', ...SECRETS }],
+  ['DATABASE_URL is of another database', 'DATABASE_URL', { DATABASE_URL: 'mysql://a@b/c', ...SECRETS }],
+  [
+    'DATABASE_URL without ADMIN_JWT_SECRET',
+    'ADMIN_JWT_SECRET',
+    { DATABASE_URL: NOBODY, ...SECRETS, ADMIN_JWT_SECRET: '' },
+  ],
+  ['ENCRYPTION_KEY is too short', 'ENCRYPTION_KEY', { ENCRYPTION_KEY: Buffer.alloc(16).toString('base64') }],
+  ['ENCRYPTION_KEY is not base64', 'ENCRYPTION_KEY', { ENCRYPTION_KEY: '!'.repeat(44) }],
+  ['ADMIN_JWT_SECRET is too short', 'ADMIN_JWT_SECRET', { ADMIN_JWT_SECRET: 'short' }],
+  ['REDIS_URL is no URL', 'REDIS_URL', { REDIS_URL: 'somewhere' }],
+  ['HEADER_PREFIX is malformed', 'HEADER_PREFIX', { HEADER_PREFIX: 'X Service' }],
+  ['TLS_CERT_FILE alone', 'TLS_KEY_FILE', { TLS_CERT_FILE: 'cert.pem' }],
+  ['TLS_KEY_FILE alone', 'TLS_CERT_FILE', { TLS_KEY_FILE: 'key.pem' }],
+  ['WEBHOOK_ALLOWED_CIDRS is no list of ranges', 'WEBHOOK_ALLOWED_CIDRS', { WEBHOOK_ALLOWED_CIDRS: 'everything' }],
+  ['WEBHOOK_ALLOWED_CIDRS has an impossible range', 'WEBHOOK_ALLOWED_CIDRS', { WEBHOOK_ALLOWED_CIDRS: '999.0.0.0/8' }],
+  ['BOOTSTRAP_TENANT is malformed', 'BOOTSTRAP_TENANT', { BOOTSTRAP_TENANT: 'My Tenant' }],
+  ['BOOTSTRAP_ADMIN_EMAIL is malformed', 'BOOTSTRAP_ADMIN_EMAIL', { BOOTSTRAP_ADMIN_EMAIL: 'me' }],
+  ['BOOTSTRAP_ADMIN_PASSWORD is too short', 'BOOTSTRAP_ADMIN_PASSWORD', { BOOTSTRAP_ADMIN_PASSWORD: '1234' }],
+  ['BOOTSTRAP_IDENTITY_SECRET is too short', 'BOOTSTRAP_IDENTITY_SECRET', { BOOTSTRAP_IDENTITY_SECRET: '1234' }],
+  ['STREAM_TOKEN_SUNSET is no date', 'STREAM_TOKEN_SUNSET', { STREAM_TOKEN_SUNSET: 'soon' }],
+]
+
+test.each(WRONG_BY_ITSELF)('%s: one line that names it', (_what, name, env) => {
+  const secrets = () => ({ ADMIN_JWT_SECRET: SECRETS.ADMIN_JWT_SECRET, ENCRYPTION_KEY: Buffer.alloc(32) })
+  expect(() => readSettings({}, secrets)).not.toThrow()
+  expect(() => readSettings(env, secrets)).toThrow(new RegExp(`^${name}: \\S.{4,}$`))
+})
+
+// One data folder that is made already: it is not what is tried.
+describe('a setting that proves wrong at start', () => {
+  let DATA_DIR: string
+  let refused: Run
+
+  beforeAll(async () => {
+    DATA_DIR = newDataDir()
+    refused = start({ DATA_DIR, PORT: takenPort })
+    await refused.exited
+  }, LONG)
+
+  test(
+    'PORT is in use: one line, and the credentials are still to come',
+    async () => {
+      await expectRefusal(refused, 'PORT')
+      const next = start({ DATA_DIR })
+      await next.ready
+      expect(next.stdout).toMatch(/ek_[0-9a-f]{64}/)
+      expect(await stop(next)).toEqual({ code: 0, signal: null })
+    },
+    LONG,
+  )
+
+  test.each([
+    [
+      'TLS_CERT_FILE is missing',
+      'TLS_CERT_FILE',
+      () => ({ TLS_CERT_FILE: file('none'), TLS_KEY_FILE: file('cert.pem') }),
+    ],
+    [
+      'TLS_KEY_FILE is missing',
+      'TLS_KEY_FILE',
+      () => ({ TLS_CERT_FILE: file('cert.pem'), TLS_KEY_FILE: file('none') }),
+    ],
+    [
+      'TLS_CERT_FILE is no certificate',
+      'TLS_CERT_FILE',
+      () => ({ TLS_CERT_FILE: file('garbage'), TLS_KEY_FILE: file('garbage') }),
+    ],
+    [
+      'TLS_KEY_FILE is no key',
+      'TLS_KEY_FILE',
+      () => ({ TLS_CERT_FILE: file('cert.pem'), TLS_KEY_FILE: file('garbage') }),
+    ],
+    ['WEBHOOK_CA_FILE is missing', 'WEBHOOK_CA_FILE', () => ({ WEBHOOK_CA_FILE: file('none') })],
+    ['WEBHOOK_CA_FILE is no certificate', 'WEBHOOK_CA_FILE', () => ({ WEBHOOK_CA_FILE: file('garbage') })],
+    ['HOST is not of this machine', 'HOST', () => ({ HOST: '203.0.113.1' })],
+    ['DATA_DIR is a file', 'DATA_DIR', () => ({ DATA_DIR: file('garbage') })],
+    ['DATA_DIR has damaged secrets', 'DATA_DIR', damagedDataDir],
+  ] as const)(
+    '%s',
+    async (_what, name, env) => {
+      await expectRefusal(start({ DATA_DIR, ...env() }), name)
+    },
+    LONG,
+  )
+
+  function damagedDataDir(): Env {
+    const damaged = newDataDir()
+    mkdirSync(damaged)
+    writeFileSync(join(damaged, 'secrets.json'), '{"ADMIN_JWT_SECRET": "')
+    return { DATA_DIR: damaged }
+  }
+
+  test(
+    'DATA_DIR is in use by another process, which goes on',
+    async () => {
+      const holder = start({ DATA_DIR })
+      await holder.ready
+      await expectRefusal(start({ DATA_DIR }), 'DATA_DIR')
+      const url = /http:\S+/.exec(holder.stdout)?.[0]
+      expect((await fetch(`${url}/readyz`)).status).toBe(200)
+      expect(await stop(holder)).toEqual({ code: 0, signal: null })
+    },
+    LONG,
+  )
+})
+
+describe('the embedded form', () => {
+  test(
+    'shows the credentials of the first start only, and keeps everything over SIGTERM and kill -9',
+    async () => {
+      const DATA_DIR = newDataDir()
+      const firstRun = start({ DATA_DIR })
+      await firstRun.ready
+      const apiKey = /ek_[0-9a-f]{64}/.exec(firstRun.stdout)?.[0] ?? ''
+      const post = async (run: Run, externalId: string) =>
+        fetch(`${/http:\S+/.exec(run.stdout)?.[0]}/api/v1/discussions`, {
+          method: 'POST',
+          headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+          body: JSON.stringify({ externalId }),
+        })
+      expect((await post(firstRun, 'one')).status).toBe(201)
+      expect(await stop(firstRun)).toEqual({ code: 0, signal: null })
+
+      const secondRun = start({ DATA_DIR })
+      await secondRun.ready
+      expect(secondRun.stdout).not.toMatch(/ek_|Password|secret/i)
+      expect((await post(secondRun, 'one')).status).toBe(200)
+      expect((await post(secondRun, 'two')).status).toBe(201)
+      secondRun.signal('SIGKILL')
+      await secondRun.exited
+
+      const thirdRun = start({ DATA_DIR })
+      await thirdRun.ready
+      expect((await post(thirdRun, 'one')).status).toBe(200)
+      expect((await post(thirdRun, 'two')).status).toBe(200)
+      expect(await stop(thirdRun)).toEqual({ code: 0, signal: null })
+      expect([firstRun, secondRun, thirdRun].map(({ stderr }) => stderr)).toEqual(['', '', ''])
+    },
+    LONG,
+  )
+
+  test(
+    'a first start that is killed while it makes the database is made good by the next one',
+    async () => {
+      const DATA_DIR = newDataDir()
+      const killed = start({ DATA_DIR })
+      const made = () => (existsSync(DATA_DIR) ? readdirSync(DATA_DIR, { recursive: true }) : [])
+      await vi.waitFor(() => expect(made().some((name) => String(name).endsWith('PG_VERSION'))).toBe(true), WAIT)
+      killed.signal('SIGKILL')
+      await killed.exited
+      const next = start({ DATA_DIR })
+      await next.ready
+      expect(next.stdout).toMatch(/ek_[0-9a-f]{64}/)
+      expect(await stop(next)).toEqual({ code: 0, signal: null })
+      expect(readdirSync(DATA_DIR).toSorted()).toEqual(['postgres', 'secrets.json'])
+    },
+    LONG,
+  )
+})
+
+describe.runIf(onServer)('on a server (needs DATABASE_URL)', () => {
+  let url: string
+  let drop: () => Promise<void>
+
+  beforeAll(async () => {
+    ;({ url, drop } = await createServerDatabase())
+  })
+  afterAll(() => drop())
+
+  const settings = (ROLE: string): Env => ({ ROLE, DATABASE_URL: url, ...SECRETS, REDIS_URL: process.env.REDIS_URL })
+
+  test(
+    'a database that does not exist: one line',
+    async () => {
+      const missing = new URL(url)
+      missing.pathname = '/there_is_no_such_database'
+      await expectRefusal(start({ ...settings('api'), DATABASE_URL: missing.href }), 'DATABASE_URL')
+    },
+    LONG,
+  )
+
+  test(
+    'processes that start at once are ready within 10 s; exactly one, an api, shows the credentials',
+    async () => {
+      const worker = start(settings('worker'))
+      await worker.ready
+      const apis = Array.from({ length: 3 }, () => start(settings('api')))
+      const startedAt = Date.now()
+      await Promise.all(apis.map(({ ready }) => ready))
+      expect(Date.now() - startedAt).toBeLessThan(10_000)
+      expect([worker, ...apis].map(({ stdout }) => /ek_/.test(stdout)).filter(Boolean)).toHaveLength(1)
+      expect(worker.stdout).not.toContain('ek_')
+      const exits = await Promise.all([worker, ...apis].map(stop))
+      expect(exits).toEqual(exits.map(() => ({ code: 0, signal: null })))
+    },
+    LONG,
+  )
+
+  test(
+    'REDIS_URL that does not answer stops nothing',
+    async () => {
+      const run = start({ ...settings('api'), REDIS_URL: 'redis://127.0.0.1:1' })
+      await run.ready
+      const response = await fetch(`${/http:\S+/.exec(run.stdout)?.[0]}/readyz`)
+      expect(await response.json()).toEqual({ status: 'ok', bus: 'down' })
+      expect(await stop(run)).toEqual({ code: 0, signal: null })
+    },
+    LONG,
+  )
+})

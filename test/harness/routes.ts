@@ -1,0 +1,124 @@
+import {
+  getNamedType,
+  type GraphQLInputType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  getNullableType,
+  Kind,
+  type OperationDefinitionNode,
+} from 'graphql'
+
+import type { Access } from '../../src/core/context.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { accessOfRoute } from '../../src/rest/handler.ts'
+import { variableTypes } from '../../src/rest/input.ts'
+import type { Route } from '../../src/rest/route.ts'
+import { ROUTES } from '../../src/rest/routes.ts'
+
+/** Something that a request must be given. */
+export interface Slot {
+  name: string
+  in: 'path' | 'query' | 'body'
+  /** Names what is to be put in: the path's segment before it and its name (`comments/:id`), or a field's name. */
+  key: string
+  /** Whether it is the id of something. Those are filled also where they may be left out. */
+  isId: boolean
+  isList: boolean
+}
+
+/** A route of the table, and what a request of it is made of. */
+export interface DescribedRoute {
+  title: string
+  route: Route
+  access: Access
+  /** The root field of GraphQL that it stands for. */
+  field: string
+  slots: readonly Slot[]
+  /** Whether it is a list with `limit` and `cursor`. */
+  isPaged: boolean
+}
+
+/** Every REST route as the tests that are made from the table see it. */
+export const DESCRIBED_ROUTES: readonly DescribedRoute[] = ROUTES.map((route) => {
+  const operation = route.document.definitions.find(
+    (definition): definition is OperationDefinitionNode => definition.kind === Kind.OPERATION_DEFINITION,
+  )
+  const root = operation?.selectionSet.selections[0]
+  if (operation === undefined || root?.kind !== Kind.FIELD) throw new Error(`${route.path} has no operation`)
+  const types = variableTypes(schema, operation.variableDefinitions ?? [])
+  const isPaged = types.has('first') && types.has('after')
+  return {
+    title: `${route.method} ${route.path}`,
+    route,
+    access: accessOfRoute(schema, route),
+    field: root.name.value,
+    slots: slotsOf(route, types),
+    isPaged,
+  }
+})
+
+function slotsOf(route: Route, types: ReadonlyMap<string, GraphQLInputType>): Slot[] {
+  const fields = fieldsOf(types)
+  const inPath = [...route.path.matchAll(/([^/]+)\/:(\w+)/g)].map(([, before = '', name = '']): Slot => {
+    const type = fields.get(name)
+    if (type === undefined) throw new Error(`${route.path}: the operation has no ${name}`)
+    return { name, in: 'path', key: `${before}/:${name}`, ...kindOf(type) }
+  })
+  const taken = new Set([...inPath.map(({ name }) => name), ...(route.without ?? [])])
+  const where = route.method === 'GET' ? 'query' : 'body'
+  const others = [...fields]
+    .filter(([name, type]) => !taken.has(name) && (isNonNullType(type) || kindOf(type).isId))
+    .map(([name, type]): Slot => ({ name, in: where, key: name, ...kindOf(type) }))
+  return [...inPath, ...others]
+}
+
+/** The variables, or where they are one `input`, its fields. */
+function fieldsOf(types: ReadonlyMap<string, GraphQLInputType>): Map<string, GraphQLInputType> {
+  const input = types.get('input')
+  const type = input === undefined ? undefined : getNamedType(input)
+  if (type === undefined || !isInputObjectType(type)) return new Map(types)
+  return new Map(Object.values(type.getFields()).map((field) => [field.name, field.type]))
+}
+
+function kindOf(type: GraphQLInputType): { isId: boolean; isList: boolean } {
+  return { isId: getNamedType(type).name === 'ID', isList: isListType(getNullableType(type)) }
+}
+
+/** A request of a route, each slot filled by `fill`. */
+export function requestOf(
+  { route, slots }: DescribedRoute,
+  fill: (slot: Slot) => unknown,
+): { path: string; body: Record<string, unknown> | undefined } {
+  const valueOf = (slot: Slot): unknown => (slot.isList && slot.isId ? [fill(slot)] : fill(slot))
+  let { path } = route
+  const query = new URLSearchParams()
+  const body: Record<string, unknown> = {}
+  for (const slot of slots) {
+    if (slot.in === 'path') path = path.replace(`:${slot.name}`, encodeURIComponent(String(fill(slot))))
+    else if (slot.in === 'query') query.set(slot.name, String(fill(slot)))
+    else body[slot.name] = valueOf(slot)
+  }
+  const takesBody = route.method !== 'GET' && slots.some((slot) => slot.in === 'body')
+  return { path: query.size > 0 ? `${path}?${query}` : path, body: takesBody ? body : undefined }
+}
+
+/** What is required and is no id, by its name. A new one must be told here what to send. */
+const SAMPLES: Readonly<Record<string, unknown>> = {
+  body: 'A comment',
+  type: 'like',
+  externalId: 'shared-page',
+  'by-external/:externalId': 'shared-page',
+  externalIds: ['shared-page'],
+  label: 'A label',
+  capabilities: [],
+  url: 'https://127.0.0.1:9/hook',
+  email: 'admin@example.com',
+  password: 'not the password',
+}
+
+/** A value for a slot that is no id. Throws for one that nobody has thought of yet. */
+export function sampleOf({ key }: Slot): unknown {
+  if (!Object.hasOwn(SAMPLES, key)) throw new Error(`test/harness/routes.ts must be told a value for ${key}`)
+  return SAMPLES[key]
+}
