@@ -27,7 +27,8 @@ async function main(): Promise<void> {
     })())
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      const late = setTimeout(() => process.exit(1), settings.SHUTDOWN_GRACE_SECONDS * 1000 + 2000)
+      // Each part has less than the whole grace period; this is for one that hangs.
+      const late = setTimeout(() => process.exit(1), settings.SHUTDOWN_GRACE_SECONDS * 1000)
       late.unref()
       void stop().then(() => process.exit(0))
     })

@@ -13,12 +13,14 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { PGlite, types } from '@electric-sql/pglite'
+import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import { PrismaPGlite } from 'pglite-prisma-adapter'
 
 import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
 import type { Sql } from '../core/sql.ts'
 import { migrate } from './migrate.ts'
+import { wholeScripts } from './scripts.ts'
 
 /** A PostgreSQL in this process (PGlite), its files below `dataDir`. One process at a time may hold it. */
 export async function openEmbedded(dataDir: string): Promise<Database> {
@@ -53,18 +55,21 @@ async function wrapPGlite(pglite: PGlite): Promise<Database> {
     (target: Pick<PGlite, 'query'>): Sql =>
     async <Row>(statement: { text: string }, params: readonly unknown[] = []) =>
       (await target.query<Row>(statement.text, [...params])).rows
-  const adapter = new PrismaPGlite(pglite)
   return {
     db: {
       query: sqlOn(pglite),
       transaction: (work) => pglite.transaction((tx) => work(sqlOn(tx))),
     },
-    adapter,
+    adapter: new PrismaPGlite(pglite),
     // One process holds the files: there is nobody to lock out.
-    exclusively: (work) => work(adapter),
+    exclusively: (work) => work(migrationAdapter(pglite)),
     close: () => pglite.close(),
   }
 }
+
+/** What the migration engine talks to PGlite through. */
+export const migrationAdapter = (pglite: PGlite): SqlMigrationAwareDriverAdapterFactory =>
+  wholeScripts(new PrismaPGlite(pglite), (script) => pglite.exec(script))
 
 /**
  * Makes a migrated database. It takes some 0.8 GB for good in the process that does it: a child does, and goes.
@@ -95,7 +100,7 @@ if (process.env.EMBEDDED_CREATE !== undefined && process.argv[1] === fileURLToPa
   process.on('disconnect', () => process.exit(1))
   const pglite = new PGlite(process.env.EMBEDDED_CREATE)
   await pglite.waitReady
-  await migrate(new PrismaPGlite(pglite))
+  await migrate(migrationAdapter(pglite))
   await pglite.close()
   process.exit(0)
 }
@@ -105,12 +110,14 @@ function lock(dataDir: string): () => void {
   const file = join(dataDir, 'lock')
   for (;;) {
     try {
-      writeFileSync(file, String(process.pid), { flag: 'wx' })
+      writeFileSync(file, `${process.pid} ${birthOf(process.pid)}`, { flag: 'wx' })
       return () => rmSync(file, { force: true })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const holder = Number(readFileSync(file, 'utf8'))
-      if (holder !== process.pid && isAlive(holder)) {
+      const [pid = '', birth = ''] = readFileSync(file, 'utf8').split(' ')
+      const holder = Number(pid)
+      // A process number is used again, in a container at once: the holder is the one that was born then.
+      if (isAlive(holder) && birthOf(holder) === birth) {
         throw new SettingsError(`DATA_DIR: ${dataDir} is in use by process ${holder}`)
       }
       rmSync(file, { force: true })
@@ -125,5 +132,17 @@ function isAlive(pid: number): boolean {
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** When a process was born, in a form that no other process of the same number has; empty where the system does not tell. */
+function birthOf(pid: number): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    // The command's name, the second field, may hold spaces and brackets.
+    const ticks = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19] ?? ''
+    return `${boot}/${ticks}`
+  } catch {
+    return ''
   }
 }

@@ -3,8 +3,13 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-import { bindMigrationAwareSqlAdapterFactory, type SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import {
+  bindMigrationAwareSqlAdapterFactory,
+  type SqlMigrationAwareDriverAdapterFactory,
+} from '@prisma/driver-adapter-utils'
 import type { SchemaEngine } from '@prisma/schema-engine-wasm'
+
+import { forgetUnfinished } from './scripts.ts'
 
 // Node has it; its types come with the browser's only.
 declare const WebAssembly: {
@@ -21,8 +26,12 @@ const FILTERS = { externalTables: [], externalEnums: [] }
  * The caller keeps other processes out. Returns the names of what was applied.
  */
 export async function migrate(adapter: SqlMigrationAwareDriverAdapterFactory): Promise<string[]> {
+  await forgetUnfinished(adapter)
   return withEngine(adapter, async (engine) => {
-    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList: migrationsList(), filters: FILTERS })
+    const { appliedMigrationNames } = await engine.applyMigrations({
+      migrationsList: migrationsList(),
+      filters: FILTERS,
+    })
     return appliedMigrationNames
   })
 }
@@ -67,9 +76,14 @@ let loaded: ReturnType<typeof loadWasm> | undefined
 // The package's own entry imports the .wasm as a module, which Node 20 does not do.
 async function loadWasm() {
   const bg = await import('@prisma/schema-engine-wasm/schema_engine_bg')
-  const file = join(dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm')), 'schema_engine_bg.wasm')
+  const file = join(
+    dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm')),
+    'schema_engine_bg.wasm',
+  )
   const glue = bg as unknown as { __wbg_set_wasm(exports: object): void }
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)), { './schema_engine_bg.js': glue })
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)), {
+    './schema_engine_bg.js': glue,
+  })
   glue.__wbg_set_wasm(instance.exports)
   const start = instance.exports.__wbindgen_start
   if (typeof start === 'function') (start as () => void)()

@@ -4,6 +4,7 @@ import pg from 'pg'
 
 import type { Database } from './database.ts'
 import type { Sql } from '../core/sql.ts'
+import { wholeScripts } from './scripts.ts'
 
 const INT8 = 20
 
@@ -35,6 +36,8 @@ export async function openServer({ url, size, onError }: PoolOptions): Promise<D
     statement_timeout: 60_000,
   })
   pool.on('error', onError)
+  // The pool listens to idle connections only: the end of one in use would end the process. Whoever uses it hears by its query.
+  pool.on('connect', (client) => void client.on('error', () => undefined))
   const sqlOn =
     (target: pg.Pool | pg.PoolClient): Sql =>
     async <Row>({ name, text }: { name: string; text: string }, params: readonly unknown[] = []) =>
@@ -56,15 +59,19 @@ export async function openServer({ url, size, onError }: PoolOptions): Promise<D
 async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   let broken: Error | undefined
+  // A connection that dies between two statements has nobody else to tell.
+  const onError = (cause: Error): void => void (broken = cause)
+  client.on('error', onError)
   try {
     await client.query('BEGIN')
     const result = await work(client)
     await client.query('COMMIT')
     return result
   } catch (error) {
-    await client.query('ROLLBACK').catch((cause: Error) => (broken = cause))
+    await client.query('ROLLBACK').catch(onError)
     throw error
   } finally {
+    client.off('error', onError)
     client.release(broken)
   }
 }
@@ -73,32 +80,21 @@ async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pr
  * Runs `work` while no other node does: an advisory lock on a connection of its own. The migration engine takes one too
  * and never lets go of it: on the shared pool the next node would wait for that connection's end.
  */
-async function exclusively<T>(url: string, work: (adapter: Factory) => Promise<T>): Promise<T> {
+async function exclusively<T>(
+  url: string,
+  work: (adapter: SqlMigrationAwareDriverAdapterFactory) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({ connectionString: url })
   const pool = new pg.Pool({ connectionString: url, max: 2 })
+  // What a dying connection takes with it is told by the statement that waits for it.
+  client.on('error', () => undefined)
+  pool.on('error', () => undefined)
   await client.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-    return await work(wholeScripts(pool))
+    return await work(wholeScripts(new PrismaPg(pool), (script) => pool.query(script)))
   } finally {
     await pool.end()
     await client.end()
-  }
-}
-
-type Factory = SqlMigrationAwareDriverAdapterFactory
-
-/**
- * Prisma's adapter cuts a script at each semicolon, also in a comment or a function. Sent whole, it is one transaction
- * besides: a migration is applied or it is not.
- */
-function wholeScripts(pool: pg.Pool): Factory {
-  const factory = new PrismaPg(pool)
-  return {
-    provider: factory.provider,
-    adapterName: factory.adapterName,
-    connect: async () =>
-      Object.assign(await factory.connect(), { executeScript: async (script: string) => void (await pool.query(script)) }),
-    connectToShadowDb: () => factory.connectToShadowDb(),
   }
 }

@@ -77,6 +77,8 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
     reply
       .code(refusal.status)
       .headers(headersOf(refusal))
+      // What the router refuses by itself runs no hook.
+      .header('x-request-id', request.id)
       .header('content-type', 'application/problem+json')
       // Bytes: to a text Fastify would add a charset, which this media type does not have (RFC 9457).
       .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))

@@ -7,8 +7,6 @@ import { startLoop } from './loop.ts'
 import { openOutbound } from './outbound.ts'
 
 const KEY_SETS_MS = 1000
-/** Of the grace period, for giving back what is not finished. */
-const RELEASE_MS = 1000
 
 /**
  * Starts the worker of a process: deliveries, handshakes, key sets. It learns of work from the bus and looks for itself
@@ -34,7 +32,8 @@ export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> 
     stop: async () => {
       unsubscribe()
       forgetGaps()
-      const graceMs = Math.max(0, app.settings.SHUTDOWN_GRACE_SECONDS * 1000 - RELEASE_MS)
+      // The rest of the grace period is for giving leases back.
+      const graceMs = app.settings.SHUTDOWN_GRACE_SECONDS * 800
       await Promise.all([deliveries.stop(graceMs), handshakes.stop(graceMs), keySets.stop()])
       outbound.close()
     },

@@ -98,7 +98,8 @@ test(
     expect(new Set(commented).size).toBe(total)
     expect(commented).toEqual(expect.arrayContaining(acknowledged))
 
-    const keys = () => receiver.deliveries('/survivor').map(({ headers }) => String(headers['x-service-idempotency-key']))
+    const keys = () =>
+      receiver.deliveries('/survivor').map(({ headers }) => String(headers['x-service-idempotency-key']))
     await vi.waitFor(() => {
       expect([...new Set(keys())].toSorted()).toEqual(events.map(({ id, type }) => `${type}:${id}`).toSorted())
     }, WAIT)

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
-import { PrismaPGlite } from 'pglite-prisma-adapter'
 import type { TestProject } from 'vitest/node'
 
+import { migrationAdapter } from '../../src/data/embedded.ts'
 import { migrate } from '../../src/data/migrate.ts'
 import { openServer } from '../../src/data/server.ts'
 
@@ -25,7 +25,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = mkdtempSync(join(tmpdir(), 'engagement-test-'))
   const dump = join(folder, 'dump.tar')
   const pglite = await PGlite.create()
-  await migrate(new PrismaPGlite(pglite))
+  await migrate(migrationAdapter(pglite))
   writeFileSync(dump, Buffer.from(await (await pglite.dumpDataDir('none')).arrayBuffer()))
   await pglite.close()
   project.provide('dump', dump)
@@ -44,7 +44,7 @@ async function createTemplate(url: string): Promise<string> {
   const target = new URL(url)
   target.pathname = `/${name}`
   const database = await openServer({ url: target.href, size: 2, onError: () => undefined })
-  await migrate(database.adapter)
+  await database.exclusively(migrate)
   await database.close()
   return name
 }
