@@ -34,9 +34,9 @@ async function main(): Promise<void> {
     })
   }
   try {
+    if (settings.ROLE !== 'api') roles.push(await startWorker(app))
     const api = settings.ROLE === 'worker' ? null : await startApi(app)
     if (api !== null) roles.push(api)
-    if (settings.ROLE !== 'api') roles.push(await startWorker(app))
     // Credentials are shown once: nothing that can fail comes between their making and this, and a worker makes none.
     if (api === null) console.log('The worker is ready.')
     else announce(api.url, await database.exclusively(() => bootstrap(app)))

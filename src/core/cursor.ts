@@ -30,6 +30,9 @@ export interface Page<T> {
 }
 
 export interface PageArgs {
+  /** Relay's way backwards, which these lists do not have. */
+  last?: number | null | undefined
+  before?: string | null | undefined
   first?: number | null | undefined
   after?: string | null | undefined
 }
@@ -37,8 +40,10 @@ export interface PageArgs {
 const DEFAULT_PAGE = 20
 const MAX_PAGE = 100
 
-/** How many rows a page has. Throws `validation_failed` at `/first` outside 1..100. */
-export function pageSize({ first }: PageArgs): number {
+/** How many rows a page has. Throws `validation_failed` at `/first` outside 1..100, and at `/last` and `/before`. */
+export function pageSize({ first, last, before }: PageArgs): number {
+  if (last != null) throw invalid('/last', 'not_supported', 'is not supported: these lists are read forwards')
+  if (before != null) throw invalid('/before', 'not_supported', 'is not supported: these lists are read forwards')
   const size = first ?? DEFAULT_PAGE
   if (size < 1) throw invalid('/first', 'too_small', `must be at least 1`)
   if (size > MAX_PAGE) throw invalid('/first', 'too_large', `must be at most ${MAX_PAGE}`)

@@ -75,7 +75,8 @@ export const newsOf = (event: StoredEvent): News => ({
 export const encodeNews = (events: readonly News[]): string =>
   events.map(({ seq, type, audience, recipientId, json }) => `${seq} ${type} ${audience} ${recipientId ?? '-'} ${json}`).join('\n')
 
-const LINE = /^(\d+) (\w+) (\w+) (\S+) (\{.*\})$/
+// `s`: JSON text may hold U+2028 and U+2029 as they are, at which a dot alone would stop.
+const LINE = /^(\d+) (\w+) (\w+) (\S+) (\{.*\})$/s
 
 /** Reads a bus message. A line that is none of ours is left out: the database makes up for it. */
 export function decodeNews(message: string): News[] {

@@ -17,26 +17,28 @@ const list = z.string().transform((text) =>
 
 const rawKey = /^ek_[0-9a-f]{64}$/
 
-const encryptionKey = z.base64().transform((text, ctx) => {
+const encryptionKey = z.base64('must be 32 bytes in base64').transform((text, ctx) => {
   const key = Buffer.from(text, 'base64')
   if (key.length !== 32) ctx.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' })
   return key
 })
+
+const cidrs = list.pipe(z.array(z.string().refine((text) => ipaddr.isValidCIDR(text), 'must be a list of CIDR ranges')))
 
 /** Everything that an operator can set, by its environment variable. One line a setting. */
 const schema = z.object({
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: port.default(4000),
-  BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  BASE_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   NODE_ENV: z.string().default('development'),
 
   DATA_DIR: path.default('.data'),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' }).optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(200).default(16),
   REDIS_URL: list
-    .pipe(z.array(z.url({ protocol: /^rediss?$/ })).min(1))
+    .pipe(z.array(z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })).min(1))
     .optional(),
   REDIS_PREFIX: z.string().min(1).max(100).default('engagement:'),
 
@@ -61,9 +63,8 @@ const schema = z.object({
   STREAM_REPAIR_SECONDS: z.coerce.number().min(0.1).max(5).default(2),
   STREAM_MAX_PER_PROCESS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
 
-  WEBHOOK_ALLOWED_CIDRS: list
-    .pipe(z.array(z.string().refine((text) => ipaddr.isValidCIDR(text), 'must be a list of CIDR ranges')))
-    .default([]),
+  TRUSTED_PROXIES: cidrs.default([]),
+  WEBHOOK_ALLOWED_CIDRS: cidrs.default([]),
   WEBHOOK_ALLOW_HTTP: flag.default(false),
   WEBHOOK_CA_FILE: path.optional(),
   WEBHOOK_POLL_SECONDS: z.coerce.number().min(0.05).max(60).default(1),
@@ -76,7 +77,7 @@ const schema = z.object({
     .default('demo'),
   BOOTSTRAP_API_KEY: z.string().regex(rawKey, 'must be ek_ and 64 lower-case hex characters').optional(),
   BOOTSTRAP_IDENTITY_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
-  BOOTSTRAP_ADMIN_EMAIL: z.email().default('admin@example.com'),
+  BOOTSTRAP_ADMIN_EMAIL: z.email('must be an e-mail address').default('admin@example.com'),
   BOOTSTRAP_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
 })
 
@@ -89,6 +90,15 @@ export type Settings = Readonly<
     ENCRYPTION_KEY: Buffer
   }
 >
+
+/** What is wrong with a setting. The library's own words speak of types, not of texts in an environment. */
+function inWords(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return `must be a ${issue.expected === 'int' ? 'whole number' : issue.expected}`
+  if (issue.code === 'too_small') return `must be at least ${issue.minimum}`
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}`
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`
+  return issue.message
+}
 
 type Secrets = Pick<Settings, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY'>
 
@@ -105,7 +115,7 @@ export function readSettings(
   const result = schema.safeParse(given)
   if (!result.success) {
     const issue = result.error.issues[0]
-    throw new SettingsError(`${String(issue?.path[0])}: ${issue?.message ?? 'is wrong'}`)
+    throw new SettingsError(`${String(issue?.path[0])}: ${issue === undefined ? 'is wrong' : inWords(issue)}`)
   }
   const parsed = result.data
   if (parsed.DATABASE_URL === undefined && parsed.ROLE !== 'all') {

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 
-const wordList = z.array(z.string().trim().min(1).max(100)).max(1000)
-const httpsUrl = z.url({ protocol: /^https$/ }).max(2048)
+import { isCleanUrl, noNul } from './texts.ts'
+
+const wordList = z.array(noNul(z.string().trim().min(1).max(100))).max(1000)
+const httpsUrl = z.url({ protocol: /^https$/ }).max(2048).refine(isCleanUrl, 'must be an https URL')
 const origin = z
   .url({ protocol: /^https?$/ })
   .refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin, such as https://www.example.com')
@@ -71,7 +73,7 @@ export const tenantSettingsSchema = z.strictObject({
   deliveryRetentionDays: z.int().min(1).max(365).default(30),
   identity: z
     .strictObject({
-      issuer: z.string().min(1).max(2048).nullable().default(null),
+      issuer: noNul(z.string().min(1).max(2048)).nullable().default(null),
       jwksUrl: httpsUrl.nullable().default(null),
     })
     .prefault({})

@@ -36,14 +36,22 @@ builder.queryType({ description: 'Everything that can be read.' })
 builder.mutationType({ description: 'Everything that can be changed.' })
 builder.subscriptionType({ description: 'Everything that can be followed live.' })
 
-// As Date.parse, which alone would also take dates without a time and local times.
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+const RFC_3339 = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+
+/** Date.parse alone would also take dates without a time, local times, and 30 February for 2 March. */
+function isInstant(text: string): boolean {
+  const at = Date.parse(text)
+  const day = RFC_3339.exec(text)?.[1]
+  if (day === undefined || Number.isNaN(at)) return false
+  // An offset can carry the instant into the year 10000, which RFC 3339 cannot write.
+  return new Date(at).toISOString().length === 24 && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+}
 
 builder.scalarType('DateTime', {
   description: 'An instant: RFC 3339 in UTC with milliseconds, as 2026-11-21T02:30:00.000Z.',
   serialize: (value) => (value instanceof Date ? value.toISOString() : value),
   parseValue: (value) => {
-    if (typeof value !== 'string' || !RFC_3339.test(value) || Number.isNaN(Date.parse(value))) {
+    if (typeof value !== 'string' || !isInstant(value)) {
       throw new GraphQLError('must be an RFC 3339 date and time')
     }
     return new Date(value)

@@ -3,8 +3,9 @@ import type { Logger } from 'pino'
 
 import { problemOf, ServiceError } from '../core/errors.ts'
 
-// What a database, a pool or a socket says when it cannot serve now. Class 08 is "connection exception".
-const UNAVAILABLE = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|57P0[1-3]|53300|08\w{3}|P1001|P1002|P1017|P2024)$/
+// What a database, a pool or a socket says when it cannot serve now. Class 08 is "connection exception"; 40001 and 40P01
+// are a lost race and a deadlock, after which nothing was written.
+const UNAVAILABLE = /^(40001|40P01|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|57P0[1-3]|53300|08\w{3}|P1001|P1002|P1017|P2024)$/
 const UNAVAILABLE_WORDS = /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/
 
 /** Any thrown value as the error that the caller may see. What is not a ServiceError is logged, and shows nothing. */

@@ -73,7 +73,9 @@ export function createEventStreamHandler(
 
   const release = async (request: SseRequest): Promise<void> => {
     const [body] = await handle({ ...request, method: 'GET', headers: { get: acceptEventStream } })
-    if (body !== null && typeof body !== 'string') await body.return()
+    // Refused: the client has opened it meanwhile. Then its end tidies up.
+    if (body === null || typeof body === 'string') return
+    await body.return()
     const { token, gate } = request.context
     gate.close()
     if (token !== null) gates.delete(token)

@@ -5,6 +5,7 @@ import '../domains/settings/graphql.ts'
 import '../domains/discussions/graphql.ts'
 import '../domains/comments/graphql.ts'
 import '../domains/reactions/graphql.ts'
+import '../domains/moderation/graphql.ts'
 import '../domains/stream/graphql.ts'
 import '../domains/webhooks/graphql.ts'
 

@@ -5,6 +5,7 @@ import type { App, Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { isOriginAllowed } from '../domains/stream/origins.ts'
 import { createEventStreamHandler } from './event-stream.ts'
+import { checkDocument } from './limits.ts'
 import { maskResult, maskResults } from './mask.ts'
 import { beginStream, pump } from './pump.ts'
 import { schema } from './schema.ts'
@@ -20,6 +21,11 @@ export function registerGraphQL(server: FastifyInstance, app: App): void {
 
   server.addHook('onRequest', async (request, reply) => {
     if (request.routeOptions.url === PATH || request.routeOptions.url === STREAM_PATH) allowOrigin(request, reply)
+  })
+  server.addHook('preHandler', (request, _reply, done) => {
+    const { url } = request.routeOptions
+    if (url === PATH || url === STREAM_PATH) checkDocuments(request)
+    done()
   })
   server.route({ method: 'POST', url: PATH, handler: answer })
   server.route({
@@ -84,6 +90,14 @@ const maskErrors: Plugin<object, { ctx: Ctx }> = {
     else if (Symbol.asyncIterator in result) setResult(maskResults(result, context))
     else setResult(maskResult(result, context))
   },
+}
+
+/** graphql-sse takes a document in the address as well. */
+function checkDocuments({ body, query: parameters }: FastifyRequest): void {
+  for (const params of [body, parameters]) {
+    const { query } = (params ?? {}) as { query?: unknown }
+    if (typeof query === 'string') checkDocument(query)
+  }
 }
 
 /** A page may read the answer where the caller's tenant allows its origin. */

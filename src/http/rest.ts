@@ -7,7 +7,7 @@ import { ROUTES } from '../rest/routes.ts'
 
 export const API_BASE = '/api/v1'
 
-const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** Mounts every REST route, and answers the other methods of its path with 405. */
 export function registerRest(scope: FastifyInstance): void {

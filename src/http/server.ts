@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -39,6 +40,9 @@ export async function createServer(app: App): Promise<FastifyInstance> {
       return typeof given === 'string' && WELL_FORMED_REQUEST_ID.test(given) ? given : v4()
     },
     requestIdHeader: false,
+    // Whose word on the caller's address counts.
+    trustProxy: app.settings.TRUSTED_PROXIES.length === 0 ? false : [...app.settings.TRUSTED_PROXIES],
+    clientErrorHandler: refuseMalformed,
     logger: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
@@ -69,6 +73,25 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     registerGraphQL(scope, app)
   })
   return server
+}
+
+/** Answers what is not HTTP at all, before there is a request. */
+function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const refusal = new ServiceError('malformed_json', { detail: 'This is not an HTTP request that can be read.' })
+  const requestId = v4()
+  const body = JSON.stringify(problemOf(refusal, requestId))
+  socket.end(
+    [
+      `HTTP/1.1 ${refusal.status} Bad Request`,
+      'Connection: close',
+      'Content-Type: application/problem+json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${requestId}`,
+      '',
+      body,
+    ].join('\r\n'),
+  )
 }
 
 function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -38,7 +38,7 @@ export function registerStream(server: FastifyInstance, app: App): void {
     handler: async (request, reply) => answerPreflight(app, request, reply),
   })
   server.route({
-    method: ['POST', 'PUT', 'PATCH', 'DELETE'],
+    method: ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     url: PATH,
     handler: () => {
       throw new ServiceError('method_not_allowed', { allow: ['GET'] })

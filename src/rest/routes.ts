@@ -1,6 +1,7 @@
 import { routes as comments } from '../domains/comments/rest.ts'
 import { routes as discussions } from '../domains/discussions/rest.ts'
 import { routes as keys } from '../domains/keys/rest.ts'
+import { routes as moderation } from '../domains/moderation/rest.ts'
 import { routes as reactions } from '../domains/reactions/rest.ts'
 import { routes as readers } from '../domains/readers/rest.ts'
 import { routes as settings } from '../domains/settings/rest.ts'
@@ -14,6 +15,7 @@ export const ROUTES: readonly Route[] = [
   ...discussions,
   ...comments,
   ...reactions,
+  ...moderation,
   ...readers,
   ...stream,
   ...webhooks,

@@ -10,7 +10,16 @@ import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot }
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 
 /** One of each resource. A route that names another kind must be told where to get one. */
-const RESOURCES = ['discussion', 'comment', 'apiKey', 'endpoint', 'delivery'] as const
+const RESOURCES = [
+  'discussion',
+  'otherDiscussion',
+  'comment',
+  'heldComment',
+  'reader',
+  'apiKey',
+  'endpoint',
+  'delivery',
+] as const
 
 type Resource = (typeof RESOURCES)[number]
 
@@ -24,6 +33,16 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'keys/:id': 'apiKey',
   'webhooks/:id': 'endpoint',
   'deliveries/:deliveryId': 'delivery',
+  'readers/:id': 'reader',
+  'readers/:readerId': 'reader',
+  ids: 'comment',
+}
+
+/** What these do to a resource would keep others from using it, or needs it in another state. */
+const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
+  'POST /discussions/:discussionId/archive': 'otherDiscussion',
+  'POST /comments/:commentId/approve': 'heldComment',
+  'POST /comments/:commentId/reject': 'heldComment',
 }
 
 /** Stands in whatever the first tenant writes. */
@@ -56,18 +75,23 @@ const tokenOf = ({ adminToken }: Side): Headers => ({ authorization: `Bearer ${a
 
 /** Two of each thing that can be listed, so that each list has a second page. */
 async function furnish(tenant: TestTenant, mark: string): Promise<Side> {
-  const post = async (path: string, body: object): Promise<TestResponse['json']> => {
-    const headers = { ...keyOf(tenant), ...(await tenant.as(READER, { name: mark })) }
-    const { status, json, text } = await service.call('POST', path, { body, headers })
+  const send = async (method: string, path: string, body: object, reader = READER): Promise<TestResponse['json']> => {
+    const headers = { ...keyOf(tenant), ...(await tenant.as(reader, { name: mark })) }
+    const { status, json, text } = await service.call(method, path, { body, headers })
     expect(status, text).toBeLessThan(300)
     return json
   }
-  await post('/discussions', { externalId: 'another-page', title: mark })
+  const post = (path: string, body: object, reader?: string) => send('POST', path, body, reader)
+  const otherDiscussion = await post('/discussions', { externalId: 'another-page', title: mark })
   const discussion = await post('/discussions', { externalId: 'shared-page', title: mark })
   const comments = `/discussions/${discussion.id}/comments`
   const comment = await post(comments, { body: mark })
   await post(comments, { body: mark })
   for (const body of [mark, mark]) await post(comments, { body, parentId: comment.id })
+  await send('PATCH', '/settings', { moderationMode: 'pre' })
+  const heldComment = await post(comments, { body: mark })
+  for (const reader of [READER, 'another-reader']) await post(comments, { body: mark }, reader)
+  await send('PATCH', '/settings', { moderationMode: 'none' })
   await post('/keys', { label: mark, capabilities: [] })
   const apiKey = await post('/keys', { label: mark, capabilities: [] })
   await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
@@ -79,7 +103,10 @@ async function furnish(tenant: TestTenant, mark: string): Promise<Side> {
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: tenant.admin })
   const ids = {
     discussion: discussion.id,
+    otherDiscussion: otherDiscussion.id,
     comment: comment.id,
+    heldComment: heldComment.id,
+    reader: comment.author.id,
     apiKey: apiKey.id,
     endpoint: endpoint.id,
     delivery: deliveryId,
@@ -108,8 +135,8 @@ async function rowsOf(tenantId: string): Promise<Record<string, unknown>> {
   return digests
 }
 
-function resourceOf({ key }: Slot): Resource {
-  const resource = RESOURCE_OF[key]
+function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {
+  const resource = RESOURCE_OF_ROUTE[title] ?? RESOURCE_OF[key]
   if (resource === undefined) throw new Error(`this test must be told where to get an id for ${key}`)
   return resource
 }
@@ -119,7 +146,7 @@ const idSlots = ({ slots }: DescribedRoute): Slot[] => slots.filter(({ isId }) =
 /** Sends a route's request as the second tenant, with ids of the first one in the slots of `foreign`, its own elsewhere. */
 async function ask(described: DescribedRoute, headers: Headers, foreign: readonly Slot[]): Promise<TestResponse> {
   const { path, body } = requestOf(described, (slot) =>
-    slot.isId ? (foreign.includes(slot) ? theirs : mine).ids[resourceOf(slot)] : sampleOf(slot),
+    slot.isId ? (foreign.includes(slot) ? theirs : mine).ids[resourceOf(described, slot)] : sampleOf(slot),
   )
   return service.call(described.route.method, path, { body, headers })
 }
@@ -134,7 +161,10 @@ function expectNothingOfTheirs({ text }: TestResponse): void {
 const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
 const BOUND = DESCRIBED_ROUTES.filter(({ access }) => access !== 'public')
 
-test.each(named(DESCRIBED_ROUTES.filter((described) => idSlots(described).length > 0)))(
+/** Answers an outcome for each id; it has a test of its own. */
+const BULK = 'POST /comments/bulk'
+
+test.each(named(DESCRIBED_ROUTES.filter((described) => idSlots(described).length > 0 && described.title !== BULK)))(
   '%s: an id of another tenant answers 404 not_found, to a key of all capabilities and to an admin',
   async (_title, described) => {
     const slots = idSlots(described)
@@ -151,6 +181,15 @@ test.each(named(DESCRIBED_ROUTES.filter((described) => idSlots(described).length
   },
 )
 
+test(`${BULK}: an id of another tenant has the outcome not_found`, async () => {
+  const ids = [theirs.ids.comment, theirs.ids.heldComment]
+  for (const action of ['approve', 'reject', 'pin', 'unpin', 'delete']) {
+    const answer = await service.call('POST', '/comments/bulk', { headers: keyOf(mine), body: { ids, action } })
+    expect(answer.json.data).toMatchObject(ids.map((id) => ({ id, ok: false, status: null, code: 'not_found' })))
+    expect(answer.text).not.toContain(MARK)
+  }
+})
+
 test.each(named(BOUND))('%s: shows a tenant what is its own, and nothing of another', async (_title, described) => {
   const caller = described.access === 'admin' ? tokenOf(mine) : keyOf(mine)
   // What removes things comes last.
@@ -166,7 +205,9 @@ test.each(named(BOUND.filter(({ isPaged }) => isPaged)))(
   async (_title, described) => {
     const of = (side: Side) => (described.access === 'admin' ? tokenOf(side) : keyOf(side))
     const path = (side: Side) => {
-      const { path: filled } = requestOf(described, (slot) => (slot.isId ? side.ids[resourceOf(slot)] : sampleOf(slot)))
+      const { path: filled } = requestOf(described, (slot) =>
+        slot.isId ? side.ids[resourceOf(described, slot)] : sampleOf(slot),
+      )
       // Roots are listed, not the replies of one comment, whose list is another.
       return new URL(filled, 'http://-').pathname
     }

@@ -174,6 +174,23 @@ describe('/graphql/stream', () => {
     expect(stolen.status).toBe(404)
   })
 
+  test('a reserved stream that was opened goes on when its reservation ends', async () => {
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    const client = connect(true)
+    const discussionId = await newDiscussion()
+    const before = subscribe(client, { discussionId, lastEventId: '0' })
+    await comment(discussionId)
+    await vi.waitFor(() => expect(before.events).toHaveLength(1))
+    const reservation = timers.mock.calls.find(([, ms]) => ms === 30_000)
+    timers.mockRestore()
+    expect(reservation).toBeDefined()
+    reservation?.[0]()
+    const after = subscribe(client, { discussionId, lastEventId: '0' })
+    await Promise.all(Array.from({ length: 40 }, () => comment(discussionId)))
+    await vi.waitFor(() => expect(after.events).toHaveLength(41), { timeout: 5000 })
+    await vi.waitFor(() => expect(before.events).toHaveLength(41), { timeout: 5000 })
+  })
+
   test('a query of its own gets its errors with a code', async () => {
     const seen = subscribe(connect(false), {}, '{ nothing }')
     await vi.waitFor(() => expect(seen.done).toBe(true))

@@ -107,6 +107,8 @@ export function requestOf(
 const SAMPLES: Readonly<Record<string, unknown>> = {
   body: 'A comment',
   type: 'like',
+  reason: 'spam',
+  action: 'approve',
   externalId: 'shared-page',
   'by-external/:externalId': 'shared-page',
   externalIds: ['shared-page'],

@@ -1,11 +1,24 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { DiscussionState } from '../../generated/prisma/enums.ts'
+import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
+import { isBanned } from '../readers/sql.ts'
 import { COMMENT_COLUMNS, type CommentRow } from './sql.ts'
+
+/** A comment and what decides on its changes, beside what everybody sees. */
+export interface LockedComment extends CommentRow {
+  discussionState: DiscussionState
+  firstApprovedAt: Date | null
+  reportCount: number
+  reportsAnswered: number
+  /** The author's ban that is in force now. */
+  authorBan: 'open' | 'shadow' | null
+}
 
 const LOCK = statement(
   'lock_comment',
-  `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState"
+  `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", c.first_approved_at AS "firstApprovedAt",
+     c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered",
+     CASE WHEN ${isBanned('r', '$3')} THEN CASE WHEN r.shadow_banned THEN 'shadow' ELSE 'open' END END AS "authorBan"
    FROM comments c
    JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
    LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
@@ -14,12 +27,8 @@ const LOCK = statement(
 )
 
 /** A comment whose discussion and row are locked until the transaction ends, in the order in which all writers lock. */
-export const lockComment = async (
-  sql: Sql,
-  tenantId: Id,
-  id: Id,
-): Promise<(CommentRow & { discussionState: DiscussionState }) | undefined> =>
-  (await sql<CommentRow & { discussionState: DiscussionState }>(LOCK, [tenantId, id]))[0]
+export const lockComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
+  (await sql<LockedComment>(LOCK, [tenantId, id, now]))[0]
 
 const REVISE = statement(
   'revise_comment',
@@ -48,29 +57,61 @@ const TOMBSTONE = statement(
 export const tombstoneComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> =>
   void (await sql(TOMBSTONE, [tenantId, id, now]))
 
-const COUNT = statement(
-  'count_comments',
-  'UPDATE discussions SET comment_count = comment_count + $3 WHERE tenant_id = $1 AND id = $2',
+const MODERATE = statement(
+  'moderate_comment',
+  `UPDATE comments SET status = $3::comment_status, pinned_at = $4,
+     first_approved_at = CASE WHEN $3 = 'approved' THEN coalesce(first_approved_at, $5) ELSE first_approved_at END,
+     reports_answered = CASE WHEN $6 THEN report_count ELSE reports_answered END
+   WHERE tenant_id = $1 AND id = $2`,
 )
 
-/** Changes the number of approved comments of a discussion. */
-export const addToCommentCount = async (sql: Sql, tenantId: Id, discussionId: Id, by: 1 | -1): Promise<void> =>
-  void (await sql(COUNT, [tenantId, discussionId, by]))
+interface Moderation {
+  status: CommentStatus
+  pinnedAt: Date | null
+  now: Date
+  /** A moderator has judged it: the reports until now do not take it out of view again. */
+  answersReports: boolean
+}
+
+/** Gives a comment another state. The counters are `changeView`'s. */
+export const setCommentState = async (sql: Sql, tenantId: Id, id: Id, to: Moderation): Promise<void> =>
+  void (await sql(MODERATE, [tenantId, id, to.status, to.pinnedAt, to.now, to.answersReports]))
+
+const COUNT = statement(
+  'count_comments',
+  `UPDATE discussions SET comment_count = comment_count + $3,
+     last_commented_at = CASE WHEN $3 > 0 THEN greatest(last_commented_at, $4) ELSE last_commented_at END,
+     active_at = CASE WHEN $3 > 0 THEN greatest(active_at, date_trunc('minute', $4::timestamptz)) ELSE active_at END
+   WHERE tenant_id = $1 AND id = $2`,
+)
+
+/** Changes the number of approved comments of a discussion by one that was posted at `createdAt`. */
+export const addToCommentCount = async (
+  sql: Sql,
+  tenantId: Id,
+  { discussionId, createdAt }: { discussionId: Id; createdAt: Date },
+  by: 1 | -1,
+): Promise<void> => void (await sql(COUNT, [tenantId, discussionId, by, createdAt]))
 
 const REPLIES = statement(
   'count_replies',
-  `UPDATE comments SET reply_count = reply_count - 1 WHERE tenant_id = $1 AND id = $2
+  `UPDATE comments SET reply_count = reply_count + $3 WHERE tenant_id = $1 AND id = $2
    RETURNING parent_id AS "parentId", status::text, reply_count AS "replyCount"`,
 )
 
 /**
- * A comment leaves the view: its parent has a reply less in view. A parent that is a tombstone without replies leaves
- * with it, and so on upwards.
+ * A comment enters the view (1) or leaves it (-1): its parent has a reply more or less there. A parent that is a
+ * tombstone enters with its first reply in view and leaves with its last one, and so on upwards.
  */
-export async function leaveView(sql: Sql, tenantId: Id, parentId: Id | null): Promise<void> {
+export async function addToReplyCount(sql: Sql, tenantId: Id, parentId: Id | null, by: 1 | -1): Promise<void> {
   let next = parentId
   while (next !== null) {
-    const [parent] = await sql<{ parentId: Id | null; status: string; replyCount: number }>(REPLIES, [tenantId, next])
-    next = parent?.status === 'deleted' && parent.replyCount === 0 ? parent.parentId : null
+    const [parent] = await sql<{ parentId: Id | null; status: string; replyCount: number }>(REPLIES, [
+      tenantId,
+      next,
+      by,
+    ])
+    const crosses = parent?.status === 'deleted' && parent.replyCount === (by === 1 ? 1 : 0)
+    next = crosses ? parent.parentId : null
   }
 }

@@ -8,10 +8,18 @@ import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
-import { createDiscussion, findDiscussionId, idOf } from '../discussions/discussions.ts'
+import { createDiscussion, findDiscussionId, idOf, instantOf } from '../discussions/discussions.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 import { renderMarkdown } from './markdown.ts'
-import { type CommentRow, type CommentSort, type CreateOutcome, listLevel, selectComment, UNKNOWN_DEPTH } from './sql.ts'
+import {
+  type CommentRow,
+  type CommentSort,
+  type CreateOutcome,
+  type LevelPlace,
+  listLevel,
+  selectComment,
+  UNKNOWN_DEPTH,
+} from './sql.ts'
 import { commentWriter } from './writer.ts'
 
 /** A comment as everybody gets it: REST, GraphQL, streams and webhooks (contract, section 4). Times are RFC 3339. */
@@ -56,8 +64,8 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
   const [discussionId, author] = await Promise.all([targetOf(ctx, input, parentId), requireReader(ctx)])
   const bodyHtml = renderMarkdown(body)
-  const status = statusOf(tenant.settings)
-  const commentOf = (id: Id, createdAt: Date, depth: number): Comment => ({
+  const proposed = statusOf(tenant.settings)
+  const commentOf = (id: Id, createdAt: Date, depth: number, status: 'approved' | 'pending'): Comment => ({
     id,
     discussionId,
     parentId,
@@ -83,14 +91,14 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
       authorId: author.id,
       body,
       bodyHtml,
-      status,
+      status: proposed,
       maxDepth: tenant.settings.maxDepth,
       actor: JSON.stringify({ kind: 'reader', readerId: author.id, externalId: author.externalId }),
     },
-    toJson: (newId, at) => JSON.stringify(commentOf(newId, at, UNKNOWN_DEPTH)),
+    toJson: (newId, at) => JSON.stringify(commentOf(newId, at, UNKNOWN_DEPTH, proposed)),
   })
   if (result.outcome !== 'created') throw refusal(result.outcome, tenant.settings)
-  return commentOf(id, createdAt, result.depth)
+  return commentOf(id, createdAt, result.depth, result.status)
 }
 
 /** What becomes of a new text: under pre-moderation it waits for a moderator. */
@@ -136,7 +144,8 @@ export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
   return toComment(row)
 }
 
-const isInView = ({ status, replyCount }: CommentRow): boolean =>
+/** Whether the public sees it: approved, or a tombstone with replies in view. */
+export const isInView = ({ status, replyCount }: CommentRow): boolean =>
   status === 'approved' || (status === 'deleted' && replyCount > 0)
 
 interface ListComments extends PageArgs {
@@ -145,22 +154,32 @@ interface ListComments extends PageArgs {
   sort?: CommentSort | null | undefined
 }
 
-/** A page of one level of a discussion of the tenant: the roots, or the replies of `parentId`. Throws `not_found`. */
+/**
+ * A page of one level of a discussion of the tenant: the roots, or the replies of `parentId`; pinned ones first.
+ * Throws `not_found`.
+ */
 export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<Comment>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
   const sort = args.sort ?? 'newest'
-  const after = decodeCursor(sort, 1, args.after)
   const parentId = args.parentId ?? null
   if (parentId !== null && !isId(parentId)) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   const rows = await listLevel(ctx.app.db.query, tenant.id, args.discussionId, {
     parentId,
     sort,
-    after: after === null ? null : idOf(after[0]),
+    after: placeOf(sort, args.after),
     limit: size + 1,
   })
   if (parentId !== null && rows.length === 0) await requireParent(ctx, args.discussionId, parentId)
-  return pageOf(rows.map(toComment), size, args, ({ id }) => encodeCursor(sort, id))
+  return pageOf(rows.map(toComment), size, args, ({ id, pinnedAt }) => encodeCursor(sort, pinnedAt ?? '', id))
+}
+
+/** The place that a cursor names. A comment that is pinned or unpinned meanwhile moves, as its event says. */
+function placeOf(sort: CommentSort, cursor: string | null | undefined): LevelPlace | null {
+  const key = decodeCursor(sort, 2, cursor)
+  if (key === null) return null
+  const [pinnedAt = '', id] = key
+  return { pinnedAt: pinnedAt === '' ? null : instantOf(pinnedAt), id: idOf(id) }
 }
 
 async function requireParent(ctx: Ctx, discussionId: Id, parentId: Id): Promise<void> {

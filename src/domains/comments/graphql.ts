@@ -5,7 +5,7 @@ import { ReaderRef } from '../readers/graphql.ts'
 import * as changes from './changes.ts'
 import * as comments from './comments.ts'
 
-const CommentStatusEnum = builder.enumType('CommentStatus', {
+export const CommentStatusEnum = builder.enumType('CommentStatus', {
   description: 'Only an approved comment is public.',
   values: {
     pending: { description: 'Waits for a moderator.' },
@@ -25,7 +25,10 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the comment.' }),
     discussionId: t.exposeID('discussionId', { description: 'The discussion that it stands in.' }),
-    parentId: t.exposeID('parentId', { nullable: true, description: 'The comment that it replies to; null at the top.' }),
+    parentId: t.exposeID('parentId', {
+      nullable: true,
+      description: 'The comment that it replies to; null at the top.',
+    }),
     depth: t.exposeInt('depth', { description: 'How many comments stand above it; 0 at the top.' }),
     author: t.expose('author', {
       type: ReaderRef,
@@ -43,7 +46,10 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
     deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
     revision: t.exposeInt('revision', { description: '1 as posted; one more with each edit.' }),
     replyCount: t.exposeInt('replyCount', { description: 'How many direct replies are in view.' }),
-    reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'How often each type is held: `{type: n}`.' }),
+    reactionCounts: t.expose('reactionCounts', {
+      type: 'JSON',
+      description: 'How often each type is held: `{type: n}`.',
+    }),
     viewerReaction: t.string({
       nullable: true,
       description: 'What the asserted reader holds on it; null without an identity.',
@@ -81,7 +87,9 @@ builder.relayMutationField(
   {
     inputFields: (t) => ({
       discussionId: t.id({ description: 'The discussion to post in; this or externalId.' }),
-      externalId: t.string({ description: 'The page to post on, whose discussion comes into being with its first comment.' }),
+      externalId: t.string({
+        description: 'The page to post on, whose discussion comes into being with its first comment.',
+      }),
       parentId: t.id({ description: 'The comment to reply to.' }),
       body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
     }),
@@ -91,7 +99,11 @@ builder.relayMutationField(
     description: 'Posts a comment for the asserted reader.',
     resolve: async (_root, { input }, ctx) => ({ comment: await comments.createComment(ctx, input) }),
   },
-  { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }) }) },
+  {
+    outputFields: (t) => ({
+      comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }),
+    }),
+  },
 )
 
 builder.relayMutationField(
@@ -107,7 +119,11 @@ builder.relayMutationField(
     description: "Edits the asserted reader's own comment, within the tenant's edit window.",
     resolve: async (_root, { input }, ctx) => ({ comment: await changes.updateComment(ctx, input) }),
   },
-  { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The comment as edited.' }) }) },
+  {
+    outputFields: (t) => ({
+      comment: t.expose('comment', { type: CommentRef, description: 'The comment as edited.' }),
+    }),
+  },
 )
 
 builder.relayMutationField(

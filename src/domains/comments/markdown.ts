@@ -6,7 +6,10 @@ const SCHEMES = ['http', 'https', 'mailto']
 
 const LINK_REL = 'nofollow ugc noopener'
 
-const markdown = new MarkdownIt('commonmark', { html: false, linkify: true, breaks: false }).enable(['strikethrough', 'linkify'])
+const markdown = new MarkdownIt('commonmark', { html: false, linkify: true, breaks: false }).enable([
+  'strikethrough',
+  'linkify',
+])
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: true })
 markdown.validateLink = (url) => SCHEMES.some((scheme) => url.trim().toLowerCase().startsWith(`${scheme}:`))
 markdown.renderer.rules.link_open = (tokens, index, options, _env, self) => {

@@ -2,6 +2,7 @@ import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { queueDeliveries } from '../discussions/events.ts'
+import { isBanned } from '../readers/sql.ts'
 
 export interface CommentRow {
   id: Id
@@ -38,36 +39,71 @@ const BY_ID = statement('comment_by_id', `SELECT ${COMMENT_COLUMNS} FROM ${FROM}
 export const selectComment = async (sql: Sql, tenantId: Id, id: Id): Promise<CommentRow | undefined> =>
   (await sql<CommentRow>(BY_ID, [tenantId, id]))[0]
 
-// A thread level in the order of its index; one statement per order and level, so that each has its own plan.
-const level = (name: string, isRoot: boolean, order: 'ASC' | 'DESC') =>
-  statement(
-    name,
-    `SELECT ${COMMENT_COLUMNS} FROM ${FROM}
-     WHERE c.tenant_id = $1 AND c.discussion_id = $2 AND c.parent_id ${isRoot ? 'IS NULL' : '= $5'}
-       AND c.status IN ('approved', 'deleted') AND (c.status = 'approved' OR c.reply_count > 0)
-       AND c.id ${order === 'DESC' ? '<' : '>'} $3
-     ORDER BY c.id ${order} LIMIT $4`,
-  )
+type Order = 'ASC' | 'DESC'
 
-const LEVELS = {
-  newest: { root: level('roots_newest', true, 'DESC'), replies: level('replies_newest', false, 'DESC') },
-  oldest: { root: level('roots_oldest', true, 'ASC'), replies: level('replies_oldest', false, 'ASC') },
-} as const
+const inLevel = (isRoot: boolean): string =>
+  `c.tenant_id = $1 AND c.discussion_id = $2 AND c.parent_id ${isRoot ? 'IS NULL' : '= $5'}
+   AND c.status IN ('approved', 'deleted') AND (c.status = 'approved' OR c.reply_count > 0)`
+
+const unpinned = (isRoot: boolean, order: Order): string =>
+  `SELECT ${COMMENT_COLUMNS} FROM ${FROM}
+   WHERE ${inLevel(isRoot)} AND c.pinned_at IS NULL AND c.id ${order === 'DESC' ? '<' : '>'} $3
+   ORDER BY c.id ${order} LIMIT $4`
+
+// A thread level in the order of its index; one statement per order and level, so that each has its own plan.
+const level = (name: string, isRoot: boolean, order: Order) => statement(name, unpinned(isRoot, order))
+
+// The same where pinned ones come first: the last pinned before the others.
+const pinnedLevel = (name: string, isRoot: boolean, order: Order) => {
+  const [pinnedAt, id] = isRoot ? ['$5', '$6'] : ['$6', '$7']
+  return statement(
+    `${name}_pinned_first`,
+    `SELECT * FROM (
+       (SELECT ${COMMENT_COLUMNS} FROM ${FROM}
+        WHERE ${inLevel(isRoot)} AND c.pinned_at IS NOT NULL AND (c.pinned_at, c.id) < (${pinnedAt}, ${id}::uuid)
+        ORDER BY c.pinned_at DESC, c.id DESC LIMIT $4)
+       UNION ALL
+       (${unpinned(isRoot, order)})
+     ) both_parts ORDER BY "pinnedAt" DESC NULLS LAST, CASE WHEN "pinnedAt" IS NOT NULL THEN id END DESC, id ${order} LIMIT $4`,
+  )
+}
+
+const levels = (name: string, order: Order) => ({
+  root: level(`roots_${name}`, true, order),
+  replies: level(`replies_${name}`, false, order),
+  pinnedRoot: pinnedLevel(`roots_${name}`, true, order),
+  pinnedReplies: pinnedLevel(`replies_${name}`, false, order),
+})
+
+const LEVELS = { newest: levels('newest', 'DESC'), oldest: levels('oldest', 'ASC') } as const
 
 export type CommentSort = keyof typeof LEVELS
 
+/** The place of a comment in its level: pinned ones, the last pinned first, stand before all others. */
+export interface LevelPlace {
+  pinnedAt: string | null
+  id: Id
+}
+
+interface Level {
+  parentId: Id | null
+  sort: CommentSort
+  /** Null: from the beginning. */
+  after: LevelPlace | null
+  limit: number
+}
+
 /** Comments in view of one level of a thread: the roots, or the replies of `parentId`. */
-export function listLevel(
-  sql: Sql,
-  tenantId: Id,
-  discussionId: Id,
-  { parentId, sort, after, limit }: { parentId: Id | null; sort: CommentSort; after: Id | null; limit: number },
-): Promise<CommentRow[]> {
-  const from = after ?? (sort === 'newest' ? LAST_ID : FIRST_ID)
-  const params = [tenantId, discussionId, from, limit]
-  return parentId === null
-    ? sql<CommentRow>(LEVELS[sort].root, params)
-    : sql<CommentRow>(LEVELS[sort].replies, [...params, parentId])
+export function listLevel(sql: Sql, tenantId: Id, discussionId: Id, at: Level): Promise<CommentRow[]> {
+  const { root, replies, pinnedRoot, pinnedReplies } = LEVELS[at.sort]
+  const parent = at.parentId === null ? [] : [at.parentId]
+  if (at.after !== null && at.after.pinnedAt === null) {
+    return sql(at.parentId === null ? root : replies, [tenantId, discussionId, at.after.id, at.limit, ...parent])
+  }
+  const start = at.sort === 'newest' ? LAST_ID : FIRST_ID
+  const { pinnedAt, id } = at.after ?? { pinnedAt: 'infinity', id: LAST_ID }
+  const params = [tenantId, discussionId, start, at.limit, ...parent, pinnedAt, id]
+  return sql(at.parentId === null ? pinnedRoot : pinnedReplies, params)
 }
 
 /** Stands for the depth, which only the statement knows, in the JSON of a comment to create. */
@@ -85,6 +121,7 @@ export interface CreateRow {
   authorId: Id
   body: string
   bodyHtml: string
+  /** As the author's record may change it to pending, `comment` says it in the form `"status":"approved"`. */
   status: 'approved' | 'pending'
   maxDepth: number
   createdEventId: Id
@@ -109,6 +146,8 @@ export type CreateOutcome =
 export interface CreateResult {
   outcome: CreateOutcome
   depth: number
+  /** What the statement made of the row's: a shadow-banned reader's comment is pending. */
+  status: 'approved' | 'pending'
   /** Of `comment_created`; a `notification_reply` has the next one. Null where nothing was created. */
   seq: number | null
   /** The JSON text of the reply notification's data; null where nobody is told. */
@@ -128,7 +167,7 @@ const CREATE = statement(
   `WITH input AS (
      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[],
        $9::int[], $10::uuid[], $11::uuid[], $12::text[], $13::text[]) WITH ORDINALITY
-     AS t (tenant_id, discussion_id, parent_id, id, author_id, body, body_html, status, max_depth, created_event_id,
+     AS t (tenant_id, discussion_id, parent_id, id, author_id, body, body_html, proposed, max_depth, created_event_id,
        reply_event_id, actor, comment, n)
    ),
    locked AS MATERIALIZED (
@@ -144,30 +183,34 @@ const CREATE = statement(
      FOR NO KEY UPDATE OF p
    ),
    judged AS MATERIALIZED (
-     SELECT i.*, l.seq AS last_seq, coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id,
+     SELECT i.*, s.status, l.seq AS last_seq, coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id,
        pr.external_id AS recipient_external_id,
        CASE
          WHEN l.id IS NULL THEN 'not_found'
          WHEN a.id IS NULL THEN 'unavailable'
          WHEN l.state = 'archived' THEN 'discussion_archived'
          WHEN l.state = 'locked' THEN 'discussion_locked'
-         WHEN a.banned_at IS NOT NULL AND NOT a.shadow_banned AND coalesce(a.banned_until > $14, true) THEN 'reader_banned'
+         WHEN ${isBanned('a', '$14')} AND NOT a.shadow_banned THEN 'reader_banned'
          WHEN i.parent_id IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
          WHEN p.depth + 1 > i.max_depth THEN 'too_deep'
          ELSE 'created'
        END AS outcome,
-       CASE WHEN i.status = 'approved' AND p.author_id <> i.author_id THEN 1 ELSE 0 END AS notifies
+       CASE WHEN s.status = 'approved' AND p.author_id <> i.author_id THEN 1 ELSE 0 END AS notifies
      FROM input i
      LEFT JOIN readers a ON a.tenant_id = i.tenant_id AND a.id = i.author_id
      LEFT JOIN locked l ON l.tenant_id = i.tenant_id AND l.id = i.discussion_id
      LEFT JOIN (SELECT DISTINCT * FROM parents) p
        ON p.tenant_id = i.tenant_id AND p.id = i.parent_id AND p.discussion_id = i.discussion_id
      LEFT JOIN readers pr ON pr.tenant_id = p.tenant_id AND pr.id = p.author_id
+     CROSS JOIN LATERAL (
+       SELECT CASE WHEN ${isBanned('a', '$14')} AND a.shadow_banned THEN 'pending' ELSE i.proposed END AS status
+     ) s
    ),
    numbered AS MATERIALIZED (
      SELECT *,
        last_seq - notifies + sum(1 + notifies) OVER (PARTITION BY tenant_id, discussion_id ORDER BY n) AS seq,
-       '{"comment":' || replace(comment, '${DEPTH_SLOT}', '"depth":' || depth) AS data
+       '{"comment":' || replace(replace(comment, '${DEPTH_SLOT}', '"depth":' || depth),
+         '"status":"' || proposed || '"', '"status":"' || status || '"') AS data
      FROM judged WHERE outcome = 'created'
    ),
    bumped AS (
@@ -182,8 +225,10 @@ const CREATE = statement(
      WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
    ),
    created AS (
-     INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, created_at)
-     SELECT tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status::comment_status, $14
+     INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, first_approved_at,
+       created_at)
+     SELECT tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status::comment_status,
+       CASE WHEN status = 'approved' THEN $14::timestamptz END, $14
      FROM numbered
    ),
    replied AS (
@@ -210,7 +255,7 @@ const CREATE = statement(
      SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, $14, actor::json, data::json FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
-   SELECT j.outcome, j.depth, c.seq, r.data AS "replyData", r.recipient_id AS "recipientId",
+   SELECT j.outcome, j.depth, j.status, c.seq, r.data AS "replyData", r.recipient_id AS "recipientId",
      (SELECT count(*) FROM queued) AS deliveries
    FROM judged j
    LEFT JOIN numbered c ON c.n = j.n

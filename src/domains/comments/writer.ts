@@ -90,7 +90,11 @@ function rowOf({ row, toJson }: Draft, now: Date): CreateRow {
   return { ...row, id, createdEventId: newId(), replyEventId: newId(), comment: toJson(id, now) }
 }
 
-function eventsOf(row: CreateRow, { seq, depth, replyData, recipientId }: CreateResult, occurredAt: Date): StoredEvent[] {
+function eventsOf(
+  row: CreateRow,
+  { seq, depth, status, replyData, recipientId }: CreateResult,
+  occurredAt: Date,
+): StoredEvent[] {
   if (seq === null) return []
   const common = { discussionId: row.discussionId, occurredAt, actor: row.actor }
   const created: StoredEvent = {
@@ -98,11 +102,21 @@ function eventsOf(row: CreateRow, { seq, depth, replyData, recipientId }: Create
     seq,
     id: row.createdEventId,
     type: 'comment_created',
-    audience: row.status === 'approved' ? 'public' : 'tenant',
+    audience: status === 'approved' ? 'public' : 'tenant',
     recipientId: null,
-    data: `{"comment":${row.comment.replace(DEPTH_SLOT, () => `"depth":${depth}`)}}`,
+    data: `{"comment":${fill(row, depth, status)}}`,
   }
   if (replyData === null) return [created]
-  const reply = { seq: seq + 1, id: row.replyEventId, type: 'notification_reply', audience: 'recipient', recipientId } as const
+  const reply = {
+    seq: seq + 1,
+    id: row.replyEventId,
+    type: 'notification_reply',
+    audience: 'recipient',
+    recipientId,
+  } as const
   return [created, { ...common, ...reply, data: replyData }]
 }
+
+/** The comment's JSON with what only the statement knew, as the statement itself fills it in. */
+const fill = ({ comment, status: proposed }: CreateRow, depth: number, status: string): string =>
+  comment.replace(DEPTH_SLOT, () => `"depth":${depth}`).replace(`"status":"${proposed}"`, () => `"status":"${status}"`)

@@ -121,7 +121,7 @@ export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<
   const query = ctx.app.db.query
   if (args.sort === 'active') {
     const after = decodeCursor('active', 2, args.after)
-    const before = after === null ? null : { activeAt: instant(after[0]), id: idOf(after[1]) }
+    const before = after === null ? null : { activeAt: instantOf(after[0]), id: idOf(after[1]) }
     const rows = await sql.listActive(query, tenant.id, before, state, size + 1)
     const cursors = new Map(rows.map((row) => [row.id, encodeCursor('active', row.activeAt.toISOString(), row.id)]))
     return pageOf(rows.map(toDiscussion), size, args, ({ id }) => cursors.get(id) ?? '')
@@ -139,9 +139,12 @@ export function idOf(text: string | undefined): Id {
   return text
 }
 
-function instant(text: string | undefined): string {
-  if (text === undefined || Number.isNaN(Date.parse(text))) throw badCursor()
-  return new Date(text).toISOString()
+/** The instant in a cursor. */
+export function instantOf(text: string | undefined): string {
+  const at = Date.parse(text ?? '')
+  // PostgreSQL reads neither the year 0 nor those with a sign, which Date writes beyond 9999.
+  if (Number.isNaN(at) || !/^(?!0000)\d{4}-/.test(new Date(at).toISOString())) throw badCursor()
+  return new Date(at).toISOString()
 }
 
 const countsSchema = z.array(externalIdSchema).min(1).max(200)

@@ -1,6 +1,14 @@
 import { CHANNELS } from '../../core/bus.ts'
 import type { App } from '../../core/context.ts'
-import { type Audience, encodeNews, type EventActor, type EventType, type News, newsOf, type StoredEvent } from '../../core/events.ts'
+import {
+  type Audience,
+  encodeNews,
+  type EventActor,
+  type EventType,
+  type News,
+  newsOf,
+  type StoredEvent,
+} from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
@@ -12,6 +20,8 @@ export interface NewEvent {
   audience: Audience
   recipientId?: Id
   actor: EventActor
+  /** Now, unless the data itself names the time. */
+  occurredAt?: Date
   data: string
 }
 
@@ -55,15 +65,25 @@ const APPEND = statement(
  * numbers no hole, in commit order.
  */
 export async function appendEvent(sql: Sql, event: NewEvent): Promise<Written> {
-  const { tenantId, discussionId, type, audience, recipientId = null, data } = event
+  const { tenantId, discussionId, type, audience, recipientId = null, occurredAt = new Date(), data } = event
   const actor = JSON.stringify(event.actor)
   const id = newId()
-  const occurredAt = new Date()
   const params = [tenantId, discussionId, id, type, audience, recipientId, actor, occurredAt, data]
   const [row] = await sql<{ seq: number; deliveries: number }>(APPEND, params)
   if (row === undefined) throw new Error(`discussion ${discussionId} is gone`)
   const stored = { discussionId, seq: row.seq, id, type, audience, recipientId, occurredAt, actor, data }
   return { events: [stored], deliveries: row.deliveries }
+}
+
+/** Writes several events of one transaction, in this order. */
+export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<Written> {
+  const written: Written = { events: [], deliveries: 0 }
+  for (const event of events) {
+    const { events: stored, deliveries } = await appendEvent(sql, event)
+    written.events.push(...stored)
+    written.deliveries += deliveries
+  }
+  return written
 }
 
 /** Tells streams and workers what has been committed. Only ever after the commit; lost news costs time, not events. */

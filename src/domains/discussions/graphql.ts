@@ -27,7 +27,9 @@ export const DiscussionRef = builder.objectRef<discussions.Discussion>('Discussi
     title: t.exposeString('title', { nullable: true, description: 'The title of the page.' }),
     url: t.exposeString('url', { nullable: true, description: 'The address of the page.' }),
     state: t.expose('state', { type: DiscussionStateEnum, description: 'Who may write in it.' }),
-    commentCount: t.exposeInt('commentCount', { description: 'How many approved comments it has, exact at every commit.' }),
+    commentCount: t.exposeInt('commentCount', {
+      description: 'How many approved comments it has, exact at every commit.',
+    }),
     lastEventId: t.exposeString('lastEventId', {
       description: 'The stream position that this representation reflects: open the stream with it and miss nothing.',
     }),
@@ -45,8 +47,13 @@ const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount')
   description: 'The comment count of one page.',
   fields: (t) => ({
     externalId: t.exposeString('externalId', { description: "The tenant's own key for the page." }),
-    commentCount: t.exposeInt('commentCount', { description: 'How many approved comments it has; 0 for an unknown page.' }),
-    state: t.expose('state', { type: DiscussionStateEnum, description: 'Who may write in it; open for an unknown page.' }),
+    commentCount: t.exposeInt('commentCount', {
+      description: 'How many approved comments it has; 0 for an unknown page.',
+    }),
+    state: t.expose('state', {
+      type: DiscussionStateEnum,
+      description: 'Who may write in it; open for an unknown page.',
+    }),
   }),
 })
 
@@ -98,7 +105,8 @@ builder.relayMutationField(
   },
   {
     access: 'key',
-    description: 'The discussion of an external id: made where there is none, with the new title and url where there is.',
+    description:
+      'The discussion of an external id: made where there is none, with the new title and url where there is.',
     resolve: (_root, { input }, ctx) => discussions.createDiscussion(ctx, input),
   },
   {

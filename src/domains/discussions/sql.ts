@@ -16,21 +16,27 @@ export interface DiscussionRow {
   activeAt: Date
 }
 
-const COLUMNS = `id, external_id AS "externalId", title, url, state::text, comment_count AS "commentCount", seq,
+export const DISCUSSION_COLUMNS = `id, external_id AS "externalId", title, url, state::text, comment_count AS "commentCount", seq,
   created_at AS "createdAt", updated_at AS "updatedAt", last_commented_at AS "lastCommentedAt", active_at AS "activeAt"`
 
-const BY_ID = statement('discussion_by_id', `SELECT ${COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2`)
+const BY_ID = statement(
+  'discussion_by_id',
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2`,
+)
 
 const BY_EXTERNAL = statement(
   'discussion_by_external_id',
-  `SELECT ${COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2`,
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2`,
 )
 
 export const selectDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
   (await sql<DiscussionRow>(BY_ID, [tenantId, id]))[0]
 
-export const selectByExternalId = async (sql: Sql, tenantId: Id, externalId: string): Promise<DiscussionRow | undefined> =>
-  (await sql<DiscussionRow>(BY_EXTERNAL, [tenantId, externalId]))[0]
+export const selectByExternalId = async (
+  sql: Sql,
+  tenantId: Id,
+  externalId: string,
+): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(BY_EXTERNAL, [tenantId, externalId]))[0]
 
 const UPSERT = statement(
   'upsert_discussion',
@@ -41,7 +47,7 @@ const UPSERT = statement(
      updated_at = now()
    WHERE d.state <> 'archived'
      AND ($6 AND d.title IS DISTINCT FROM excluded.title OR $7 AND d.url IS DISTINCT FROM excluded.url)
-   RETURNING ${COLUMNS}`,
+   RETURNING ${DISCUSSION_COLUMNS}`,
 )
 
 export interface DiscussionInput {
@@ -82,20 +88,25 @@ export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly strin
 
 const RECENT = statement(
   'discussions_recent',
-  `SELECT ${COLUMNS} FROM discussions
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions
    WHERE tenant_id = $1 AND id < $2 AND ($3::text IS NULL OR state::text = $3)
    ORDER BY id DESC LIMIT $4`,
 )
 
 const ACTIVE = statement(
   'discussions_active',
-  `SELECT ${COLUMNS} FROM discussions
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions
    WHERE tenant_id = $1 AND (active_at, id) < ($2, $3::uuid) AND ($4::text IS NULL OR state::text = $4)
    ORDER BY active_at DESC, id DESC LIMIT $5`,
 )
 
-export const listRecent = (sql: Sql, tenantId: Id, before: Id | null, state: string | null, limit: number): Promise<DiscussionRow[]> =>
-  sql<DiscussionRow>(RECENT, [tenantId, before ?? LAST_ID, state, limit])
+export const listRecent = (
+  sql: Sql,
+  tenantId: Id,
+  before: Id | null,
+  state: string | null,
+  limit: number,
+): Promise<DiscussionRow[]> => sql<DiscussionRow>(RECENT, [tenantId, before ?? LAST_ID, state, limit])
 
 export const listActive = (
   sql: Sql,

@@ -1,6 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
 import { createIdentitySecret, type IdentitySecret, listIdentitySecrets } from './identity-secrets.ts'
 import type { Reader } from './readers.ts'
+import { type Ban, banReader, getReader, listReaders, type ReaderRecord, unbanReader } from './records.ts'
 
 export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
   description: "A reader of the tenant's site, as its backend vouches for them.",
@@ -55,4 +56,81 @@ builder.relayMutationField(
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     }),
   },
+)
+
+const BanRef = builder.objectRef<Ban>('Ban').implement({
+  description: 'A ban that is in force: it keeps a reader from writing, or, in shadow, from being seen.',
+  fields: (t) => ({
+    bannedAt: t.expose('bannedAt', { type: 'DateTime', description: 'When it was made.' }),
+    until: t.expose('until', { type: 'DateTime', nullable: true, description: 'When it ends; null: never.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'Why, for other moderators.' }),
+    shadow: t.exposeBoolean('shadow', {
+      description: 'In shadow: the reader writes as before, and each comment waits for a moderator.',
+    }),
+  }),
+})
+
+// A type of its own: a field of Reader would show bans to whoever may read comments.
+const ReaderRecordRef = builder.objectRef<ReaderRecord>('ReaderRecord').implement({
+  description: "A reader of the tenant's site, as moderators see them.",
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
+    externalId: t.exposeString('externalId', { description: "The reader's id at the tenant." }),
+    name: t.exposeString('name', { nullable: true, description: 'The name to show, where the tenant gave one.' }),
+    avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
+    profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
+    ban: t.expose('ban', { type: BanRef, nullable: true, description: 'The ban that is in force; null without one.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the tenant first vouched for them.' }),
+  }),
+})
+
+builder.queryField('reader', (t) =>
+  t.field({
+    type: ReaderRecordRef,
+    nullable: true,
+    access: 'moderate_content',
+    description: 'One reader.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the reader in this service.' }) },
+    resolve: (_root, { id }, ctx) => getReader(ctx, id),
+  }),
+)
+
+builder.queryField('readers', (t) =>
+  t.connection({
+    type: ReaderRecordRef,
+    access: 'moderate_content',
+    description: "The tenant's readers, newest first.",
+    resolve: (_root, args, ctx) => listReaders(ctx, args),
+  }),
+)
+
+builder.relayMutationField(
+  'banReader',
+  {
+    inputFields: (t) => ({
+      readerId: t.id({ required: true, description: 'The reader.' }),
+      until: t.field({ type: 'DateTime', description: 'When it ends, in the future; without it, never.' }),
+      reason: t.string({ description: 'Why, for other moderators: 1 to 500 characters.' }),
+      shadow: t.boolean({
+        description: 'Whether the reader is not to notice it: comments wait for a moderator instead.',
+      }),
+    }),
+  },
+  {
+    access: 'moderate_content',
+    description: 'Bans a reader. A ban that is in force is replaced.',
+    resolve: async (_root, { input }, ctx) => ({ reader: await banReader(ctx, input) }),
+  },
+  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRecordRef, description: 'The reader.' }) }) },
+)
+
+builder.relayMutationField(
+  'unbanReader',
+  { inputFields: (t) => ({ readerId: t.id({ required: true, description: 'The reader.' }) }) },
+  {
+    access: 'moderate_content',
+    description: "Ends a reader's ban.",
+    resolve: async (_root, { input }, ctx) => ({ reader: await unbanReader(ctx, input) }),
+  },
+  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRecordRef, description: 'The reader.' }) }) },
 )

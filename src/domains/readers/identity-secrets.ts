@@ -80,7 +80,8 @@ function readCursor(after: string | null | undefined): { createdAt: Date; kid: s
   if (key === null) return null
   const [time = '', kid = ''] = key
   const createdAt = new Date(Number(time))
-  if (Number.isNaN(createdAt.getTime()) || !/^[0-9a-f]{8}$/.test(kid))
+  // At most 14 digits: a year that the database knows too.
+  if (!/^\d{1,14}$/.test(time) || !/^[0-9a-f]{8}$/.test(kid))
     throw invalid('/after', 'invalid', 'is not a cursor of this list')
   return { createdAt, kid }
 }

@@ -1,4 +1,11 @@
-import { CreateIdentitySecretDocument, IdentitySecretsDocument } from '../../generated/documents.ts'
+import {
+  BanReaderDocument,
+  CreateIdentitySecretDocument,
+  IdentitySecretsDocument,
+  ReaderDocument,
+  ReadersDocument,
+  UnbanReaderDocument,
+} from '../../generated/documents.ts'
 import { type Route, route } from '../../rest/route.ts'
 
 export const routes: readonly Route[] = [
@@ -14,6 +21,22 @@ export const routes: readonly Route[] = [
     path: '/identity-secrets',
     summary: 'List identity secrets, newest first',
     document: IdentitySecretsDocument,
+    status: 200,
+  }),
+  route({ method: 'GET', path: '/readers', summary: 'Readers, newest first', document: ReadersDocument, status: 200 }),
+  route({ method: 'GET', path: '/readers/:id', summary: 'One reader', document: ReaderDocument, status: 200 }),
+  route({
+    method: 'POST',
+    path: '/readers/:readerId/ban',
+    summary: 'Bans a reader, in shadow or in the open',
+    document: BanReaderDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/readers/:readerId/unban',
+    summary: "Ends a reader's ban",
+    document: UnbanReaderDocument,
     status: 200,
   }),
 ]

@@ -10,6 +10,10 @@ export interface ReaderRow {
   profileIssuedAt: Date
 }
 
+/** Whether a row of readers has a ban, open or in shadow, that is in force at `now`. */
+export const isBanned = (table: string, now: string): string =>
+  `(${table}.banned_at IS NOT NULL AND coalesce(${table}.banned_until > ${now}, true))`
+
 const READER = (table: string) =>
   `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
    ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt"`

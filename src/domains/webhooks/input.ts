@@ -5,7 +5,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import type { Settings } from '../../core/settings.ts'
 import { type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
-import { noNul } from '../../core/texts.ts'
+import { isCleanUrl, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { createAddressRule, literalAddress } from './addresses.ts'
 import type { PolicyOverrides } from './policy.ts'
@@ -50,8 +50,7 @@ function webhookUrl(settings: UrlSettings): z.ZodType<string> {
 
 /** What is wrong with a URL, as code and words. A host name is judged when it is connected to: what it resolves to may change. */
 function refuseUrl(text: string, settings: UrlSettings): [code: string, message: string] | null {
-  // The parser would drop white space and control characters without a word.
-  if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) return ['invalid_url', 'must be a URL']
+  if (!isCleanUrl(text) || !URL.canParse(text)) return ['invalid_url', 'must be a URL']
   const { protocol, username, password, hostname } = new URL(text)
   const isHttp = protocol === 'http:' && settings.WEBHOOK_ALLOW_HTTP
   if (protocol !== 'https:' && !isHttp) return ['https_required', 'must be an https URL']

@@ -1,0 +1,71 @@
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import type { Audience } from '../../core/events.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
+import { announce, appendEvents, type NewEvent } from '../discussions/events.ts'
+import { addToCommentCount, addToReplyCount, type LockedComment, lockComment } from './change-sql.ts'
+import { type Comment, isInView, toComment } from './comments.ts'
+
+/** An event of a change: its data are the comment as it is after the change, and `data`. */
+export interface ChangeEvent extends Pick<NewEvent, 'type' | 'audience' | 'actor' | 'recipientId'> {
+  data?: object
+}
+
+export interface Change {
+  comment: LockedComment
+  /** None where nothing has changed, and so nothing is said. */
+  events: readonly ChangeEvent[]
+}
+
+/**
+ * One change of one comment in a transaction: its row and its discussion are locked, its events go with it. Returns the
+ * comment after the change. Throws `not_found`, and what `change` throws; then nothing has changed.
+ */
+export async function changeComment(
+  ctx: Ctx,
+  id: Id,
+  change: (sql: Sql, comment: LockedComment, now: Date) => Promise<Change>,
+): Promise<Comment> {
+  const { tenant } = requireCaller(ctx)
+  const { comment, written } = await ctx.app.db.transaction(async (sql) => {
+    const now = new Date()
+    const locked = isId(id) ? await lockComment(sql, tenant.id, id, now) : undefined
+    if (locked === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+    const { comment: row, events } = await change(sql, locked, now)
+    const changed = toComment(row)
+    const common = { tenantId: tenant.id, discussionId: row.discussionId }
+    const newEvents = events.map(({ data, ...event }) => ({
+      ...event,
+      ...common,
+      data: JSON.stringify({ comment: eventForm(changed, event.audience), ...data }),
+    }))
+    return { comment: changed, written: await appendEvents(sql, newEvents) }
+  })
+  announce(ctx.app, written)
+  return comment
+}
+
+/** A comment as an event shows it: one that has left the view reaches the public without its text. */
+function eventForm(comment: Comment, audience: Audience): Comment {
+  const isWithdrawn = audience === 'public' && comment.status !== 'approved'
+  return { ...comment, ...(isWithdrawn ? { body: null, bodyHtml: null } : {}), viewerReaction: null }
+}
+
+/**
+ * Keeps the counters with a comment that changes its state from `before` to `after`.
+ *
+ * Whether a comment is in view is its own matter: it is approved, or a tombstone with replies in view. Replies below a
+ * comment that is pending or rejected keep their own states, and so count in the discussion's `commentCount` and in the
+ * comment's `replyCount`; with the comment they come back into reach.
+ */
+export async function changeView(sql: Sql, tenantId: Id, before: LockedComment, after: LockedComment): Promise<void> {
+  const counted = Number(after.status === 'approved') - Number(before.status === 'approved')
+  if (counted !== 0) await addToCommentCount(sql, tenantId, before, counted > 0 ? 1 : -1)
+  const shown = Number(isInView(after)) - Number(isInView(before))
+  if (shown !== 0) await addToReplyCount(sql, tenantId, before.parentId, shown > 0 ? 1 : -1)
+}
+
+/** Who is told of a change: the public, where it sees the comment or its tombstone, or has seen it until now. */
+export const audienceOf = (before: LockedComment, after: LockedComment): 'public' | 'tenant' =>
+  isInView(before) || isInView(after) ? 'public' : 'tenant'

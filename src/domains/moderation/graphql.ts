@@ -1,0 +1,164 @@
+import { builder } from '../../graphql/builder.ts'
+import { CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
+import { DiscussionRef } from '../discussions/graphql.ts'
+import { BULK_ACTIONS, type BulkOutcome, moderateComments } from './bulk.ts'
+import * as comments from './comments.ts'
+import * as discussions from './discussions.ts'
+import { listModerationQueue, type QueueItem } from './queue.ts'
+import { type Report, REPORT_REASONS, reportComment } from './reports.ts'
+
+const ReportReasonEnum = builder.enumType('ReportReason', {
+  description: 'What is wrong with a comment.',
+  values: REPORT_REASONS,
+})
+
+const ReportRef = builder.objectRef<Report>('Report').implement({
+  description: 'What a reader has told the moderators of a comment.',
+  fields: (t) => ({
+    commentId: t.exposeID('commentId', { description: 'The comment.' }),
+    reason: t.expose('reason', { type: ReportReasonEnum, description: 'What is wrong with it.' }),
+    note: t.exposeString('note', { nullable: true, description: 'More about it.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was reported.' }),
+  }),
+})
+
+const QueueStatusEnum = builder.enumType('ModerationQueueStatus', {
+  description: 'Which comments moderators are to look at.',
+  values: {
+    pending: { description: 'Wait for a moderator, out of view.' },
+    reported: { description: 'In view or waiting, with reports that no moderator has answered.' },
+    rejected: { description: 'Refused by a moderator.' },
+  },
+})
+
+const QueueItemRef = builder.objectRef<QueueItem>('ModerationQueueItem').implement({
+  description: 'A comment that moderators are to look at.',
+  fields: (t) => ({
+    comment: t.expose('comment', { type: CommentRef, description: 'The comment.' }),
+    reportCount: t.exposeInt('reportCount', { description: 'How many readers have reported it.' }),
+    openReportCount: t.exposeInt('openReportCount', {
+      description: 'How many of these reports no moderator has answered, by approving or rejecting it.',
+    }),
+  }),
+})
+
+const ModerationActionEnum = builder.enumType('ModerationAction', {
+  description: 'What to do to comments.',
+  values: BULK_ACTIONS,
+})
+
+const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').implement({
+  description: 'What became of one comment.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The comment, as it was asked for.' }),
+    ok: t.exposeBoolean('ok', { description: 'Whether it was done, or was so already.' }),
+    status: t.expose('status', {
+      type: CommentStatusEnum,
+      nullable: true,
+      description: 'Its state now; null where refused.',
+    }),
+    code: t.exposeString('code', { nullable: true, description: 'The error code where it was refused.' }),
+    detail: t.exposeString('detail', { nullable: true, description: 'The refusal in words.' }),
+  }),
+})
+
+const discussionMutation = (
+  name: 'lockDiscussion' | 'unlockDiscussion' | 'archiveDiscussion',
+  description: string,
+): void =>
+  void builder.relayMutationField(
+    name,
+    { inputFields: (t) => ({ discussionId: t.id({ required: true, description: 'The discussion.' }) }) },
+    {
+      access: 'moderate_content',
+      description,
+      resolve: async (_root, { input }, ctx) => ({ discussion: await discussions[name](ctx, input) }),
+    },
+    {
+      outputFields: (t) => ({
+        discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion as it is now.' }),
+      }),
+    },
+  )
+
+discussionMutation('lockDiscussion', 'Keeps readers from writing in a discussion, until it is unlocked.')
+discussionMutation('unlockDiscussion', 'Lets readers write in a locked discussion again.')
+discussionMutation('archiveDiscussion', 'Closes a discussion for good: nothing in it changes any more.')
+
+const commentMutation = (
+  name: 'approveComment' | 'rejectComment' | 'pinComment' | 'unpinComment',
+  description: string,
+): void =>
+  void builder.relayMutationField(
+    name,
+    { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
+    {
+      access: 'moderate_content',
+      description,
+      resolve: async (_root, { input }, ctx) => ({ comment: await comments[name](ctx, input) }),
+    },
+    {
+      outputFields: (t) => ({
+        comment: t.expose('comment', { type: CommentRef, description: 'The comment as it is now.' }),
+      }),
+    },
+  )
+
+commentMutation('approveComment', 'Puts a pending or rejected comment in view, and answers the reports on a comment.')
+commentMutation('rejectComment', 'Takes a comment out of view, or keeps a pending one out of it.')
+commentMutation('pinComment', 'Puts an approved comment before all others of its level.')
+commentMutation('unpinComment', 'Puts a pinned comment back in its place.')
+
+builder.relayMutationField(
+  'moderateComments',
+  {
+    inputFields: (t) => ({
+      ids: t.idList({ required: true, description: 'The comments, 1 to 100.' }),
+      action: t.field({
+        type: ModerationActionEnum,
+        required: true,
+        description: 'What to do to each of them.',
+      }),
+    }),
+  },
+  {
+    access: 'moderate_content',
+    description: 'Does the same to many comments, each by itself: one that is refused keeps none of the others.',
+    resolve: async (_root, { input }, ctx) => ({ outcomes: await moderateComments(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      outcomes: t.expose('outcomes', {
+        type: [BulkOutcomeRef],
+        description: 'An outcome for each, in the order given.',
+      }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'reportComment',
+  {
+    inputFields: (t) => ({
+      commentId: t.id({ required: true, description: 'The comment.' }),
+      reason: t.field({ type: ReportReasonEnum, required: true, description: 'What is wrong with it.' }),
+      note: t.string({ description: 'More about it, at most 1 000 characters.' }),
+    }),
+  },
+  {
+    access: 'reader',
+    description: 'Reports a comment in view for the asserted reader, once.',
+    resolve: async (_root, { input }, ctx) => ({ report: await reportComment(ctx, input) }),
+  },
+  { outputFields: (t) => ({ report: t.expose('report', { type: ReportRef, description: 'The report.' }) }) },
+)
+
+builder.queryField('moderationQueue', (t) =>
+  t.connection({
+    type: QueueItemRef,
+    access: 'moderate_content',
+    description: 'Comments that moderators are to look at: what has waited longest first; rejected ones newest first.',
+    args: { status: t.arg({ type: QueueStatusEnum, defaultValue: 'pending', description: 'Which of them.' }) },
+    resolve: (_root, args, ctx) => listModerationQueue(ctx, args),
+  }),
+)

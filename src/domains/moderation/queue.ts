@@ -1,0 +1,33 @@
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { type Comment, toComment } from '../comments/comments.ts'
+import { idOf } from '../discussions/discussions.ts'
+import { listQueue, type QueueStatus } from './queue-sql.ts'
+
+/** A comment that a moderator is to look at. */
+export interface QueueItem {
+  comment: Comment
+  /** How many readers have reported it. */
+  reportCount: number
+  /** Those of them that no moderator has answered yet. */
+  openReportCount: number
+}
+
+interface ListQueue extends PageArgs {
+  status?: QueueStatus | null | undefined
+}
+
+/** Comments of the tenant that are to be judged, or, rejected, were: what has waited longest first; rejected ones newest first. */
+export async function listModerationQueue(ctx: Ctx, args: ListQueue): Promise<Page<QueueItem>> {
+  const { tenant } = requireCaller(ctx)
+  const size = pageSize(args)
+  const status = args.status ?? 'pending'
+  const after = decodeCursor(status, 1, args.after)
+  const rows = await listQueue(ctx.app.db.query, tenant.id, status, after === null ? null : idOf(after[0]), size + 1)
+  const items = rows.map(({ reportCount, reportsAnswered, ...row }) => ({
+    comment: toComment(row),
+    reportCount,
+    openReportCount: reportCount - reportsAnswered,
+  }))
+  return pageOf(items, size, args, ({ comment }) => encodeCursor(status, comment.id))
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import type { Id } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
+import { noNul } from '../../core/texts.ts'
+import { validate } from '../../core/validate.ts'
+import { type Change, changeComment, changeView } from '../comments/change.ts'
+import { type LockedComment, setCommentState } from '../comments/change-sql.ts'
+import { requireReader } from '../readers/readers.ts'
+import { insertReport, selectBan } from './report-sql.ts'
+
+export const REPORT_REASONS = ['spam', 'abuse', 'off_topic', 'other'] as const
+
+export type ReportReason = (typeof REPORT_REASONS)[number]
+
+/** What a reader has told the moderators of a comment. */
+export interface Report {
+  commentId: Id
+  reason: ReportReason
+  note: string | null
+  createdAt: string
+}
+
+interface ReportComment {
+  commentId: Id
+  reason: ReportReason
+  note?: string | null | undefined
+}
+
+const noteSchema = noNul(z.string().trim().max(1000)).nullish()
+
+/**
+ * Reports a comment in view for the asserted reader, once. With the tenant's `reportThreshold` of reports since a
+ * moderator last judged it, the comment waits for one: it leaves the view, which `comment_edited` tells, of the system,
+ * with status pending and no body. A report of a reader banned in shadow does not count towards it.
+ * Throws `not_found`, `already_reported`, `reader_banned`, `discussion_archived`.
+ */
+export async function reportComment(ctx: Ctx, { commentId, reason, note: text }: ReportComment): Promise<Report> {
+  const { tenant } = requireCaller(ctx)
+  const note = validate(z.object({ note: noteSchema }), { note: text }).note || null
+  const reader = await requireReader(ctx)
+  let createdAt = new Date()
+  await changeComment(ctx, commentId, async (sql, comment, now) => {
+    createdAt = now
+    const ban = await selectBan(sql, tenant.id, reader.id, now)
+    if (ban === 'open') throw new ServiceError('reader_banned')
+    const counts = ban === null
+    const report = { tenantId: tenant.id, commentId: comment.id, readerId: reader.id, reason, note, now, counts }
+    // Before the rest: one's own report, by which it may have left the view, one may know of.
+    if (!(await insertReport(sql, report))) throw new ServiceError('already_reported')
+    if (comment.status !== 'approved') throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+    if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
+    const reports = comment.reportCount + Number(counts)
+    if (reports - comment.reportsAnswered < tenant.settings.reportThreshold) return { comment, events: [] }
+    return withdraw(sql, tenant.id, comment, now)
+  })
+  return { commentId, reason, note, createdAt: createdAt.toISOString() }
+}
+
+async function withdraw(sql: Sql, tenantId: Id, comment: LockedComment, now: Date): Promise<Change> {
+  const after = { ...comment, status: 'pending' as const, pinnedAt: null }
+  await setCommentState(sql, tenantId, comment.id, { status: 'pending', pinnedAt: null, now, answersReports: false })
+  await changeView(sql, tenantId, comment, after)
+  return { comment: after, events: [{ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } }] }
+}

@@ -1,0 +1,87 @@
+import {
+  ApproveCommentDocument,
+  ArchiveDiscussionDocument,
+  LockDiscussionDocument,
+  ModerateCommentsDocument,
+  ModerationQueueDocument,
+  PinCommentDocument,
+  RejectCommentDocument,
+  ReportCommentDocument,
+  UnlockDiscussionDocument,
+  UnpinCommentDocument,
+} from '../../generated/documents.ts'
+import { type Route, route } from '../../rest/route.ts'
+
+export const routes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/discussions/:discussionId/lock',
+    summary: 'Keeps readers from writing in a discussion',
+    document: LockDiscussionDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/discussions/:discussionId/unlock',
+    summary: 'Lets readers write in a locked discussion again',
+    document: UnlockDiscussionDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/discussions/:discussionId/archive',
+    summary: 'Closes a discussion for good',
+    document: ArchiveDiscussionDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/comments/:commentId/approve',
+    summary: 'Puts a comment in view',
+    document: ApproveCommentDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/comments/:commentId/reject',
+    summary: 'Takes a comment out of view',
+    document: RejectCommentDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/comments/:commentId/pin',
+    summary: 'Puts an approved comment before all others of its level',
+    document: PinCommentDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/comments/:commentId/unpin',
+    summary: 'Puts a pinned comment back in its place',
+    document: UnpinCommentDocument,
+    status: 200,
+  }),
+  route({
+    method: 'POST',
+    path: '/comments/bulk',
+    summary: 'Does the same to up to 100 comments; an outcome for each',
+    document: ModerateCommentsDocument,
+    status: 200,
+    answer: ({ moderateComments }) => ({ data: moderateComments.outcomes }),
+  }),
+  route({
+    method: 'POST',
+    path: '/comments/:commentId/report',
+    summary: 'Reports a comment to the moderators, once per reader',
+    document: ReportCommentDocument,
+    status: 201,
+  }),
+  route({
+    method: 'GET',
+    path: '/moderation/queue',
+    summary: 'Comments that are pending, reported or rejected, with their reports',
+    document: ModerationQueueDocument,
+    status: 200,
+  }),
+]

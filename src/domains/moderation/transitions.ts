@@ -1,0 +1,52 @@
+import { ServiceError } from '../../core/errors.ts'
+import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
+
+/** What a moderator does to a discussion. */
+export type DiscussionVerb = 'lock' | 'unlock' | 'archive'
+
+const DISCUSSION_STATES = { lock: 'locked', unlock: 'open', archive: 'archived' } as const
+
+/**
+ * The state to which a verb leads; null where the discussion is in it already. Throws `invalid_transition`
+ * (contract, section 4: open → locked → open; open or locked → archived, which is final).
+ */
+export function nextDiscussionState(verb: DiscussionVerb, state: DiscussionState): DiscussionState | null {
+  const next = DISCUSSION_STATES[verb]
+  if (next === state) return null
+  if (state === 'archived') throw new ServiceError('invalid_transition', { detail: 'An archived discussion stays so.' })
+  return next
+}
+
+interface Judged {
+  status: CommentStatus
+  isPinned: boolean
+  /** Whether there are reports that no moderator has answered yet. */
+  hasOpenReports: boolean
+}
+
+interface Verdict {
+  status: 'approved' | 'rejected'
+  isPinned: boolean
+  answersReports: boolean
+}
+
+export const COMMENT_VERBS = ['approve', 'reject', 'pin', 'unpin'] as const
+
+export type CommentVerb = (typeof COMMENT_VERBS)[number]
+
+/**
+ * What a verb makes of a comment; null where there is nothing to do. Throws `invalid_transition` (contract, section 4:
+ * pending → approved | rejected; approved ↔ rejected; pin only approved comments).
+ * An approved comment that was reported may be approved once more: that is the answer to its reports.
+ */
+export function nextComment(verb: CommentVerb, { status, isPinned, hasOpenReports }: Judged): Verdict | null {
+  const refusal = new ServiceError('invalid_transition', { detail: `The comment is ${status}.` })
+  if (verb === 'pin' || verb === 'unpin') {
+    if (status !== 'approved') throw refusal
+    return (verb === 'pin') === isPinned ? null : { status, isPinned: !isPinned, answersReports: false }
+  }
+  if (verb === 'approve' && status === 'approved' && hasOpenReports) return { status, isPinned, answersReports: true }
+  const wanted = verb === 'approve' ? 'approved' : 'rejected'
+  if (status === 'deleted' || status === wanted) throw refusal
+  return { status: wanted, isPinned: false, answersReports: true }
+}
