@@ -26,7 +26,11 @@ export function withDatabase(settings: Settings, log: Logger, database: Database
   const bus =
     urls === undefined
       ? createMemoryBus()
-      : createRedisBus({ urls, prefix, onError: (err) => log.warn({ err }, 'Redis is away; the database makes up for it') })
+      : createRedisBus({
+          urls,
+          prefix,
+          onError: (err) => log.warn({ err }, 'Redis is away; the database makes up for it'),
+        })
   return {
     app: { settings, db: database.db, prisma, bus, log },
     database,

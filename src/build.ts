@@ -23,7 +23,10 @@ function digest(names: readonly string[]): string {
 const isCurrent = (stamp: string, value: string): boolean => existsSync(stamp) && readFileSync(stamp, 'utf8') === value
 
 function run(script: string, ...args: string[]): void {
-  execFileSync(process.execPath, [join(root, 'node_modules', script), ...args], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync(process.execPath, [join(root, 'node_modules', script), ...args], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
 }
 
 const sources = files('src').filter((name) => !name.startsWith('src/generated/'))

@@ -1,7 +1,17 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  hkdfSync,
+  randomBytes,
+  scrypt,
+  timingSafeEqual,
+} from 'node:crypto'
 import { promisify } from 'node:util'
 
-const scryptAsync = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
+const scryptAsync = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(
+  scrypt,
+)
 
 export const sha256 = (data: string | Uint8Array): Buffer => createHash('sha256').update(data).digest()
 
@@ -40,7 +50,9 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /** A hash that no password matches, for an equal amount of work where there is none to check. */
-export const DUMMY_PASSWORD_HASH = ['scrypt', SCRYPT.N, SCRYPT.r, SCRYPT.p, 'AAAAAAAAAAAAAAAAAAAAAA==', 'AAAA'].join('$')
+export const DUMMY_PASSWORD_HASH = ['scrypt', SCRYPT.N, SCRYPT.r, SCRYPT.p, 'AAAAAAAAAAAAAAAAAAAAAA==', 'AAAA'].join(
+  '$',
+)
 
 export async function verifyPassword(password: string, stored: string): Promise<boolean> {
   const [, N, r, p, salt, hash] = stored.split('$')

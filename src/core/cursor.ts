@@ -17,7 +17,9 @@ export function decodeCursor(sort: string, parts: number, cursor: string | null 
 function parse(cursor: string): unknown[] | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
-    return Array.isArray(value) && value.every((part) => typeof part === 'string' || typeof part === 'number') ? value : undefined
+    return Array.isArray(value) && value.every((part) => typeof part === 'string' || typeof part === 'number')
+      ? value
+      : undefined
   } catch {
     return undefined
   }

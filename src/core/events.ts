@@ -31,9 +31,7 @@ export type Audience = 'public' | 'tenant' | 'recipient'
 
 /** Who made the change. */
 export type EventActor =
-  | { kind: 'reader'; readerId: Id; externalId: string }
-  | { kind: 'moderator' }
-  | { kind: 'system' }
+  { kind: 'reader'; readerId: Id; externalId: string } | { kind: 'moderator' } | { kind: 'system' }
 
 /** An event as it stands in the log. `actor` and `data` are JSON text, kept to the byte. */
 export interface StoredEvent {
@@ -73,7 +71,9 @@ export const newsOf = (event: StoredEvent): News => ({
 
 /** The bus message for events of one discussion that were committed together: a line each. JSON text holds no line break. */
 export const encodeNews = (events: readonly News[]): string =>
-  events.map(({ seq, type, audience, recipientId, json }) => `${seq} ${type} ${audience} ${recipientId ?? '-'} ${json}`).join('\n')
+  events
+    .map(({ seq, type, audience, recipientId, json }) => `${seq} ${type} ${audience} ${recipientId ?? '-'} ${json}`)
+    .join('\n')
 
 // `s`: JSON text may hold U+2028 and U+2029 as they are, at which a dot alone would stop.
 const LINE = /^(\d+) (\w+) (\w+) (\S+) (\{.*\})$/s
@@ -83,7 +83,14 @@ export function decodeNews(message: string): News[] {
   return message.split('\n').flatMap((line) => {
     const match = LINE.exec(line)
     if (match === null) return []
-    const [, seq, type, audience, recipient, json] = match as unknown as [string, string, EventType, Audience, string, string]
+    const [, seq, type, audience, recipient, json] = match as unknown as [
+      string,
+      string,
+      EventType,
+      Audience,
+      string,
+      string,
+    ]
     return [{ seq: Number(seq), type, audience, recipientId: recipient === '-' ? null : recipient, json }]
   })
 }

@@ -3,10 +3,16 @@ import { z } from 'zod'
 import { isCleanUrl, noNul } from './texts.ts'
 
 const wordList = z.array(noNul(z.string().trim().min(1).max(100))).max(1000)
-const httpsUrl = z.url({ protocol: /^https$/ }).max(2048).refine(isCleanUrl, 'must be an https URL')
+const httpsUrl = z
+  .url({ protocol: /^https$/ })
+  .max(2048)
+  .refine(isCleanUrl, 'must be an https URL')
 const origin = z
   .url({ protocol: /^https?$/ })
-  .refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin, such as https://www.example.com')
+  .refine(
+    (text) => URL.canParse(text) && new URL(text).origin === text,
+    'must be an origin, such as https://www.example.com',
+  )
 
 /** Bounds and defaults of the contract, section 4 ("Policy bounds"). Times in milliseconds. */
 const policyShape = {

@@ -4,7 +4,10 @@ import { z } from 'zod'
 export const noNul = (schema: z.ZodString) =>
   schema
     .refine((text) => !text.includes('\0'), { message: 'must not contain NUL', params: { code: 'invalid_character' } })
-    .refine((text) => text.isWellFormed(), { message: 'must be well-formed Unicode', params: { code: 'invalid_character' } })
+    .refine((text) => text.isWellFormed(), {
+      message: 'must be well-formed Unicode',
+      params: { code: 'invalid_character' },
+    })
 
 /** Nothing that the URL parser would drop or replace in silence: what is stored is what was checked. */
 export const isCleanUrl = (text: string): boolean => !/[\s\p{Cc}\p{Surrogate}]/u.test(text)

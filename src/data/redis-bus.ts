@@ -32,7 +32,9 @@ export function createRedisBus({ urls, prefix, onError }: RedisBusOptions): Bus 
   return {
     publish(channel, message) {
       if (publisher.status !== 'ready') return
-      const sent = cluster ? publisher.spublish(prefix + channel, message) : publisher.publish(prefix + channel, message)
+      const sent = cluster
+        ? publisher.spublish(prefix + channel, message)
+        : publisher.publish(prefix + channel, message)
       sent.catch(onError)
     },
     async subscribe(channel, listener): Promise<Unsubscribe> {

@@ -5,8 +5,10 @@ import { problemOf, ServiceError } from '../core/errors.ts'
 
 // What a database, a pool or a socket says when it cannot serve now. Class 08 is "connection exception"; 40001 and 40P01
 // are a lost race and a deadlock, after which nothing was written.
-const UNAVAILABLE = /^(40001|40P01|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|57P0[1-3]|53300|08\w{3}|P1001|P1002|P1017|P2024)$/
-const UNAVAILABLE_WORDS = /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/
+const UNAVAILABLE =
+  /^(40001|40P01|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|57P0[1-3]|53300|08\w{3}|P1001|P1002|P1017|P2024)$/
+const UNAVAILABLE_WORDS =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/
 
 /** Any thrown value as the error that the caller may see. What is not a ServiceError is logged, and shows nothing. */
 export function toServiceError(error: unknown, log: Logger): ServiceError {
@@ -27,7 +29,9 @@ export function toServiceError(error: unknown, log: Logger): ServiceError {
 const requestError = (error: GraphQLError): ServiceError =>
   new ServiceError('validation_failed', {
     detail: error.message,
-    errors: [{ pointer: error.path === undefined ? '' : `/${error.path.join('/')}`, code: 'invalid', message: error.message }],
+    errors: [
+      { pointer: error.path === undefined ? '' : `/${error.path.join('/')}`, code: 'invalid', message: error.message },
+    ],
   })
 
 function isUnavailable(error: unknown): boolean {
@@ -50,4 +54,3 @@ export function toGraphQLError(error: unknown, log: Logger, requestId: string): 
     extensions: { code, status, requestId, ...(errors === undefined ? {} : { errors }) },
   })
 }
-

@@ -112,10 +112,13 @@ function readBodyVariables(types: ReadonlyMap<string, GraphQLInputType>, params:
 
 function readQuery(types: ReadonlyMap<string, GraphQLInputType>, params: ReadonlySet<string>) {
   const isList = types.has('first') && types.has('after')
-  const names = new Map([...types.keys()].filter((name) => !params.has(name)).map((name) => [queryName(name, isList), name]))
+  const names = new Map(
+    [...types.keys()].filter((name) => !params.has(name)).map((name) => [queryName(name, isList), name]),
+  )
   return (request: RestRequest): Read => {
     const errors = unknownParameters(request.query, new Set(names.keys()))
-    if (request.body !== undefined) errors.push({ pointer: '', code: 'unknown_field', message: 'this request takes no body' })
+    if (request.body !== undefined)
+      errors.push({ pointer: '', code: 'unknown_field', message: 'this request takes no body' })
     const variables: Record<string, unknown> = { ...request.params }
     for (const [outer, inner] of names) {
       const text = request.query[outer]

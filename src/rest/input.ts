@@ -23,7 +23,12 @@ type Path = readonly PropertyKey[]
  * Checks a JSON value against an input type of the schema: nothing unknown, nothing missing, no wrong type.
  * `given` are the fields that come from elsewhere (the path) and must not be repeated.
  */
-export function checkInput(type: GraphQLInputType, value: unknown, given: ReadonlySet<string>, path: Path = []): FieldError[] {
+export function checkInput(
+  type: GraphQLInputType,
+  value: unknown,
+  given: ReadonlySet<string>,
+  path: Path = [],
+): FieldError[] {
   const fail = (code: string, message: string): FieldError[] => [{ pointer: pointer(path), code, message }]
   if (value === null) return isNonNullType(type) ? fail('wrong_type', 'must not be null') : []
   const nullable = getNullableType(type)
@@ -37,7 +42,11 @@ export function checkInput(type: GraphQLInputType, value: unknown, given: Readon
     const entries = value as Record<string, unknown>
     const unknown = Object.keys(entries)
       .filter((name) => !Object.hasOwn(fields, name) || given.has(name))
-      .map((name) => ({ pointer: pointer([...path, name]), code: 'unknown_field', message: 'is not a field of this request' }))
+      .map((name) => ({
+        pointer: pointer([...path, name]),
+        code: 'unknown_field',
+        message: 'is not a field of this request',
+      }))
     const known = Object.values(fields).flatMap((field) => {
       if (given.has(field.name)) return []
       const at = [...path, field.name]
@@ -75,7 +84,10 @@ export function fromQuery(type: GraphQLInputType, text: string | string[]): unkn
 }
 
 /** The input types of an operation's variables. */
-export function variableTypes(schema: GraphQLSchema, definitions: readonly VariableDefinitionNode[]): Map<string, GraphQLInputType> {
+export function variableTypes(
+  schema: GraphQLSchema,
+  definitions: readonly VariableDefinitionNode[],
+): Map<string, GraphQLInputType> {
   return new Map(
     definitions.map(({ variable, type }) => {
       const inputType = type.kind === Kind.NAMED_TYPE ? typeFromAST(schema, type) : typeFromAST(schema, type as never)

@@ -52,7 +52,8 @@ export async function load({ port, connections, seconds, requests }: Load): Prom
   await Promise.all(Array.from({ length: connections }, one))
   const elapsed = (performance.now() - started) / 1000
   latencies.sort((a, b) => a - b)
-  const at = (share: number): number => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0
+  const at = (share: number): number =>
+    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0
   return { perSecond: latencies.length / elapsed, p50: at(0.5), p99: at(0.99), statuses }
 }
 

@@ -43,7 +43,8 @@ async function round(service: BenchService, requests: Buffer[], bare: Bare): Pro
   const before = service.cpuMs()
   const rest = await load({ port: service.port, connections: CONNECTIONS, seconds: SECONDS, requests })
   const answered = Object.values(rest.statuses).reduce((sum, n) => sum + n, 0)
-  if (Object.keys(rest.statuses).join() !== '201') throw new Error(`not all were created: ${JSON.stringify(rest.statuses)}`)
+  if (Object.keys(rest.statuses).join() !== '201')
+    throw new Error(`not all were created: ${JSON.stringify(rest.statuses)}`)
   return { bare: barePerSecond, rest, cpuMicros: ((service.cpuMs() - before) * 1000) / answered }
 }
 
@@ -84,7 +85,10 @@ async function openBare({ databaseUrl }: BenchService): Promise<Bare> {
   )
   const discussions = Array.from({ length: DISCUSSIONS }, newId)
   await db.query(
-    statement('bench_discussions', 'INSERT INTO discussions (tenant_id, id, external_id) SELECT $1, i, i FROM unnest($2::uuid[]) i'),
+    statement(
+      'bench_discussions',
+      'INSERT INTO discussions (tenant_id, id, external_id) SELECT $1, i, i FROM unnest($2::uuid[]) i',
+    ),
     [tenantId, discussions],
   )
   const author = { id: authorId, externalId: 'reader', name: 'Reader', avatarUrl: null, profileUrl: null }
@@ -95,7 +99,16 @@ async function openBare({ databaseUrl }: BenchService): Promise<Bare> {
     const discussionId = discussions[(n++ * 7919) % DISCUSSIONS] ?? ''
     const body = `${BODY} (${n})`
     const bodyHtml = `<p>${body}</p>\n`
-    const comment = JSON.stringify({ id, discussionId, parentId: null, depth: -1, author, body, bodyHtml, status: 'approved' })
+    const comment = JSON.stringify({
+      id,
+      discussionId,
+      parentId: null,
+      depth: -1,
+      author,
+      body,
+      bodyHtml,
+      status: 'approved',
+    })
     const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: newId() }
     const row = { ...ids, body, bodyHtml, status: 'approved' as const, maxDepth: 10, actor, comment }
     await insertComments(db.query, [row], new Date())

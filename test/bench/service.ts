@@ -51,7 +51,10 @@ export async function startBenchService(env: Record<string, string> = {}): Promi
       ...env,
     },
   })
-  await Promise.race([once(child, 'message'), once(child, 'exit').then(() => Promise.reject(new Error('it did not start')))])
+  await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(() => Promise.reject(new Error('it did not start'))),
+  ])
   return {
     databaseUrl: databaseUrl.href,
     port,
@@ -83,4 +86,5 @@ async function onServer(text: string): Promise<void> {
   }
 }
 
-export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0

@@ -19,12 +19,16 @@ afterAll(() => service.close())
 const post = async (page: string, body: object = { body: 'x' }, headers = ann) =>
   (await service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })).json
 
-const edit = (id: string, body: string, headers = ann) => service.call('PATCH', `/comments/${id}`, { body: { body }, headers })
+const edit = (id: string, body: string, headers = ann) =>
+  service.call('PATCH', `/comments/${id}`, { body: { body }, headers })
 const remove = (id: string, headers = ann) => service.call('DELETE', `/comments/${id}`, { headers })
 const get = (id: string) => service.call('GET', `/comments/${id}`, { headers: { 'x-api-key': plainKey } })
 const discussion = async (page: string) => (await service.call('GET', `/discussions/by-external/${page}`)).json
 
-const EVENTS = statement('test_change_events', 'SELECT type, audience, actor, data FROM events WHERE discussion_id = $1 ORDER BY seq')
+const EVENTS = statement(
+  'test_change_events',
+  'SELECT type, audience, actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
+)
 
 const eventsOf = (id: string) =>
   service.app.db.query<{ type: string; audience: string; actor: object; data: { comment: object } }>(EVENTS, [id])
@@ -71,7 +75,10 @@ describe('PATCH /comments/{id}', () => {
 
   test('after the edit window answers 403 edit_window_closed', async () => {
     const { id } = await post('late')
-    const age = statement('test_age', "UPDATE comments SET created_at = created_at - interval '901 seconds' WHERE id = $1")
+    const age = statement(
+      'test_age',
+      "UPDATE comments SET created_at = created_at - interval '901 seconds' WHERE id = $1",
+    )
     await service.app.db.query(age, [id])
     expect((await edit(id, 'y')).json.code).toBe('edit_window_closed')
   })
@@ -90,7 +97,11 @@ describe('PATCH /comments/{id}', () => {
     expect((await get(parent.id)).json.replyCount).toBe(0)
     expect((await discussion('held')).commentCount).toBe(2)
     const last = (await eventsOf(comment.discussionId)).at(-1)
-    expect(last).toMatchObject({ type: 'comment_edited', audience: 'public', data: { comment: { status: 'pending', body: null, bodyHtml: null } } })
+    expect(last).toMatchObject({
+      type: 'comment_edited',
+      audience: 'public',
+      data: { comment: { status: 'pending', body: null, bodyHtml: null } },
+    })
     expect(JSON.stringify(last)).not.toContain('secret')
   })
 })
@@ -165,7 +176,8 @@ test('counters are exact after 300 mixed writes at once', async () => {
       const comment = await post('mixed', { body: `${n}`, parentId: root.id }, bob)
       if (n % 3 === 0) await remove(comment.id, bob)
       if (n % 3 === 1) await edit(comment.id, `${n}!`, bob)
-      if (n % 7 === 0) await service.call('POST', `/comments/${root.id}/reactions`, { body: { type: 'like' }, headers: bob })
+      if (n % 7 === 0)
+        await service.call('POST', `/comments/${root.id}/reactions`, { body: { type: 'like' }, headers: bob })
     }),
   )
   const [counted] = await service.app.db.query<{ approved: number; events: number }>(

@@ -168,6 +168,8 @@ describe('POST a comment', () => {
     await service.app.db.query(ban, [json.author.id, new Date(Date.now() + 60_000)])
     const refused = await post('banned', { body: 'x' }, eve)
     expect([refused.status, refused.json.code]).toEqual([403, 'reader_banned'])
+    expect((await post('banned-first', { body: 'x' }, eve)).json.code).toBe('reader_banned')
+    expect((await service.call('GET', '/discussions/by-external/banned-first')).status).toBe(404)
     await service.app.db.query(ban, [json.author.id, new Date(Date.now() - 1000)])
     expect((await post('banned', { body: 'x' }, eve)).status).toBe(201)
   })
@@ -253,7 +255,9 @@ describe('GET a page of comments', () => {
   test("has the viewer's reaction where the request vouches for a reader", async () => {
     await service.call('PUT', `/comments/${ids[1]}/reaction`, { body: { type: 'love' }, headers: bob })
     const reactions = async (headers: object) =>
-      (await page('sort=oldest&limit=2', headers)).json.data.map((c: { viewerReaction: string | null }) => c.viewerReaction)
+      (await page('sort=oldest&limit=2', headers)).json.data.map(
+        (c: { viewerReaction: string | null }) => c.viewerReaction,
+      )
     expect(await reactions(bob)).toEqual([null, 'love'])
     expect(await reactions(ann)).toEqual([null, null])
     expect(await reactions({})).toEqual([null, null])

@@ -50,7 +50,11 @@ describe('POST /discussions', () => {
     const answer = await create(body)
     expect(answer.status).toBe(422)
     expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
-    expect(answer.json).toMatchObject({ code: 'validation_failed', status: 422, requestId: answer.headers.get('x-request-id') })
+    expect(answer.json).toMatchObject({
+      code: 'validation_failed',
+      status: 422,
+      requestId: answer.headers.get('x-request-id'),
+    })
     expect(answer.json.errors).toContainEqual({ pointer, code, message: expect.any(String) })
   })
 })
@@ -86,9 +90,10 @@ describe('GET /discussions', () => {
 
   test('sort=active has the last commented first', async () => {
     const { json: quiet } = await create({ externalId: 'quiet' })
-    await service.app.db.query({ name: 'age', text: "UPDATE discussions SET active_at = now() - interval '1 day' WHERE id = $1" }, [
-      quiet.id,
-    ])
+    await service.app.db.query(
+      { name: 'age', text: "UPDATE discussions SET active_at = now() - interval '1 day' WHERE id = $1" },
+      [quiet.id],
+    )
     const page = await service.call('GET', '/discussions?sort=active&limit=100')
     expect(page.json.data.at(-1).id).toBe(quiet.id)
   })
@@ -104,19 +109,22 @@ describe('GET one discussion', () => {
     expect(byExternal.json).toEqual(json)
   })
 
-  test.each(['/discussions/by-external/none', '/discussions/018f0000-0000-7000-8000-000000000000', '/discussions/not-an-id'])(
-    '%s answers 404 not_found',
-    async (path) => {
-      const answer = await service.call('GET', path)
-      expect(answer.status).toBe(404)
-      expect(answer.json.code).toBe('not_found')
-    },
-  )
+  test.each([
+    '/discussions/by-external/none',
+    '/discussions/018f0000-0000-7000-8000-000000000000',
+    '/discussions/not-an-id',
+  ])('%s answers 404 not_found', async (path) => {
+    const answer = await service.call('GET', path)
+    expect(answer.status).toBe(404)
+    expect(answer.json.code).toBe('not_found')
+  })
 })
 
 test('POST /discussions/counts answers in the order asked for, 0 for an unknown page', async () => {
   await create({ externalId: 'counted' })
-  const answer = await service.call('POST', '/discussions/counts', { body: { externalIds: ['never', 'counted', 'never'] } })
+  const answer = await service.call('POST', '/discussions/counts', {
+    body: { externalIds: ['never', 'counted', 'never'] },
+  })
   expect(answer.status).toBe(200)
   expect(answer.json).toEqual({
     data: [

@@ -23,7 +23,10 @@ const toggle = (id: string, type: string, headers = ann) =>
 const put = (id: string, type: string, headers = ann) =>
   service.call('PUT', `/comments/${id}/reaction`, { body: { type }, headers })
 
-const EVENTS = statement('test_reaction_events', 'SELECT seq, type, data FROM events WHERE discussion_id = $1 ORDER BY seq')
+const EVENTS = statement(
+  'test_reaction_events',
+  'SELECT seq, type, data FROM events WHERE discussion_id = $1 ORDER BY seq',
+)
 
 const eventsOf = (discussionId: string) =>
   service.app.db.query<{ seq: number; type: string; data: Record<string, unknown> }>(EVENTS, [discussionId])
@@ -31,7 +34,11 @@ const eventsOf = (discussionId: string) =>
 test('toggle adds, the same type again removes, another type replaces; each with its event', async () => {
   const { id, discussionId } = await newComment('toggle')
   expect((await toggle(id, 'like')).json).toEqual({ commentId: id, type: 'like', reactionCounts: { like: 1 } })
-  expect((await toggle(id, 'love', bob)).json).toEqual({ commentId: id, type: 'love', reactionCounts: { like: 1, love: 1 } })
+  expect((await toggle(id, 'love', bob)).json).toEqual({
+    commentId: id,
+    type: 'love',
+    reactionCounts: { like: 1, love: 1 },
+  })
   expect((await toggle(id, 'love')).json).toEqual({ commentId: id, type: 'love', reactionCounts: { love: 2 } })
   expect((await toggle(id, 'love')).json).toEqual({ commentId: id, type: null, reactionCounts: { love: 1 } })
   const events = await eventsOf(discussionId)
@@ -48,7 +55,8 @@ test('toggle adds, the same type again removes, another type replaces; each with
 
 test('PUT and DELETE may be sent again: the same answer, and no second event', async () => {
   const { id, discussionId } = await newComment('put')
-  for (let n = 0; n < 3; n++) expect((await put(id, 'wow')).json).toEqual({ commentId: id, type: 'wow', reactionCounts: { wow: 1 } })
+  for (let n = 0; n < 3; n++)
+    expect((await put(id, 'wow')).json).toEqual({ commentId: id, type: 'wow', reactionCounts: { wow: 1 } })
   for (let n = 0; n < 3; n++) {
     const removed = await service.call('DELETE', `/comments/${id}/reaction`, { headers: ann })
     expect([removed.status, removed.json]).toEqual([200, { commentId: id, type: null, reactionCounts: {} }])
@@ -64,7 +72,10 @@ test('60 toggles of three readers in parallel end in exact counts, one event eac
   )
   expect(answers.every(({ status }) => status === 200)).toBe(true)
   const held = await service.app.db.query<{ type: string; n: number }>(
-    statement('test_held', 'SELECT type, count(*) AS n FROM reactions WHERE comment_id = $1 AND type IS NOT NULL GROUP BY type'),
+    statement(
+      'test_held',
+      'SELECT type, count(*) AS n FROM reactions WHERE comment_id = $1 AND type IS NOT NULL GROUP BY type',
+    ),
     [id],
   )
   const { json } = await service.call('GET', `/comments/${id}`)

@@ -10,6 +10,7 @@ import { validate } from '../../core/validate.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { createDiscussion, findDiscussionId, idOf, instantOf } from '../discussions/discussions.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
+import { selectBan } from '../readers/sql.ts'
 import { renderMarkdown } from './markdown.ts'
 import {
   type CommentRow,
@@ -62,7 +63,8 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   const { body } = validate(z.object({ body: bodySchema }), { body: input.body })
   const parentId = input.parentId ?? null
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
-  const [discussionId, author] = await Promise.all([targetOf(ctx, input, parentId), requireReader(ctx)])
+  const author = await requireReader(ctx)
+  const discussionId = await targetOf(ctx, input, parentId, author.id)
   const bodyHtml = renderMarkdown(body)
   const proposed = statusOf(tenant.settings)
   const commentOf = (id: Id, createdAt: Date, depth: number, status: 'approved' | 'pending'): Comment => ({
@@ -106,7 +108,12 @@ export const statusOf = ({ moderationMode }: TenantSettings): 'approved' | 'pend
   moderationMode === 'pre' ? 'pending' : 'approved'
 
 /** The discussion to post in. A reply to a page that has no discussion yet has nothing to reply to. */
-async function targetOf(ctx: Ctx, { discussionId, externalId }: CreateComment, parentId: Id | null): Promise<Id> {
+async function targetOf(
+  ctx: Ctx,
+  { discussionId, externalId }: CreateComment,
+  parentId: Id | null,
+  readerId: Id,
+): Promise<Id> {
   if ((discussionId == null) === (externalId == null)) {
     throw invalid('/discussionId', 'required', 'give either the discussionId or the externalId of the discussion')
   }
@@ -117,6 +124,10 @@ async function targetOf(ctx: Ctx, { discussionId, externalId }: CreateComment, p
   const known = await findDiscussionId(ctx, externalId ?? '')
   if (known !== null) return known
   if (parentId !== null) throw new ServiceError('not_found', { detail: 'There is no such comment to reply to.' })
+  // The statement that creates the comment judges again; this spares a discussion that nobody has written in.
+  if ((await selectBan(ctx.app.db.query, requireCaller(ctx).tenant.id, readerId, new Date())) === 'open') {
+    throw new ServiceError('reader_banned')
+  }
   const { discussion } = await createDiscussion(ctx, { externalId: externalId ?? '' })
   return discussion.id
 }

@@ -1,16 +1,5 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { isBanned } from '../readers/sql.ts'
-
-const BAN = statement(
-  'reader_ban',
-  `SELECT CASE WHEN shadow_banned THEN 'shadow' ELSE 'open' END AS ban FROM readers r
-   WHERE tenant_id = $1 AND id = $2 AND ${isBanned('r', '$3')}`,
-)
-
-/** The ban of a reader that is in force. */
-export const selectBan = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<'open' | 'shadow' | null> =>
-  (await sql<{ ban: 'open' | 'shadow' }>(BAN, [tenantId, readerId, now]))[0]?.ban ?? null
 
 const REPORT = statement(
   'insert_report',

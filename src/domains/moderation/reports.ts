@@ -9,7 +9,8 @@ import { validate } from '../../core/validate.ts'
 import { type Change, changeComment, changeView } from '../comments/change.ts'
 import { type LockedComment, setCommentState } from '../comments/change-sql.ts'
 import { requireReader } from '../readers/readers.ts'
-import { insertReport, selectBan } from './report-sql.ts'
+import { selectBan } from '../readers/sql.ts'
+import { insertReport } from './report-sql.ts'
 
 export const REPORT_REASONS = ['spam', 'abuse', 'off_topic', 'other'] as const
 

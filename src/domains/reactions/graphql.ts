@@ -6,7 +6,10 @@ export const ReactionRef = builder.objectRef<reactions.Reaction>('Reaction').imp
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
     type: t.exposeString('type', { nullable: true, description: 'What is held; null where nothing is.' }),
-    reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'How often each type is held by all readers.' }),
+    reactionCounts: t.expose('reactionCounts', {
+      type: 'JSON',
+      description: 'How often each type is held by all readers.',
+    }),
   }),
 })
 
@@ -23,7 +26,9 @@ builder.relayMutationField(
     description: 'Adds a reaction; the same type again removes it, another type replaces it.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.toggleReaction(ctx, input) }),
   },
-  { outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }) },
+  {
+    outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }),
+  },
 )
 
 builder.relayMutationField(
@@ -39,7 +44,9 @@ builder.relayMutationField(
     description: 'Sets the reaction. Safe to send again.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.setReaction(ctx, input) }),
   },
-  { outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }) },
+  {
+    outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }),
+  },
 )
 
 builder.relayMutationField(
@@ -50,5 +57,7 @@ builder.relayMutationField(
     description: 'Removes the reaction. Safe to send again.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),
   },
-  { outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }) },
+  {
+    outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }),
+  },
 )

@@ -29,7 +29,11 @@ export const setReaction = (ctx: Ctx, input: React): Promise<Reaction> => write(
 export const removeReaction = (ctx: Ctx, input: { commentId: Id }): Promise<Reaction> => write(ctx, 'remove', input)
 
 /** Throws `validation_failed` for a type the tenant does not have, `not_found`, `discussion_locked`, `discussion_archived`, `reader_banned`. */
-async function write(ctx: Ctx, mode: ReactionMode, { commentId, type }: Partial<React> & { commentId: Id }): Promise<Reaction> {
+async function write(
+  ctx: Ctx,
+  mode: ReactionMode,
+  { commentId, type }: Partial<React> & { commentId: Id },
+): Promise<Reaction> {
   const { tenant } = requireCaller(ctx)
   const { reactionTypes } = tenant.settings
   if (type !== undefined && !reactionTypes.includes(type)) {
@@ -56,7 +60,14 @@ async function write(ctx: Ctx, mode: ReactionMode, { commentId, type }: Partial<
   if (result.outcome !== 'written') throw new ServiceError(result.outcome)
   const { discussionId, seq, data, deliveries } = result
   if (discussionId !== null && seq !== null && data !== null) {
-    const event = { discussionId, seq, id: eventId, type: 'reaction_toggled', audience: 'public', recipientId: null } as const
+    const event = {
+      discussionId,
+      seq,
+      id: eventId,
+      type: 'reaction_toggled',
+      audience: 'public',
+      recipientId: null,
+    } as const
     announce(ctx.app, { events: [{ ...event, occurredAt: now, actor, data }], deliveries })
   }
   return { commentId, type: result.type, reactionCounts: result.reactionCounts ?? {} }

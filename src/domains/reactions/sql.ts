@@ -107,7 +107,15 @@ export async function writeReaction(sql: Sql, write: ReactionWrite): Promise<Rea
   const params = [tenantId, commentId, readerId, mode, type, eventId, actor, reader, now]
   const [result] = await sql<ReactionResult>(WRITE, params)
   if (result !== undefined) return result
-  return { outcome: 'not_found', discussionId: null, type: null, reactionCounts: null, seq: null, data: null, deliveries: 0 }
+  return {
+    outcome: 'not_found',
+    discussionId: null,
+    type: null,
+    reactionCounts: null,
+    seq: null,
+    data: null,
+    deliveries: 0,
+  }
 }
 
 const VIEWER = statement(

@@ -14,6 +14,16 @@ export interface ReaderRow {
 export const isBanned = (table: string, now: string): string =>
   `(${table}.banned_at IS NOT NULL AND coalesce(${table}.banned_until > ${now}, true))`
 
+const BAN = statement(
+  'reader_ban',
+  `SELECT CASE WHEN shadow_banned THEN 'shadow' ELSE 'open' END AS ban FROM readers r
+   WHERE tenant_id = $1 AND id = $2 AND ${isBanned('r', '$3')}`,
+)
+
+/** The ban of a reader that is in force. */
+export const selectBan = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<'open' | 'shadow' | null> =>
+  (await sql<{ ban: 'open' | 'shadow' }>(BAN, [tenantId, readerId, now]))[0]?.ban ?? null
+
 const READER = (table: string) =>
   `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
    ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt"`
