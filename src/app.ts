@@ -29,7 +29,8 @@ export function withDatabase(settings: Settings, log: Logger, database: Database
       : createRedisBus({
           urls,
           prefix,
-          onError: (err) => log.warn({ err }, 'Redis is away; the database makes up for it'),
+          onDown: (err) => log.warn({ err }, 'Redis is away; the database makes up for it'),
+          onUp: () => log.info('Redis is back'),
         })
   return {
     app: { settings, db: database.db, prisma, bus, log },

@@ -1,5 +1,5 @@
 // Brings dist/ up to date, and does nothing that is not needed: a start on a warm build must not wait for it.
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -23,15 +23,20 @@ function digest(names: readonly string[]): string {
 const isCurrent = (stamp: string, value: string): boolean => existsSync(stamp) && readFileSync(stamp, 'utf8') === value
 
 function run(script: string, ...args: string[]): void {
-  execFileSync(process.execPath, [join(root, 'node_modules', script), ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'node_modules', script), ...args], {
     cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    encoding: 'utf8',
   })
+  if (status === 0) return
+  // A compiler tells its errors on standard output.
+  console.error(`${stdout}${stderr}`)
+  process.exit(1)
 }
 
 const sources = files('src').filter((name) => !name.startsWith('src/generated/'))
 const generatedFrom = digest([...sources, 'prisma/schema.prisma', 'codegen.ts', 'package-lock.json'])
 if (!isCurrent(generatedStamp, generatedFrom)) {
+  console.error('Building …')
   run('prisma/build/index.js', 'generate')
   run('tsx/dist/cli.mjs', 'codegen.ts')
   writeFileSync(generatedStamp, generatedFrom)

@@ -19,7 +19,7 @@ const USAGE = `Usage: npm run cli -- <command>
   tenant create --slug <slug> [--admin-email <e-mail>] [--admin-password <password>]
   tenant list
   admin create --tenant <slug> --email <e-mail> [--password <password>]
-  key create --tenant <slug> --label <label> [--capabilities <name,name>] [--expires-at <time>]
+  key create --tenant <slug> --label <label> [--capabilities <name,name>] [--expires-at <time>]   (none unless named)
   identity sign --tenant <slug> --secret <identity secret> --sub <reader's id> [--name <name>]
 
 Answers are JSON on standard output. Secrets are shown only there, and only once.
@@ -68,7 +68,8 @@ const COMMANDS = {
     async (app, { label, capabilities, ...options }) => {
       const { id, slug } = await tenantOf(app, options.tenant)
       const key = { label, capabilities, expiresAt: options['expires-at'] ?? null }
-      return { tenant: { id, slug }, ...(await app.db.transaction((sql) => mintKey(sql, id, key))) }
+      const { apiKey, key: rawKey } = await app.db.transaction((sql) => mintKey(sql, id, key))
+      return { tenant: { id, slug }, ...apiKey, key: rawKey }
     },
   ),
   'identity sign': offline(

@@ -6,11 +6,13 @@ interface RedisBusOptions {
   /** One address, or several nodes of a Redis Cluster, on which sharded pub/sub is used. */
   urls: readonly string[]
   prefix: string
-  onError: (error: Error) => void
+  /** Told once when Redis goes away, whatever fails until it is back. */
+  onDown: (error: Error) => void
+  onUp: () => void
 }
 
 /** The bus over Redis pub/sub: one connection to publish, one to listen. Both come back by themselves. */
-export function createRedisBus({ urls, prefix, onError }: RedisBusOptions): Bus {
+export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions): Bus {
   const cluster = urls.length > 1
   const publisher = connect(urls, cluster, 'publisher')
   const subscriber = connect(urls, cluster, 'subscriber')
@@ -18,8 +20,21 @@ export function createRedisBus({ urls, prefix, onError }: RedisBusOptions): Bus 
   const listeners = new Map<string, { members: Set<(message: string) => void>; ready: Promise<unknown> }>()
   const gapListeners = new Set<() => void>()
   let wasReady = false
+  let isDown = false
+  const isUp = (): boolean => subscriber.status === 'ready' && publisher.status === 'ready'
+  const onError = (error: Error): void => {
+    if (!isDown) onDown(error)
+    isDown = !isUp()
+  }
 
-  for (const client of [publisher, subscriber]) client.on('error', onError)
+  for (const client of [publisher, subscriber]) {
+    client.on('error', onError)
+    client.on('ready', () => {
+      if (!isDown || !isUp()) return
+      isDown = false
+      onUp()
+    })
+  }
   subscriber.on(messageEvent, (channel: string, message: string) => {
     for (const member of listeners.get(channel)?.members ?? []) member(message)
   })
@@ -61,7 +76,7 @@ export function createRedisBus({ urls, prefix, onError }: RedisBusOptions): Bus 
       gapListeners.add(listener)
       return () => gapListeners.delete(listener)
     },
-    isUp: () => subscriber.status === 'ready' && publisher.status === 'ready',
+    isUp,
     close: async () => {
       for (const client of [publisher, subscriber]) client.disconnect()
       await Promise.resolve()

@@ -1,6 +1,8 @@
 import { EventSource } from 'eventsource'
 import { createClient } from 'graphql-sse'
 
+import { EVENT_TYPES } from '../../src/core/events.ts'
+
 /** A server-sent event as a client that is not ours read it. `data` is the text to the byte. */
 export interface Message {
   id: string
@@ -20,20 +22,6 @@ export interface SourceListener extends Listener<Message> {
   losses: number
 }
 
-const EVENTS = [
-  'comment_created',
-  'comment_edited',
-  'comment_deleted',
-  'comment_approved',
-  'comment_rejected',
-  'comment_pinned',
-  'comment_unpinned',
-  'reaction_toggled',
-  'discussion_locked',
-  'discussion_unlocked',
-  'discussion_archived',
-  'notification_reply',
-]
 const FRAMING = ['connected', 'connection-timeout']
 
 /** The `eventsource` package, which reconnects by itself; resolves when the stream has said `connected`. */
@@ -43,7 +31,7 @@ export function listen(url: string, headers: Record<string, string> = {}): Promi
   })
   const listener: SourceListener = { received: [], framing: [], losses: 0, close: () => source.close() }
   const read = ({ type, data, lastEventId }: MessageEvent<string>): Message => ({ id: lastEventId, type, data })
-  for (const name of EVENTS) source.addEventListener(name, (event) => listener.received.push(read(event)))
+  for (const name of EVENT_TYPES) source.addEventListener(name, (event) => listener.received.push(read(event)))
   for (const name of FRAMING) source.addEventListener(name, (event) => listener.framing.push(read(event)))
   source.addEventListener('error', () => listener.losses++)
   return new Promise((resolve, reject) => {
