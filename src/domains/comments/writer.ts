@@ -56,9 +56,9 @@ class CommentWriter {
   }
 
   async #flush(batch: readonly Waiting[]): Promise<void> {
-    const now = new Date()
-    const rows = batch.map(({ draft }) => rowOf(draft, now))
     try {
+      const now = new Date()
+      const rows = batch.map(({ draft }) => rowOf(draft, now))
       const results = await insertComments(this.#app.db.query, rows, now)
       const written = batch.map(({ resolve }, index) => {
         const [row, result] = [rows[index], results[index]]
