@@ -7,8 +7,9 @@ import { problemOf, ServiceError } from '../core/errors.ts'
 // are a lost race and a deadlock, after which nothing was written.
 const UNAVAILABLE =
   /^(40001|40P01|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|57P0[1-3]|53300|08\w{3}|P1001|P1002|P1017|P2024)$/
+// The last two: a request that is still under way when the process has let go of its clients, at the end of a stop.
 const UNAVAILABLE_WORDS =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|PGlite is closed/
 
 /** Any thrown value as the error that the caller may see. What is not a ServiceError is logged, and shows nothing. */
 export function toServiceError(error: unknown, log: Logger): ServiceError {
