@@ -1,4 +1,5 @@
-import { invalid } from './errors.ts'
+import { invalid, type ServiceError } from './errors.ts'
+import { type Id, isId } from './ids.ts'
 
 /** An opaque cursor: the sort that it belongs to, and the key of the last row. */
 export const encodeCursor = (sort: string, ...key: readonly (string | number)[]): string =>
@@ -9,9 +10,26 @@ export function decodeCursor(sort: string, parts: number, cursor: string | null 
   if (cursor == null) return null
   const key = parse(cursor)
   if (key === undefined || key[0] !== sort || key.length !== parts + 1) {
-    throw invalid('/after', 'invalid', 'is not a cursor of this list')
+    throw badCursor()
   }
   return key.slice(1).map(String)
+}
+
+/** The refusal of a cursor that is none, or of another list. */
+export const badCursor = (): ServiceError => invalid('/after', 'invalid', 'is not a cursor of this list')
+
+/** The id in a cursor. */
+export function idOf(text: string | undefined): Id {
+  if (text === undefined || !isId(text)) throw badCursor()
+  return text
+}
+
+/** The instant in a cursor. */
+export function instantOf(text: string | undefined): string {
+  const at = Date.parse(text ?? '')
+  // PostgreSQL reads neither the year 0 nor those with a sign, which Date writes beyond 9999.
+  if (Number.isNaN(at) || !/^(?!0000)\d{4}-/.test(new Date(at).toISOString())) throw badCursor()
+  return new Date(at).toISOString()
 }
 
 function parse(cursor: string): unknown[] | undefined {

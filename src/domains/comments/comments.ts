@@ -1,14 +1,23 @@
 import { z } from 'zod'
 
 import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
-import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import {
+  decodeCursor,
+  encodeCursor,
+  idOf,
+  instantOf,
+  type Page,
+  type PageArgs,
+  pageOf,
+  pageSize,
+} from '../../core/cursor.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
-import { createDiscussion, findDiscussionId, idOf, instantOf } from '../discussions/discussions.ts'
+import { createDiscussion, findDiscussionId } from '../discussions/discussions.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 import { selectBan } from '../readers/sql.ts'
 import { renderMarkdown } from './markdown.ts'

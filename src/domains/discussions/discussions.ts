@@ -2,7 +2,16 @@ import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
-import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import {
+  decodeCursor,
+  encodeCursor,
+  idOf,
+  instantOf,
+  type Page,
+  type PageArgs,
+  pageOf,
+  pageSize,
+} from '../../core/cursor.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { noNul, webUrl } from '../../core/texts.ts'
@@ -129,22 +138,6 @@ export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<
   const after = decodeCursor('recent', 1, args.after)
   const rows = await sql.listRecent(query, tenant.id, after === null ? null : idOf(after[0]), state, size + 1)
   return pageOf(rows.map(toDiscussion), size, args, ({ id }) => encodeCursor('recent', id))
-}
-
-const badCursor = (): ServiceError => invalid('/after', 'invalid', 'is not a cursor of this list')
-
-/** The id in a cursor. */
-export function idOf(text: string | undefined): Id {
-  if (text === undefined || !isId(text)) throw badCursor()
-  return text
-}
-
-/** The instant in a cursor. */
-export function instantOf(text: string | undefined): string {
-  const at = Date.parse(text ?? '')
-  // PostgreSQL reads neither the year 0 nor those with a sign, which Date writes beyond 9999.
-  if (Number.isNaN(at) || !/^(?!0000)\d{4}-/.test(new Date(at).toISOString())) throw badCursor()
-  return new Date(at).toISOString()
 }
 
 const countsSchema = z.array(externalIdSchema).min(1).max(200)

@@ -13,8 +13,8 @@ import {
   type Tenant,
 } from '../../core/context.ts'
 import { newRawKey, sha256 } from '../../core/crypto.ts'
-import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
@@ -151,8 +151,7 @@ export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<Ap
 export async function listApiKeys(ctx: Ctx, args: PageArgs): Promise<Page<ApiKey>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
-  const [after = null] = decodeCursor('api-keys', 1, args.after) ?? []
-  if (after !== null && !isId(after)) throw invalid('/after', 'invalid', 'is not a cursor of this list')
-  const rows = await listKeys(ctx.app.db.query, tenant.id, after, size + 1)
+  const after = decodeCursor('api-keys', 1, args.after)
+  const rows = await listKeys(ctx.app.db.query, tenant.id, after === null ? null : idOf(after[0]), size + 1)
   return pageOf(rows, size, args, ({ id }) => encodeCursor('api-keys', id))
 }

@@ -1,7 +1,6 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { type Comment, toComment } from '../comments/comments.ts'
-import { idOf } from '../discussions/discussions.ts'
 import { listQueue, type QueueStatus } from './queue-sql.ts'
 
 /** A comment that a moderator is to look at. */

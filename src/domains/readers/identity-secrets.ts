@@ -1,8 +1,7 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import { randomHex, seal, sha256 } from '../../core/crypto.ts'
-import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
-import { invalid } from '../../core/errors.ts'
+import { badCursor, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
@@ -81,7 +80,6 @@ function readCursor(after: string | null | undefined): { createdAt: Date; kid: s
   const [time = '', kid = ''] = key
   const createdAt = new Date(Number(time))
   // At most 14 digits: a year that the database knows too.
-  if (!/^\d{1,14}$/.test(time) || !/^[0-9a-f]{8}$/.test(kid))
-    throw invalid('/after', 'invalid', 'is not a cursor of this list')
+  if (!/^\d{1,14}$/.test(time) || !/^[0-9a-f]{8}$/.test(kid)) throw badCursor()
   return { createdAt, kid }
 }
