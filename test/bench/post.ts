@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import { newId } from '../../src/core/ids.ts'
 import { openServer } from '../../src/data/server.ts'
-import { insertComments } from '../../src/domains/comments/sql.ts'
+import { insertComments } from '../../src/domains/comments/create-sql.ts'
 import { statement } from '../../src/core/sql.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { httpRequest, load, type LoadResult } from './load.ts'

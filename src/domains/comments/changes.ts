@@ -9,7 +9,8 @@ import { validate } from '../../core/validate.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 import { audienceOf, changeComment, changeView } from './change.ts'
 import { type LockedComment, reviseComment, tombstoneComment } from './change-sql.ts'
-import { bodySchema, type Comment, statusOf, toComment } from './comments.ts'
+import { bodySchema, type Comment, toComment } from './comments.ts'
+import { statusOf } from './create.ts'
 import { renderMarkdown } from './markdown.ts'
 
 /**

@@ -4,6 +4,8 @@ import { viewerReaction } from '../reactions/reactions.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import * as changes from './changes.ts'
 import * as comments from './comments.ts'
+import { createComment } from './create.ts'
+import { listComments } from './list.ts'
 
 export const CommentStatusEnum = builder.enumType('CommentStatus', {
   description: 'Only an approved comment is public.',
@@ -78,7 +80,7 @@ builder.objectField(DiscussionRef, 'comments', (t) =>
       sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order.' }),
       parentId: t.arg.id({ description: 'The comment whose replies are wanted.' }),
     },
-    resolve: (discussion, args, ctx) => comments.listComments(ctx, { ...args, discussionId: discussion.id }),
+    resolve: (discussion, args, ctx) => listComments(ctx, { ...args, discussionId: discussion.id }),
   }),
 )
 
@@ -97,7 +99,7 @@ builder.relayMutationField(
   {
     access: 'reader',
     description: 'Posts a comment for the asserted reader.',
-    resolve: async (_root, { input }, ctx) => ({ comment: await comments.createComment(ctx, input) }),
+    resolve: async (_root, { input }, ctx) => ({ comment: await createComment(ctx, input) }),
   },
   {
     outputFields: (t) => ({

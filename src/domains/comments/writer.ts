@@ -2,7 +2,7 @@ import { type App, perApp } from '../../core/context.ts'
 import type { StoredEvent } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { announce } from '../discussions/events.ts'
-import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments } from './sql.ts'
+import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments } from './create-sql.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
 export interface Draft {
