@@ -7,6 +7,7 @@ import { capsOf, keyIdOf } from '../domains/stream/admission.ts'
 import { Connection, type Headers, lifetimeMs, refuseConnection } from '../domains/stream/connection.ts'
 import type { Viewer } from '../domains/stream/frames.ts'
 import { hubOf } from '../domains/stream/hub.ts'
+import { presenceOf } from '../domains/stream/presence.ts'
 import type { Session } from '../domains/stream/sessions.ts'
 import { checkTicketAge, readTicket } from '../domains/stream/tickets.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
@@ -26,6 +27,8 @@ interface Opener {
 
 /** Mounts `GET /stream/{discussionId}` (contract, section 6). */
 export function registerStream(server: FastifyInstance, app: App): void {
+  // From the first stream on, other processes are told of this one.
+  presenceOf(app)
   server.route<{ Params: { discussionId: string } }>({
     method: 'GET',
     url: PATH,

@@ -8,6 +8,7 @@ import { DiscussionRef, DiscussionStateEnum } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import type { Reader } from '../readers/readers.ts'
 import { eventOf, type StreamEvent } from './events.ts'
+import { getPresence, type Presence } from './presence.ts'
 import { followDiscussion, type SourceItem } from './source.ts'
 import * as stream from './stream.ts'
 
@@ -46,6 +47,24 @@ builder.relayMutationField(
       streamTicket: t.expose('streamTicket', { type: StreamTicketRef, description: 'The ticket.' }),
     }),
   },
+)
+
+const PresenceRef = builder.objectRef<Presence>('Presence').implement({
+  description: 'Who follows a discussion live.',
+  fields: (t) => ({
+    streams: t.exposeInt('streams', {
+      description: 'How many streams and subscriptions are open on it, over all processes.',
+    }),
+    asOf: t.expose('asOf', { type: 'DateTime', description: 'How old the number may be: at most 5 s.' }),
+  }),
+})
+
+builder.objectField(DiscussionRef, 'presence', (t) =>
+  t.field({
+    type: PresenceRef,
+    description: 'Who follows it live.',
+    resolve: ({ id }, _args, ctx) => getPresence(ctx, id),
+  }),
 )
 
 const EventTypeEnum = builder.enumType('EventType', { description: 'What has happened.', values: EVENT_TYPES })

@@ -55,10 +55,26 @@ export class Hub {
   #timer: NodeJS.Timeout | undefined
   #repairing = false
   #closed = false
+  readonly #ends: (() => Promise<void>)[] = []
 
   constructor(options: HubOptions) {
     this.#options = options
     options.bus.onGap(() => void this.repair())
+  }
+
+  /** How many streams this process has open on a discussion. */
+  streamsOf({ tenantId, discussionId }: DiscussionKey): number {
+    return this.#topics.get(`${tenantId}/${discussionId}`)?.size ?? 0
+  }
+
+  /** The same for every discussion with one at least. */
+  counts(): (DiscussionKey & { streams: number })[] {
+    return [...this.#topics.values()].flatMap((topic) => (topic.isEmpty ? [] : [{ ...topic.key, streams: topic.size }]))
+  }
+
+  /** Has something end with the hub, after its streams. */
+  onClose(end: () => Promise<void>): void {
+    this.#ends.push(end)
   }
 
   /** How many discussions this process listens to. */
@@ -125,6 +141,7 @@ export class Hub {
     clearInterval(this.#timer)
     for (const topic of this.#topics.values()) topic.close()
     this.#topics.clear()
+    await Promise.all(this.#ends.map((end) => end()))
   }
 
   /** From where the past is replayed, and how much; null where there is no replay. */

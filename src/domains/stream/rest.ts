@@ -1,4 +1,4 @@
-import { CreateStreamTicketDocument } from '../../generated/documents.ts'
+import { CreateStreamTicketDocument, DiscussionPresenceDocument } from '../../generated/documents.ts'
 import { type Route, route } from '../../rest/route.ts'
 
 export const routes: Route[] = [
@@ -8,5 +8,12 @@ export const routes: Route[] = [
     summary: "Mint a ticket for a browser's stream of one discussion",
     document: CreateStreamTicketDocument,
     status: 201,
+  }),
+  route({
+    method: 'GET',
+    path: '/discussions/:id/presence',
+    summary: 'How many streams are open on a discussion',
+    document: DiscussionPresenceDocument,
+    status: 200,
   }),
 ]

@@ -66,6 +66,11 @@ export class Topic {
     return this.#seq
   }
 
+  /** How many seats are taken. */
+  get size(): number {
+    return this.#seats.size
+  }
+
   get isEmpty(): boolean {
     return this.#seats.size === 0
   }

@@ -1,0 +1,67 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { DiscussionKey } from './sql.ts'
+
+/** How many streams of a discussion one process has open. */
+export interface StreamCount extends DiscussionKey {
+  streams: number
+}
+
+const REPORT = statement(
+  'report_streams',
+  `WITH alive AS (
+     INSERT INTO stream_processes (id, seen_at) VALUES ($1, now())
+     ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING xmax = 0 AS is_new
+   ),
+   said AS (SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::int[]) AS c(tenant_id, discussion_id, streams)),
+   ended AS (
+     DELETE FROM stream_counts c USING said s
+     WHERE s.streams = 0 AND c.tenant_id = s.tenant_id AND c.discussion_id = s.discussion_id AND c.process_id = $1
+   ),
+   put AS (
+     INSERT INTO stream_counts (tenant_id, discussion_id, process_id, streams)
+     SELECT tenant_id, discussion_id, $1, streams FROM said WHERE streams > 0
+     ON CONFLICT (tenant_id, discussion_id, process_id) DO UPDATE SET streams = excluded.streams
+   )
+   SELECT is_new AS "isNew" FROM alive`,
+)
+
+/**
+ * Says that a process is alive, and the counts that have changed; 0 takes one away. True where the database did not know
+ * the process: then it has to be told of all counts.
+ */
+export async function reportStreams(sql: Sql, processId: Id, counts: readonly StreamCount[]): Promise<boolean> {
+  const [row] = await sql<{ isNew: boolean }>(REPORT, [
+    processId,
+    counts.map(({ tenantId }) => tenantId),
+    counts.map(({ discussionId }) => discussionId),
+    counts.map(({ streams }) => streams),
+  ])
+  return row?.isNew ?? false
+}
+
+const FORGET = statement(
+  'forget_stream_processes',
+  `DELETE FROM stream_processes WHERE id = $1 OR seen_at < now() - interval '1 minute'`,
+)
+
+/** Takes a process away with its counts, and those that have died. */
+export const forgetProcess = (sql: Sql, processId: Id): Promise<unknown> => sql(FORGET, [processId])
+
+const COUNT = statement(
+  'count_streams',
+  `SELECT c.discussion_id AS "discussionId", sum(c.streams)::int AS streams, min(p.seen_at) AS "asOf"
+   FROM stream_counts c JOIN stream_processes p ON p.id = c.process_id
+   WHERE c.tenant_id = $1 AND c.discussion_id = ANY($2::uuid[]) AND c.process_id <> $3
+     AND p.seen_at > now() - $4::int * interval '1 millisecond'
+   GROUP BY c.discussion_id`,
+)
+
+/** The streams that other processes have said to have open, no longer than `maxAgeMs` ago, and the oldest of their words. */
+export const countStreams = (
+  sql: Sql,
+  tenantId: Id,
+  discussionIds: readonly Id[],
+  { except, maxAgeMs }: { except: Id; maxAgeMs: number },
+): Promise<{ discussionId: Id; streams: number; asOf: Date }[]> =>
+  sql(COUNT, [tenantId, discussionIds, except, maxAgeMs])

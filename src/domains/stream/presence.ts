@@ -1,0 +1,101 @@
+import DataLoader from 'dataloader'
+import type { Logger } from 'pino'
+
+import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { type Id, newId } from '../../core/ids.ts'
+import type { Db } from '../../core/sql.ts'
+import { type Hub, hubOf } from './hub.ts'
+import { countStreams, forgetProcess, reportStreams, type StreamCount } from './presence-sql.ts'
+
+/** How many streams are open on a discussion, over all processes. */
+export interface Presence {
+  streams: number
+  /** The oldest word that the number rests on, at most 5 s old. */
+  asOf: Date
+}
+
+const REPORT_MS = 2000
+/** Words older than that count no more: their process is dead, or cut off from the database. */
+const MAX_AGE_MS = 5000
+
+/**
+ * Tells the database what this process has open, so that every process can say how many there are. Only what has changed
+ * since the last word is sent, and nothing while there is nothing. It needs no bus.
+ */
+export class PresenceReporter {
+  readonly processId = newId()
+  readonly #db: Db
+  readonly #log: Logger
+  readonly #hub: Pick<Hub, 'counts'>
+  readonly #timer: NodeJS.Timeout
+  #said = new Map<string, StreamCount>()
+  #reporting: Promise<void> = Promise.resolve()
+
+  constructor({ db, log, hub }: { db: Db; log: Logger; hub: Pick<Hub, 'counts'> }) {
+    this.#db = db
+    this.#log = log
+    this.#hub = hub
+    this.#timer = setInterval(() => {
+      this.#reporting = this.#reporting.then(() => this.report())
+    }, REPORT_MS).unref()
+  }
+
+  /** Never rejects: what cannot be said now is said at the next turn. */
+  async report(): Promise<void> {
+    const now = new Map(this.#hub.counts().map((count) => [`${count.tenantId}/${count.discussionId}`, count]))
+    if (now.size === 0 && this.#said.size === 0) return
+    const changed = [...now.values()].filter((count) => this.#said.get(keyOf(count))?.streams !== count.streams)
+    const ended = [...this.#said].flatMap(([key, count]) => (now.has(key) ? [] : [{ ...count, streams: 0 }]))
+    try {
+      if (now.size === 0) await forgetProcess(this.#db.query, this.processId)
+      else if (await reportStreams(this.#db.query, this.processId, [...changed, ...ended])) {
+        await reportStreams(this.#db.query, this.processId, [...now.values()])
+      }
+      this.#said = now
+    } catch (err) {
+      this.#log.warn({ err }, 'the number of open streams could not be told')
+    }
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#reporting
+    if (this.#said.size > 0) await forgetProcess(this.#db.query, this.processId).catch(() => 'it ages by itself')
+  }
+}
+
+const keyOf = ({ tenantId, discussionId }: StreamCount): string => `${tenantId}/${discussionId}`
+
+/** The reporter of this process; it ends with the hub. */
+export const presenceOf = perApp((app) => {
+  const hub = hubOf(app)
+  const reporter = new PresenceReporter({ db: app.db, log: app.log, hub })
+  hub.onClose(() => reporter.stop())
+  return reporter
+})
+
+const loaders = new WeakMap<Ctx, DataLoader<Id, Presence>>()
+
+/** How many streams are open on a discussion. One statement serves all of a request; a subscription's lasts, so nothing is kept. */
+export function getPresence(ctx: Ctx, discussionId: Id): Promise<Presence> {
+  const existing = loaders.get(ctx)
+  const loader = existing ?? new DataLoader<Id, Presence>((ids) => loadPresence(ctx, ids), { cache: false })
+  if (existing === undefined) loaders.set(ctx, loader)
+  return loader.load(discussionId)
+}
+
+async function loadPresence(ctx: Ctx, discussionIds: readonly Id[]): Promise<Presence[]> {
+  const { tenant } = requireCaller(ctx)
+  const { processId } = presenceOf(ctx.app)
+  const others = await countStreams(ctx.app.db.query, tenant.id, discussionIds, {
+    except: processId,
+    maxAgeMs: MAX_AGE_MS,
+  })
+  const told = new Map(others.map((row) => [row.discussionId, row]))
+  const now = new Date()
+  return discussionIds.map((discussionId) => {
+    const other = told.get(discussionId)
+    const own = hubOf(ctx.app).streamsOf({ tenantId: tenant.id, discussionId })
+    return { streams: own + (other?.streams ?? 0), asOf: other?.asOf ?? now }
+  })
+}

@@ -1,0 +1,141 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { hubOf } from '../../src/domains/stream/hub.ts'
+import { PresenceReporter } from '../../src/domains/stream/presence.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { openStream, type StreamClient } from '../harness/stream-client.ts'
+
+let service: TestService
+let other: TestTenant
+const clients: StreamClient[] = []
+const reporters: PresenceReporter[] = []
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  other = await service.addTenant('other')
+})
+afterAll(() => service.close())
+afterEach(async () => {
+  clients.splice(0).forEach((client) => client.close())
+  await Promise.all(reporters.splice(0).map((reporter) => reporter.stop()))
+})
+
+const newDiscussion = async (): Promise<string> =>
+  (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+
+async function open(discussionId: string): Promise<StreamClient> {
+  const client = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
+  await vi.waitFor(() => expect(client.connected).toBeDefined())
+  clients.push(client)
+  return client
+}
+
+const streamsOf = async (discussionId: string): Promise<number> =>
+  (await service.call('GET', `/discussions/${discussionId}/presence`)).json.streams
+
+/** What another process would say to have open. */
+function otherProcess(discussionId: string, streams: () => number): PresenceReporter {
+  const tenantId = service.tenant.id
+  const counts = () => (streams() === 0 ? [] : [{ tenantId, discussionId, streams: streams() }])
+  const reporter = new PresenceReporter({ db: service.app.db, log: service.app.log, hub: { counts } })
+  reporters.push(reporter)
+  return reporter
+}
+
+test('GET /discussions/{id}/presence counts the streams that are open now', async () => {
+  const [id, quiet] = [await newDiscussion(), await newDiscussion()]
+  const first = await open(id)
+  await open(id)
+  const { status, json } = await service.call('GET', `/discussions/${id}/presence`)
+  expect(status).toBe(200)
+  expect(json).toEqual({ streams: 2, asOf: expect.any(String) })
+  expect(Date.now() - Date.parse(json.asOf)).toBeLessThan(5000)
+  expect(await streamsOf(quiet)).toBe(0)
+  first.close()
+  await vi.waitFor(async () => expect(await streamsOf(id)).toBe(1))
+})
+
+test('the GraphQL field has the same, for many discussions by one statement', async () => {
+  const ids = [await newDiscussion(), await newDiscussion(), await newDiscussion()]
+  await open(ids[1] ?? '')
+  const query = vi.spyOn(service.app.db, 'query')
+  const { json } = await service.graphql(
+    '{ discussions(first: 3) { edges { node { id presence { streams asOf } } } } }',
+  )
+  const statements = query.mock.calls.filter(([{ name }]) => name === 'count_streams')
+  query.mockRestore()
+  const nodes = json.data.discussions.edges.map(
+    (edge: { node: { id: string; presence: { streams: number } } }) => edge.node,
+  )
+  expect(nodes.map(({ presence }: { presence: { streams: number } }) => presence.streams)).toEqual([0, 1, 0])
+  expect(statements).toHaveLength(1)
+})
+
+test('streams of other processes count, as long as these say so', async () => {
+  const id = await newDiscussion()
+  await open(id)
+  let streams = 3
+  const process = otherProcess(id, () => streams)
+  await process.report()
+  expect(await streamsOf(id)).toBe(4)
+  streams = 1
+  await process.report()
+  expect(await streamsOf(id)).toBe(2)
+  streams = 0
+  await process.report()
+  expect(await streamsOf(id)).toBe(1)
+})
+
+test('a process that says nothing for 5 s counts no more', async () => {
+  const id = await newDiscussion()
+  const process = otherProcess(id, () => 7)
+  await process.report()
+  expect(await streamsOf(id)).toBe(7)
+  const aged = "UPDATE stream_processes SET seen_at = now() - interval '5 seconds' WHERE id = $1"
+  await service.app.db.query({ name: 'age_process', text: aged }, [process.processId])
+  expect(await streamsOf(id)).toBe(0)
+  // It comes back with its next word, with all that it has open.
+  await process.report()
+  expect(await streamsOf(id)).toBe(7)
+})
+
+test('a process of which the database has lost everything says it all anew', async () => {
+  const id = await newDiscussion()
+  const process = otherProcess(id, () => 2)
+  await process.report()
+  await service.app.db.query({ name: 'lose_processes', text: 'TRUNCATE stream_processes, stream_counts' })
+  expect(await streamsOf(id)).toBe(0)
+  await process.report()
+  expect(await streamsOf(id)).toBe(2)
+})
+
+test('a process that ends takes its counts with it', async () => {
+  const id = await newDiscussion()
+  const process = otherProcess(id, () => 2)
+  await process.report()
+  await process.stop()
+  expect(await streamsOf(id)).toBe(0)
+})
+
+test('the hub counts nothing twice and leaves nothing behind', async () => {
+  const id = await newDiscussion()
+  const opened = await Promise.all(Array.from({ length: 10 }, () => open(id)))
+  const key = { tenantId: service.tenant.id, discussionId: id }
+  expect(hubOf(service.app).streamsOf(key)).toBe(10)
+  for (const client of opened) client.close()
+  await vi.waitFor(() => expect(hubOf(service.app).streamsOf(key)).toBe(0))
+  expect(
+    hubOf(service.app)
+      .counts()
+      .filter(({ discussionId }) => discussionId === id),
+  ).toEqual([])
+})
+
+test("another tenant's discussion is 404", async () => {
+  const id = await newDiscussion()
+  const { status } = await service.call('GET', `/discussions/${id}/presence`, {
+    headers: { 'x-api-key': other.apiKey },
+  })
+  expect(status).toBe(404)
+})
