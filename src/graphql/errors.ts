@@ -46,12 +46,14 @@ function isUnavailable(error: unknown): boolean {
 export function toGraphQLError(error: unknown, log: Logger, requestId: string): GraphQLError {
   const refusal = toServiceError(error, log)
   const { detail, code, status, errors } = problemOf(refusal, requestId)
-  const located = error instanceof GraphQLError ? error : undefined
+  const { path } = error instanceof GraphQLError ? error : {}
+  // Where in the document: for a document that is wrong. What fails while it runs has its path, compiled or not.
+  const located = error instanceof GraphQLError && path === undefined ? error : undefined
   return new GraphQLError(detail, {
     nodes: located?.nodes ?? null,
     source: located?.source ?? null,
     positions: located?.positions ?? null,
-    path: located?.path ?? null,
+    path: path ?? null,
     extensions: { code, status, requestId, ...(errors === undefined ? {} : { errors }) },
   })
 }

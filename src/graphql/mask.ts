@@ -21,7 +21,9 @@ function maskError(error: GraphQLError, { log, requestId }: MaskContext): GraphQ
   if (masked.has(error)) return error
   const answer = toGraphQLError(error, log, requestId)
   // The HTTP status that the server had in mind; it is left out of the body.
-  if (error.extensions.http !== undefined) answer.extensions.http = error.extensions.http
+  // An error of a compiled query may have no extensions at all, whatever its type says.
+  const { http } = (error.extensions as GraphQLError['extensions'] | undefined) ?? {}
+  if (http !== undefined) answer.extensions.http = http
   masked.add(answer)
   return answer
 }

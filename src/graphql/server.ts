@@ -6,6 +6,7 @@ import { ServiceError } from '../core/errors.ts'
 import { isOriginAllowed } from '../domains/stream/origins.ts'
 import { createEventStreamHandler } from './event-stream.ts'
 import { checkDocument } from './limits.ts'
+import { useCompiledQueries } from './jit.ts'
 import { maskResult, maskResults } from './mask.ts'
 import { beginStream, pump } from './pump.ts'
 import { schema } from './schema.ts'
@@ -57,7 +58,7 @@ function createYogaHandler(app: App, graphiql: boolean): Handler {
     graphqlEndpoint: PATH,
     graphiql: graphiql && { title: 'Engagement Service', subscriptionsProtocol: 'SSE' },
     context: ({ ctx }) => ctx,
-    plugins: [maskErrors],
+    plugins: [useCompiledQueries(schema), maskErrors],
     // Its own mask knows no codes; the one above is put over every result.
     maskedErrors: false,
     batching: false,
