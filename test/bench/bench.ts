@@ -1,7 +1,8 @@
 // npm run bench [-- name …]: each bench prints its figures beside a reference that it measures in the same run.
+import { benchApi } from './api.ts'
 import { benchPost } from './post.ts'
 
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { post: benchPost }
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { post: benchPost, api: benchApi }
 
 const asked = process.argv.slice(2)
 const names = asked.length === 0 ? Object.keys(BENCHES) : asked

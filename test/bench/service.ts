@@ -17,23 +17,34 @@ export interface BenchService {
   port: number
   apiKey: string
   signer: Signer
+  /** The secrets that processes on one database share. */
+  keys: Readonly<Record<string, string>>
   /** Milliseconds of CPU that the process has used. */
   cpuMs(): number
   close(): Promise<void>
 }
 
 /**
- * An api process on a PostgreSQL database of its own (DATABASE_URL names the server). BENCH_PROFILE names a folder for its
- * CPU profile.
+ * An api process on a PostgreSQL database of its own (DATABASE_URL names the server), or on that of the one that it is
+ * started beside. BENCH_PROFILE names a folder for its CPU profile.
  */
-export async function startBenchService(env: Record<string, string> = {}): Promise<BenchService> {
+export async function startBenchService(
+  env: Record<string, string> = {},
+  beside?: Pick<BenchService, 'databaseUrl' | 'apiKey' | 'signer' | 'keys'>,
+): Promise<BenchService> {
   const name = `engagement_bench_${randomBytes(4).toString('hex')}`
-  await onServer(`CREATE DATABASE ${name}`)
-  const databaseUrl = new URL(SERVER)
-  databaseUrl.pathname = `/${name}`
+  const databaseUrl = new URL(beside?.databaseUrl ?? SERVER)
+  if (beside === undefined) {
+    await onServer(`CREATE DATABASE ${name}`)
+    databaseUrl.pathname = `/${name}`
+  }
   const port = await freePort()
-  const apiKey = `ek_${randomBytes(32).toString('hex')}`
-  const secret = randomBytes(32).toString('hex')
+  const apiKey = beside?.apiKey ?? `ek_${randomBytes(32).toString('hex')}`
+  const secret = beside?.signer.secret ?? randomBytes(32).toString('hex')
+  const keys = beside?.keys ?? {
+    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  }
   const { BENCH_PROFILE: folder } = process.env
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
   const child = spawn(process.execPath, [...profile, MAIN], {
@@ -44,8 +55,7 @@ export async function startBenchService(env: Record<string, string> = {}): Promi
       ROLE: 'api',
       PORT: String(port),
       LOG_LEVEL: 'warn',
-      ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      ...keys,
       BOOTSTRAP_API_KEY: apiKey,
       BOOTSTRAP_IDENTITY_SECRET: secret,
       ...env,
@@ -60,14 +70,40 @@ export async function startBenchService(env: Record<string, string> = {}): Promi
     port,
     apiKey,
     signer: { tenant: 'demo', secret },
+    keys,
     cpuMs: () => cpuMs(child),
     close: async () => {
-      const exited = once(child, 'exit')
-      child.kill('SIGTERM')
-      await exited
-      await onServer(`DROP DATABASE ${name} WITH (FORCE)`)
+      await end(child)
+      if (beside === undefined) await onServer(`DROP DATABASE ${name} WITH (FORCE)`)
     },
   }
+}
+
+/** A process of the bench's own, and the CPU that it uses. */
+export interface BenchProcess {
+  port: number
+  cpuMs(): number
+  close(): Promise<void>
+}
+
+/** The bare server (bare.ts) on the database of a service. */
+export async function startBareServer(databaseUrl: string, env: Record<string, string>): Promise<BenchProcess> {
+  const port = await freePort()
+  const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'bare.ts')], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, NODE_ENV: 'production', DATABASE_URL: databaseUrl, PORT: String(port), ...env },
+  })
+  await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(() => Promise.reject(new Error('the bare server did not start'))),
+  ])
+  return { port, cpuMs: () => cpuMs(child), close: () => end(child) }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
 }
 
 /** User and system time of a process, from the kernel's table (100 ticks a second). */
