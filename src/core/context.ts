@@ -25,6 +25,15 @@ export interface App {
   readonly prisma: PrismaClient
   readonly bus: Bus
   readonly log: Logger
+  /** Where all that a request writes commits together; absent where each change commits by itself. */
+  readonly scope?: Scope
+}
+
+/** One transaction around a whole request (`inOneTransaction`): its app is a view of the process's. */
+export interface Scope {
+  readonly root: App
+  /** What is left to do once the transaction has committed, in this order. Dropped where it has not. */
+  readonly effects: (() => void)[]
 }
 
 export interface Tenant {
@@ -92,14 +101,24 @@ export function requireAccess(ctx: Ctx, access: Access): void {
 export const hasCapability = (actor: Actor, capability: Capability): boolean =>
   actor.kind === 'admin' || actor.capabilities.has(capability)
 
-/** One value per process, made at its first use: a cache, a queue, the hub. */
+/** One value per process, made at its first use: a cache, a queue, the hub. Its `make` never sees a request's own app. */
 export function perApp<T>(make: (app: App) => T): (app: App) => T {
   const made = new WeakMap<App, T>()
   return (app) => {
-    const existing = made.get(app)
+    const root = app.scope?.root ?? app
+    const existing = made.get(root)
     if (existing !== undefined) return existing
-    const value = make(app)
-    made.set(app, value)
+    const value = make(root)
+    made.set(root, value)
     return value
   }
+}
+
+/**
+ * Does what may only follow the commit of the change before it: telling others, keeping a row in a cache. At once, but
+ * for a request in a transaction of its own: then after its commit, or never. `effect` must not throw.
+ */
+export function afterCommit(app: App, effect: () => void): void {
+  if (app.scope === undefined) effect()
+  else app.scope.effects.push(effect)
 }

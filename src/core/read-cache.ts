@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 
 import { type CacheNews, CHANNELS } from './bus.ts'
-import { type App, perApp } from './context.ts'
+import { afterCommit, type App, perApp } from './context.ts'
 
 /**
  * What was read from the database, at most this old. News on the bus drops an entry sooner; without the bus this alone
@@ -87,7 +87,7 @@ export function followCacheNews(app: App, listener: Listener): void {
 
 /** Tells every process, this one at once, to forget what has changed. Call it after the commit. */
 export function announceChange(app: App, news: CacheNews): void {
-  newsOf(app).hear(news)
+  afterCommit(app, () => newsOf(app).hear(news))
   app.bus.publish(CHANNELS.caches, JSON.stringify(news))
 }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
@@ -31,8 +32,34 @@ export async function createServerDatabase(): Promise<{ url: string; drop: () =>
   return { url: url.href, drop: () => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
 }
 
-/** A migrated database of one's own, on the server where there is one, else embedded in memory. */
+/**
+ * A migrated database of one's own, on the server where there is one, else embedded in memory. Whoever asks it for a
+ * second connection in the midst of a transaction is refused: with the embedded form, or the last connection of a pool,
+ * they would wait for themselves.
+ */
 export async function openTestDatabase(): Promise<Database> {
+  const database = await openAnyDatabase()
+  const inTransaction = new AsyncLocalStorage<true>()
+  const refuse = (): void => {
+    if (inTransaction.getStore() === true) throw new Error('a transaction waits for a second connection')
+  }
+  const { query, transaction } = database.db
+  return {
+    ...database,
+    db: {
+      query: async (...args) => {
+        refuse()
+        return query(...args)
+      },
+      transaction: async (work) => {
+        refuse()
+        return transaction((sql) => inTransaction.run(true, () => work(sql)))
+      },
+    },
+  }
+}
+
+async function openAnyDatabase(): Promise<Database> {
   if (!onServer) return openDump(new Blob([readFileSync(inject('dump'))]))
   const { url, drop } = await createServerDatabase()
   const database = await openServer({ url, size: 8, onError: () => undefined })

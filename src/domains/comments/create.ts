@@ -11,7 +11,7 @@ import { selectBan } from '../readers/sql.ts'
 import { bodySchema, type Comment } from './comments.ts'
 import { type CreateOutcome, UNKNOWN_DEPTH } from './create-sql.ts'
 import { renderMarkdown } from './markdown.ts'
-import { commentWriter } from './writer.ts'
+import { writeComment } from './writer.ts'
 
 interface CreateComment {
   discussionId?: Id | null | undefined
@@ -52,7 +52,7 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
     viewerReaction: null,
     createdAt: createdAt.toISOString(),
   })
-  const { result, id, createdAt } = await commentWriter(ctx.app).write({
+  const { result, id, createdAt } = await writeComment(ctx.app, {
     row: {
       tenantId: tenant.id,
       discussionId,

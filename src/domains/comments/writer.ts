@@ -57,19 +57,9 @@ class CommentWriter {
 
   async #flush(batch: readonly Waiting[]): Promise<void> {
     try {
-      const now = new Date()
-      const rows = batch.map(({ draft }) => rowOf(draft, now))
-      const results = await insertComments(this.#app.db.query, rows, now)
-      const written = batch.map(({ resolve }, index) => {
-        const [row, result] = [rows[index], results[index]]
-        if (row === undefined || result === undefined) throw new Error('the statement lost a row')
-        return { resolve, row, result }
-      })
-      announce(this.#app, {
-        events: written.flatMap(({ row, result }) => eventsOf(row, result, now)),
-        deliveries: results[0]?.deliveries ?? 0,
-      })
-      for (const { resolve, row, result } of written) resolve({ result, id: row.id, createdAt: now })
+      const drafts = batch.map(({ draft }) => draft)
+      const written = await insertAll(this.#app, drafts)
+      for (const [index, one] of written.entries()) batch[index]?.resolve(one)
     } catch (error) {
       // The statement was rolled back as a whole. Alone, each row meets its own fate.
       if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await this.#flush([waiting])
@@ -78,7 +68,32 @@ class CommentWriter {
   }
 }
 
-export const commentWriter = perApp((app) => new CommentWriter(app))
+const commentWriter = perApp((app) => new CommentWriter(app))
+
+/** Writes a comment, with others that come at the same time; alone where the request has a transaction of its own. */
+export async function writeComment(app: App, draft: Draft): Promise<Written> {
+  if (app.scope === undefined) return commentWriter(app).write(draft)
+  const [written] = await insertAll(app, [draft])
+  if (written === undefined) throw new Error('the statement lost a row')
+  return written
+}
+
+/** Writes comments in one statement and announces them. The results are in the order of `drafts`. */
+async function insertAll(app: App, drafts: readonly Draft[]): Promise<Written[]> {
+  const createdAt = new Date()
+  const rows = drafts.map((draft) => rowOf(draft, createdAt))
+  const results = await insertComments(app.db.query, rows, createdAt)
+  const written = rows.map((row, index) => {
+    const result = results[index]
+    if (result === undefined) throw new Error('the statement lost a row')
+    return { row, result }
+  })
+  announce(app, {
+    events: written.flatMap(({ row, result }) => eventsOf(row, result, createdAt)),
+    deliveries: results[0]?.deliveries ?? 0,
+  })
+  return written.map(({ row, result }) => ({ result, id: row.id, createdAt }))
+}
 
 const isRefusal = (error: unknown): boolean => {
   const { code } = error as { code?: unknown }

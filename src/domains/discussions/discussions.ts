@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
-import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { afterCommit, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import {
   decodeCursor,
   encodeCursor,
@@ -106,7 +106,8 @@ export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id
   const known = knownIds(ctx.app)
   const key = `${tenant.id}:${externalId}`
   const id = known.get(key) ?? (await findRow(ctx, { externalId }))?.id
-  if (id !== undefined) known.set(key, id)
+  // It may be this request's own, which is not there for others yet.
+  if (id !== undefined) afterCommit(ctx.app, () => known.set(key, id))
   return id ?? null
 }
 

@@ -68,6 +68,12 @@ export async function ensureReader(app: App, tenant: Tenant, identity: Identity)
     if (carriesProfile(identity)) entry.issuedAt = Math.max(entry.issuedAt, issuedAt)
     return entry.reader
   }
+  if (app.scope !== undefined) {
+    // Not shared with others: the row may never be committed, and whoever waits for a connection while it holds one may
+    // wait for ever. Not kept either: by the commit it may be old.
+    const { profileIssuedAt: _, ...reader } = await upsertUntilSeen(app, tenant.id, identity)
+    return reader
+  }
   // Requests of one reader that meet here wait for one statement instead of for the row's lock.
   const first = underWay.get(key)
   if (first !== undefined) return first.reader.then(() => ensureReader(app, tenant, identity))
