@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { GraphQLError } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 
 import type { App, Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { isOriginAllowed } from '../domains/stream/origins.ts'
 import { createEventStreamHandler } from './event-stream.ts'
+import { answerMutation, isMutation, type Once } from './once.ts'
 import { checkDocument } from './limits.ts'
 import { useCompiledQueries } from './jit.ts'
 import { maskResult, maskResults } from './mask.ts'
@@ -15,10 +17,10 @@ const PATH = '/graphql'
 const STREAM_PATH = '/graphql/stream'
 
 /** Mounts Yoga at `/graphql` and graphql-sse at `/graphql/stream`. */
-export function registerGraphQL(server: FastifyInstance, app: App): void {
+export function registerGraphQL(server: FastifyInstance, app: App, once: Once): void {
   const { GRAPHIQL, NODE_ENV } = app.settings
   const hasGraphiQL = GRAPHIQL ?? NODE_ENV !== 'production'
-  const answer = createYogaHandler(app, hasGraphiQL)
+  const answer = createYogaHandler(app, hasGraphiQL, once)
 
   server.addHook('onRequest', async (request, reply) => {
     if (request.routeOptions.url === PATH || request.routeOptions.url === STREAM_PATH) allowOrigin(request, reply)
@@ -52,8 +54,8 @@ export function registerGraphQL(server: FastifyInstance, app: App): void {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-function createYogaHandler(app: App, graphiql: boolean): Handler {
-  const yoga = createYoga<{ ctx: Ctx }, Ctx>({
+function createYogaHandler(app: App, graphiql: boolean, once: Once): Handler {
+  const yoga = createYoga<ServerContext, Ctx>({
     schema,
     graphqlEndpoint: PATH,
     graphiql: graphiql && { title: 'Engagement Service', subscriptionsProtocol: 'SSE' },
@@ -69,7 +71,12 @@ function createYogaHandler(app: App, graphiql: boolean): Handler {
   })
   const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
   return async (request, reply) => {
-    const response = await yoga.handleNodeRequestAndResponse(request, reply, { ctx: request.ctx })
+    const errors: GraphQLError[] = []
+    const respond = (ctx: Ctx) => yoga.handleNodeRequestAndResponse(request, reply, { ctx, errors })
+    if (once.hasIdempotencyKey(request) && isMutation(request.body)) {
+      return once.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx), errors))
+    }
+    const response = await respond(request.ctx)
     // Its Headers keep the case in which a name was set; ours must not stand beside it a second time.
     const headers = Object.fromEntries([...response.headers].map(([name, value]) => [name.toLowerCase(), value]))
     if (response.body === null || response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
@@ -84,12 +91,22 @@ function createYogaHandler(app: App, graphiql: boolean): Handler {
   }
 }
 
-const maskErrors: Plugin<object, { ctx: Ctx }> = {
-  onResultProcess({ result, setResult, serverContext: { ctx } }) {
+interface ServerContext {
+  ctx: Ctx
+  /** Filled with the errors of the answer, as the caller sees them. */
+  errors: GraphQLError[]
+}
+
+const maskErrors: Plugin<object, ServerContext> = {
+  onResultProcess({ result, setResult, serverContext: { ctx, errors } }) {
     const context = { log: ctx.app.log, requestId: ctx.requestId }
     if (Array.isArray(result)) setResult(result.map((one) => maskResult(one, context)))
     else if (Symbol.asyncIterator in result) setResult(maskResults(result, context))
-    else setResult(maskResult(result, context))
+    else {
+      const masked = maskResult(result, context)
+      setResult(masked)
+      errors.push(...(masked.errors ?? []))
+    }
   },
 }
 

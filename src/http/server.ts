@@ -13,6 +13,7 @@ import { registerGraphQL } from '../graphql/server.ts'
 import { registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
 import { registerHealth } from './health.ts'
+import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { registerRest } from './rest.ts'
 import { registerStream } from './stream.ts'
 
@@ -70,7 +71,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   await server.register(async (scope) => {
     registerCaller(scope, app)
     registerRest(scope)
-    registerGraphQL(scope, app)
+    registerGraphQL(scope, app, { hasIdempotencyKey, answerOnce })
   })
   return server
 }

@@ -1,5 +1,6 @@
 import { CHANNELS } from '../core/bus.ts'
 import type { App } from '../core/context.ts'
+import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { startDeliveries } from './deliveries.ts'
 import { startHandshakes } from './handshakes.ts'
@@ -7,10 +8,12 @@ import { startLoop } from './loop.ts'
 import { openOutbound } from './outbound.ts'
 
 const KEY_SETS_MS = 1000
+const EXPIRY_MS = 60_000
 
 /**
- * Starts the worker of a process: deliveries, handshakes, key sets. It learns of work from the bus and looks for itself
- * every WEBHOOK_POLL_SECONDS. Any number of workers run side by side. Throws a SettingsError for a wrong WEBHOOK_CA_FILE.
+ * Starts the worker of a process: deliveries, handshakes, key sets, what has expired. It learns of work from the
+ * bus and looks for itself every WEBHOOK_POLL_SECONDS. Any number of workers run side by side. Throws a SettingsError for
+ * a wrong WEBHOOK_CA_FILE.
  */
 export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> {
   const outbound = openOutbound(app.settings)
@@ -21,6 +24,14 @@ export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> 
     pollMs: KEY_SETS_MS,
     log: app.log,
     work: async () => void (await refreshDueKeySets(app, outbound.fetchJson)),
+  })
+  const expiry = startLoop({
+    name: 'expired idempotency keys',
+    pollMs: EXPIRY_MS,
+    log: app.log,
+    work: async () => {
+      if (await deleteExpiredRecords(app)) expiry.wake()
+    },
   })
   const wake = (): void => {
     deliveries.wake()
@@ -34,7 +45,7 @@ export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> 
       forgetGaps()
       // The rest of the grace period is for giving leases back.
       const graceMs = app.settings.SHUTDOWN_GRACE_SECONDS * 800
-      await Promise.all([deliveries.stop(graceMs), handshakes.stop(graceMs), keySets.stop()])
+      await Promise.all([deliveries.stop(graceMs), handshakes.stop(graceMs), keySets.stop(), expiry.stop()])
       outbound.close()
     },
   }

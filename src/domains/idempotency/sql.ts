@@ -1,0 +1,91 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+
+/** What names a record. */
+export interface RecordKey {
+  tenantId: Id
+  keyDigest: Buffer
+}
+
+export interface IdempotencyRecord {
+  requestDigest: Uint8Array
+  status: number
+  contentType: string | null
+  /** Sealed; null where it has been erased. */
+  body: Uint8Array | null
+}
+
+const TRY_LOCK = statement('lock_idempotency_key', 'SELECT pg_try_advisory_xact_lock($1::bigint) AS locked')
+
+/**
+ * Whether the key is this transaction's alone, until its end; never waits. A statement of its own: one that also read
+ * the record would see the database as it was before the lock.
+ */
+export const tryLockKey = async (sql: Sql, { keyDigest }: RecordKey): Promise<boolean> =>
+  (await sql<{ locked: boolean }>(TRY_LOCK, [String(keyDigest.readBigInt64BE())]))[0]?.locked === true
+
+const FIND = statement(
+  'find_idempotency_record',
+  `SELECT request_digest AS "requestDigest", status, content_type AS "contentType", body
+   FROM idempotency_records WHERE tenant_id = $1 AND key_digest = $2 AND expires_at > $3`,
+)
+
+/** The record of a key, unless its time is over. */
+export const findRecord = async (
+  sql: Sql,
+  { tenantId, keyDigest }: RecordKey,
+  now: Date,
+): Promise<IdempotencyRecord | undefined> => (await sql<IdempotencyRecord>(FIND, [tenantId, keyDigest, now]))[0]
+
+// The reader's own id may stand in neither request nor answer, what they wrote in both.
+const STORE = statement(
+  'store_idempotency_record',
+  `INSERT INTO idempotency_records AS r
+     (tenant_id, key_digest, request_digest, status, content_type, body, mentions, created_at, expires_at)
+   VALUES ($1, $2, $3, $4, $5, $6,
+     $7::uuid[] || ARRAY(SELECT id FROM readers WHERE tenant_id = $1 AND external_id = $8), $9, $10)
+   ON CONFLICT (tenant_id, key_digest) DO UPDATE SET
+     request_digest = excluded.request_digest, status = excluded.status, content_type = excluded.content_type,
+     body = excluded.body, mentions = excluded.mentions, created_at = excluded.created_at, expires_at = excluded.expires_at
+   WHERE r.expires_at <= excluded.created_at
+   RETURNING 1`,
+)
+
+interface NewRecord extends IdempotencyRecord, RecordKey {
+  mentions: readonly Id[]
+  /** On whose behalf the request was made. */
+  readerExternalId: string | null
+  now: Date
+  expiresAt: Date
+}
+
+/** Stores an outcome, in the place of one whose time is over. Under the key's lock there is no other. */
+export async function storeRecord(sql: Sql, record: NewRecord): Promise<void> {
+  const { tenantId, keyDigest, requestDigest, status, contentType, body, mentions, readerExternalId } = record
+  const { now, expiresAt } = record
+  const params = [tenantId, keyDigest, requestDigest, status, contentType, body, mentions, readerExternalId]
+  if ((await sql(STORE, [...params, now, expiresAt])).length !== 1) throw new Error('the idempotency key is taken')
+}
+
+const FORGET = statement(
+  'forget_idempotency_bodies',
+  'UPDATE idempotency_records SET body = NULL WHERE tenant_id = $1 AND mentions && $2::uuid[] AND body IS NOT NULL',
+)
+
+/** Empties the answers that mention any of the ids. */
+export const forgetBodies = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
+  void (await sql(FORGET, [tenantId, ids]))
+
+const DELETE_EXPIRED = statement(
+  'delete_expired_idempotency_records',
+  `DELETE FROM idempotency_records r USING (
+     SELECT tenant_id, key_digest FROM idempotency_records
+     WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+   ) old
+   WHERE r.tenant_id = old.tenant_id AND r.key_digest = old.key_digest
+   RETURNING 1`,
+)
+
+/** Deletes up to `limit` records whose time is over; how many there were. Rows that another worker holds are skipped. */
+export const deleteExpired = async (sql: Sql, now: Date, limit: number): Promise<number> =>
+  (await sql(DELETE_EXPIRED, [now, limit])).length
