@@ -1,12 +1,13 @@
 import { z } from 'zod'
 
-import type { Ctx } from '../../core/context.ts'
+import { type Ctx, requireCaller } from '../../core/context.ts'
 import { type ErrorCode, ServiceError } from '../../core/errors.ts'
-import type { Id } from '../../core/ids.ts'
+import { type Id, isId } from '../../core/ids.ts'
 import { validate } from '../../core/validate.ts'
 import { removeComment } from '../comments/changes.ts'
 import type { Comment } from '../comments/comments.ts'
 import { approveComment, pinComment, rejectComment, unpinComment } from './comments.ts'
+import { lockDiscussionsOf } from './sql.ts'
 
 type Act = (ctx: Ctx, target: { commentId: Id }) => Promise<Comment>
 
@@ -35,12 +36,18 @@ export interface BulkOutcome {
 
 const inputSchema = z.object({ ids: z.array(z.string()).min(1).max(100) })
 
-/** Does the same to up to 100 comments, each in a transaction of its own, in the order given; one outcome for each. */
+/**
+ * Does the same to up to 100 comments, each in a transaction of its own, in the order given; one outcome for each. Within
+ * a transaction of the whole request, a failure of one that is no refusal fails all.
+ */
 export async function moderateComments(
   ctx: Ctx,
   { ids, action }: { ids: readonly Id[]; action: BulkAction },
 ): Promise<BulkOutcome[]> {
   validate(inputSchema, { ids })
+  const { db, scope } = ctx.app
+  // Locks are kept to the end then: in the order of the ids given, two requests could wait for each other.
+  if (scope !== undefined) await lockDiscussionsOf(db.query, requireCaller(ctx).tenant.id, ids.filter(isId))
   const outcomes: BulkOutcome[] = []
   for (const id of ids) outcomes.push(await actOn(ctx, id, ACTIONS[action]))
   return outcomes
@@ -51,8 +58,9 @@ async function actOn(ctx: Ctx, id: Id, act: Act): Promise<BulkOutcome> {
     const { status } = await act(ctx, { commentId: id })
     return { id, ok: true, status, code: null, detail: null }
   } catch (error) {
-    // What has been done to those before stands, so that the answer has to tell of it.
     const refusal = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
+    if (refusal.status >= 500 && ctx.app.scope !== undefined) throw error
+    // What has been done to those before stands, so that the answer has to tell of it.
     if (refusal.code === 'internal') ctx.app.log.error({ err: error, commentId: id }, 'a bulk action failed')
     return { id, ok: false, status: null, code: refusal.code, detail: refusal.message }
   }

@@ -34,3 +34,14 @@ export const findParentAuthor = async (
   id: Id,
 ): Promise<{ readerId: Id; externalId: string } | undefined> =>
   (await sql<{ readerId: Id; externalId: string }>(PARENT_AUTHOR, [tenantId, id]))[0]
+
+const LOCK_DISCUSSIONS = statement(
+  'lock_discussions_of_comments',
+  `SELECT id FROM discussions
+   WHERE tenant_id = $1 AND id IN (SELECT discussion_id FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[]))
+   ORDER BY id FOR NO KEY UPDATE`,
+)
+
+/** Locks the discussions of some comments until the transaction ends, in the order in which all writers lock. */
+export const lockDiscussionsOf = async (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<void> =>
+  void (await sql(LOCK_DISCUSSIONS, [tenantId, commentIds]))
