@@ -1,0 +1,563 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import type { Ctx } from '../../src/core/context.ts'
+import { ServiceError } from '../../src/core/errors.ts'
+import { newId } from '../../src/core/ids.ts'
+import { statement } from '../../src/core/sql.ts'
+import { createComment } from '../../src/domains/comments/create.ts'
+import { type Answer, deleteExpiredRecords, forgetReader, runOnce } from '../../src/domains/idempotency/idempotency.ts'
+import { createDiscussion } from '../../src/domains/discussions/discussions.ts'
+import { findCallerByKey } from '../../src/domains/keys/keys.ts'
+import { onServer } from '../harness/database.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { openStream } from '../harness/stream-client.ts'
+
+let service: TestService
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+
+const keyed = (key: string, headers: Record<string, string> = {}) => ({ 'idempotency-key': key, ...headers })
+const isReplay = ({ headers }: TestResponse) => headers.get('idempotency-replayed') === 'true'
+
+/** Posts a comment on a page with a key. */
+async function comment(key: string, page: string, body: unknown = { body: 'Once' }, reader = 'reader') {
+  const headers = keyed(key, await service.as(reader, { name: 'Ann' }))
+  return service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })
+}
+
+async function count(text: string, params: unknown[] = []): Promise<number> {
+  const name = `test_count_${text.length}_${text.replaceAll(/\W+/g, '_').slice(0, 40)}`
+  const rows = await service.app.db.query<{ n: number }>(statement(name, `SELECT count(*) AS n ${text}`), params)
+  return rows[0]?.n ?? -1
+}
+
+const PAGE = 'd WHERE d.tenant_id = $1 AND d.external_id = $2'
+const onPage = (table: string, page: string) =>
+  count(`FROM ${table} x JOIN discussions d ON d.id = x.discussion_id WHERE d.tenant_id = $1 AND d.external_id = $2`, [
+    service.tenant.id,
+    page,
+  ])
+const records = () => count('FROM idempotency_records')
+
+function expectReplay(again: TestResponse, first: TestResponse): void {
+  expect(isReplay(first)).toBe(false)
+  expect(isReplay(again)).toBe(true)
+  expect(again.text).toBe(first.text)
+  expect(again.status).toBe(first.status)
+  expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'))
+}
+
+describe('the first outcome', () => {
+  test('201 is replayed to the byte, and nothing happens a second time', async () => {
+    const first = await comment('replay', 'replay')
+    const again = await comment('replay', 'replay')
+    expect(first.status).toBe(201)
+    expectReplay(again, first)
+    expect(await onPage('comments', 'replay')).toBe(1)
+    expect(await onPage('events', 'replay')).toBe(1)
+    // Each request has its own.
+    expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+  })
+
+  test('204 is replayed without a body', async () => {
+    const { json } = await comment('to-delete', 'to-delete')
+    const headers = keyed('delete', await service.as('reader'))
+    const remove = () => service.call('DELETE', `/comments/${json.id}`, { headers })
+    const first = await remove()
+    expect(first.status).toBe(204)
+    expectReplay(await remove(), first)
+  })
+
+  test('a minted key is replayed, and stands nowhere in the clear', async () => {
+    const mint = () =>
+      service.call('POST', '/keys', { body: { label: 'Once', capabilities: [] }, headers: keyed('mint-secretly') })
+    const first = await mint()
+    expectReplay(await mint(), first)
+    expect(await count(`FROM api_keys WHERE label = 'Once'`)).toBe(1)
+    const { key } = first.json as { key: string }
+    const clear = `FROM idempotency_records r WHERE position($1::bytea IN r.body) > 0 OR r::text LIKE $2`
+    for (const text of [key, 'mint-secretly']) expect(await count(clear, [Buffer.from(text), `%${text}%`])).toBe(0)
+  })
+
+  test('a toggle that is sent again does not toggle again', async () => {
+    const { json } = await comment('to-like', 'to-like')
+    const headers = keyed('like', await service.as('reader'))
+    const toggle = () => service.call('POST', `/comments/${json.id}/reactions`, { body: { type: 'like' }, headers })
+    const first = await toggle()
+    expectReplay(await toggle(), first)
+    expect(first.json).toMatchObject({ type: 'like', reactionCounts: { like: 1 } })
+    expect((await service.call('GET', `/comments/${json.id}`)).json.reactionCounts).toEqual({ like: 1 })
+  })
+
+  test.each([
+    ['404', () => ({ path: `/discussions/${newId()}/lock`, body: {} }), 404],
+    ['422', () => ({ path: '/discussions', body: { externalId: '' } }), 422],
+    ['403', () => ({ path: '/discussions/by-external/no-identity/comments', body: { body: 'Hello' } }), 403],
+  ])('a refusal (%s) is stored as well', async (name, request, status) => {
+    const { path, body } = request()
+    const send = () => service.call('POST', path, { body, headers: keyed(`refused-${name}`) })
+    const first = await send()
+    expect(first.status).toBe(status)
+    expect(first.headers.get('content-type')).toBe('application/problem+json')
+    expectReplay(await send(), first)
+  })
+
+  test('what was refused once is refused, though it could be done now', async () => {
+    const post = async () => comment('locked', 'locked')
+    const { json } = await service.call('POST', '/discussions', { body: { externalId: 'locked' } })
+    await service.call('POST', `/discussions/${json.id}/lock`)
+    const first = await post()
+    expect(first.json).toMatchObject({ status: 409, code: 'discussion_locked' })
+    await service.call('POST', `/discussions/${json.id}/unlock`)
+    expectReplay(await post(), first)
+    expect(await onPage('comments', 'locked')).toBe(0)
+  })
+
+  test('500 is no outcome: nothing of it stays, and the same key does it later', async () => {
+    const constrain = statement(
+      'test_add_check',
+      `ALTER TABLE comments ADD CONSTRAINT test_boom CHECK (body <> 'Boom') NOT VALID`,
+    )
+    await service.app.db.query(constrain)
+    const post = () => comment('boom', 'boom', { body: 'Boom' }, 'reader-of-boom')
+    const before = await records()
+    const failed = await post()
+    expect(failed.json).toMatchObject({ status: 500, code: 'internal' })
+    expect(await records()).toBe(before)
+    expect(await count(`FROM discussions ${PAGE}`, [service.tenant.id, 'boom'])).toBe(0)
+    expect(await count(`FROM readers WHERE external_id = 'reader-of-boom'`)).toBe(0)
+    await service.app.db.query(statement('test_drop_check', 'ALTER TABLE comments DROP CONSTRAINT test_boom'))
+    const done = await post()
+    expect(done.status).toBe(201)
+    expectReplay(await post(), done)
+    expect(await onPage('comments', 'boom')).toBe(1)
+  })
+
+  test('it is kept for 24 h; then the key is free', async () => {
+    const first = await comment('day', 'day')
+    const age = (span: string) =>
+      service.app.db.query(
+        statement(
+          `test_age_${span.length}`,
+          `UPDATE idempotency_records SET expires_at = expires_at - interval '${span}'`,
+        ),
+      )
+    await age('23 hours 59 minutes')
+    expectReplay(await comment('day', 'day'), first)
+    await age('1 minute')
+    const next = await comment('day', 'day')
+    expect(next.status).toBe(201)
+    expect(isReplay(next)).toBe(false)
+    expect(next.json.id).not.toBe(first.json.id)
+    expectReplay(await comment('day', 'day'), next)
+    // All others of this file are over.
+    expect(await deleteExpiredRecords(service.app)).toBe(false)
+    expect(await records()).toBe(1)
+  })
+})
+
+describe('the key', () => {
+  test.each([
+    ['255 characters', 'k'.repeat(255), 201],
+    ['every visible sign', '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~', 201],
+    ['256 characters', 'k'.repeat(256), 422],
+    ['nothing', '', 422],
+    ['a space', 'two words', 422],
+    ['beyond ASCII', 'schl\u00fcssel', 422],
+  ])('%s: status %s', async (name, key, status) => {
+    const before = await records()
+    const answer = await comment(key, 'keys', { body: name })
+    expect(answer.status, answer.text).toBe(status)
+    if (status === 422) expect(answer.json.errors).toMatchObject([{ pointer: '/Idempotency-Key', code: 'invalid' }])
+    expect(await records()).toBe(before + (status === 201 ? 1 : 0))
+  })
+
+  test('without one nothing is stored', async () => {
+    const before = await records()
+    const headers = await service.as('reader')
+    const post = () => service.call('POST', '/discussions/by-external/plain/comments', { body: { body: 'A' }, headers })
+    expect([(await post()).status, (await post()).status]).toEqual([201, 201])
+    expect(await onPage('comments', 'plain')).toBe(2)
+    expect(await records()).toBe(before)
+  })
+
+  test('reads and logins take none', async () => {
+    const before = await records()
+    const get = () => service.call('GET', '/discussions', { headers: keyed('a read') })
+    expect([(await get()).status, isReplay(await get())]).toEqual([200, false])
+    for (const apiKey of ['', service.apiKey]) {
+      const headers = keyed('login', { 'x-api-key': apiKey })
+      const login = () => service.call('POST', '/admin/auth/login', { headers, body: service.admin })
+      expect([(await login()).status, isReplay(await login())]).toEqual([200, false])
+    }
+    expect(await records()).toBe(before)
+  })
+
+  test("is the tenant's own: another tenant's same key is another one", async () => {
+    const other = await service.addTenant('other')
+    const post = (apiKey: string) =>
+      service.call('POST', '/discussions', {
+        body: { externalId: 'both' },
+        headers: keyed('both', { 'x-api-key': apiKey }),
+      })
+    const [ours, theirs] = [await post(service.apiKey), await post(other.apiKey)]
+    expect([ours.status, theirs.status]).toEqual([201, 201])
+    expect(theirs.json.id).not.toBe(ours.json.id)
+    expectReplay(await post(service.apiKey), ours)
+    expectReplay(await post(other.apiKey), theirs)
+  })
+})
+
+describe('409 idempotency_conflict: the same key with', () => {
+  const path = '/discussions/by-external/conflict/comments'
+  const raw = '{"body":"Once"}'
+  const send = async (
+    change: { method?: string; path?: string; body?: string; headers?: Record<string, string> } = {},
+  ) =>
+    service.call(change.method ?? 'POST', change.path ?? path, {
+      body: change.body ?? raw,
+      headers: keyed('conflict', { ...(await service.as('reader')), ...change.headers }),
+    })
+
+  beforeAll(async () => {
+    expect((await send()).status).toBe(201)
+  })
+
+  const weaker = async (): Promise<Record<string, string>> => {
+    const { json } = await service.call('POST', '/keys', { body: { label: 'weaker', capabilities: [] } })
+    return { 'x-api-key': json.key as string }
+  }
+
+  test.each([
+    ['another body', () => ({ body: '{"body":"Twice"}' })],
+    ['the same JSON in other bytes', () => ({ body: '{ "body": "Once" }' })],
+    ['another path', () => ({ path: '/discussions/by-external/conflicts/comments' })],
+    ['a query', () => ({ path: `${path}?limit=1` })],
+    ['another method', () => ({ method: 'PATCH', path: '/settings' })],
+    ['another reader', async () => ({ headers: await service.as('another-reader') })],
+    ['another API key', async () => ({ headers: await weaker() })],
+  ])('%s', async (_name, change) => {
+    const answer = await send(await change())
+    expect(answer.json).toMatchObject({ status: 409, code: 'idempotency_conflict' })
+    expect(isReplay(answer)).toBe(false)
+    expect(isReplay(await send())).toBe(true)
+    expect(await onPage('comments', 'conflict')).toBe(1)
+  })
+
+  test('a new assertion for the same reader is the same request', async () => {
+    const answer = await send({ headers: await service.as('reader', { iat: Math.floor(Date.now() / 1000) - 30 }) })
+    expect([answer.status, isReplay(answer)]).toEqual([201, true])
+  })
+
+  test("a key without capabilities gets nothing of another key's secrets", async () => {
+    const mint = (headers: Record<string, string> = {}) =>
+      service.call('POST', '/keys', { body: { label: 'mine', capabilities: [] }, headers: keyed('mine', headers) })
+    const { json } = await mint()
+    const answer = await mint(await weaker())
+    expect(answer.json).toMatchObject({ code: 'idempotency_conflict' })
+    expect(answer.text).not.toContain(json.key)
+  })
+})
+
+describe('requests at once', () => {
+  test('fifty with one key make one comment; each is answered by it, or told to come again', async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => comment('fifty', 'fifty')))
+    const first = answers.filter((answer) => answer.status === 201 && !isReplay(answer))
+    expect(first).toHaveLength(1)
+    for (const answer of answers) {
+      if (answer.status === 201) expect(answer.text).toBe(first[0]!.text)
+      else {
+        expect(answer.json).toMatchObject({ status: 409, code: 'idempotency_in_progress' })
+        expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+      }
+    }
+    expectReplay(await comment('fifty', 'fifty'), first[0]!)
+    expect(await onPage('comments', 'fifty')).toBe(1)
+    expect(await onPage('events', 'fifty')).toBe(1)
+  })
+
+  test('fifty with a key each, of one new reader on one new page, make fifty comments', async () => {
+    const post = (n: number) => comment(`each-${n}`, 'each', { body: `${n}` }, 'reader-of-each')
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => post(n)))
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 201))
+    expect(new Set(answers.map(({ json }) => json.author.id)).size).toBe(1)
+    expect(await onPage('comments', 'each')).toBe(50)
+    const { json } = await service.call('GET', '/discussions/by-external/each')
+    expect(json).toMatchObject({ commentCount: 50, lastEventId: '50' })
+  })
+
+  test('with a key and without, on one page: the counters and numbers are exact', async () => {
+    const headers = await service.as('reader-of-both')
+    const plain = (n: number) =>
+      service.call('POST', '/discussions/by-external/mixed/comments', { body: { body: `plain ${n}` }, headers })
+    const posts = Array.from({ length: 30 }, (_, n) => [
+      plain(n),
+      comment(`mixed-${n}`, 'mixed', { body: `keyed ${n}` }, 'reader-of-both'),
+    ])
+    const answers = await Promise.all(posts.flat())
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
+    const { json } = await service.call('GET', '/discussions/by-external/mixed')
+    expect(json).toMatchObject({ commentCount: 60, lastEventId: '60' })
+  })
+
+  test('bulk actions over the same comments in opposite orders do not wait for each other', async () => {
+    const pages = Array.from({ length: 8 }, (_, n) => `bulk-${n}`)
+    const ids = await Promise.all(pages.map(async (page) => (await comment(page, page)).json.id as string))
+    const act = (action: string, n: number) =>
+      service.call('POST', '/comments/bulk', {
+        body: { ids: n % 2 === 0 ? ids : ids.toReversed(), action },
+        headers: keyed(`bulk-${action}-${n}`),
+      })
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => act(n % 3 === 0 ? 'unpin' : 'pin', n)))
+    for (const { status, json, text } of answers) {
+      expect(status, text).toBe(200)
+      expect(json.data.every(({ ok }: { ok: boolean }) => ok)).toBe(true)
+    }
+  })
+})
+
+/** Runs operations as a keyed request does. */
+describe('one transaction', () => {
+  let ctx: Ctx
+  const DONE: Answer = { status: 200, contentType: 'application/json', body: '{}' }
+  const run = (key: string, work: (ctx: Ctx) => Promise<Answer>) =>
+    runOnce(ctx, { key, method: 'POST', url: '/test', rawBody: Buffer.alloc(0) }, work)
+
+  beforeAll(async () => {
+    const { app } = service
+    const identity = { externalId: 'inner', issuedAt: new Date(), name: 'Inner', avatarUrl: null, profileUrl: null }
+    const caller = { ...(await findCallerByKey(app, service.apiKey)), identity }
+    ctx = { app, requestId: 'test', address: null, caller }
+  })
+
+  test('an event is told of once, and only after the commit', async () => {
+    const { json: discussion } = await service.call('POST', '/discussions', { body: { externalId: 'told' } })
+    const stream = await openStream(`${service.url}/api/v1/stream/${discussion.id}`, { 'x-api-key': service.apiKey })
+    await vi.waitFor(() => expect(stream.connected).toBeDefined())
+    const publish = vi.spyOn(service.app.bus, 'publish')
+    try {
+      await run('told', async (scoped) => {
+        await createComment(scoped, { externalId: 'told', body: 'Soon' })
+        expect(publish).not.toHaveBeenCalled()
+        return DONE
+      })
+      expect(publish).toHaveBeenCalledOnce()
+      await vi.waitFor(() => expect(stream.seqs).toEqual([1]))
+    } finally {
+      publish.mockRestore()
+      stream.close()
+    }
+  })
+
+  test.each([
+    ['429', () => new ServiceError('rate_limited', { retryAfterSeconds: 1 })],
+    ['503', () => new ServiceError('unavailable')],
+    ['what is no ServiceError', () => new Error('boom')],
+  ])('%s is no outcome: it leaves no rows, no news and nothing in a cache', async (name, error) => {
+    const page = `gone-by-${name.replaceAll(' ', '-')}`
+    const before = await records()
+    const publish = vi.spyOn(service.app.bus, 'publish')
+    const inner = { ...ctx, caller: { ...ctx.caller!, identity: { ...ctx.caller!.identity!, externalId: page } } }
+    const failing = runOnce(
+      inner,
+      { key: page, method: 'POST', url: '/', rawBody: Buffer.alloc(0) },
+      async (scoped) => {
+        await createComment(scoped, { externalId: page, body: 'Gone' })
+        // A second one knows reader and discussion.
+        await createComment(scoped, { externalId: page, body: 'Gone too' })
+        throw error()
+      },
+    )
+    await expect(failing).rejects.toThrow(error().message)
+    expect(publish).not.toHaveBeenCalled()
+    publish.mockRestore()
+    expect(await records()).toBe(before)
+    expect(await onPage('comments', page)).toBe(0)
+    // Ids of the reader or the discussion that never were would make these fail.
+    const headers = await service.as(page)
+    const plain = { body: { body: 'Stays' }, headers }
+    const answer = await service.call('POST', `/discussions/by-external/${page}/comments`, plain)
+    expect(answer.status, answer.text).toBe(201)
+    expect((await comment(page, page, { body: 'Stays too' }, page)).status).toBe(201)
+  })
+
+  test('a refusal undoes what came before it, and is stored', async () => {
+    const work = async (scoped: Ctx): Promise<Answer> => {
+      await createComment(scoped, { externalId: 'undone', body: 'Undone' })
+      throw new ServiceError('invalid_transition')
+    }
+    expect(await run('undone', work)).toMatchObject({ status: 409, replayed: false })
+    expect(await run('undone', work)).toMatchObject({ status: 409, replayed: true })
+    expect(await onPage('comments', 'undone')).toBe(0)
+  })
+
+  test('a statement that comes after the end is refused: the connection is another request’s', async () => {
+    let escaped: Ctx | undefined
+    await run('escaped', async (scoped) => {
+      escaped = scoped
+      return DONE
+    })
+    await expect(createComment(escaped!, { externalId: 'escaped', body: 'Late' })).rejects.toThrow(/is over/)
+  })
+
+  test('a statement that nobody waits for belongs to it', async () => {
+    const made: Promise<unknown>[] = []
+    await run('unawaited', async (scoped) => {
+      made.push(createDiscussion(scoped, { externalId: 'unawaited' }))
+      return DONE
+    })
+    await Promise.all(made)
+    expect(await count(`FROM discussions ${PAGE}`, [service.tenant.id, 'unawaited'])).toBe(1)
+  })
+
+  test.runIf(onServer)(
+    'more at once than there are connections wait in line, and all end (server form only)',
+    async () => {
+      const post = (n: number) => comment(`pool-${n}`, `pool-${n}`, { body: 'Hello' }, `pool-${n % 3}`)
+      const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => post(n)))
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
+    },
+  )
+})
+
+describe('POST /graphql', () => {
+  const CREATE = `mutation ($input: CreateCommentInput!) { createComment(input: $input) { comment { id author { name } } } }`
+  const create = async (key: string, page: string) =>
+    service.graphql(CREATE, { input: { externalId: page, body: 'Once' } }, keyed(key, await service.as('reader')))
+
+  test('a mutation is replayed to the byte', async () => {
+    const first = await create('graph', 'graph')
+    expect(first.json.data.createComment.comment.author.name).toBe('Reader reader')
+    expectReplay(await create('graph', 'graph'), first)
+    expect(await onPage('comments', 'graph')).toBe(1)
+    expect(await onPage('events', 'graph')).toBe(1)
+  })
+
+  test('fifty at once make one', async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => create('graphs', 'graphs')))
+    expect(answers.filter((answer) => answer.status === 200 && !isReplay(answer))).toHaveLength(1)
+    expect(await onPage('comments', 'graphs')).toBe(1)
+  })
+
+  test('a refused mutation is replayed', async () => {
+    const lock = () =>
+      service.graphql(
+        `mutation { lockDiscussion(input: { discussionId: "${'0'.repeat(8)}-0000-7000-8000-${'0'.repeat(12)}" }) { discussion { id } } }`,
+        {},
+        keyed('graph-404'),
+      )
+    const first = await lock()
+    expect(first.json.errors).toMatchObject([{ extensions: { code: 'not_found', status: 404 } }])
+    expectReplay(await lock(), first)
+  })
+
+  test.each(['text/event-stream', 'application/graphql-response+json', 'multipart/mixed'])(
+    'answered as %s it is replayed as that',
+    async (accept) => {
+      const page = `as-${accept.replaceAll(/\W/g, '-')}`
+      const send = async () => {
+        const headers = keyed(page, { accept, ...(await service.as('reader')) })
+        return service.graphql(CREATE, { input: { externalId: page, body: 'Once' } }, headers)
+      }
+      const first = await send()
+      expect(first.text).toContain('Reader reader')
+      expect(first.headers.get('content-type')).toContain(accept)
+      expectReplay(await send(), first)
+      expect(await onPage('comments', page)).toBe(1)
+    },
+  )
+
+  test('another document is a conflict', async () => {
+    await create('graph-conflict', 'graph-conflict')
+    const answer = await create('graph-conflict', 'elsewhere')
+    expect(answer.json).toMatchObject({ status: 409, code: 'idempotency_conflict' })
+  })
+
+  test('queries are not stored', async () => {
+    const before = await records()
+    const answer = await service.graphql('{ discussions(first: 1) { edges { node { id } } } }', {}, keyed('query'))
+    expect(answer.status).toBe(200)
+    expect(await records()).toBe(before)
+  })
+
+  test('where one of several mutations fails, none of them stays, and the answer shows none', async () => {
+    await service.app.db.query(
+      statement(
+        'test_add_label_check',
+        `ALTER TABLE api_keys ADD CONSTRAINT test_label CHECK (label <> 'boom') NOT VALID`,
+      ),
+    )
+    const both = () =>
+      service.graphql(
+        `mutation {
+          createDiscussion(input: { externalId: "half" }) { discussion { id } }
+          createApiKey(input: { label: "boom", capabilities: [] }) { apiKey { id } }
+        }`,
+        {},
+        keyed('half'),
+      )
+    const failed = await both()
+    expect(failed.json).toMatchObject({ data: null, errors: [{ extensions: { code: 'internal', status: 500 } }] })
+    expect(await count(`FROM discussions ${PAGE}`, [service.tenant.id, 'half'])).toBe(0)
+    await service.app.db.query(statement('test_drop_label_check', 'ALTER TABLE api_keys DROP CONSTRAINT test_label'))
+    const done = await both()
+    expect(done.json.data.createDiscussion.discussion.id).toBeDefined()
+    expectReplay(await both(), done)
+  })
+})
+
+describe('erasure', () => {
+  const forget = (ids: string[]) => service.app.db.transaction((sql) => forgetReader(sql, service.tenant.id, ids))
+
+  async function expectErased(again: () => Promise<TestResponse>): Promise<void> {
+    const answer = await again()
+    expect(answer.json).toMatchObject({ status: 404, code: 'not_found', detail: expect.stringContaining('erased') })
+  }
+
+  test('empties every answer that mentions the reader or their comments; the request is not run again', async () => {
+    const post = () => comment('to-erase', 'mine', { body: 'Personal' }, 'to-erase')
+    const { json } = await post()
+    const report = async () =>
+      service.call('POST', `/comments/${other.json.id}/report`, {
+        body: { reason: 'other', note: 'Personal' },
+        headers: keyed('report', await service.as('to-erase')),
+      })
+    const other = await comment('not-mine', 'mine', { body: 'Of another' }, 'another')
+    // Its answer does not name the reader who reports.
+    const reported = await report()
+    expect(reported.status).toBe(201)
+    expect(reported.text).not.toContain(json.author.id)
+    const approve = () => service.call('POST', `/comments/${json.id}/pin`, { headers: keyed('pin') })
+    await approve()
+
+    await forget([json.author.id])
+    for (const again of [post, report, approve]) await expectErased(again)
+    expect(await onPage('comments', 'mine')).toBe(2)
+    expectReplay(await comment('not-mine', 'mine', { body: 'Of another' }, 'another'), other)
+    await forget([other.json.id])
+    await expectErased(() => comment('not-mine', 'mine', { body: 'Of another' }, 'another'))
+  })
+
+  test('an answer that mentions too many ids to list is emptied by any', async () => {
+    const ids = Array.from({ length: 100 }, () => newId())
+    const doc = Array.from({ length: 6 }, (_, n) => `m${n}: moderateComments(input: $i${n}) { outcomes { id ok } }`)
+    const variables = Object.fromEntries(doc.map((_, n) => [`i${n}`, { ids: ids.map(() => newId()), action: 'pin' }]))
+    const args = doc.map((_, n) => `$i${n}: ModerateCommentsInput!`).join(', ')
+    const send = () => service.graphql(`mutation (${args}) { ${doc.join(' ')} }`, variables, keyed('many'))
+    const first = await send()
+    expect(first.json.data.m5.outcomes, first.text).toHaveLength(100)
+    expectReplay(await send(), first)
+    await forget([newId()])
+    await expectErased(send)
+  })
+
+  test('leaves those of another tenant', async () => {
+    const post = () => comment('of-this', 'of-this')
+    const first = await post()
+    await service.app.db.transaction((sql) => forgetReader(sql, newId(), [first.json.author.id]))
+    expectReplay(await post(), first)
+  })
+})
