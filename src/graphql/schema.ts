@@ -8,6 +8,7 @@ import '../domains/reactions/graphql.ts'
 import '../domains/moderation/graphql.ts'
 import '../domains/stream/graphql.ts'
 import '../domains/webhooks/graphql.ts'
+import '../domains/analytics/graphql.ts'
 
 import { builder } from './builder.ts'
 

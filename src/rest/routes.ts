@@ -1,3 +1,4 @@
+import { routes as analytics } from '../domains/analytics/rest.ts'
 import { routes as comments } from '../domains/comments/rest.ts'
 import { routes as discussions } from '../domains/discussions/rest.ts'
 import { routes as keys } from '../domains/keys/rest.ts'
@@ -19,6 +20,7 @@ export const ROUTES: readonly Route[] = [
   ...readers,
   ...stream,
   ...webhooks,
+  ...analytics,
   ...keys,
   ...settings,
   ...tenants,

@@ -1,0 +1,29 @@
+import type { AnalyticsMetric } from '../../generated/prisma/enums.ts'
+
+/** What is counted, each a column of the rollups. Triggers of the database name it in the deltas. */
+export const METRICS = [
+  'comments_pending',
+  'comments_approved',
+  'comments_rejected',
+  'comments_deleted',
+  'reactions',
+  'reports',
+  'deliveries_pending',
+  'deliveries_delivered',
+  'deliveries_failed',
+  'deliveries_held',
+  'deliveries_cancelled',
+] as const satisfies readonly AnalyticsMetric[]
+
+export type Metric = (typeof METRICS)[number]
+
+/** Select-list: the sum of deltas by metric, each under its column's name. */
+export const SUMMED = METRICS.map(
+  (metric) => `coalesce(sum(n) FILTER (WHERE metric = '${metric}'), 0) AS ${metric}`,
+).join(', ')
+
+/**
+ * How a reader's net actions change the number of active readers of a bucket. `before` and `by` are SQL: what the reader
+ * had there, and what is added.
+ */
+export const turns = (before: string, by: string): string => `(${before} + ${by} > 0)::int - (${before} > 0)::int`

@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { foldWaiting, forgetReader } from '../../src/domains/analytics/fold.ts'
+import {
+  countTables,
+  daysBefore,
+  deliveriesOf,
+  type DeliveryRow,
+  rankTables,
+  readTables,
+  tomorrow,
+} from '../harness/analytics.ts'
+import { addDelivery } from '../harness/outbox.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+
+let service: TestService
+const readers = ['ann', 'ben', 'cleo']
+const as = new Map<string, Record<string, string>>()
+const ids: Record<string, string> = {}
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  for (const name of readers) as.set(name, await service.as(name))
+  ids.first = await post('page-1', 'ann')
+  ids.second = await post('page-1', 'ann')
+  ids.third = await post('page-1', 'ben')
+  ids.fourth = await post('page-2', 'cleo')
+  await ok(service.call('POST', `/comments/${ids.second}/reject`))
+  await ok(service.call('DELETE', `/comments/${ids.fourth}`, { headers: as.get('cleo') ?? {} }))
+  for (const name of ['ann', 'ben']) await react(name, 'like')
+  await react('ann', 'like')
+  await ok(
+    service.call('POST', `/comments/${ids.first}/report`, { body: { reason: 'spam' }, headers: as.get('cleo') ?? {} }),
+  )
+})
+afterAll(() => service.close())
+
+async function ok(answer: Promise<TestResponse>): Promise<TestResponse['json']> {
+  const { status, json, text } = await answer
+  expect(status, text).toBeLessThan(300)
+  return json
+}
+
+const post = async (page: string, reader: string): Promise<string> => {
+  const path = `/discussions/by-external/${page}/comments`
+  const text = `text ${Math.random()}`
+  return (await ok(service.call('POST', path, { body: { body: text }, headers: as.get(reader) ?? {} }))).id as string
+}
+
+const react = (reader: string, type: string) =>
+  ok(service.call('POST', `/comments/${ids.third}/reactions`, { body: { type }, headers: as.get(reader) ?? {} }))
+
+const summary = (query = '') => ok(service.call('GET', `/analytics/summary${query}`))
+const top = (query = '') => ok(service.call('GET', `/analytics/top${query}`))
+
+/** Deliveries whose rows are there no more. */
+let gone: DeliveryRow[] = []
+
+/** Every number of the last days is what a count over the tables gives. */
+async function expectExact(): Promise<void> {
+  const tables = await readTables(service.app, service.tenant.id, gone)
+  const to = tomorrow()
+  const from = daysBefore(to, 5)
+  const span = `?from=${from.toISOString()}&to=${to.toISOString()}`
+  for (const interval of ['hour', 'day'] as const) {
+    const answer = await summary(`${span}&interval=${interval}`)
+    expect(answer.series).toEqual(countTables(tables, interval, from, to))
+  }
+  const { discussions, readers: best } = await top(`${span}&limit=50`)
+  const pairs = (list: Record<string, { id: string }>[], name: string) =>
+    list.map((each) => [each[name]?.id, each.comments])
+  expect(pairs(discussions, 'discussion')).toEqual(rankTables(tables, 'discussionId', from, to))
+  expect(pairs(best, 'reader')).toEqual(rankTables(tables, 'readerId', from, to))
+}
+
+describe('GET /analytics/summary', () => {
+  test('of today, by day: comments by their state now, reactions held, readers once, reports', async () => {
+    const { interval, from, to, series, totals } = await summary()
+    expect(interval).toBe('day')
+    expect([from, to]).toEqual([daysBefore(tomorrow(), 30).toISOString(), tomorrow().toISOString()])
+    expect(series).toHaveLength(30)
+    const counts = {
+      comments: { pending: 0, approved: 2, rejected: 1, deleted: 1 },
+      reactions: 1,
+      reports: 1,
+      deliveries: { pending: 0, delivered: 0, failed: 0, held: 0, cancelled: 0 },
+    }
+    expect(series.at(-1)).toEqual({ at: daysBefore(tomorrow(), 1).toISOString(), activeReaders: 3, ...counts })
+    expect(totals).toEqual(counts)
+  })
+
+  test('by hour: the last 24, each of them, without holes', async () => {
+    const { series } = await summary('?interval=hour')
+    expect(series).toHaveLength(24)
+    const times = series.map(({ at }: { at: string }) => Date.parse(at))
+    expect(times).toEqual(times.map((_: number, n: number) => times[0] + n * 3_600_000))
+    expect(times.at(-1)).toBe(Math.floor(Date.now() / 3_600_000) * 3_600_000)
+  })
+
+  test('is the same before and after a worker has folded it, and equals the tables', async () => {
+    await expectExact()
+    const before = await summary()
+    while (await foldWaiting(service.app));
+    expect(await service.app.db.query(statement('test_waiting', 'SELECT 1 FROM analytics_deltas'))).toEqual([])
+    expect(await summary()).toEqual(before)
+    await expectExact()
+  })
+
+  test('from belongs to the span, to does not; both are widened to whole buckets', async () => {
+    const span = async (from: string, to: string, interval = 'day') => {
+      const answer = await summary(`?from=${from}&to=${to}&interval=${interval}`)
+      return [answer.from, answer.to, answer.series.length]
+    }
+    const [may1, may2, may3] = [1, 2, 3].map((day) => `2026-05-0${day}T00:00:00.000Z`)
+    expect(await span('2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z')).toEqual([may1, may2, 1])
+    expect(await span('2026-05-01T23:59:59Z', '2026-05-02T00:00:00.001Z')).toEqual([may1, may3, 2])
+    expect(await span('2026-05-01T01:30:00%2B01:30', '2026-05-01T00:00:01Z', 'hour')).toEqual([
+      may1,
+      '2026-05-01T01:00:00.000Z',
+      1,
+    ])
+  })
+
+  test('a span may have 1 000 days or 8 784 hours', async () => {
+    expect((await summary('?from=2024-01-01T00:00:00Z&to=2026-09-27T00:00:00Z')).series).toHaveLength(1000)
+    const year = '?from=2024-01-01T00:00:00Z&to=2025-01-01T00:00:00Z&interval=hour'
+    expect((await summary(year)).series).toHaveLength(8784)
+  })
+
+  test.each([
+    ['/from', 'from=2024-01-01T00:00:00Z&to=2026-09-27T00:00:01Z'],
+    ['/from', 'from=2024-01-01T00:00:00Z&to=2025-01-01T00:00:01Z&interval=hour'],
+    ['/from', 'from=2026-05-02T00:00:00Z&to=2026-05-01T00:00:00Z'],
+    ['/from', 'from=2026-05-02T00:00:00Z&to=2026-05-02T00:00:00Z'],
+    ['/from', 'from=9000-01-01T00:00:00Z'],
+    ['/from', 'from=1969-12-31T23:59:59Z&to=1970-01-02T00:00:00Z'],
+    ['/from', 'from=0000-01-01T00:00:00Z'],
+    ['/to', 'to=9999-12-31T00:00:01Z'],
+    ['/to', 'to=1969-12-31T00:00:00Z'],
+    ['/from', 'from=2026-05-02'],
+    ['/from', 'from=yesterday'],
+    ['/to', 'to='],
+    ['/interval', 'interval=week'],
+    ['/limit', 'limit=5'],
+  ])('422 validation_failed at %s: ?%s', async (pointer, query) => {
+    const { status, json } = await service.call('GET', `/analytics/summary?${query}`)
+    expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer }] })
+    expect(status).toBe(422)
+  })
+
+  test('the ends of time are answered', async () => {
+    expect((await summary('?to=1970-01-02T00:00:00Z')).series).toHaveLength(1)
+    expect((await summary('?to=9999-12-31T00:00:00Z')).series).toHaveLength(30)
+  })
+})
+
+describe('GET /analytics/top', () => {
+  test('discussions and readers by their approved comments, as they are shown elsewhere', async () => {
+    const { from, to, discussions, readers: best } = await top()
+    expect([from, to]).toEqual([daysBefore(tomorrow(), 7).toISOString(), tomorrow().toISOString()])
+    const discussion = await ok(service.call('GET', '/discussions/by-external/page-1'))
+    expect(discussions).toEqual([{ discussion, comments: 2 }])
+    expect(best.map(({ reader }: { reader: { externalId: string } }) => reader.externalId)).toEqual(['ann', 'ben'])
+    expect(best[0]).toEqual({
+      reader: { id: expect.any(String), externalId: 'ann', name: 'Reader ann', avatarUrl: null, profileUrl: null },
+      comments: 1,
+    })
+    expect((await top('?limit=1')).readers).toHaveLength(1)
+  })
+
+  test.each([
+    ['/limit', 'limit=0'],
+    ['/limit', 'limit=51'],
+    ['/limit', 'limit=1.5'],
+    ['/from', 'from=2026-01-01T00:00:00Z&to=2026-04-03T00:00:01Z'],
+    ['/interval', 'interval=hour'],
+  ])('422 validation_failed at %s: ?%s', async (pointer, query) => {
+    const { status, json } = await service.call('GET', `/analytics/top?${query}`)
+    expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer: expect.stringContaining(pointer) }] })
+    expect(status).toBe(422)
+  })
+})
+
+test("another tenant's key sees its own numbers alone", async () => {
+  const other = await service.addTenant('other')
+  const headers = { 'x-api-key': other.apiKey }
+  const { totals, series } = await ok(service.call('GET', '/analytics/summary', { headers }))
+  expect(totals.comments).toEqual({ pending: 0, approved: 0, rejected: 0, deleted: 0 })
+  expect(series.at(-1).activeReaders).toBe(0)
+  expect(await ok(service.call('GET', '/analytics/top', { headers }))).toMatchObject({ discussions: [], readers: [] })
+})
+
+test('GraphQL gives the same', async () => {
+  const { json } = await service.graphql(
+    `{ analyticsSummary(interval: hour) { totals { comments { approved } } series { at activeReaders } }
+       analyticsTop(limit: 1) { discussions { discussion { externalId } comments } readers { comments } } }`,
+  )
+  const rest = await summary('?interval=hour')
+  const { analyticsSummary, analyticsTop } = json.data
+  expect(analyticsSummary.totals.comments.approved).toBe(rest.totals.comments.approved)
+  expect(analyticsSummary.series).toEqual(
+    rest.series.map(({ at, activeReaders }: { at: string; activeReaders: number }) => ({ at, activeReaders })),
+  )
+  expect(analyticsTop.discussions).toEqual([{ discussion: { externalId: 'page-1' }, comments: 2 }])
+})
+
+test('what an edit, a pin, a reply or a reaction changes in a comment appends nothing of comments', async () => {
+  while (await foldWaiting(service.app));
+  const id = await post('page-3', 'ann')
+  while (await foldWaiting(service.app));
+  const headers = as.get('ann') ?? {}
+  await ok(service.call('PATCH', `/comments/${id}`, { body: { body: 'edited' }, headers }))
+  await ok(service.call('POST', `/comments/${id}/pin`))
+  await ok(service.call('POST', `/comments/${id}/reactions`, { body: { type: 'like' }, headers }))
+  await ok(service.call('POST', `/comments/${id}/reactions`, { body: { type: 'love' }, headers }))
+  const waiting = statement('test_metrics_waiting', 'SELECT metric::text, n FROM analytics_deltas')
+  expect(await service.app.db.query(waiting)).toEqual([{ metric: 'reactions', n: 1 }])
+})
+
+test('deliveries go with their endpoint or their time, and keep their outcome: without one they are cancelled', async () => {
+  const hook = { url: 'https://127.0.0.1:9/hook' }
+  const endpoint = await ok(service.call('POST', '/webhooks', { body: hook }))
+  const state = statement(
+    'test_set_delivery',
+    `UPDATE deliveries SET status = $2::delivery_status, created_at = created_at - interval '1 day',
+       delivered_at = CASE WHEN $2 = 'delivered' THEN now() END,
+       lease_id = CASE WHEN $2 = 'delivering' THEN gen_random_uuid() END
+     WHERE id = $1`,
+  )
+  for (const status of ['delivering', 'delivered', 'failed', 'held', 'delivered', 'pending']) {
+    const { deliveryId } = await addDelivery(service.app, service.tenant.id, endpoint.id)
+    await service.app.db.query(state, [deliveryId, status])
+  }
+  await expectExact()
+  gone = await deliveriesOf(service.app, service.tenant.id)
+  await ok(service.call('DELETE', `/webhooks/${endpoint.id}`))
+  await expectExact()
+  const deliveries = { pending: 0, delivered: 2, failed: 1, held: 0, cancelled: 3 }
+  expect((await summary()).totals.deliveries).toEqual(deliveries)
+  while (await foldWaiting(service.app));
+  expect((await summary()).totals.deliveries).toEqual(deliveries)
+})
+
+test('an erased reader is in no top and no number of readers; what was counted without a name stays', async () => {
+  const id = (await ok(service.call('GET', '/readers'))).data.find(
+    (reader: { externalId: string }) => reader.externalId === 'ben',
+  ).id as string
+  const before = await summary()
+  await service.app.db.transaction(async (sql) => {
+    // Anonymous, as an erasure leaves them; the reader's rows of other kinds go.
+    await sql(statement('test_anonymise', 'UPDATE comments SET author_id = NULL WHERE author_id = $1'), [id])
+    await sql(statement('test_no_reactions', 'DELETE FROM reactions WHERE reader_id = $1'), [id])
+    await forgetReader(sql, service.tenant.id, id)
+  })
+  const named = ['analytics_deltas', 'analytics_activity'].map((table) =>
+    statement(`test_named_in_${table}`, `SELECT 1 FROM ${table} WHERE reader_id = $1`),
+  )
+  const expectNameless = async () => {
+    for (const query of named) expect(await service.app.db.query(query, [id])).toEqual([])
+  }
+  await expectNameless()
+  await expectExact()
+  while (await foldWaiting(service.app));
+  await expectNameless()
+  await expectExact()
+  const after = await summary()
+  expect(after.totals.comments).toEqual(before.totals.comments)
+  expect(after.totals.reactions).toBe(before.totals.reactions - 1)
+  expect(after.series.at(-1).activeReaders).toBe(before.series.at(-1).activeReaders - 1)
+  const best = (await top()).readers.map(({ reader }: { reader: { id: string } }) => reader.id)
+  expect(best).not.toContain(id)
+})
