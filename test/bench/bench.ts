@@ -1,8 +1,13 @@
 // npm run bench [-- name …]: each bench prints its figures beside a reference that it measures in the same run.
+import { benchAnalytics } from './analytics.ts'
 import { benchApi } from './api.ts'
 import { benchPost } from './post.ts'
 
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { post: benchPost, api: benchApi }
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  post: benchPost,
+  api: benchApi,
+  analytics: benchAnalytics,
+}
 
 const asked = process.argv.slice(2)
 const names = asked.length === 0 ? Object.keys(BENCHES) : asked

@@ -65,13 +65,14 @@ async function makeRequests({ apiKey, signer }: BenchService): Promise<Buffer[]>
   })
 }
 
-interface Bare {
+export interface Bare {
+  /** Comments per second. */
   run(): Promise<number>
   close(): Promise<void>
 }
 
 /** The create statement alone, a comment each, from as many connections as the service has. */
-async function openBare({ databaseUrl }: BenchService): Promise<Bare> {
+export async function openBare({ databaseUrl }: Pick<BenchService, 'databaseUrl'>): Promise<Bare> {
   const { db, close } = await openServer({ url: databaseUrl, size: CONNECTIONS, onError: () => undefined })
   const tenantId = randomUUID()
   const authorId = randomUUID()
