@@ -11,7 +11,7 @@ import { startService } from '../harness/service.ts'
 type Close = () => Promise<unknown>
 const closing: Close[] = []
 afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
+  for (const close of closing.splice(0).toReversed()) await close()
 })
 
 const closeLater = <T extends { close: Close }>(thing: T): T => {
