@@ -24,6 +24,13 @@ export function idOf(text: string | undefined): Id {
   return text
 }
 
+/** The count in a cursor: what PostgreSQL's integer holds. */
+export function countOf(text: string | undefined): number {
+  const count = Number(text)
+  if (text === undefined || !/^\d{1,10}$/.test(text) || count > 2_147_483_647) throw badCursor()
+  return count
+}
+
 /** The instant in a cursor. */
 export function instantOf(text: string | undefined): string {
   const at = Date.parse(text ?? '')

@@ -14,6 +14,9 @@ const origin = z
     'must be an origin, such as https://www.example.com',
   )
 
+/** A type of reaction, of a tenant's own choice. */
+export const reactionType = z.string().regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -')
+
 /** Bounds and defaults of the contract, section 4 ("Policy bounds"). Times in milliseconds. */
 const policyShape = {
   maxAttempts: z.int().min(1).max(10).default(3),
@@ -46,7 +49,7 @@ export const tenantSettingsSchema = z.strictObject({
   maxDepth: z.int().min(0).max(100).default(10),
   autoCloseDays: z.int().min(1).max(3650).nullable().default(null),
   reactionTypes: z
-    .array(z.string().regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -'))
+    .array(reactionType)
     .min(1)
     .max(32)
     .refine((types) => new Set(types).size === types.length, 'must not repeat a type')

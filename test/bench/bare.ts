@@ -17,8 +17,9 @@ const server = Fastify()
 server.get('/empty', () => ({}))
 
 server.get<{ Params: { id: string } }>('/discussions/:id/comments', async ({ params }) => {
-  const level = { parentId: null, sort: 'newest', after: { pinnedAt: null, id: LAST_ID }, limit: 21 } as const
-  return { data: await listLevel(db.query, tenantId, params.id, level) }
+  const after = { pinnedAt: null, id: LAST_ID, reactionCount: 0, replyCount: 0 }
+  const level = { discussionId: params.id, parentId: null, sort: 'newest', after, limit: 21 } as const
+  return { data: await listLevel(db.query, tenantId, level) }
 })
 
 server.post<{ Body: { externalIds: string[] } }>('/discussions/counts', async ({ body }) => ({

@@ -33,8 +33,8 @@ export const lockComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Pr
 const REVISE = statement(
   'revise_comment',
   `WITH old AS (
-     INSERT INTO comment_revisions (tenant_id, comment_id, revision, body)
-     SELECT tenant_id, id, revision, body FROM comments WHERE tenant_id = $1 AND id = $2
+     INSERT INTO comment_revisions (tenant_id, comment_id, revision, body, created_at)
+     SELECT tenant_id, id, revision, body, $6 FROM comments WHERE tenant_id = $1 AND id = $2
    )
    UPDATE comments SET body = $3, body_html = $4, status = $5::comment_status, edited_at = $6, revision = revision + 1,
      pinned_at = CASE WHEN $5 = 'approved' THEN pinned_at END

@@ -42,7 +42,7 @@ export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
 }
 
 /** Whether the public sees it: approved, or a tombstone with replies in view. */
-export const isInView = ({ status, replyCount }: CommentRow): boolean =>
+export const isInView = ({ status, replyCount }: Pick<CommentRow, 'status' | 'replyCount'>): boolean =>
   status === 'approved' || (status === 'deleted' && replyCount > 0)
 
 export function toComment(row: CommentRow): Comment {

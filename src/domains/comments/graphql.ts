@@ -1,11 +1,12 @@
 import { builder } from '../../graphql/builder.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
-import { viewerReaction } from '../reactions/reactions.ts'
+import { viewerReaction } from '../reactions/read.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import * as changes from './changes.ts'
 import * as comments from './comments.ts'
 import { createComment } from './create.ts'
-import { listComments } from './list.ts'
+import { listComments, listRepliesOf } from './list.ts'
+import { type CommentRevision, listRevisions } from './revisions.ts'
 
 export const CommentStatusEnum = builder.enumType('CommentStatus', {
   description: 'Only an approved comment is public.',
@@ -19,8 +20,13 @@ export const CommentStatusEnum = builder.enumType('CommentStatus', {
 
 const CommentSortEnum = builder.enumType('CommentSort', {
   description: 'The order of a level of a thread.',
-  values: { newest: { description: 'Newest first.' }, oldest: { description: 'Oldest first.' } },
+  values: {
+    newest: { description: 'Newest first.' },
+    oldest: { description: 'Oldest first.' },
+    top: { description: 'Most reactions first; of the same number, most replies, then newest first.' },
+  },
 })
+
 
 export const CommentRef = builder.objectRef<comments.Comment>('Comment').implement({
   description: 'A comment of a reader.',
@@ -60,6 +66,42 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
   }),
 })
+
+builder.objectField(CommentRef, 'replies', (t) =>
+  t.connection({
+    type: CommentRef,
+    description: 'The direct replies that are in view.',
+    args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order.' }) },
+    resolve: (comment, args, ctx) => listRepliesOf(ctx, comment, args),
+  }),
+)
+
+const RevisionRef = builder.objectRef<CommentRevision>('CommentRevision').implement({
+  description: 'A body that a comment has or had.',
+  fields: (t) => ({
+    revision: t.exposeInt('revision', { description: '1 as posted; one more with each edit.' }),
+    body: t.exposeString('body', {
+      nullable: true,
+      description: 'Markdown, also of a deleted comment; null after the erasure of the reader.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was written.' }),
+    replacedAt: t.expose('replacedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When an edit replaced it; null for the one that the comment has now.',
+    }),
+  }),
+})
+
+builder.queryField('commentRevisions', (t) =>
+  t.connection({
+    type: RevisionRef,
+    access: 'moderate_content',
+    description: 'The bodies of a comment, the present one first.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
+    resolve: (_root, { id, ...args }, ctx) => listRevisions(ctx, id, args),
+  }),
+)
 
 builder.queryField('comment', (t) =>
   t.field({

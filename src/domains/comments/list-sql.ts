@@ -1,70 +1,150 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, type Statement, statement } from '../../core/sql.ts'
 import { COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow } from './sql.ts'
 
-type Order = 'ASC' | 'DESC'
-
-const inLevel = (isRoot: boolean): string =>
-  `c.tenant_id = $1 AND c.discussion_id = $2 AND c.parent_id ${isRoot ? 'IS NULL' : '= $5'}
-   AND c.status IN ('approved', 'deleted') AND (c.status = 'approved' OR c.reply_count > 0)`
-
-const unpinned = (isRoot: boolean, order: Order): string =>
-  `SELECT ${COMMENT_COLUMNS} FROM ${FROM}
-   WHERE ${inLevel(isRoot)} AND c.pinned_at IS NULL AND c.id ${order === 'DESC' ? '<' : '>'} $3
-   ORDER BY c.id ${order} LIMIT $4`
-
-// A thread level in the order of its index; one statement per order and level, so that each has its own plan.
-const level = (name: string, isRoot: boolean, order: Order) => statement(name, unpinned(isRoot, order))
-
-// The same where pinned ones come first: the last pinned before the others.
-const pinnedLevel = (name: string, isRoot: boolean, order: Order) => {
-  const [pinnedAt, id] = isRoot ? ['$5', '$6'] : ['$6', '$7']
-  return statement(
-    `${name}_pinned_first`,
-    `SELECT * FROM (
-       (SELECT ${COMMENT_COLUMNS} FROM ${FROM}
-        WHERE ${inLevel(isRoot)} AND c.pinned_at IS NOT NULL AND (c.pinned_at, c.id) < (${pinnedAt}, ${id}::uuid)
-        ORDER BY c.pinned_at DESC, c.id DESC LIMIT $4)
-       UNION ALL
-       (${unpinned(isRoot, order)})
-     ) both_parts ORDER BY "pinnedAt" DESC NULLS LAST, CASE WHEN "pinnedAt" IS NOT NULL THEN id END DESC, id ${order} LIMIT $4`,
-  )
+interface Order {
+  direction: 'ASC' | 'DESC'
+  /** What the level is ordered by: columns of the table, the same of COLUMNS, and their types. An index has each order. */
+  key: readonly string[]
+  rowKey: readonly string[]
+  types: readonly string[]
 }
 
-const levels = (name: string, order: Order) => ({
-  root: level(`roots_${name}`, true, order),
-  replies: level(`replies_${name}`, false, order),
-  pinnedRoot: pinnedLevel(`roots_${name}`, true, order),
-  pinnedReplies: pinnedLevel(`replies_${name}`, false, order),
-})
+const BY_ID = { key: ['c.id'], rowKey: ['id'], types: ['uuid'] }
 
-const LEVELS = { newest: levels('newest', 'DESC'), oldest: levels('oldest', 'ASC') } as const
+const ORDERS = {
+  newest: { direction: 'DESC', ...BY_ID },
+  oldest: { direction: 'ASC', ...BY_ID },
+  top: {
+    direction: 'DESC',
+    key: ['c.reaction_count', 'c.reply_count', 'c.id'],
+    rowKey: ['"reactionCount"', '"replyCount"', 'id'],
+    types: ['int', 'int', 'uuid'],
+  },
+} as const satisfies Record<string, Order>
 
-export type CommentSort = keyof typeof LEVELS
+export type CommentSort = keyof typeof ORDERS
+
+// The number of reactions is for the order alone.
+const COLUMNS = `${COMMENT_COLUMNS}, c.reaction_count AS "reactionCount"`
+
+/** Which levels a statement reads: the roots, the replies of one comment, or those of each of several. */
+type Scope = 'roots' | 'replies' | 'nested'
+
+// $1 is the tenant, $2 the limit, then come those of the scope, of the key, and of the place among the pinned.
+const SCOPES = {
+  roots: { discussion: '$3', parent: 'IS NULL', next: 4 },
+  replies: { discussion: '$3', parent: '= $4', next: 5 },
+  nested: { discussion: 'p.discussion_id', parent: '= p.id', next: 5 },
+} as const satisfies Record<Scope, object>
+
+const inLevel = (scope: Scope): string =>
+  `c.tenant_id = $1 AND c.discussion_id = ${SCOPES[scope].discussion} AND c.parent_id ${SCOPES[scope].parent}
+   AND c.status IN ('approved', 'deleted') AND (c.status = 'approved' OR c.reply_count > 0)`
+
+const sorted = (key: readonly string[], direction: string): string =>
+  key.map((column) => `${column} ${direction}`).join(', ')
+
+function unpinned(scope: Scope, { direction, key, types }: Order): string {
+  const values = types.map((type, index) => `$${SCOPES[scope].next + index}::${type}`)
+  return `SELECT ${COLUMNS} FROM ${FROM}
+    WHERE ${inLevel(scope)} AND c.pinned_at IS NULL
+      AND (${key.join(', ')}) ${direction === 'DESC' ? '<' : '>'} (${values.join(', ')})
+    ORDER BY ${sorted(key, direction)} LIMIT $2`
+}
+
+const pinnedFirst = ({ rowKey, direction }: Order, row = ''): string =>
+  sorted([`${row}"pinnedAt"`], 'DESC NULLS LAST') +
+  `, CASE WHEN ${row}"pinnedAt" IS NOT NULL THEN ${row}id END DESC, ` +
+  sorted(
+    rowKey.map((column) => row + column),
+    direction,
+  )
+
+/** A level where pinned ones come first, the last pinned before the others. */
+function withPinned(scope: Scope, order: Order): string {
+  const next = SCOPES[scope].next + order.types.length
+  return `SELECT * FROM (
+      (SELECT ${COLUMNS} FROM ${FROM}
+       WHERE ${inLevel(scope)} AND c.pinned_at IS NOT NULL AND (c.pinned_at, c.id) < ($${next}::timestamptz, $${next + 1}::uuid)
+       ORDER BY c.pinned_at DESC, c.id DESC LIMIT $2)
+      UNION ALL
+      (${unpinned(scope, order)})
+    ) both_parts ORDER BY ${pinnedFirst(order)} LIMIT $2`
+}
+
+const ofEach = (level: string, order: Order): string =>
+  `SELECT l.* FROM unnest($3::uuid[], $4::uuid[]) WITH ORDINALITY AS p (discussion_id, id, n)
+   CROSS JOIN LATERAL (${level}) l ORDER BY p.n, ${pinnedFirst(order, 'l.')}`
+
+// One statement per order and scope, so that each has its own plan: that of an index in its order.
+function levelsOf(name: CommentSort) {
+  const order: Order = ORDERS[name]
+  const of = (scope: Scope) => ({
+    rest: named(`${scope}_${name}`, scope, unpinned(scope, order), order),
+    pinnedFirst: named(`${scope}_${name}_pinned_first`, scope, withPinned(scope, order), order),
+  })
+  return { roots: of('roots'), replies: of('replies'), nested: of('nested') }
+}
+
+const named = (name: string, scope: Scope, text: string, order: Order): Statement =>
+  statement(name, scope === 'nested' ? ofEach(text, order) : text)
+
+const LEVELS = { newest: levelsOf('newest'), oldest: levelsOf('oldest'), top: levelsOf('top') } as const
 
 /** The place of a comment in its level: pinned ones, the last pinned first, stand before all others. */
 export interface LevelPlace {
   pinnedAt: string | null
   id: Id
+  /** Of `top` alone. */
+  reactionCount: number
+  replyCount: number
 }
 
 interface Level {
-  parentId: Id | null
   sort: CommentSort
   /** Null: from the beginning. */
   after: LevelPlace | null
   limit: number
 }
 
-/** Comments in view of one level of a thread: the roots, or the replies of `parentId`. */
-export function listLevel(sql: Sql, tenantId: Id, discussionId: Id, at: Level): Promise<CommentRow[]> {
-  const { root, replies, pinnedRoot, pinnedReplies } = LEVELS[at.sort]
-  const parent = at.parentId === null ? [] : [at.parentId]
-  if (at.after !== null && at.after.pinnedAt === null) {
-    return sql(at.parentId === null ? root : replies, [tenantId, discussionId, at.after.id, at.limit, ...parent])
+const MAX_COUNT = 2_147_483_647
+
+/** Where the pinned ones begin, and behind them all others. */
+const START = { pinnedAt: 'infinity', id: LAST_ID }
+const FIRST_OF = {
+  newest: [LAST_ID],
+  oldest: [FIRST_ID],
+  top: [MAX_COUNT, MAX_COUNT, LAST_ID],
+} as const satisfies Record<CommentSort, readonly unknown[]>
+
+const keyOf = (sort: CommentSort, { reactionCount, replyCount, id }: LevelPlace): unknown[] =>
+  sort === 'top' ? [reactionCount, replyCount, id] : [id]
+
+function run(sql: Sql, scope: Scope, { sort, after, limit }: Level, tenantId: Id, of: unknown[]): Promise<CommentRow[]> {
+  const { rest, pinnedFirst: whole } = LEVELS[sort][scope]
+  if (after !== null && after.pinnedAt === null) {
+    return sql<CommentRow>(rest, [tenantId, limit, ...of, ...keyOf(sort, after)])
   }
-  const start = at.sort === 'newest' ? LAST_ID : FIRST_ID
-  const { pinnedAt, id } = at.after ?? { pinnedAt: 'infinity', id: LAST_ID }
-  const params = [tenantId, discussionId, start, at.limit, ...parent, pinnedAt, id]
-  return sql(at.parentId === null ? pinnedRoot : pinnedReplies, params)
+  const { pinnedAt, id } = after ?? START
+  return sql<CommentRow>(whole, [tenantId, limit, ...of, ...FIRST_OF[sort], pinnedAt, id])
 }
+
+/** Comments in view of one level of a thread: the roots, or the replies of `parentId`. */
+export const listLevel = (
+  sql: Sql,
+  tenantId: Id,
+  { discussionId, parentId, ...level }: Level & { discussionId: Id; parentId: Id | null },
+): Promise<CommentRow[]> =>
+  parentId === null
+    ? run(sql, 'roots', level, tenantId, [discussionId])
+    : run(sql, 'replies', level, tenantId, [discussionId, parentId])
+
+/** The replies in view of each of several comments, `limit` of each, those of one together. */
+export const listReplies = (
+  sql: Sql,
+  tenantId: Id,
+  parents: readonly { id: Id; discussionId: Id }[],
+  level: Level,
+): Promise<CommentRow[]> =>
+  run(sql, 'nested', level, tenantId, [parents.map(({ discussionId }) => discussionId), parents.map(({ id }) => id)])

@@ -1,5 +1,8 @@
 import { builder } from '../../graphql/builder.ts'
+import { CommentRef } from '../comments/graphql.ts'
+import { ReaderRef } from '../readers/graphql.ts'
 import * as reactions from './reactions.ts'
+import { type HeldReaction, listReactions } from './read.ts'
 
 export const ReactionRef = builder.objectRef<reactions.Reaction>('Reaction').implement({
   description: 'What the asserted reader holds on a comment. A reader holds at most one reaction per comment.',
@@ -12,6 +15,24 @@ export const ReactionRef = builder.objectRef<reactions.Reaction>('Reaction').imp
     }),
   }),
 })
+
+const HeldReactionRef = builder.objectRef<HeldReaction>('HeldReaction').implement({
+  description: 'What one reader holds on a comment.',
+  fields: (t) => ({
+    type: t.exposeString('type', { description: "One of the tenant's reaction types." }),
+    reader: t.expose('reader', { type: ReaderRef, description: 'Who holds it.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'Since when.' }),
+  }),
+})
+
+builder.objectField(CommentRef, 'reactions', (t) =>
+  t.connection({
+    type: HeldReactionRef,
+    description: 'Who reacted, the last first.',
+    args: { type: t.arg.string({ description: 'Only those of this type.' }) },
+    resolve: (comment, args, ctx) => listReactions(ctx, comment, args),
+  }),
+)
 
 builder.relayMutationField(
   'toggleReaction',

@@ -1,11 +1,9 @@
-import DataLoader from 'dataloader'
-
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { announce } from '../discussions/events.ts'
 import { requireReader } from '../readers/readers.ts'
-import { type ReactionMode, selectViewerReactions, writeReaction } from './sql.ts'
+import { type ReactionMode, writeReaction } from './sql.ts'
 
 /** What the asserted reader holds on a comment after a write (contract, section 4). */
 export interface Reaction {
@@ -71,22 +69,4 @@ async function write(
     announce(ctx.app, { events: [{ ...event, occurredAt: now, actor, data }], deliveries })
   }
   return { commentId, type: result.type, reactionCounts: result.reactionCounts ?? {} }
-}
-
-/** What the asserted reader holds on a comment; null without an identity. One statement serves all of a request. */
-export function viewerReaction(ctx: Ctx, commentId: Id): Promise<string | null> {
-  if (requireCaller(ctx).identity === null) return Promise.resolve(null)
-  const existing = loaders.get(ctx)
-  const loader = existing ?? new DataLoader<Id, string | null>((ids) => loadHeld(ctx, ids))
-  if (existing === undefined) loaders.set(ctx, loader)
-  return loader.load(commentId)
-}
-
-const loaders = new WeakMap<Ctx, DataLoader<Id, string | null>>()
-
-async function loadHeld(ctx: Ctx, commentIds: readonly Id[]): Promise<(string | null)[]> {
-  const reader = await requireReader(ctx)
-  const rows = await selectViewerReactions(ctx.app.db.query, requireCaller(ctx).tenant.id, reader.id, commentIds)
-  const held = new Map(rows.map(({ commentId, type }) => [commentId, type]))
-  return commentIds.map((id) => held.get(id) ?? null)
 }

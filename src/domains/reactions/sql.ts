@@ -117,17 +117,3 @@ export async function writeReaction(sql: Sql, write: ReactionWrite): Promise<Rea
     deliveries: 0,
   }
 }
-
-const VIEWER = statement(
-  'viewer_reactions',
-  `SELECT comment_id AS "commentId", type FROM reactions
-   WHERE tenant_id = $1 AND reader_id = $2 AND comment_id = ANY($3::uuid[]) AND type IS NOT NULL`,
-)
-
-/** What one reader holds on some comments. */
-export const selectViewerReactions = (
-  sql: Sql,
-  tenantId: Id,
-  readerId: Id,
-  commentIds: readonly Id[],
-): Promise<{ commentId: Id; type: string }[]> => sql(VIEWER, [tenantId, readerId, commentIds])

@@ -28,7 +28,8 @@ const READER = (table: string) =>
   `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
    ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt"`
 
-// $8: whether the assertion carries a profile at all. The second half answers where nothing was to be written.
+// $8: whether the assertion carries a profile at all. The last half answers where nothing was to be written. A profile that
+// is replaced counts in the tenant's version, by which cached pages know that an author may look different.
 const UPSERT_READER = statement(
   'upsert_reader',
   `WITH written AS (
@@ -40,6 +41,9 @@ const UPSERT_READER = statement(
        WHERE $8 AND excluded.profile_issued_at > r.profile_issued_at
          AND (r.name, r.avatar_url, r.profile_url) IS DISTINCT FROM (excluded.name, excluded.avatar_url, excluded.profile_url)
      RETURNING ${READER('r')}
+   ),
+   replaced AS (
+     UPDATE tenants t SET profile_version = t.profile_version + 1 FROM written w WHERE t.id = $1 AND w.id <> $2
    )
    SELECT w.*, true AS written FROM written w
    UNION ALL
