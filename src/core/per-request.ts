@@ -14,7 +14,8 @@ export function perRequest<Key, Value>(
     const ofRequest = loaders.get(ctx) ?? new Map<string, DataLoader<Key, Value>>()
     loaders.set(ctx, ofRequest)
     // A field under two aliases has two objects for one comment: each asks, in the same statement.
-    const loader = ofRequest.get(group) ?? new DataLoader<Key, Value>((keys) => load(ctx, group, keys), { cache: false })
+    const loader =
+      ofRequest.get(group) ?? new DataLoader<Key, Value>((keys) => load(ctx, group, keys), { cache: false })
     ofRequest.set(group, loader)
     return loader.load(key)
   }

@@ -53,6 +53,8 @@ const schema = z.object({
     .default('X-Service-'),
   GRAPHIQL: flag.optional(),
 
+  PAGE_CACHE_MB: z.coerce.number().int().min(0).max(65_536).default(64),
+
   STREAM_TOKEN_ENABLED: flag.default(true),
   STREAM_TOKEN_SUNSET: z
     .string()

@@ -1,45 +1,44 @@
-import type { FastifyInstance, HTTPMethods } from 'fastify'
+import type { FastifyInstance, HTTPMethods, RouteHandlerMethod } from 'fastify'
 
 import type { Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import type { Answer } from '../domains/idempotency/idempotency.ts'
 import { schema } from '../graphql/schema.ts'
-import { accessOfRoute, compileRoute, type RestResponse } from '../rest/handler.ts'
+import { accessOfRoute, type CompiledRoute, compileRoute, type RestResponse } from '../rest/handler.ts'
 import { ROUTES } from '../rest/routes.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
+import { JSON_TYPE, restRequest, servePages } from './pages.ts'
 
 export const API_BASE = '/api/v1'
 
 const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-const JSON_TYPE = 'application/json; charset=utf-8'
+/** Answers what the route says, made anew for each request; where it takes an Idempotency-Key, once for all that have the same. */
+const serve =
+  ({ read, run }: CompiledRoute, takesKey: boolean): RouteHandlerMethod =>
+  async (request, reply) => {
+    const answer = async (ctx: Ctx): Promise<RestResponse> => run(ctx, read(ctx, restRequest(request)))
+    if (takesKey && hasIdempotencyKey(request)) {
+      return answerOnce(request, reply, async (ctx) => toAnswer(await answer(ctx)))
+    }
+    const { status, body } = await answer(request.ctx)
+    void reply.code(status)
+    if (body === undefined) return reply.send()
+    return reply.type(JSON_TYPE).send(JSON.stringify(body))
+  }
 
 /** Mounts every REST route, and answers the other methods of its path with 405. */
 export function registerRest(scope: FastifyInstance): void {
   const paths = new Map<string, { url: string; allowed: HTTPMethods[] }>()
   for (const route of ROUTES) {
-    const handle = compileRoute(schema, route)
+    const compiled = compileRoute(schema, route)
     const url = API_BASE + route.path
     // Login belongs to no tenant, whatever credentials come with it.
     const takesKey = route.method !== 'GET' && accessOfRoute(schema, route) !== 'public'
     scope.route({
       method: route.method,
       url,
-      handler: async (request, reply) => {
-        const run = (ctx: Ctx) =>
-          handle(ctx, {
-            params: request.params as Record<string, string>,
-            query: request.query as Record<string, string | string[]>,
-            body: request.body,
-          })
-        if (takesKey && hasIdempotencyKey(request)) {
-          return answerOnce(request, reply, async (ctx) => toAnswer(await run(ctx)))
-        }
-        const { status, body } = await run(request.ctx)
-        void reply.code(status)
-        if (body === undefined) return reply.send()
-        return reply.type(JSON_TYPE).send(JSON.stringify(body))
-      },
+      handler: route.isDiscussionPage === true ? servePages(route, compiled) : serve(compiled, takesKey),
     })
     // Two routes of one path may name its parameters differently.
     const shape = url.replace(/:\w+/g, ':')

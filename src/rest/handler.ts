@@ -13,7 +13,7 @@ import { type FieldError, ServiceError } from '../core/errors.ts'
 import { ACCESS_EXTENSION } from '../graphql/access.ts'
 import { compile } from '../graphql/execute.ts'
 import { checkInput, fromQuery, variableTypes } from './input.ts'
-import type { Route } from './route.ts'
+import { isConnection, listOf, type Route } from './route.ts'
 
 export interface RestRequest {
   params: Readonly<Record<string, string>>
@@ -27,13 +27,19 @@ export interface RestResponse {
   body: unknown
 }
 
-export type RestHandler = (ctx: Ctx, request: RestRequest) => Promise<RestResponse>
+export type Variables = Readonly<Record<string, unknown>>
+
+/** A route in its two steps: `read` refuses who may not use it and what is wrong with the request, `run` does it. */
+export interface CompiledRoute {
+  read: (ctx: Ctx, request: RestRequest) => Variables
+  run: (ctx: Ctx, variables: Variables) => Promise<RestResponse>
+}
 
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
 /** Compiles a route against the schema. What does not fit is found at start-up, not by a caller. */
-export function compileRoute(schema: GraphQLSchema, route: Route): RestHandler {
+export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute {
   const operation = operationOf(route)
   const access = accessOfRoute(schema, route)
   const types = variableTypes(schema, operation.variableDefinitions ?? [])
@@ -43,19 +49,27 @@ export function compileRoute(schema: GraphQLSchema, route: Route): RestHandler {
     inputType !== undefined
       ? readBody(inputType, new Set([...params, ...(route.without ?? [])]))
       : route.method === 'GET'
-        ? readQuery(types, params)
+        ? readQuery(types, params, route.bounds ?? {})
         : readBodyVariables(types, params)
-  const run = compile(schema, route.document)
+  const full = compile(schema, route.document)
+  const lighter = route.lighter === undefined ? full : compile(schema, route.lighter.document as Route['document'])
+  const isServedByLighter = (route.lighter?.serves ?? (() => false)) as (variables: Variables) => boolean
   const answer = (route.answer ?? plainAnswer) as (data: unknown) => unknown
   const statusOf = route.statusOf as ((data: unknown) => number) | undefined
 
-  return async (ctx, request) => {
-    requireAccess(ctx, access)
-    const { variables, errors } = read(request)
-    if (errors.length > 0) throw validationFailed(errors)
-    const data = await run(ctx, variables).catch(inRestWords)
-    const status = statusOf?.(data) ?? route.status
-    return { status, body: status === 204 ? undefined : answer(data) }
+  return {
+    read(ctx, request) {
+      requireAccess(ctx, access)
+      const { variables, errors } = read(request)
+      if (errors.length > 0) throw validationFailed(errors)
+      return variables
+    },
+    async run(ctx, variables) {
+      const execute = isServedByLighter(variables) ? lighter : full
+      const data = await execute(ctx, variables).catch(inRestWords)
+      const status = statusOf?.(data) ?? route.status
+      return { status, body: status === 204 ? undefined : answer(data) }
+    },
   }
 }
 
@@ -110,11 +124,16 @@ function readBodyVariables(types: ReadonlyMap<string, GraphQLInputType>, params:
   }
 }
 
-function readQuery(types: ReadonlyMap<string, GraphQLInputType>, params: ReadonlySet<string>) {
+function readQuery(
+  types: ReadonlyMap<string, GraphQLInputType>,
+  params: ReadonlySet<string>,
+  bounds: NonNullable<Route['bounds']>,
+) {
   const isList = types.has('first') && types.has('after')
   const names = new Map(
     [...types.keys()].filter((name) => !params.has(name)).map((name) => [queryName(name, isList), name]),
   )
+  const bounded = Object.entries({ ...(isList ? { limit: { min: 1, max: MAX_LIMIT } } : {}), ...bounds })
   return (request: RestRequest): Read => {
     const errors = unknownParameters(request.query, new Set(names.keys()))
     if (request.body !== undefined)
@@ -129,13 +148,12 @@ function readQuery(types: ReadonlyMap<string, GraphQLInputType>, params: Readonl
       errors.push(...checkInput(type, value, new Set(), [outer]))
       variables[inner] = value
     }
-    if (isList) {
-      variables.first ??= DEFAULT_LIMIT
-      const limit = variables.first
-      if (typeof limit === 'number' && (limit < 1 || limit > MAX_LIMIT)) {
-        const code = limit < 1 ? 'too_small' : 'too_large'
-        errors.push({ pointer: '/limit', code, message: `must be from 1 to ${MAX_LIMIT}` })
-      }
+    if (isList) variables.first ??= DEFAULT_LIMIT
+    for (const [outer, { min, max }] of bounded) {
+      const value = variables[names.get(outer) ?? '']
+      if (typeof value !== 'number' || (value >= min && value <= max)) continue
+      const code = value < min ? 'too_small' : 'too_large'
+      errors.push({ pointer: `/${outer}`, code, message: `must be from ${min} to ${max}` })
     }
     return { variables, errors }
   }
@@ -175,17 +193,3 @@ function inRestWords(error: unknown): never {
   const errors = error.extras.errors.map((each) => ({ ...each, pointer: REST_POINTERS[each.pointer] ?? each.pointer }))
   throw new ServiceError(error.code, { ...error.extras, errors })
 }
-
-interface Connection {
-  edges: { node: unknown }[]
-  pageInfo: { endCursor?: string | null; hasNextPage: boolean }
-}
-
-const isConnection = (value: unknown): value is Connection =>
-  typeof value === 'object' && value !== null && 'edges' in value && 'pageInfo' in value
-
-export const listOf = ({ edges, pageInfo }: Connection) => ({
-  data: edges.map(({ node }) => node),
-  nextCursor: pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null,
-  hasMore: pageInfo.hasNextPage,
-})

@@ -22,13 +22,52 @@ export interface Route {
   answer?: (data: never) => unknown
   /** Fields of the operation's input that this path leaves out: they are as unknown to it as any other. */
   without?: readonly string[]
+  /** The least and the most of whole numbers in the query string. `limit` has its own. */
+  bounds?: Readonly<Record<string, { min: number; max: number }>>
+  /** A smaller operation on the same root field, run in the place of `document` with the variables that it `serves`. */
+  lighter?: { document: TypedDocumentNode<unknown, never>; serves: (variables: never) => boolean }
+  /**
+   * The answer shows comments of the one discussion that the variables `id` or `externalId` name: it has an ETag, and is
+   * kept until the discussion changes. It is the same for all callers but for the `viewerReaction` of each comment.
+   */
+  isDiscussionPage?: boolean
 }
 
-interface RouteOf<Data, Variables> extends Omit<Route, 'document' | 'statusOf' | 'answer'> {
+interface RouteOf<Data, Variables> extends Omit<Route, 'document' | 'statusOf' | 'answer' | 'lighter'> {
   document: TypedDocumentNode<Data, Variables>
   statusOf?: (data: Data) => number
   answer?: (data: Data) => unknown
+  lighter?: { document: TypedDocumentNode<unknown, never>; serves: (variables: Variables) => boolean }
 }
 
 /** Types a route by its document, so that `statusOf` and `answer` know the data. */
 export const route = <Data, Variables>(definition: RouteOf<Data, Variables>): Route => definition as unknown as Route
+
+export interface Connection {
+  edges: readonly { node: unknown }[]
+  pageInfo: { endCursor?: string | null; hasNextPage: boolean }
+}
+
+/** A connection as a list of the contract's form (section 1), and so each connection in what it lists. */
+export function listOf({ edges, pageInfo }: Connection): {
+  data: unknown[]
+  nextCursor: string | null
+  hasMore: boolean
+} {
+  const data = edges.map(({ node }) => node)
+  const nested = Object.entries(data[0] ?? {}).flatMap(([name, value]) => (isConnection(value) ? [name] : []))
+  return {
+    data: nested.length === 0 ? data : data.map((node) => withLists(node, nested)),
+    nextCursor: pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null,
+    hasMore: pageInfo.hasNextPage,
+  }
+}
+
+export const isConnection = (value: unknown): value is Connection =>
+  typeof value === 'object' && value !== null && 'edges' in value && 'pageInfo' in value
+
+/** What is listed has one shape: a field that is a connection in the first is one in all. */
+function withLists(node: unknown, names: readonly string[]): unknown {
+  const lists = names.map((name) => [name, listOf((node as Record<string, Connection>)[name] as Connection)])
+  return { ...(node as object), ...(Object.fromEntries(lists) as object) }
+}

@@ -27,7 +27,6 @@ const CommentSortEnum = builder.enumType('CommentSort', {
   },
 })
 
-
 export const CommentRef = builder.objectRef<comments.Comment>('Comment').implement({
   description: 'A comment of a reader.',
   fields: (t) => ({

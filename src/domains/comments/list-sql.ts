@@ -121,7 +121,13 @@ const FIRST_OF = {
 const keyOf = (sort: CommentSort, { reactionCount, replyCount, id }: LevelPlace): unknown[] =>
   sort === 'top' ? [reactionCount, replyCount, id] : [id]
 
-function run(sql: Sql, scope: Scope, { sort, after, limit }: Level, tenantId: Id, of: unknown[]): Promise<CommentRow[]> {
+function run(
+  sql: Sql,
+  scope: Scope,
+  { sort, after, limit }: Level,
+  tenantId: Id,
+  of: unknown[],
+): Promise<CommentRow[]> {
   const { rest, pinnedFirst: whole } = LEVELS[sort][scope]
   if (after !== null && after.pinnedAt === null) {
     return sql<CommentRow>(rest, [tenantId, limit, ...of, ...keyOf(sort, after)])

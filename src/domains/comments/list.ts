@@ -65,7 +65,9 @@ const loadReplies = perRequest<Comment, Comment[]>(async (ctx, group, parents) =
   return parents.map(({ id }) => byParent.get(id) ?? [])
 })
 
-const unique = (comments: readonly Comment[]): Comment[] => [...new Map(comments.map((each) => [each.id, each])).values()]
+const unique = (comments: readonly Comment[]): Comment[] => [
+  ...new Map(comments.map((each) => [each.id, each])).values(),
+]
 
 const cursorOf =
   (sort: CommentSort) =>

@@ -1,27 +1,40 @@
 import {
   CommentDocument,
+  CommentRevisionsDocument,
   CreateCommentDocument,
   DeleteCommentDocument,
   DiscussionCommentsByExternalIdDocument,
   DiscussionCommentsDocument,
+  DiscussionThreadsByExternalIdDocument,
+  DiscussionThreadsDocument,
   UpdateCommentDocument,
 } from '../../generated/documents.ts'
 import { type Route, route } from '../../rest/route.ts'
+
+const page = {
+  bounds: { replies: { min: 0, max: 3 } },
+  isDiscussionPage: true,
+  status: 200,
+} as const
+
+const hasNoReplies = ({ replies }: { replies?: number | null | undefined }): boolean => replies == null || replies === 0
 
 export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/discussions/:id/comments',
-    summary: 'One level of a thread',
-    document: DiscussionCommentsDocument,
-    status: 200,
+    summary: 'One level of a thread, with first replies where asked for',
+    document: DiscussionThreadsDocument,
+    lighter: { document: DiscussionCommentsDocument, serves: hasNoReplies },
+    ...page,
   }),
   route({
     method: 'GET',
     path: '/discussions/by-external/:externalId/comments',
-    summary: 'One level of the thread of a page',
-    document: DiscussionCommentsByExternalIdDocument,
-    status: 200,
+    summary: 'One level of the thread of a page, with first replies where asked for',
+    document: DiscussionThreadsByExternalIdDocument,
+    lighter: { document: DiscussionCommentsByExternalIdDocument, serves: hasNoReplies },
+    ...page,
   }),
   route({
     method: 'POST',
@@ -44,6 +57,13 @@ export const routes: readonly Route[] = [
     path: '/comments/:id',
     summary: 'One comment',
     document: CommentDocument,
+    status: 200,
+  }),
+  route({
+    method: 'GET',
+    path: '/comments/:id/revisions',
+    summary: 'The bodies of a comment, the present one first',
+    document: CommentRevisionsDocument,
     status: 200,
   }),
   route({

@@ -1,7 +1,20 @@
-import { RemoveReactionDocument, SetReactionDocument, ToggleReactionDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import {
+  CommentReactionsDocument,
+  RemoveReactionDocument,
+  SetReactionDocument,
+  ToggleReactionDocument,
+} from '../../generated/documents.ts'
+import { listOf, type Route, route } from '../../rest/route.ts'
 
 export const routes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/comments/:id/reactions',
+    summary: 'How often each type is held, and a page of who holds it, the last first',
+    document: CommentReactionsDocument,
+    status: 200,
+    answer: ({ comment }) => comment && { reactionCounts: comment.reactionCounts, ...listOf(comment.reactions) },
+  }),
   route({
     method: 'POST',
     path: '/comments/:commentId/reactions',

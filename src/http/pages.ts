@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+
+import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { print } from 'graphql'
+
+import { type Ctx, requireCaller } from '../core/context.ts'
+import { findPageVersion } from '../domains/comments/version.ts'
+import { viewerReactions } from '../domains/reactions/read.ts'
+import { requireReader } from '../domains/readers/readers.ts'
+import type { CompiledRoute, RestRequest, Variables } from '../rest/handler.ts'
+import type { Route } from '../rest/route.ts'
+import { encodePage, type EncodedPage, personalPage } from './encoded-page.ts'
+import { pageCache } from './page-cache.ts'
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** A request as routes read it. */
+export const restRequest = ({ params, query, body }: FastifyRequest): RestRequest => ({
+  params: params as Record<string, string>,
+  query: query as Record<string, string | string[]>,
+  body,
+})
+
+/**
+ * Answers pages of a discussion's comments: 304 to who has the page already, else the page as it is kept, or made once for
+ * all who ask for it now. What is kept is the page without an identity; the reader's own reactions are put in.
+ *
+ * The version is looked up by every request, before the page is read. So a page is at least as new as the commit that its
+ * version stands for; one that is newer has a version that is left at the next request.
+ */
+export function servePages(route: Route, { read, run }: CompiledRoute): RouteHandlerMethod {
+  const form = digest(print(route.document))
+  return async (request, reply) => {
+    const { ctx } = request
+    const variables = read(ctx, restRequest(request))
+    const { tenant, identity } = requireCaller(ctx)
+    // First, because a profile that the assertion brings shows on the page.
+    if (identity !== null) await requireReader(ctx)
+    const found = await findPageVersion(ctx, variables)
+    // It says itself what is wrong.
+    if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
+    const { discussionId, version } = found
+    const key = `${tenant.id} ${discussionId} ${form} ${queryOf(variables)}`
+    const etag = `W/"${digest(`${key} ${version} ${identity?.externalId ?? ''}`)}"`
+    void reply.headers({
+      etag,
+      'cache-control': 'private, no-cache',
+      vary: `X-API-Key, Authorization, ${ctx.app.settings.HEADER_PREFIX}Identity`,
+    })
+    if (matches(request, etag)) return reply.code(304).send()
+    const page = await pageCache(ctx.app).get(key, version, async () =>
+      encodePage((await run(anonymous(ctx), variables)).body),
+    )
+    return send(reply, identity === null ? page.bytes : await personal(ctx, page))
+  }
+}
+
+const send = (reply: FastifyReply, bytes: Buffer): FastifyReply => reply.type(JSON_TYPE).send(bytes)
+
+async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
+  const reacted = page.slots.filter(({ hasReactions }) => hasReactions).map(({ commentId }) => commentId)
+  return reacted.length === 0 ? page.bytes : personalPage(page, await viewerReactions(ctx, reacted))
+}
+
+function anonymous(ctx: Ctx): Ctx {
+  return { ...ctx, caller: { ...requireCaller(ctx), identity: null } }
+}
+
+/** The variables beside those that name the discussion; `read` gives them in one order. */
+const queryOf = ({ id: _id, externalId: _externalId, ...query }: Variables): string => JSON.stringify(query)
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 22)
+
+/** Whether If-None-Match names the tag, or any; compared weakly (RFC 9110, section 13.1.2). */
+function matches({ headers }: FastifyRequest, etag: string): boolean {
+  const given = headers['if-none-match']
+  if (given === undefined) return false
+  return given.trim() === '*' || given.split(',').some((tag) => tag.trim().replace(/^(?!W\/)/, 'W/') === etag)
+}
