@@ -193,3 +193,51 @@ test('counters are exact after 300 mixed writes at once', async () => {
   const replies = await Promise.all(roots.map(async ({ id }) => (await get(id)).json.replyCount))
   expect(replies.reduce((sum: number, n: number) => sum + n, 0)).toBe(200)
 })
+
+describe('GET /comments/{id}/revisions', () => {
+  const revisions = (id: string, query = '', headers = {}) =>
+    service.call('GET', `/comments/${id}/revisions?${query}`, { headers })
+
+  test('answers the bodies, the present one first, each with when it was written and replaced', async () => {
+    const comment = await post('revisions', { body: 'one' })
+    expect((await revisions(comment.id)).json).toEqual({
+      data: [{ revision: 1, body: 'one', createdAt: comment.createdAt, replacedAt: null }],
+      nextCursor: null,
+      hasMore: false,
+    })
+    const two = (await edit(comment.id, 'two')).json
+    const three = (await edit(comment.id, 'three')).json
+    const expected = [
+      { revision: 3, body: 'three', createdAt: three.editedAt, replacedAt: null },
+      { revision: 2, body: 'two', createdAt: two.editedAt, replacedAt: three.editedAt },
+      { revision: 1, body: 'one', createdAt: comment.createdAt, replacedAt: two.editedAt },
+    ]
+    expect((await revisions(comment.id)).json.data).toEqual(expected)
+    const first = (await revisions(comment.id, 'limit=2')).json
+    expect(first.data).toEqual(expected.slice(0, 2))
+    const last = (await revisions(comment.id, `limit=2&cursor=${first.nextCursor}`)).json
+    expect(last).toEqual({ data: expected.slice(2), nextCursor: null, hasMore: false })
+  })
+
+  test('of a deleted comment are still there for moderators, and for nobody else', async () => {
+    const { id } = await post('revisions', { body: 'regretted' })
+    await edit(id, 'and denied')
+    await remove(id)
+    expect((await revisions(id)).json.data.map(({ body }: { body: string }) => body)).toEqual([
+      'and denied',
+      'regretted',
+    ])
+    const refused = await revisions(id, '', { 'x-api-key': plainKey, ...ann })
+    expect(refused.json).toMatchObject({ status: 403, code: 'missing_capability' })
+    expect(refused.text).not.toMatch(/regretted|denied/)
+  })
+
+  test('of no comment answer 404; a cursor that is none answers 422', async () => {
+    for (const id of ['018f0000-0000-7000-8000-000000000000', 'no-id']) expect((await revisions(id)).status).toBe(404)
+    const { id } = await post('revisions')
+    for (const revision of [-1, 1.5, 9_999_999_999, 'x']) {
+      const cursor = Buffer.from(JSON.stringify(['revisions', revision])).toString('base64url')
+      expect((await revisions(id, `cursor=${cursor}`)).json.errors[0].pointer).toBe('/cursor')
+    }
+  })
+})

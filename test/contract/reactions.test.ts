@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -101,4 +101,96 @@ test.each([
   await service.app.db.query(set, [discussionId])
   expect((await toggle(id, 'like')).json.code).toBe(code)
   expect((await service.call('GET', `/comments/${id}`)).json.reactionCounts).toEqual({})
+})
+
+describe('GET /comments/{id}/reactions', () => {
+  const who = (id: string, query = '', headers = {}) =>
+    service.call('GET', `/comments/${id}/reactions?${query}`, { headers })
+
+  test('answers the counts, and who reacted, the last first', async () => {
+    const { id } = await newComment('who')
+    await put(id, 'like')
+    await put(id, 'love', bob)
+    await put(id, 'wow', await service.as('eve'))
+    await service.call('DELETE', `/comments/${id}/reaction`, { headers: await service.as('eve') })
+    await put(id, 'laugh')
+    const { status, json } = await who(id)
+    expect(status).toBe(200)
+    const by = (externalId: string) => ({
+      id: expect.any(String),
+      externalId,
+      name: `Reader ${externalId}`,
+      avatarUrl: null,
+      profileUrl: null,
+    })
+    expect(json).toEqual({
+      reactionCounts: { laugh: 1, love: 1 },
+      data: [
+        { type: 'laugh', reader: by('ann'), createdAt: expect.stringMatching(/Z$/) },
+        { type: 'love', reader: by('bob'), createdAt: expect.stringMatching(/Z$/) },
+      ],
+      nextCursor: null,
+      hasMore: false,
+    })
+  })
+
+  test('pages of any size, of all types or of one, have each reader once, also where all reacted at one instant', async () => {
+    const { id } = await newComment('who-many')
+    for (let n = 0; n < 9; n++) await put(id, n % 3 === 0 ? 'like' : 'love', await service.as(`many-${n}`))
+    const walk = async (query: string): Promise<string[]> => {
+      const seen: string[] = []
+      for (let cursor = ''; ;) {
+        const { json } = await who(id, query + cursor)
+        seen.push(...json.data.map(({ reader }: { reader: { externalId: string } }) => reader.externalId))
+        if (json.hasMore !== true) return seen
+        cursor = `&cursor=${json.nextCursor}`
+      }
+    }
+    const all = Array.from({ length: 9 }, (_, n) => `many-${8 - n}`)
+    for (const limit of [1, 4, 9, 100]) {
+      expect(await walk(`limit=${limit}`)).toEqual(all)
+      expect(await walk(`limit=${limit}&type=like`)).toEqual(['many-6', 'many-3', 'many-0'])
+    }
+    await service.app.db.query(
+      statement('test_one_instant', 'UPDATE reactions SET updated_at = now() WHERE comment_id = $1'),
+      [id],
+    )
+    expect((await walk('limit=2')).toSorted()).toEqual(all.toSorted())
+    expect(await walk('type=angry')).toEqual([])
+    expect(await walk('type=none-such')).toEqual([])
+  })
+
+  test('a type that can be none, and a cursor of another list, answer 422', async () => {
+    const { id } = await newComment('who-wrong')
+    const list = await service.call('GET', '/discussions?limit=1')
+    for (const [query, pointer] of [
+      ['type=', '/type'],
+      ['type=a%00b', '/type'],
+      ['type=Like', '/type'],
+      [`cursor=${list.json.nextCursor ?? 'x'}`, '/cursor'],
+      ['limit=101', '/limit'],
+    ]) {
+      const { status, json } = await who(id, query)
+      expect([status, json.errors?.[0].pointer]).toEqual([422, pointer])
+    }
+  })
+
+  test('of a comment that is not in view answers 404, except to a moderator; GraphQL shows its author nobody', async () => {
+    const { id } = await newComment('who-hidden')
+    await put(id, 'like', bob)
+    const { json: minted } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
+    const plain = { 'x-api-key': minted.key as string }
+    expect((await who(id, '', plain)).json.data).toHaveLength(1)
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
+    const { json } = await service.graphql(
+      `mutation ($id: ID!) { updateComment(input: { commentId: $id, body: "held" }) {
+        comment { status reactions { edges { node { type } } } } } }`,
+      { id },
+      { ...plain, ...ann },
+    )
+    await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
+    expect(json.data.updateComment.comment).toEqual({ status: 'pending', reactions: { edges: [] } })
+    expect((await who(id, '', plain)).json).toMatchObject({ status: 404, code: 'not_found' })
+    expect((await who(id)).json.data).toHaveLength(1)
+  })
 })
