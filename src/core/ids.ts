@@ -13,3 +13,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** Whether a text can be an id at all. What cannot be one is simply not found. */
 export const isId = (text: string): boolean => UUID.test(text)
+
+/** Not after any id that is made from `at` on, and after those that were made before. */
+export const firstIdAt = (at: Date): Id => {
+  const time = Math.max(0, at.getTime()).toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
+}

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 
 import { newId } from '../../src/core/ids.ts'
 import { openServer } from '../../src/data/server.ts'
+import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { insertComments } from '../../src/domains/comments/create-sql.ts'
+import { judgeText } from '../../src/domains/comments/rules.ts'
 import { statement } from '../../src/core/sql.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { httpRequest, load, type LoadResult } from './load.ts'
@@ -111,7 +113,8 @@ export async function openBare({ databaseUrl }: Pick<BenchService, 'databaseUrl'
       status: 'approved',
     })
     const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: newId() }
-    const row = { ...ids, body, bodyHtml, status: 'approved' as const, maxDepth: 10, actor, comment }
+    const judgement = judgeText(body, bodyHtml, tenantSettings({}))
+    const row = { ...ids, ...judgement, flags: false, asks: false, body, bodyHtml, maxDepth: 10, actor, comment }
     await insertComments(db.query, [row], new Date())
   }
   return {

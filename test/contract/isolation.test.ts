@@ -63,7 +63,7 @@ let theirRows: Record<string, unknown>
 beforeAll(async () => {
   service = await startService({ worker: false })
   theirs = await furnish(service, MARK)
-  mine = await furnish(await service.addTenant('second'), 'of-the-second-tenant')
+  mine = await furnish(await service.addTenant('second'), 'of-another-tenant')
   theirRows = await rowsOf(theirs.tenant.id)
 })
 afterAll(() => service.close())

@@ -346,6 +346,7 @@ describe('GET /moderation/queue', () => {
       comment: expect.objectContaining({ body: 'text', status: 'pending' }),
       reportCount: 0,
       openReportCount: 0,
+      reason: 'pre_moderation',
     })
     const walked: string[] = []
     for (let cursor = ''; ;) {

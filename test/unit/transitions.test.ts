@@ -23,7 +23,7 @@ test.each([
 })
 
 describe('a comment', () => {
-  const plain = { isPinned: false, hasOpenReports: false }
+  const plain = { isPinned: false, awaitsAnswer: false }
 
   test.each([
     ['approve', { pending: 'approved', approved: REFUSED, rejected: 'approved', deleted: REFUSED }],
@@ -39,12 +39,12 @@ describe('a comment', () => {
 
   test('that is pinned loses its pin by rejection, and keeps it where its reports are answered', () => {
     const pinned = { status: 'approved', isPinned: true } as const
-    const rejected = nextComment('reject', { ...pinned, hasOpenReports: false })
+    const rejected = nextComment('reject', { ...pinned, awaitsAnswer: false })
     expect(rejected).toEqual({ status: 'rejected', isPinned: false, answersReports: true })
-    const answered = nextComment('approve', { ...pinned, hasOpenReports: true })
+    const answered = nextComment('approve', { ...pinned, awaitsAnswer: true })
     expect(answered).toEqual({ status: 'approved', isPinned: true, answersReports: true })
-    expect(nextComment('pin', { ...pinned, hasOpenReports: true })).toBeNull()
-    expect(nextComment('unpin', { ...pinned, hasOpenReports: true })).toMatchObject({
+    expect(nextComment('pin', { ...pinned, awaitsAnswer: true })).toBeNull()
+    expect(nextComment('unpin', { ...pinned, awaitsAnswer: true })).toMatchObject({
       isPinned: false,
       answersReports: false,
     })

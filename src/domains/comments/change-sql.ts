@@ -2,6 +2,8 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
 import { isBanned } from '../readers/sql.ts'
+import { forgetClassifierRequest } from './classifier-sql.ts'
+import type { Decision, HoldReason } from './rules.ts'
 import { COMMENT_COLUMNS, type CommentRow } from './sql.ts'
 
 /** A comment and what decides on its changes, beside what everybody sees. */
@@ -10,6 +12,12 @@ export interface LockedComment extends CommentRow {
   firstApprovedAt: Date | null
   reportCount: number
   reportsAnswered: number
+  /** Why it waits or is flagged. */
+  holdReason: HoldReason | null
+  /** In view, and before moderators because of a rule. */
+  flagged: boolean
+  /** Whether the tenant's classifier is still to decide. */
+  isAsked: boolean
   /** The author's ban that is in force now. */
   authorBan: 'open' | 'shadow' | null
 }
@@ -17,7 +25,8 @@ export interface LockedComment extends CommentRow {
 const LOCK = statement(
   'lock_comment',
   `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", c.first_approved_at AS "firstApprovedAt",
-     c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered",
+     c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.flagged,
+     EXISTS (SELECT 1 FROM classifier_requests q WHERE q.tenant_id = c.tenant_id AND q.comment_id = c.id) AS "isAsked",
      CASE WHEN ${isBanned('r', '$3')} THEN CASE WHEN r.shadow_banned THEN 'shadow' ELSE 'open' END END AS "authorBan"
    FROM comments c
    JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
@@ -37,31 +46,39 @@ const REVISE = statement(
      SELECT tenant_id, id, revision, body, $6 FROM comments WHERE tenant_id = $1 AND id = $2
    )
    UPDATE comments SET body = $3, body_html = $4, status = $5::comment_status, edited_at = $6, revision = revision + 1,
-     pinned_at = CASE WHEN $5 = 'approved' THEN pinned_at END
+     hold_reason = $7, flagged = $8, text_digest = $9, pinned_at = CASE WHEN $5 = 'approved' THEN pinned_at END
    WHERE tenant_id = $1 AND id = $2`,
 )
 
+interface Revision extends Omit<Decision, 'asks'> {
+  body: string
+  bodyHtml: string
+  textDigest: string | null
+  now: Date
+}
+
 /** Gives a comment a new body, and keeps the old one. */
-export const reviseComment = async (
-  sql: Sql,
-  tenantId: Id,
-  id: Id,
-  { body, bodyHtml, status, now }: { body: string; bodyHtml: string; status: 'approved' | 'pending'; now: Date },
-): Promise<void> => void (await sql(REVISE, [tenantId, id, body, bodyHtml, status, now]))
+export const reviseComment = async (sql: Sql, tenantId: Id, id: Id, to: Revision): Promise<void> => {
+  const { body, bodyHtml, status, now, holdReason, flagged, textDigest } = to
+  await sql(REVISE, [tenantId, id, body, bodyHtml, status, now, holdReason, flagged, textDigest])
+}
 
 const TOMBSTONE = statement(
   'delete_comment',
   `UPDATE comments SET status = 'deleted', deleted_at = $3, pinned_at = NULL WHERE tenant_id = $1 AND id = $2`,
 )
 
-export const tombstoneComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> =>
-  void (await sql(TOMBSTONE, [tenantId, id, now]))
+export async function tombstoneComment(sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> {
+  await sql(TOMBSTONE, [tenantId, id, now])
+  await forgetClassifierRequest(sql, tenantId, id)
+}
 
 const MODERATE = statement(
   'moderate_comment',
   `UPDATE comments SET status = $3::comment_status, pinned_at = $4,
      first_approved_at = CASE WHEN $3 = 'approved' THEN coalesce(first_approved_at, $5) ELSE first_approved_at END,
-     reports_answered = CASE WHEN $6 THEN report_count ELSE reports_answered END
+     reports_answered = CASE WHEN $6 THEN report_count ELSE reports_answered END,
+     hold_reason = $7, flagged = flagged AND NOT $6
    WHERE tenant_id = $1 AND id = $2`,
 )
 
@@ -69,13 +86,16 @@ interface Moderation {
   status: CommentStatus
   pinnedAt: Date | null
   now: Date
-  /** A moderator has judged it: the reports until now do not take it out of view again. */
+  /** A moderator has judged it: the reports and rules until now do not bring it before one again. */
   answersReports: boolean
+  holdReason: HoldReason | null
 }
 
-/** Gives a comment another state. The counters are `changeView`'s. */
-export const setCommentState = async (sql: Sql, tenantId: Id, id: Id, to: Moderation): Promise<void> =>
-  void (await sql(MODERATE, [tenantId, id, to.status, to.pinnedAt, to.now, to.answersReports]))
+/** Gives a comment another state; a classifier is not waited for any longer. The counters are `changeView`'s. */
+export async function setCommentState(sql: Sql, tenantId: Id, id: Id, to: Moderation): Promise<void> {
+  await sql(MODERATE, [tenantId, id, to.status, to.pinnedAt, to.now, to.answersReports, to.holdReason])
+  await forgetClassifierRequest(sql, tenantId, id)
+}
 
 const COUNT = statement(
   'count_comments',

@@ -1,4 +1,4 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Audience } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
@@ -22,19 +22,21 @@ export interface Change {
  * One change of one comment in a transaction: its row and its discussion are locked, its events go with it. Returns the
  * comment after the change. Throws `not_found`, and what `change` throws; then nothing has changed.
  */
-export async function changeComment(
-  ctx: Ctx,
-  id: Id,
-  change: (sql: Sql, comment: LockedComment, now: Date) => Promise<Change>,
-): Promise<Comment> {
-  const { tenant } = requireCaller(ctx)
-  const { comment, written } = await ctx.app.db.transaction(async (sql) => {
+export const changeComment = (ctx: Ctx, id: Id, change: Work): Promise<Comment> =>
+  changeCommentOf(ctx.app, requireCaller(ctx).tenant.id, id, change)
+
+/** What a change does, once the comment is locked. */
+type Work = (sql: Sql, comment: LockedComment, now: Date) => Promise<Change>
+
+/** The same where nobody calls, but the service acts by itself. */
+export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Work): Promise<Comment> {
+  const { comment, written } = await app.db.transaction(async (sql) => {
     const now = new Date()
-    const locked = isId(id) ? await lockComment(sql, tenant.id, id, now) : undefined
+    const locked = isId(id) ? await lockComment(sql, tenantId, id, now) : undefined
     if (locked === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
     const { comment: row, events } = await change(sql, locked, now)
     const changed = toComment(row)
-    const common = { tenantId: tenant.id, discussionId: row.discussionId }
+    const common = { tenantId, discussionId: row.discussionId }
     const newEvents = events.map(({ data, ...event }) => ({
       ...event,
       ...common,
@@ -42,7 +44,7 @@ export async function changeComment(
     }))
     return { comment: changed, written: await appendEvents(sql, newEvents) }
   })
-  announce(ctx.app, written)
+  announce(app, written)
   return comment
 }
 

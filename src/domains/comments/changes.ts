@@ -1,17 +1,20 @@
 import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
-import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
+import { type Ctx, hasCapability, requireCaller, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
 import { validate } from '../../core/validate.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 import { audienceOf, changeComment, changeView } from './change.ts'
 import { type LockedComment, reviseComment, tombstoneComment } from './change-sql.ts'
+import { askClassifier, forgetClassifierRequest, tellClassifiers } from './classifier-sql.ts'
 import { bodySchema, type Comment, toComment } from './comments.ts'
-import { statusOf } from './create.ts'
+import { selectHistory } from './history-sql.ts'
 import { renderMarkdown } from './markdown.ts'
+import { type Decision, decide, holdPolicy, type Judgement, judgeText, reasonOf } from './rules.ts'
 
 /**
  * Gives the asserted reader's own comment a new body; the old one is kept as a revision. Where the new text has to wait
@@ -26,7 +29,9 @@ export async function updateComment(
   const { body } = validate(z.object({ body: bodySchema }), { body: text })
   const reader = await requireReader(ctx)
   const bodyHtml = renderMarkdown(body)
-  return changeComment(ctx, commentId, async (sql, comment, now) => {
+  const judgement = judgeText(body, bodyHtml, tenant.settings)
+  let asks = false
+  const edited = await changeComment(ctx, commentId, async (sql, comment, now) => {
     requireAuthor(comment, reader)
     requireOpen(comment)
     if (comment.authorBan === 'open') throw new ServiceError('reader_banned')
@@ -35,15 +40,39 @@ export async function updateComment(
       throw new ServiceError('edit_window_closed')
     }
     if (comment.body === body) return { comment, events: [] }
-    const waits = comment.status === 'pending' || comment.authorBan === 'shadow'
-    const status = waits ? 'pending' : statusOf(tenant.settings)
-    await reviseComment(sql, tenant.id, comment.id, { body, bodyHtml, status, now })
-    const edited = { ...comment, body, bodyHtml, status, editedAt: now, revision: comment.revision + 1 }
-    if (status === 'pending') edited.pinnedAt = null
-    await changeView(sql, tenant.id, comment, edited)
-    const audience = audienceOf(comment, edited)
-    return { comment: edited, events: [{ type: 'comment_edited', audience, actor: readerActor(reader) }] }
+    const decision = await decideOnEdit(sql, tenant, comment, judgement, now)
+    asks = decision.asks
+    const { textDigest } = judgement
+    await reviseComment(sql, tenant.id, comment.id, { ...decision, body, bodyHtml, textDigest, now })
+    const revision = comment.revision + 1
+    if (asks) await askClassifier(sql, tenant.id, comment.id, revision)
+    else if (comment.isAsked) await forgetClassifierRequest(sql, tenant.id, comment.id)
+    const pinnedAt = decision.status === 'pending' ? null : comment.pinnedAt
+    const after = { ...comment, ...decision, body, bodyHtml, editedAt: now, revision, pinnedAt }
+    await changeView(sql, tenant.id, comment, after)
+    const audience = audienceOf(comment, after)
+    return { comment: after, events: [{ type: 'comment_edited', audience, actor: readerActor(reader) }] }
   })
+  if (asks) tellClassifiers(ctx.app)
+  return edited
+}
+
+/** The rules' word on a new text. What waits for a moderator already waits on; what is before one stays there. */
+async function decideOnEdit(
+  sql: Sql,
+  { id: tenantId, settings }: Tenant,
+  comment: LockedComment,
+  judgement: Judgement,
+  now: Date,
+): Promise<Decision> {
+  const author = { tenantId, authorId: comment.authorId ?? comment.id, commentId: comment.id }
+  const reason = reasonOf(judgement, await selectHistory(sql, author, judgement, now))
+  if (comment.status === 'pending' && !comment.isAsked) {
+    return { status: 'pending', holdReason: reason ?? comment.holdReason, flagged: comment.flagged, asks: false }
+  }
+  const decision = decide(reason, comment.authorBan === 'shadow', holdPolicy(settings))
+  if (!comment.flagged) return decision
+  return { ...decision, flagged: true, holdReason: reason ?? comment.holdReason }
 }
 
 /**

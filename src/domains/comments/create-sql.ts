@@ -2,6 +2,8 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/events.ts'
 import { isBanned } from '../readers/sql.ts'
+import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
+import type { HoldPolicy, Judgement } from './rules.ts'
 
 /** Stands for the depth, which only the statement knows, in the JSON of a comment to create. */
 export const UNKNOWN_DEPTH = -1
@@ -9,8 +11,11 @@ export const UNKNOWN_DEPTH = -1
 /** Where the statement puts the depth. A text within the JSON cannot hold it: its quotes are escaped there. */
 export const DEPTH_SLOT = `"depth":${UNKNOWN_DEPTH}`
 
+/** What the JSON of a comment to create says of its status, until the statement has decided. */
+export const STATUS_SLOT = '"status":"approved"'
+
 /** One comment to create; arrays of these, column by column, are the parameters of the statement. */
-export interface CreateRow {
+export interface CreateRow extends Judgement, HoldPolicy {
   tenantId: Id
   discussionId: Id
   parentId: Id | null
@@ -18,14 +23,12 @@ export interface CreateRow {
   authorId: Id
   body: string
   bodyHtml: string
-  /** As the author's record may change it to pending, `comment` says it in the form `"status":"approved"`. */
-  status: 'approved' | 'pending'
   maxDepth: number
   createdEventId: Id
   replyEventId: Id
   /** The actor of the event, JSON text. */
   actor: string
-  /** The comment, JSON text with DEPTH_SLOT. */
+  /** The comment, JSON text with DEPTH_SLOT and STATUS_SLOT. */
   comment: string
 }
 
@@ -43,8 +46,10 @@ export type CreateOutcome =
 export interface CreateResult {
   outcome: CreateOutcome
   depth: number
-  /** What the statement made of the row's: a shadow-banned reader's comment is pending. */
+  /** What came of the rules and of the author's record. */
   status: 'approved' | 'pending'
+  /** Whether a worker is to ask the tenant's classifier. */
+  isAsked: boolean
   /** Of `comment_created`; a `notification_reply` has the next one. Null where nothing was created. */
   seq: number | null
   /** The JSON text of the reply notification's data; null where nobody is told. */
@@ -63,9 +68,10 @@ const CREATE = statement(
   'create_comments',
   `WITH input AS (
      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[],
-       $9::int[], $10::uuid[], $11::uuid[], $12::text[], $13::text[]) WITH ORDINALITY
-     AS t (tenant_id, discussion_id, parent_id, id, author_id, body, body_html, proposed, max_depth, created_event_id,
-       reply_event_id, actor, comment, n)
+       $9::bool[], $10::int[], $11::text[], $12::bool[], $13::bool[], $14::int[], $15::uuid[], $16::uuid[], $17::text[],
+       $18::text[]) WITH ORDINALITY
+     AS t (tenant_id, discussion_id, parent_id, id, author_id, body, body_html, text_digest, repeats, approved_below, reason,
+       flags, asks, max_depth, created_event_id, reply_event_id, actor, comment, n)
    ),
    locked AS MATERIALIZED (
      SELECT d.tenant_id, d.id, d.state, d.seq FROM discussions d
@@ -80,41 +86,60 @@ const CREATE = statement(
      FOR NO KEY UPDATE OF p
    ),
    judged AS MATERIALIZED (
-     SELECT i.*, s.status, l.seq AS last_seq, coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id,
-       pr.external_id AS recipient_external_id,
+     SELECT i.*, l.seq AS last_seq, coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id,
+       pr.external_id AS recipient_external_id, ${isBanned('a', '$19')} AND a.shadow_banned AS in_shadow,
        CASE
          WHEN l.id IS NULL THEN 'not_found'
          WHEN a.id IS NULL THEN 'unavailable'
          WHEN l.state = 'archived' THEN 'discussion_archived'
          WHEN l.state = 'locked' THEN 'discussion_locked'
-         WHEN ${isBanned('a', '$14')} AND NOT a.shadow_banned THEN 'reader_banned'
+         WHEN ${isBanned('a', '$19')} AND NOT a.shadow_banned THEN 'reader_banned'
          WHEN i.parent_id IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
          WHEN p.depth + 1 > i.max_depth THEN 'too_deep'
          ELSE 'created'
-       END AS outcome,
-       CASE WHEN s.status = 'approved' AND p.author_id <> i.author_id THEN 1 ELSE 0 END AS notifies
+       END AS outcome
      FROM input i
      LEFT JOIN readers a ON a.tenant_id = i.tenant_id AND a.id = i.author_id
      LEFT JOIN locked l ON l.tenant_id = i.tenant_id AND l.id = i.discussion_id
      LEFT JOIN (SELECT DISTINCT * FROM parents) p
        ON p.tenant_id = i.tenant_id AND p.id = i.parent_id AND p.discussion_id = i.discussion_id
      LEFT JOIN readers pr ON pr.tenant_id = p.tenant_id AND pr.id = p.author_id
-     CROSS JOIN LATERAL (
-       SELECT CASE WHEN ${isBanned('a', '$14')} AND a.shadow_banned THEN 'pending' ELSE i.proposed END AS status
-     ) s
+   ),
+   ruled AS (
+     SELECT *, CASE
+       WHEN repeats AND text_digest IS NOT NULL AND (
+         row_number() OVER (PARTITION BY tenant_id, author_id, text_digest ORDER BY n) > 1
+         OR ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest::bigint', '$20::uuid')}
+       ) THEN 'repeated_text'
+       WHEN approved_below > 0
+         AND ${approvedComments('judged.tenant_id', 'judged.author_id', 'judged.approved_below')} < approved_below
+       THEN 'first_comments'
+       ELSE reason
+     END AS verdict
+     FROM judged WHERE outcome = 'created'
+   ),
+   decided AS MATERIALIZED (
+     SELECT *, CASE WHEN in_shadow OR asks OR (verdict IS NOT NULL AND NOT flags) THEN 'pending' ELSE 'approved' END AS status,
+       coalesce(verdict, CASE WHEN in_shadow THEN 'shadow_ban' WHEN asks THEN 'classifier' END) AS hold_reason,
+       verdict IS NOT NULL AND flags AND NOT in_shadow AS flagged,
+       asks AND NOT in_shadow AND (verdict IS NULL OR flags) AS is_asked
+     FROM ruled
    ),
    numbered AS MATERIALIZED (
-     SELECT *,
-       last_seq - notifies + sum(1 + notifies) OVER (PARTITION BY tenant_id, discussion_id ORDER BY n) AS seq,
+     SELECT d.*, s.notifies,
+       last_seq - s.notifies + sum(1 + s.notifies) OVER (PARTITION BY tenant_id, discussion_id ORDER BY n) AS seq,
        '{"comment":' || replace(replace(comment, '${DEPTH_SLOT}', '"depth":' || depth),
-         '"status":"' || proposed || '"', '"status":"' || status || '"') AS data
-     FROM judged WHERE outcome = 'created'
+         '${STATUS_SLOT}', '"status":"' || status || '"') AS data
+     FROM decided d
+     CROSS JOIN LATERAL (
+       SELECT CASE WHEN status = 'approved' AND recipient_id <> author_id THEN 1 ELSE 0 END AS notifies
+     ) s
    ),
    bumped AS (
      UPDATE discussions d SET
-       seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = $14,
-       last_commented_at = CASE WHEN s.approved > 0 THEN $14 ELSE d.last_commented_at END,
-       active_at = CASE WHEN s.approved > 0 THEN date_trunc('minute', $14::timestamptz) ELSE d.active_at END
+       seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = $19,
+       last_commented_at = CASE WHEN s.approved > 0 THEN $19 ELSE d.last_commented_at END,
+       active_at = CASE WHEN s.approved > 0 THEN date_trunc('minute', $19::timestamptz) ELSE d.active_at END
      FROM (
        SELECT tenant_id, discussion_id, sum(1 + notifies) AS events, count(*) FILTER (WHERE status = 'approved') AS approved
        FROM numbered GROUP BY tenant_id, discussion_id
@@ -122,11 +147,15 @@ const CREATE = statement(
      WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
    ),
    created AS (
-     INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, first_approved_at,
-       created_at)
-     SELECT tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status::comment_status,
-       CASE WHEN status = 'approved' THEN $14::timestamptz END, $14
+     INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, hold_reason,
+       flagged, text_digest, first_approved_at, created_at)
+     SELECT tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status::comment_status, hold_reason,
+       flagged, text_digest::bigint, CASE WHEN status = 'approved' THEN $19::timestamptz END, $19
      FROM numbered
+   ),
+   asked AS (
+     INSERT INTO classifier_requests (tenant_id, comment_id, revision, due_at)
+     SELECT tenant_id, id, 1, now() FROM numbered WHERE is_asked
    ),
    replied AS (
      UPDATE comments p SET reply_count = p.reply_count + s.replies
@@ -149,10 +178,10 @@ const CREATE = statement(
    ),
    logged AS (
      INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data)
-     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, $14, actor::json, data::json FROM happened
+     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, $19, actor::json, data::json FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
-   SELECT j.outcome, j.depth, j.status, c.seq, r.data AS "replyData", r.recipient_id AS "recipientId",
+   SELECT j.outcome, j.depth, coalesce(c.status, 'pending') AS status, coalesce(c.is_asked, false) AS "isAsked", c.seq, r.data AS "replyData", r.recipient_id AS "recipientId",
      (SELECT count(*) FROM queued) AS deliveries
    FROM judged j
    LEFT JOIN numbered c ON c.n = j.n
@@ -168,7 +197,12 @@ const CREATE_COLUMNS = [
   'authorId',
   'body',
   'bodyHtml',
-  'status',
+  'textDigest',
+  'repeats',
+  'approvedBelow',
+  'reason',
+  'flags',
+  'asks',
   'maxDepth',
   'createdEventId',
   'replyEventId',
@@ -178,4 +212,8 @@ const CREATE_COLUMNS = [
 
 /** See CREATE. The results are in the order of `rows`. */
 export const insertComments = (sql: Sql, rows: readonly CreateRow[], now: Date): Promise<CreateResult[]> =>
-  sql<CreateResult>(CREATE, [...CREATE_COLUMNS.map((column) => rows.map((row) => row[column])), now])
+  sql<CreateResult>(CREATE, [
+    ...CREATE_COLUMNS.map((column) => rows.map((row) => row[column])),
+    now,
+    repetitionsSince(now),
+  ])

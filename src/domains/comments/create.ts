@@ -11,6 +11,7 @@ import { selectBan } from '../readers/sql.ts'
 import { bodySchema, type Comment } from './comments.ts'
 import { type CreateOutcome, UNKNOWN_DEPTH } from './create-sql.ts'
 import { renderMarkdown } from './markdown.ts'
+import { holdPolicy, judgeText } from './rules.ts'
 import { writeComment } from './writer.ts'
 
 interface CreateComment {
@@ -33,7 +34,7 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   const author = await requireReader(ctx)
   const discussionId = await targetOf(ctx, input, parentId, author.id)
   const bodyHtml = renderMarkdown(body)
-  const proposed = statusOf(tenant.settings)
+  const judgement = judgeText(body, bodyHtml, tenant.settings)
   const commentOf = (id: Id, createdAt: Date, depth: number, status: 'approved' | 'pending'): Comment => ({
     id,
     discussionId,
@@ -60,19 +61,16 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
       authorId: author.id,
       body,
       bodyHtml,
-      status: proposed,
+      ...judgement,
+      ...holdPolicy(tenant.settings),
       maxDepth: tenant.settings.maxDepth,
       actor: JSON.stringify({ kind: 'reader', readerId: author.id, externalId: author.externalId }),
     },
-    toJson: (newId, at) => JSON.stringify(commentOf(newId, at, UNKNOWN_DEPTH, proposed)),
+    toJson: (newId, at) => JSON.stringify(commentOf(newId, at, UNKNOWN_DEPTH, 'approved')),
   })
   if (result.outcome !== 'created') throw refusal(result.outcome, tenant.settings)
   return commentOf(id, createdAt, result.depth, result.status)
 }
-
-/** What becomes of a new text: under pre-moderation it waits for a moderator. */
-export const statusOf = ({ moderationMode }: TenantSettings): 'approved' | 'pending' =>
-  moderationMode === 'pre' ? 'pending' : 'approved'
 
 /** The discussion to post in. A reply to a page that has no discussion yet has nothing to reply to. */
 async function targetOf(

@@ -67,3 +67,9 @@ export const renderMarkdown = (body: string): string =>
 
 /** The same for any text, the long way. */
 export const renderThoroughly = (body: string): string => sanitize(markdown.render(body), ALLOWED)
+
+/** How many links a rendered comment has. A `<` of its text is escaped: only the renderer's own can be found. */
+export const countLinks = (html: string): number => html.match(/<a /g)?.length ?? 0
+
+/** What is to be read in a rendered comment. A mark within a word leaves no gap in it; paragraphs stay apart. */
+export const visibleText = (html: string): string => html.replace(/<[^>]*>/g, '').replace(/&(?:amp|lt|gt|quot);/g, ' ')

@@ -2,12 +2,13 @@ import { type App, perApp } from '../../core/context.ts'
 import type { StoredEvent } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { announce } from '../discussions/events.ts'
-import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments } from './create-sql.ts'
+import { tellClassifiers } from './classifier-sql.ts'
+import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments, STATUS_SLOT } from './create-sql.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
 export interface Draft {
   row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment'>
-  /** The comment's JSON without `id`, `depth` and `createdAt`, which is made at the last moment. */
+  /** The comment's JSON, made at the last moment, with DEPTH_SLOT and STATUS_SLOT. */
   toJson: (id: string, createdAt: Date) => string
 }
 
@@ -92,6 +93,7 @@ async function insertAll(app: App, drafts: readonly Draft[]): Promise<Written[]>
     events: written.flatMap(({ row, result }) => eventsOf(row, result, createdAt)),
     deliveries: results[0]?.deliveries ?? 0,
   })
+  if (results.some(({ isAsked }) => isAsked)) tellClassifiers(app)
   return written.map(({ row, result }) => ({ result, id: row.id, createdAt }))
 }
 
@@ -133,5 +135,5 @@ function eventsOf(
 }
 
 /** The comment's JSON with what only the statement knew, as the statement itself fills it in. */
-const fill = ({ comment, status: proposed }: CreateRow, depth: number, status: string): string =>
-  comment.replace(DEPTH_SLOT, () => `"depth":${depth}`).replace(`"status":"${proposed}"`, () => `"status":"${status}"`)
+const fill = ({ comment }: CreateRow, depth: number, status: string): string =>
+  comment.replace(DEPTH_SLOT, () => `"depth":${depth}`).replace(STATUS_SLOT, () => `"status":"${status}"`)

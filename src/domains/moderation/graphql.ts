@@ -1,5 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
 import { CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
+import type { HoldReason } from '../comments/rules.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { BULK_ACTIONS, type BulkOutcome, moderateComments } from './bulk.ts'
 import * as comments from './comments.ts'
@@ -26,9 +27,23 @@ const QueueStatusEnum = builder.enumType('ModerationQueueStatus', {
   description: 'Which comments moderators are to look at.',
   values: {
     pending: { description: 'Wait for a moderator, out of view.' },
-    reported: { description: 'In view or waiting, with reports that no moderator has answered.' },
+    reported: { description: "In view or waiting, with reports or a rule's objection that no moderator has answered." },
     rejected: { description: 'Refused by a moderator.' },
   },
+})
+
+const HoldReasonEnum = builder.enumType('HoldReason', {
+  description: 'Why a comment waits for a moderator, or was put before one after it appeared.',
+  values: {
+    pre_moderation: { description: 'Every comment waits.' },
+    suspect_word: { description: 'It has one of the suspect words.' },
+    too_many_links: { description: 'It has more links than maxLinks.' },
+    repeated_text: { description: 'Its author has posted the same text within 24 hours.' },
+    first_comments: { description: 'Its author has fewer approved comments than holdFirstComments.' },
+    shadow_ban: { description: 'Its author is banned in shadow.' },
+    classifier: { description: "The tenant's classifier is being asked, wants a moderator to decide, or refused it." },
+    reports: { description: 'Readers have reported it as often as reportThreshold says.' },
+  } satisfies Record<HoldReason, { description: string }>,
 })
 
 const QueueItemRef = builder.objectRef<QueueItem>('ModerationQueueItem').implement({
@@ -38,6 +53,12 @@ const QueueItemRef = builder.objectRef<QueueItem>('ModerationQueueItem').impleme
     reportCount: t.exposeInt('reportCount', { description: 'How many readers have reported it.' }),
     openReportCount: t.exposeInt('openReportCount', {
       description: 'How many of these reports no moderator has answered, by approving or rejecting it.',
+    }),
+    reason: t.expose('reason', {
+      type: HoldReasonEnum,
+      nullable: true,
+      description:
+        'Why it waits, or was put before moderators; null where one has judged it, or reports alone brought it.',
     }),
   }),
 })

@@ -1,6 +1,7 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { type Comment, toComment } from '../comments/comments.ts'
+import type { HoldReason } from '../comments/rules.ts'
 import { listQueue, type QueueStatus } from './queue-sql.ts'
 
 /** A comment that a moderator is to look at. */
@@ -10,6 +11,8 @@ export interface QueueItem {
   reportCount: number
   /** Those of them that no moderator has answered yet. */
   openReportCount: number
+  /** Why it waits, or was put before moderators; null where one has judged it, or reports alone brought it. */
+  reason: HoldReason | null
 }
 
 interface ListQueue extends PageArgs {
@@ -23,10 +26,11 @@ export async function listModerationQueue(ctx: Ctx, args: ListQueue): Promise<Pa
   const status = args.status ?? 'pending'
   const after = decodeCursor(status, 1, args.after)
   const rows = await listQueue(ctx.app.db.query, tenant.id, status, after === null ? null : idOf(after[0]), size + 1)
-  const items = rows.map(({ reportCount, reportsAnswered, ...row }) => ({
+  const items = rows.map(({ reportCount, reportsAnswered, holdReason, ...row }) => ({
     comment: toComment(row),
     reportCount,
     openReportCount: reportCount - reportsAnswered,
+    reason: holdReason,
   }))
   return pageOf(items, size, args, ({ comment }) => encodeCursor(status, comment.id))
 }

@@ -61,8 +61,9 @@ export async function reportComment(ctx: Ctx, { commentId, reason, note: text }:
 }
 
 async function withdraw(sql: Sql, tenantId: Id, comment: LockedComment, now: Date): Promise<Change> {
-  const after = { ...comment, status: 'pending' as const, pinnedAt: null }
-  await setCommentState(sql, tenantId, comment.id, { status: 'pending', pinnedAt: null, now, answersReports: false })
+  const to = { status: 'pending', pinnedAt: null, holdReason: 'reports' } as const
+  const after = { ...comment, ...to }
+  await setCommentState(sql, tenantId, comment.id, { ...to, now, answersReports: false })
   await changeView(sql, tenantId, comment, after)
   return { comment: after, events: [{ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } }] }
 }

@@ -20,8 +20,8 @@ export function nextDiscussionState(verb: DiscussionVerb, state: DiscussionState
 interface Judged {
   status: CommentStatus
   isPinned: boolean
-  /** Whether there are reports that no moderator has answered yet. */
-  hasOpenReports: boolean
+  /** Whether there are reports, or a rule's objection, that no moderator has answered yet. */
+  awaitsAnswer: boolean
 }
 
 interface Verdict {
@@ -37,15 +37,15 @@ export type CommentVerb = (typeof COMMENT_VERBS)[number]
 /**
  * What a verb makes of a comment; null where there is nothing to do. Throws `invalid_transition` (contract, section 4:
  * pending → approved | rejected; approved ↔ rejected; pin only approved comments).
- * An approved comment that was reported may be approved once more: that is the answer to its reports.
+ * An approved comment that was reported, or flagged by a rule, may be approved once more: that is the answer.
  */
-export function nextComment(verb: CommentVerb, { status, isPinned, hasOpenReports }: Judged): Verdict | null {
+export function nextComment(verb: CommentVerb, { status, isPinned, awaitsAnswer }: Judged): Verdict | null {
   const refusal = new ServiceError('invalid_transition', { detail: `The comment is ${status}.` })
   if (verb === 'pin' || verb === 'unpin') {
     if (status !== 'approved') throw refusal
     return (verb === 'pin') === isPinned ? null : { status, isPinned: !isPinned, answersReports: false }
   }
-  if (verb === 'approve' && status === 'approved' && hasOpenReports) return { status, isPinned, answersReports: true }
+  if (verb === 'approve' && status === 'approved' && awaitsAnswer) return { status, isPinned, answersReports: true }
   const wanted = verb === 'approve' ? 'approved' : 'rejected'
   if (status === 'deleted' || status === wanted) throw refusal
   return { status: wanted, isPinned: false, answersReports: true }

@@ -1,0 +1,149 @@
+import { invalid } from '../../core/errors.ts'
+import type { TenantSettings } from '../../core/tenant-settings.ts'
+import { digestOf, wordsOf } from './fold.ts'
+import { countLinks, visibleText } from './markdown.ts'
+import { wordFilter } from './words.ts'
+
+/** Why a comment waits for a moderator, or was put before one. */
+export const HOLD_REASONS = [
+  'pre_moderation',
+  'suspect_word',
+  'too_many_links',
+  'repeated_text',
+  'first_comments',
+  'shadow_ban',
+  'classifier',
+  'reports',
+] as const
+
+export type HoldReason = (typeof HOLD_REASONS)[number]
+
+/** A text to judge, as it was written and as it is shown. */
+export interface JudgedText {
+  readonly body: string
+  readonly bodyHtml: string
+  /** Both forms as words: a word with a mark of Markdown in it stands in the second alone. */
+  readonly words: () => readonly (readonly string[])[]
+}
+
+/** What of the author's earlier comments has to be so for a verdict to count: only the database knows. */
+interface AuthorCondition {
+  /** One of the author's latest comments has the same text. */
+  repeats?: true
+  /** The author has fewer approved comments. */
+  approvedBelow?: number
+}
+
+type Verdict =
+  { refuse: string; message: string } | { hold: HoldReason } | { hold: HoldReason; where: Readonly<AuthorCondition> }
+
+type Rule = (text: JudgedText, settings: TenantSettings) => Verdict | null
+
+// The answer names neither the word nor the list: it would teach how to get around them.
+const refuseBannedWords: Rule = (text, { bannedWords }) =>
+  hasWord(text, bannedWords) ? { refuse: 'banned_word', message: 'has a word that is not allowed here' } : null
+
+const holdSuspectWords: Rule = (text, { suspectWords }) =>
+  hasWord(text, suspectWords) ? { hold: 'suspect_word' } : null
+
+const holdManyLinks: Rule = ({ bodyHtml }, { maxLinks }) =>
+  countLinks(bodyHtml) > maxLinks ? { hold: 'too_many_links' } : null
+
+const holdRepeatedText: Rule = () => ({ hold: 'repeated_text', where: { repeats: true } })
+
+const holdFirstComments: Rule = (_text, { holdFirstComments: approvedBelow }) =>
+  approvedBelow > 0 ? { hold: 'first_comments', where: { approvedBelow } } : null
+
+const holdUnderPreModeration: Rule = (_text, { moderationMode }) =>
+  moderationMode === 'pre' ? { hold: 'pre_moderation' } : null
+
+/**
+ * The first verdict that counts wins. After these, the author's ban: open, it refuses; in shadow, it holds. And at last the
+ * tenant's classifier, where nothing has held the comment.
+ */
+const RULES: readonly Rule[] = [
+  refuseBannedWords,
+  holdSuspectWords,
+  holdManyLinks,
+  holdRepeatedText,
+  holdFirstComments,
+  holdUnderPreModeration,
+]
+
+/** What the rules say of a text before its author's earlier comments are looked at. */
+export interface Judgement {
+  /** Where it is true that the author repeats this text: `repeated_text`. */
+  repeats: boolean
+  /** Else, where the author has fewer approved comments: `first_comments`. */
+  approvedBelow: number
+  /** Else this; null: nothing is against it. */
+  reason: HoldReason | null
+  /** By which a repetition is known; null: too short. */
+  textDigest: string | null
+}
+
+/** Judges a text by the tenant's rules. Throws `validation_failed` with `banned_word`. */
+export function judgeText(body: string, bodyHtml: string, settings: TenantSettings): Judgement {
+  const text = textOf(body, bodyHtml)
+  const textDigest = digestOf(body)
+  const asked: Required<{ repeats: boolean; approvedBelow: number }> = { repeats: false, approvedBelow: 0 }
+  for (const rule of RULES) {
+    const verdict = rule(text, settings)
+    if (verdict === null) continue
+    if ('refuse' in verdict) throw invalid('/body', verdict.refuse, verdict.message)
+    if (!('where' in verdict)) return { ...asked, reason: verdict.hold, textDigest }
+    Object.assign(asked, verdict.where)
+  }
+  return { ...asked, reason: null, textDigest }
+}
+
+/** What the author has written before. */
+export interface AuthorHistory {
+  repeats: boolean
+  approvedCount: number
+}
+
+/** The verdict once the author's history is known. CREATE (create-sql.ts) says the same in SQL. */
+export function reasonOf({ repeats, approvedBelow, reason }: Judgement, history: AuthorHistory): HoldReason | null {
+  if (repeats && history.repeats) return 'repeated_text'
+  return history.approvedCount < approvedBelow ? 'first_comments' : reason
+}
+
+/** What a tenant does with a verdict. */
+export interface HoldPolicy {
+  /** `post`: held by a rule is published all the same, and put before moderators afterwards. */
+  flags: boolean
+  /** Whether a classifier is asked about what nothing has held. */
+  asks: boolean
+}
+
+export const holdPolicy = ({ moderationMode, classifier }: TenantSettings): HoldPolicy => ({
+  flags: moderationMode === 'post',
+  asks: classifier !== null && classifier.url !== null,
+})
+
+/** What becomes of a comment. */
+export interface Decision {
+  status: 'approved' | 'pending'
+  holdReason: HoldReason | null
+  flagged: boolean
+  /** Whether the classifier is to be asked. */
+  asks: boolean
+}
+
+/** From a verdict to the comment's state. CREATE (create-sql.ts) says the same in SQL. */
+export function decide(reason: HoldReason | null, isShadowBanned: boolean, policy: HoldPolicy): Decision {
+  if (isShadowBanned) return { status: 'pending', holdReason: reason ?? 'shadow_ban', flagged: false, asks: false }
+  if (reason !== null && !policy.flags) return { status: 'pending', holdReason: reason, flagged: false, asks: false }
+  const flagged = reason !== null
+  if (policy.asks) return { status: 'pending', holdReason: reason ?? 'classifier', flagged, asks: true }
+  return { status: 'approved', holdReason: reason, flagged, asks: false }
+}
+
+function textOf(body: string, bodyHtml: string): JudgedText {
+  let words: readonly (readonly string[])[] | undefined
+  return { body, bodyHtml, words: () => (words ??= [wordsOf(body), wordsOf(visibleText(bodyHtml))]) }
+}
+
+const hasWord = (text: JudgedText, entries: readonly string[]): boolean =>
+  entries.length > 0 && text.words().some(wordFilter(entries))

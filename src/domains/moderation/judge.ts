@@ -1,0 +1,78 @@
+import { ServiceError } from '../../core/errors.ts'
+import type { EventActor } from '../../core/events.ts'
+import type { Id } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
+import { audienceOf, type Change, changeView, type ChangeEvent } from '../comments/change.ts'
+import { type LockedComment, setCommentState } from '../comments/change-sql.ts'
+import type { HoldReason } from '../comments/rules.ts'
+import { findParentAuthor } from './sql.ts'
+import { type CommentVerb, nextComment } from './transitions.ts'
+
+const EVENTS = {
+  approve: 'comment_approved',
+  reject: 'comment_rejected',
+  pin: 'comment_pinned',
+  unpin: 'comment_unpinned',
+} as const
+
+interface Judge {
+  tenantId: Id
+  verb: CommentVerb
+  now: Date
+  /** The tenant's classifier speaks for the system: the reports and flags of a comment stay for moderators to answer. */
+  actor: Extract<EventActor, { kind: 'moderator' | 'system' }>
+}
+
+/**
+ * Does to a locked comment what `verb` says, with its events; null where there is nothing to do.
+ * Throws `discussion_archived`, `invalid_transition`.
+ */
+export async function applyVerb(
+  sql: Sql,
+  comment: LockedComment,
+  { tenantId, verb, now, actor }: Judge,
+): Promise<Change | null> {
+  const { status, pinnedAt, reportCount, reportsAnswered, flagged } = comment
+  if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
+  const isPinned = pinnedAt !== null
+  const next = nextComment(verb, { status, isPinned, awaitsAnswer: reportCount > reportsAnswered || flagged })
+  if (next === null) return null
+  const answersReports = next.answersReports && actor.kind === 'moderator'
+  const to = {
+    status: next.status,
+    pinnedAt: next.isPinned ? (pinnedAt ?? now) : null,
+    holdReason: reasonAfter(comment, verb, answersReports),
+  }
+  const after = { ...comment, ...to, flagged: flagged && !answersReports }
+  await setCommentState(sql, tenantId, comment.id, { ...to, now, answersReports })
+  await changeView(sql, tenantId, comment, after)
+  // That reports are answered, only moderators see.
+  if (after.status === status && after.pinnedAt === pinnedAt) return { comment: after, events: [] }
+  const event = { type: EVENTS[verb], audience: audienceOf(comment, after), actor }
+  return { comment: after, events: [event, ...(await replyEvents(sql, tenantId, after, actor))] }
+}
+
+function reasonAfter(comment: LockedComment, verb: CommentVerb, answersReports: boolean): HoldReason | null {
+  if (answersReports) return null
+  if (verb === 'reject') return 'classifier'
+  return verb === 'approve' && !comment.flagged ? null : comment.holdReason
+}
+
+/**
+ * Tells the author of the comment above of a reply that comes into view for the first time, as its posting would have.
+ * Not one who answers to themselves, nor one whose comment is deleted.
+ */
+async function replyEvents(
+  sql: Sql,
+  tenantId: Id,
+  reply: LockedComment,
+  actor: EventActor,
+): Promise<readonly ChangeEvent[]> {
+  const { status, firstApprovedAt, parentId } = reply
+  if (status !== 'approved' || firstApprovedAt !== null || parentId === null) return []
+  const recipient = await findParentAuthor(sql, tenantId, parentId)
+  if (recipient === undefined || recipient.readerId === reply.authorId) return []
+  const data = { parentCommentId: parentId, recipient }
+  const to = { audience: 'recipient', recipientId: recipient.readerId } as const
+  return [{ type: 'notification_reply', ...to, actor, data }]
+}
