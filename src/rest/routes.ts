@@ -1,4 +1,5 @@
 import { routes as analytics } from '../domains/analytics/rest.ts'
+import { routes as classifier } from '../domains/classifier/rest.ts'
 import { routes as comments } from '../domains/comments/rest.ts'
 import { routes as discussions } from '../domains/discussions/rest.ts'
 import { routes as keys } from '../domains/keys/rest.ts'
@@ -23,5 +24,6 @@ export const ROUTES: readonly Route[] = [
   ...analytics,
   ...keys,
   ...settings,
+  ...classifier,
   ...tenants,
 ]

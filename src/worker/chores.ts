@@ -1,9 +1,12 @@
 import type { App } from '../core/context.ts'
 import { foldWaiting } from '../domains/analytics/fold.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
+import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { type Loop, startLoop } from './loop.ts'
 import type { Outbound } from './outbound.ts'
+
+const AUTO_CLOSE_BATCH = 200
 
 interface Chore {
   name: string
@@ -23,6 +26,11 @@ const CHORES: readonly Chore[] = [
     },
   },
   { name: 'expired idempotency keys', pollMs: 60_000, work: (app) => deleteExpiredRecords(app) },
+  {
+    name: 'automatic closing',
+    pollMs: 60_000,
+    work: async (app) => (await closeOldDiscussions(app, AUTO_CLOSE_BATCH)) === AUTO_CLOSE_BATCH,
+  },
   // What waits is added by each reading: seldom enough to fold much at once, often enough to keep that cheap.
   { name: 'analytics', pollMs: 2000, work: (app, _outbound, signal) => foldWaiting(app, signal) },
 ]

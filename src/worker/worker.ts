@@ -1,23 +1,26 @@
 import { CHANNELS } from '../core/bus.ts'
 import type { App } from '../core/context.ts'
 import { startChores } from './chores.ts'
+import { startClassifier } from './classifier.ts'
 import { startDeliveries } from './deliveries.ts'
 import { startHandshakes } from './handshakes.ts'
 import { openOutbound } from './outbound.ts'
 
 /**
- * Starts the worker of a process: deliveries, handshakes, and its chores. It learns of work from the bus and looks for
- * itself every WEBHOOK_POLL_SECONDS. Any number of workers run side by side. Throws a SettingsError for a wrong
+ * Starts the worker of a process: deliveries, handshakes, classifiers, and its chores. It learns of work from the bus and
+ * looks for itself every WEBHOOK_POLL_SECONDS. Any number of workers run side by side. Throws a SettingsError for a wrong
  * WEBHOOK_CA_FILE.
  */
 export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> {
   const outbound = openOutbound(app.settings)
   const deliveries = startDeliveries(app, outbound)
   const handshakes = startHandshakes(app, outbound)
+  const classifier = startClassifier(app, outbound)
   const chores = startChores(app, outbound)
   const wake = (): void => {
     deliveries.wake()
     handshakes.wake()
+    classifier.wake()
   }
   const unsubscribe = await app.bus.subscribe(CHANNELS.work, wake)
   const forgetGaps = app.bus.onGap(wake)
@@ -27,7 +30,8 @@ export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> 
       forgetGaps()
       // The rest of the grace period is for giving leases back.
       const graceMs = app.settings.SHUTDOWN_GRACE_SECONDS * 800
-      await Promise.all([deliveries.stop(graceMs), handshakes.stop(graceMs), chores.stop()])
+      const parts = [deliveries, handshakes, classifier]
+      await Promise.all([...parts.map((part) => part.stop(graceMs)), chores.stop()])
       outbound.close()
     },
   }

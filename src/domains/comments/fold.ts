@@ -26,7 +26,6 @@ const STROKED: Readonly<Record<string, string>> = {
 const STROKES = new RegExp(`[${Object.keys(STROKED).join('')}]`, 'g')
 
 // Everything below changes nothing in such a text but its case.
-// oxlint-disable-next-line eslint/no-control-regex
 const ASCII = /^[\0-\x7F]*$/
 
 /** A text without the differences of case, accents, width and invisible characters. Never throws, whatever the text. */

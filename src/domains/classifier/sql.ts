@@ -1,0 +1,94 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import { COMMENT_COLUMNS, type CommentRow } from '../comments/sql.ts'
+import type { SealedSecret } from '../webhooks/secrets.ts'
+
+const EXPIRE_SECRETS = statement(
+  'expire_classifier_secrets',
+  'UPDATE classifier_secrets SET expires_at = $2 WHERE tenant_id = $1 AND expires_at IS NULL',
+)
+
+export const expireSecrets = (sql: Sql, tenantId: Id, at: Date): Promise<unknown> => sql(EXPIRE_SECRETS, [tenantId, at])
+
+const INSERT_SECRET = statement(
+  'insert_classifier_secret',
+  'INSERT INTO classifier_secrets (tenant_id, kid, sealed, created_at) VALUES ($1, $2, $3, $4)',
+)
+
+interface NewSecret {
+  kid: string
+  sealed: Buffer
+  createdAt: Date
+}
+
+export const insertSecret = (sql: Sql, tenantId: Id, { kid, sealed, createdAt }: NewSecret): Promise<unknown> =>
+  sql(INSERT_SECRET, [tenantId, kid, sealed, createdAt])
+
+/** A comment that this worker is to ask about, and what of its discussion the classifier is told. */
+export interface DueRequest extends CommentRow {
+  tenantId: Id
+  externalId: string
+  title: string | null
+  url: string | null
+  /** Newest first; null: the tenant has none. */
+  secrets: SealedSecret[] | null
+}
+
+// Each tenant's by themselves: one whose classifier hangs takes no more than its share of a worker.
+const LEASE = statement(
+  'lease_classifier_requests',
+  `WITH due AS (
+     SELECT q.tenant_id, q.comment_id
+     FROM (SELECT DISTINCT tenant_id FROM classifier_requests WHERE due_at <= now()) t
+     LEFT JOIN unnest($1::uuid[], $2::int[]) AS busy (tenant_id, n) ON busy.tenant_id = t.tenant_id
+     CROSS JOIN LATERAL (
+       SELECT r.tenant_id, r.comment_id FROM classifier_requests r
+       WHERE r.tenant_id = t.tenant_id AND r.due_at <= now()
+       ORDER BY r.due_at LIMIT greatest(0, $3::int - coalesce(busy.n, 0))
+       FOR NO KEY UPDATE SKIP LOCKED
+     ) q
+     LIMIT $4
+   ), leased AS (
+     UPDATE classifier_requests r SET due_at = now() + $5::int * interval '1 millisecond'
+     FROM due WHERE r.tenant_id = due.tenant_id AND r.comment_id = due.comment_id
+     RETURNING r.tenant_id, r.comment_id
+   )
+   SELECT ${COMMENT_COLUMNS}, c.tenant_id AS "tenantId", d.external_id AS "externalId", d.title, d.url, s.secrets
+   FROM leased l
+   JOIN comments c ON c.tenant_id = l.tenant_id AND c.id = l.comment_id
+   JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
+   LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
+   CROSS JOIN LATERAL (
+     SELECT json_agg(json_build_object('kid', kid, 'sealed', encode(sealed, 'base64')) ORDER BY expires_at DESC NULLS FIRST) AS secrets
+     FROM classifier_secrets WHERE tenant_id = l.tenant_id AND (expires_at IS NULL OR expires_at > now())) s`,
+)
+
+interface LeaseOptions {
+  /** How many requests of each tenant this worker has under way. */
+  busy: ReadonlyMap<Id, number>
+  perTenant: number
+  limit: number
+  leaseMs: number
+}
+
+/** Takes due requests for `leaseMs`; those that another worker holds are skipped, not awaited. */
+export const leaseRequests = (sql: Sql, { busy, perTenant, limit, leaseMs }: LeaseOptions): Promise<DueRequest[]> =>
+  sql<DueRequest>(LEASE, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
+
+const TAKE = statement(
+  'take_classifier_request',
+  'DELETE FROM classifier_requests WHERE tenant_id = $1 AND comment_id = $2 AND revision = $3 RETURNING revision',
+)
+
+/** Whether a verdict on this text is still waited for; it is not from then on. The comment's row is locked. */
+export const takeRequest = async (sql: Sql, tenantId: Id, commentId: Id, revision: number): Promise<boolean> =>
+  (await sql(TAKE, [tenantId, commentId, revision])).length > 0
+
+const RELEASE = statement(
+  'release_classifier_request',
+  'UPDATE classifier_requests SET due_at = now() WHERE tenant_id = $1 AND comment_id = $2 AND revision = $3',
+)
+
+/** Gives a request back: due again at once. */
+export const releaseRequest = (sql: Sql, { tenantId, id, revision }: DueRequest): Promise<unknown> =>
+  sql(RELEASE, [tenantId, id, revision])
