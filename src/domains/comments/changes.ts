@@ -27,9 +27,9 @@ export async function updateComment(
 ): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   const { body } = validate(z.object({ body: bodySchema }), { body: text })
-  const reader = await requireReader(ctx)
   const bodyHtml = renderMarkdown(body)
   const judgement = judgeText(body, bodyHtml, tenant.settings)
+  const reader = await requireReader(ctx)
   let asks = false
   const edited = await changeComment(ctx, commentId, async (sql, comment, now) => {
     requireAuthor(comment, reader)

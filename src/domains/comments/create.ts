@@ -31,10 +31,11 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   const { body } = validate(z.object({ body: bodySchema }), { body: input.body })
   const parentId = input.parentId ?? null
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
+  const bodyHtml = renderMarkdown(body)
+  // Before the reader and the discussion come into being: of a text that is refused nothing is stored.
+  const judgement = judgeText(body, bodyHtml, tenant.settings)
   const author = await requireReader(ctx)
   const discussionId = await targetOf(ctx, input, parentId, author.id)
-  const bodyHtml = renderMarkdown(body)
-  const judgement = judgeText(body, bodyHtml, tenant.settings)
   const commentOf = (id: Id, createdAt: Date, depth: number, status: 'approved' | 'pending'): Comment => ({
     id,
     discussionId,

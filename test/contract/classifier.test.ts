@@ -1,0 +1,436 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { startWorker } from '../../src/worker/worker.ts'
+import {
+  type Behaviour,
+  hang,
+  isGenuine,
+  type Received,
+  type Receiver,
+  reply,
+  startReceiver,
+} from '../harness/receiver.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let receiver: Receiver
+let service: TestService
+let secrets: Record<string, string>
+let publicKey: Record<string, string>
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
+  const { status, json } = await service.call('POST', '/classifier-secrets')
+  expect(status).toBe(201)
+  secrets = { [json.kid]: json.secret }
+  const plain = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
+  publicKey = { 'x-api-key': plain.json.key as string }
+})
+afterAll(async () => {
+  await service.close()
+  await receiver.close()
+})
+
+let pages = 0
+let path = ''
+
+const set = async (body: object) => expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
+
+/** A classifier of its own for each test, so that none sees the questions of another. */
+async function classify(behaviour: Behaviour, fallback: 'approve' | 'hold' = 'hold'): Promise<void> {
+  path = `/classify-${++pages}`
+  receiver.on(path, behaviour)
+  await set({ classifier: { url: `${receiver.url}${path}`, fallback } })
+}
+
+const says =
+  (verdict: string): Behaviour =>
+  (_request, response) =>
+    reply(response, 200, JSON.stringify({ verdict }))
+
+const asked = (): Received[] => receiver.requests.filter((request) => request.path === path)
+
+const post = async (body: string, options: { parentId?: string; reader?: string; page?: string } = {}) => {
+  const { parentId, reader = 'ann', page = `page-${pages}` } = options
+  const headers = await service.as(reader)
+  const answer = await service.call('POST', `/discussions/by-external/${page}/comments`, {
+    body: { body, ...(parentId === undefined ? {} : { parentId }) },
+    headers,
+  })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.json
+}
+const edit = async (id: string, body: string) =>
+  service.call('PATCH', `/comments/${id}`, { body: { body }, headers: await service.as('ann') })
+const read = async (id: string) => (await service.call('GET', `/comments/${id}`)).json
+const act = (id: string, verb: string) => service.call('POST', `/comments/${id}/${verb}`)
+const isPublic = async (id: string) =>
+  (await service.call('GET', `/comments/${id}`, { headers: publicKey })).status === 200
+
+const WAITING = statement('test_classifier_requests', 'SELECT count(*)::int AS n FROM classifier_requests')
+const isDecided = () =>
+  vi.waitFor(async () => expect(await service.app.db.query(WAITING)).toEqual([{ n: 0 }]), { timeout: 10_000 })
+
+const EVENTS = statement(
+  'test_classifier_events',
+  `SELECT type, audience, actor->>'kind' AS actor, data->'comment'->>'body' AS body FROM events
+   WHERE data->'comment'->>'id' = $1 ORDER BY seq`,
+)
+const eventsOf = async (id: string) =>
+  (await service.app.db.query<Record<string, string>>(EVENTS, [id])).map(
+    ({ type, audience, actor }) => `${type} ${audience} ${actor}`,
+  )
+
+afterEach(async () => {
+  receiver.on(path, null)
+  await set({ classifier: null, moderationMode: 'none', suspectWords: [] })
+  await isDecided()
+})
+
+describe('the question', () => {
+  test('is signed as a delivery is, names the comment and its discussion, and is asked once', async () => {
+    await classify(says('approve'))
+    await service.call('POST', '/discussions', {
+      body: { externalId: `page-${pages}`, title: 'A title', url: 'https://www.example.com/a' },
+    })
+    const comment = await post('Is **this** all right?')
+    expect(comment.status).toBe('pending')
+    await isDecided()
+    expect(asked()).toHaveLength(1)
+    const [question] = asked()
+    expect(isGenuine(question!, secrets)).toBe(true)
+    expect(question?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-service-event': 'comment_classify',
+      'x-service-idempotency-key': `comment_classify:${comment.id}:1`,
+    })
+    expect(question?.body).toEqual({
+      type: 'comment_classify',
+      comment,
+      discussion: {
+        id: comment.discussionId,
+        externalId: `page-${pages}`,
+        title: 'A title',
+        url: 'https://www.example.com/a',
+      },
+    })
+  })
+
+  test('is not asked about what a rule has held', async () => {
+    await classify(says('approve'))
+    await set({ suspectWords: ['casino'] })
+    const held = await post('casino')
+    await post('harmless')
+    await isDecided()
+    expect(asked().map(({ body }) => (body.comment as { body: string }).body)).toEqual(['harmless'])
+    expect((await read(held.id)).status).toBe('pending')
+  })
+})
+
+describe('a verdict', () => {
+  test('approve publishes the comment as the system, and tells the author above', async () => {
+    await classify(says('approve'))
+    const parent = await post('above', { reader: 'bob' })
+    await isDecided()
+    const { id } = await post('below', { parentId: parent.id })
+    expect(await isPublic(id)).toBe(false)
+    await isDecided()
+    expect(await isPublic(id)).toBe(true)
+    expect(await eventsOf(id)).toEqual([
+      'comment_created tenant reader',
+      'comment_approved public system',
+      'notification_reply recipient system',
+    ])
+    const { commentCount } = (await service.call('GET', `/discussions/${parent.discussionId}`)).json
+    expect(commentCount).toBe(2)
+  })
+
+  test('reject keeps it from the public for good, and moderators see by whom', async () => {
+    await classify(says('reject'))
+    const { id } = await post('never')
+    await isDecided()
+    expect(await eventsOf(id)).toEqual(['comment_created tenant reader', 'comment_rejected tenant system'])
+    const { data } = (await service.call('GET', '/moderation/queue?status=rejected&limit=1')).json
+    expect(data[0]).toMatchObject({ comment: { id, status: 'rejected' }, reason: 'classifier' })
+  })
+
+  test('hold leaves it to moderators', async () => {
+    await classify(says('hold'))
+    const { id } = await post('perhaps')
+    await isDecided()
+    expect(await eventsOf(id)).toEqual(['comment_created tenant reader'])
+    const { data } = (await service.call('GET', '/moderation/queue?limit=100')).json
+    const item = data.find(({ comment }: { comment: { id: string } }) => comment.id === id)
+    expect(item).toMatchObject({ comment: { status: 'pending' }, reason: 'classifier' })
+    expect((await act(id, 'approve')).json).toMatchObject({ status: 'approved' })
+  })
+
+  test('in post-moderation publishes with the flag that a rule has put', async () => {
+    await classify(says('approve'))
+    await set({ moderationMode: 'post', suspectWords: ['casino'] })
+    const { id } = await post('casino')
+    await isDecided()
+    expect(await isPublic(id)).toBe(true)
+    const { data } = (await service.call('GET', '/moderation/queue?status=reported&limit=100')).json
+    expect(data.at(-1)).toMatchObject({ comment: { id, status: 'approved' }, reason: 'suspect_word' })
+  })
+})
+
+describe('without a verdict the fallback holds or approves:', () => {
+  const broken: readonly [string, Behaviour][] = [
+    ['no answer within 2 s', hang],
+    ['status 500', (_request, response) => reply(response, 500, '{"verdict":"reject"}')],
+    [
+      'a redirect',
+      (_request, response) => reply(response, 302, '', { location: `${receiver.url}/classify-elsewhere` }),
+    ],
+    ['no JSON', (_request, response) => reply(response, 200, 'approve')],
+    ['another verdict', (_request, response) => reply(response, 200, '{"verdict":"delete"}')],
+    ['no object', (_request, response) => reply(response, 200, '["approve"]')],
+    ['an answer without end', (_request, response) => reply(response, 200, `"${'x'.repeat(200_000)}`)],
+    ['a cut connection', (_request, response) => response.destroy()],
+  ]
+
+  test.each(broken)('%s', async (_what, behaviour) => {
+    receiver.on('/classify-elsewhere', says('reject'))
+    for (const [fallback, status] of [
+      ['approve', 'approved'],
+      ['hold', 'pending'],
+    ] as const) {
+      await classify(behaviour, fallback)
+      const began = Date.now()
+      const { id } = await post(`fallback ${fallback}`)
+      await isDecided()
+      expect((await read(id)).status).toBe(status)
+      expect(asked()).toHaveLength(1)
+      if (behaviour === hang) expect(Date.now() - began).toBeGreaterThanOrEqual(2000)
+    }
+    expect(receiver.requests.filter((request) => request.path === '/classify-elsewhere')).toEqual([])
+  })
+
+  test('an address of a private network, which is not connected to', async () => {
+    const guarded = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_ALLOWED_CIDRS: '' } })
+    try {
+      await guarded.call('POST', '/classifier-secrets')
+      const before = receiver.requests.length
+      await guarded.call('PATCH', '/settings', {
+        body: { classifier: { url: `${receiver.url}/private`, fallback: 'approve' } },
+      })
+      const path = '/discussions/by-external/page/comments'
+      const { json } = await guarded.call('POST', path, { body: { body: 'x' }, headers: await guarded.as('ann') })
+      expect(json.status).toBe('pending')
+      await vi.waitFor(async () =>
+        expect((await guarded.call('GET', `/comments/${json.id}`)).json.status).toBe('approved'),
+      )
+      expect(receiver.requests).toHaveLength(before)
+    } finally {
+      await guarded.close()
+    }
+  })
+
+  test('no secret to sign with: nothing is sent', async () => {
+    const other = await service.addTenant('without-secret')
+    await classify(says('reject'))
+    const headers = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
+    const classifier = { url: `${receiver.url}${path}`, fallback: 'approve' }
+    await service.call('PATCH', '/settings', { body: { classifier }, headers: { 'x-api-key': other.apiKey } })
+    const { json } = await service.call('POST', '/discussions/by-external/x/comments', { body: { body: 'x' }, headers })
+    await isDecided()
+    expect((await service.call('GET', `/comments/${json.id}`, { headers })).json.status).toBe('approved')
+    expect(asked()).toEqual([])
+  })
+
+  test('http addresses are refused by the settings', async () => {
+    const { status } = await service.call('PATCH', '/settings', { body: { classifier: { url: 'http://a.example' } } })
+    expect(status).toBe(422)
+  })
+})
+
+describe('while the classifier thinks', () => {
+  /** A classifier that answers when it is let to. */
+  async function slow(verdict: string) {
+    const open: (() => void)[] = []
+    await classify((_request, response) => {
+      open.push(() => void reply(response, 200, JSON.stringify({ verdict })))
+      return true
+    })
+    return async (count: number, answer: () => Promise<unknown>) => {
+      await vi.waitFor(() => expect(open).toHaveLength(count))
+      await answer()
+      for (const release of open) release()
+      await isDecided()
+    }
+  }
+
+  test.each([
+    ['reject', 'approve', 'rejected'],
+    ['approve', 'reject', 'approved'],
+  ] as const)("a moderator's %s wins over its %s", async (verb, verdict, status) => {
+    const release = await slow(verdict)
+    const { id } = await post('who is first?')
+    await release(1, () => act(id, verb))
+    expect((await read(id)).status).toBe(status)
+    expect(await eventsOf(id)).toHaveLength(2)
+  })
+
+  test('the author deletes it: the verdict is dropped', async () => {
+    const release = await slow('approve')
+    const { id } = await post('gone')
+    await release(1, async () => service.call('DELETE', `/comments/${id}`, { headers: await service.as('ann') }))
+    expect(await eventsOf(id)).toEqual(['comment_created tenant reader', 'comment_deleted tenant reader'])
+  })
+
+  test('the author edits it: it is asked again, and only the newest text is judged', async () => {
+    await classify((request, response) => {
+      const { body, revision } = request.body.comment as { body: string; revision: number }
+      if (revision === 1) return hang(request, response)
+      return reply(response, 200, JSON.stringify({ verdict: body === 'good' ? 'approve' : 'reject' }))
+    })
+    const { id } = await post('bad')
+    await vi.waitFor(() => expect(asked()).toHaveLength(1))
+    expect((await edit(id, 'good')).json).toMatchObject({ status: 'pending', revision: 2 })
+    await isDecided()
+    expect((await read(id)).status).toBe('approved')
+    expect(asked().map(({ headers }) => headers['x-service-idempotency-key'])).toEqual([
+      `comment_classify:${id}:1`,
+      `comment_classify:${id}:2`,
+    ])
+    expect((await eventsOf(id)).at(-1)).toBe('comment_approved public system')
+  })
+
+  test('a late verdict on the text before counts for nothing', async () => {
+    const open: (() => void)[] = []
+    await classify((request, response) => {
+      const { revision } = request.body.comment as { revision: number }
+      open.push(() => void reply(response, 200, JSON.stringify({ verdict: revision === 1 ? 'approve' : 'reject' })))
+      return true
+    })
+    const { id } = await post('good')
+    await vi.waitFor(() => expect(open).toHaveLength(1))
+    await edit(id, 'bad')
+    await vi.waitFor(() => expect(open).toHaveLength(2))
+    open[0]?.()
+    open[1]?.()
+    await isDecided()
+    expect((await read(id)).status).toBe('rejected')
+    expect(await eventsOf(id)).not.toContain('comment_approved public system')
+  })
+
+  test('an edit that a rule holds ends the asking', async () => {
+    const release = await slow('approve')
+    await set({ suspectWords: ['casino'] })
+    const { id } = await post('harmless')
+    await release(1, () => edit(id, 'casino'))
+    expect((await read(id)).status).toBe('pending')
+  })
+
+  test('the discussion is archived: nothing changes any more', async () => {
+    const release = await slow('approve')
+    const { id, discussionId } = await post('too late')
+    await release(1, () => service.call('POST', `/discussions/${discussionId}/archive`))
+    expect((await read(id)).status).toBe('pending')
+  })
+
+  test('the author is banned in shadow: approval does not publish', async () => {
+    const release = await slow('approve')
+    const { id, author } = await post('shadow', { reader: 'shade' })
+    await release(1, () => service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } }))
+    expect((await read(id)).status).toBe('pending')
+  })
+})
+
+test('an edit of a published comment is asked about, and out of view meanwhile', async () => {
+  await classify(says('approve'))
+  const { id } = await post('first')
+  await isDecided()
+  receiver.on(path, says('reject'))
+  expect((await edit(id, 'second')).json).toMatchObject({ status: 'pending' })
+  await isDecided()
+  expect(await eventsOf(id)).toEqual([
+    'comment_created tenant reader',
+    'comment_approved public system',
+    'comment_edited public reader',
+    'comment_rejected tenant system',
+  ])
+})
+
+test('an approval answers no reports: they are for moderators', async () => {
+  await classify(says('approve'))
+  const { id } = await post('reported')
+  await isDecided()
+  await service.call('POST', `/comments/${id}/report`, { body: { reason: 'spam' }, headers: await service.as('bob') })
+  await edit(id, 'reported, and edited')
+  await isDecided()
+  const { data } = (await service.call('GET', '/moderation/queue?status=reported&limit=100')).json
+  expect(data.at(-1)).toMatchObject({ comment: { id, status: 'approved' }, openReportCount: 1 })
+})
+
+test('of two workers one asks about each of many comments, and each is decided once', async () => {
+  const second = await startWorker(service.app)
+  try {
+    await classify(says('approve'))
+    const ids = (await Promise.all(Array.from({ length: 40 }, (_, n) => post(`${n}`, { reader: `r-${n}` })))).map(
+      ({ id }) => id as string,
+    )
+    await isDecided()
+    expect(
+      asked()
+        .map(({ body }) => (body.comment as { id: string }).id)
+        .toSorted(),
+    ).toEqual(ids.toSorted())
+    for (const id of ids) {
+      expect(await eventsOf(id)).toEqual(['comment_created tenant reader', 'comment_approved public system'])
+    }
+  } finally {
+    await second.stop()
+  }
+})
+
+test('a classifier that hangs delays no other tenant', async () => {
+  await classify(hang)
+  const other = await service.addTenant('quick')
+  const key = { 'x-api-key': other.apiKey }
+  const made = (await service.call('POST', '/classifier-secrets', { headers: key })).json
+  receiver.on('/quick', says('approve'))
+  await service.call('PATCH', '/settings', { body: { classifier: { url: `${receiver.url}/quick` } }, headers: key })
+  await Promise.all(Array.from({ length: 60 }, (_, n) => post(`${n}`, { reader: `h-${n}` })))
+  await vi.waitFor(() => expect(asked().length).toBeGreaterThan(0))
+  const began = asked().length
+  const headers = { ...key, ...(await other.as('ann')) }
+  const { json } = await service.call('POST', '/discussions/by-external/x/comments', { body: { body: 'x' }, headers })
+  await vi.waitFor(
+    async () => expect((await service.call('GET', `/comments/${json.id}`, { headers })).json.status).toBe('approved'),
+    { interval: 20, timeout: 10_000 },
+  )
+  // Those that hang are still the first ones: none of them was waited for.
+  expect(began).toBeLessThanOrEqual(32)
+  const [question] = receiver.requests.filter((request) => request.path === '/quick')
+  expect(isGenuine(question!, { [made.kid]: made.secret })).toBe(true)
+  await set({ classifier: null })
+}, 30_000)
+
+test('a rotation signs with both secrets for 24 h, and the log of it holds neither', async () => {
+  await classify(says('approve'))
+  const { json } = await service.call('POST', '/classifier-secrets')
+  expect(json).toEqual({
+    kid: expect.stringMatching(/^[0-9a-f]{8}$/),
+    secret: expect.any(String),
+    createdAt: expect.any(String),
+  })
+  expect(json.secret).toMatch(/^whs_[0-9a-f]{64}$/)
+  await post('signed twice')
+  await isDecided()
+  const [question] = asked()
+  expect(isGenuine(question!, { [json.kid]: json.secret })).toBe(true)
+  expect(isGenuine(question!, secrets, 'signature-previous')).toBe(true)
+  secrets[json.kid] = json.secret
+  const rows = await service.app.db.query<{ text: string }>(
+    statement(
+      'test_classifier_audit',
+      `SELECT a::text AS text FROM audit_log a WHERE action = 'classifier_secret.create'`,
+    ),
+  )
+  expect(rows.length).toBeGreaterThanOrEqual(2)
+  for (const { text } of rows) expect(text).not.toMatch(/whs_/)
+})
