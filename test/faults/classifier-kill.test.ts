@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { type Received, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+
+let receiver: Receiver
+let service: Processes
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  service = await startProcesses({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
+})
+
+afterAll(async () => {
+  await service.close()
+  await receiver.close()
+})
+
+const textOf = ({ body }: Received): unknown => (body.comment as { body: string }).body
+
+test('kill -9 of the worker between asking and writing down: it is asked again, and decided once', async () => {
+  await service.call('POST', '/classifier-secrets')
+  const classifier = { url: `${receiver.url}/classify`, fallback: 'hold' }
+  await service.call('PATCH', '/settings', { body: { classifier } })
+  // Killed in the act of answering: the verdict is on its way to nobody.
+  let killed: Promise<void> | undefined
+  const worker = first(service.workers)
+  receiver.on('/classify', (_request, response) => {
+    killed ??= worker.kill()
+    void killed.then(() => reply(response, 200, '{"verdict":"approve"}'))
+    return true
+  })
+  const headers = await service.as('reader-1')
+  const path = '/discussions/by-external/page/comments'
+  const { json } = await service.call('POST', path, { body: { body: 'to be judged' }, headers })
+  expect(json.status).toBe('pending')
+  await vi.waitFor(() => expect(killed).toBeDefined(), { timeout: 10_000 })
+  await killed
+  await worker.start()
+  const read = async () => (await service.call('GET', `/comments/${json.id}`)).json
+  expect((await read()).status).toBe('pending')
+
+  await vi.waitFor(async () => expect((await read()).status).toBe('approved'), { timeout: 30_000, interval: 100 })
+  expect(receiver.requests.map(textOf)).toEqual(['to be judged', 'to be judged'])
+  const keys = receiver.requests.map((request) => request.headers['x-service-idempotency-key'])
+  expect(new Set(keys)).toEqual(new Set([`comment_classify:${json.id}:1`]))
+  // One event for the posting, one for the verdict.
+  const discussion = await service.call('GET', `/discussions/${json.discussionId}`)
+  expect(discussion.json).toMatchObject({ lastEventId: '2', commentCount: 1 })
+}, 90_000)
