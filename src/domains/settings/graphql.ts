@@ -8,7 +8,7 @@ const ModerationMode = builder.enumType('ModerationMode', {
   values: {
     none: { description: 'Only what the rules hold waits for a moderator.' },
     pre: { description: 'Every comment waits for a moderator.' },
-    post: { description: 'Comments appear at once, and moderators look at them afterwards.' },
+    post: { description: 'Comments appear at once; moderators look afterwards at those that a rule would have held.' },
   },
 })
 
@@ -64,8 +64,8 @@ const ClassifierInput = builder.inputType('ClassifierSettingsInput', {
 
 const TEXT = {
   moderationMode: 'When moderators see comments.',
-  bannedWords: 'Words that get a comment rejected at once; at most 1 000.',
-  suspectWords: 'Words that hold a comment for a moderator; at most 1 000.',
+  bannedWords: 'Words and phrases with which a comment is refused; at most 1 000.',
+  suspectWords: 'Words and phrases that hold a comment for a moderator; at most 1 000.',
   maxLinks: 'Links that a comment may have before it is held; 0 to 100.',
   holdFirstComments: "How many of a reader's first comments are held; 0 to 100.",
   reportThreshold: 'Reports that bring a comment before a moderator; 1 to 1 000.',
