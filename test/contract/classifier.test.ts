@@ -217,8 +217,8 @@ describe('without a verdict the fallback holds or approves:', () => {
       await guarded.call('PATCH', '/settings', {
         body: { classifier: { url: `${receiver.url}/private`, fallback: 'approve' } },
       })
-      const path = '/discussions/by-external/page/comments'
-      const { json } = await guarded.call('POST', path, { body: { body: 'x' }, headers: await guarded.as('ann') })
+      const comments = '/discussions/by-external/page/comments'
+      const { json } = await guarded.call('POST', comments, { body: { body: 'x' }, headers: await guarded.as('ann') })
       expect(json.status).toBe('pending')
       await vi.waitFor(async () =>
         expect((await guarded.call('GET', `/comments/${json.id}`)).json.status).toBe('approved'),
