@@ -1,6 +1,7 @@
 import type { FieldNullability, InputFieldMap, SchemaTypes, TypeParam } from '@pothos/core'
 
 import type { Access } from '../core/context.ts'
+import type { ErrorCode } from '../core/errors.ts'
 
 // The parameters must be those of the declarations that these merge with.
 declare global {
@@ -16,6 +17,8 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
+      /** Error codes beside those of every request of its kind, for the reference. */
+      throws?: readonly ErrorCode[]
     }
     interface MutationFieldOptions<
       Types extends SchemaTypes,
@@ -25,6 +28,8 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
+      /** Error codes beside those of every request of its kind, for the reference. */
+      throws?: readonly ErrorCode[]
     }
     interface SubscriptionFieldOptions<
       Types extends SchemaTypes,
@@ -35,6 +40,8 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
+      /** Error codes beside those of every request of its kind, for the reference. */
+      throws?: readonly ErrorCode[]
     }
   }
 }

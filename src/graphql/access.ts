@@ -2,9 +2,13 @@ import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTyp
 import type { GraphQLFieldResolver } from 'graphql'
 
 import { type Access, type Ctx, requireAccess } from '../core/context.ts'
+import type { ErrorCode } from '../core/errors.ts'
 
 /** Where a root field's `access` stands in the built schema: for REST, OpenAPI and the tests that are made from it. */
 export const ACCESS_EXTENSION = 'access'
+
+/** Where the error codes stand that a root field has beside those of every request of its kind. */
+export const THROWS_EXTENSION = 'throws'
 
 type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
 
@@ -17,7 +21,9 @@ const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (!ROOTS.has(config.parentType)) return config
-    return { ...config, extensions: { ...config.extensions, [ACCESS_EXTENSION]: accessOf(config) } }
+    const { throws = [] } = config.pothosOptions as { throws?: readonly ErrorCode[] }
+    const own = { [ACCESS_EXTENSION]: accessOf(config), [THROWS_EXTENSION]: throws }
+    return { ...config, extensions: { ...config.extensions, ...own } }
   }
 
   override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {

@@ -5,11 +5,10 @@ import { ServiceError } from '../core/errors.ts'
 import type { Answer } from '../domains/idempotency/idempotency.ts'
 import { schema } from '../graphql/schema.ts'
 import { accessOfRoute, type CompiledRoute, compileRoute, type RestResponse } from '../rest/handler.ts'
+import { API_BASE } from '../rest/route.ts'
 import { ROUTES } from '../rest/routes.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { JSON_TYPE, restRequest, servePages } from './pages.ts'
-
-export const API_BASE = '/api/v1'
 
 const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 

@@ -35,8 +35,8 @@ export interface CompiledRoute {
   run: (ctx: Ctx, variables: Variables) => Promise<RestResponse>
 }
 
-const DEFAULT_LIMIT = 20
-const MAX_LIMIT = 100
+export const DEFAULT_LIMIT = 20
+export const MAX_LIMIT = 100
 
 /** Compiles a route against the schema. What does not fit is found at start-up, not by a caller. */
 export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute {
@@ -54,8 +54,8 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
   const full = compile(schema, route.document)
   const lighter = route.lighter === undefined ? full : compile(schema, route.lighter.document as Route['document'])
   const isServedByLighter = (route.lighter?.serves ?? (() => false)) as (variables: Variables) => boolean
-  const answer = (route.answer ?? plainAnswer) as (data: unknown) => unknown
-  const statusOf = route.statusOf as ((data: unknown) => number) | undefined
+  const answer = projectionOf(route)
+  const other = route.otherStatus as { status: number; when: (data: unknown) => boolean } | undefined
 
   return {
     read(ctx, request) {
@@ -67,7 +67,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
     async run(ctx, variables) {
       const execute = isServedByLighter(variables) ? lighter : full
       const data = await execute(ctx, variables).catch(inRestWords)
-      const status = statusOf?.(data) ?? route.status
+      const status = other?.when(data) === true ? other.status : route.status
       return { status, body: status === 204 ? undefined : answer(data) }
     },
   }
@@ -79,7 +79,8 @@ export function accessOfRoute(schema: GraphQLSchema, route: Route): Access {
   return route.path.startsWith('/admin/') && access !== 'public' ? 'admin' : access
 }
 
-function rootField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, unknown> {
+/** The root field of GraphQL that a route stands for. Throws where its operation does not fit. */
+export function rootField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, unknown> {
   const operation = operationOf(route)
   const selection = operation.selectionSet.selections[0]
   if (selection?.kind !== Kind.FIELD || operation.selectionSet.selections.length !== 1) {
@@ -90,7 +91,8 @@ function rootField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, u
   return field
 }
 
-function operationOf(route: Route): OperationDefinitionNode {
+/** The operation of a route. */
+export function operationOf(route: Route): OperationDefinitionNode {
   const operation = route.document.definitions.find((definition) => definition.kind === Kind.OPERATION_DEFINITION)
   if (operation === undefined) throw new Error(`${route.method} ${route.path}: its document has no operation`)
   return operation
@@ -159,7 +161,8 @@ function readQuery(
   }
 }
 
-const queryName = (name: string, isList: boolean): string =>
+/** The name that a variable has in the query string. */
+export const queryName = (name: string, isList: boolean): string =>
   isList && name === 'first' ? 'limit' : isList && name === 'after' ? 'cursor' : name
 
 const unknownParameters = (query: RestRequest['query'], known: ReadonlySet<string>): FieldError[] =>
@@ -173,11 +176,15 @@ const validationFailed = (errors: FieldError[]): ServiceError =>
     errors,
   })
 
+/** What a route's answer shows of its operation's data. */
+export const projectionOf = (route: Route) => (route.answer ?? plainAnswer) as (data: unknown) => unknown
+
 /** The operation's only field; of a payload, its only field; of a connection, a list of the contract's form. */
 function plainAnswer(data: unknown): unknown {
   let value = data
   for (let depth = 0; depth < 2; depth++) {
-    if (typeof value !== 'object' || value === null) break
+    // A list of one is a list.
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) break
     const keys = Object.keys(value)
     if (keys.length !== 1) break
     value = (value as Record<string, unknown>)[keys[0] as string]

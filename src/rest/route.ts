@@ -1,5 +1,8 @@
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core'
 
+/** Where the REST routes stand. */
+export const API_BASE = '/api/v1'
+
 /**
  * A REST route is an operation on the GraphQL schema: path, query and body become the operation's variables, and the
  * answer is a projection of its data. Names, types and permissions are the schema's alone.
@@ -16,9 +19,12 @@ export interface Route {
   document: TypedDocumentNode<unknown, unknown>
   /** The status of success; 204 has no body. */
   status: number
-  /** Where success has two statuses. */
-  statusOf?: (data: never) => number
-  /** The body; without it, what stands in the operation's only field (a payload's only field, a connection as a list). */
+  /** Where success has two statuses: the other one, when it is that, and what it says. */
+  otherStatus?: { status: number; when: (data: never) => boolean; description: string }
+  /**
+   * The body; without it, what stands in the operation's only field (a payload's only field, a connection as a list).
+   * It arranges what the operation gives and computes nothing: the reference runs it on the schema to know the body's.
+   */
   answer?: (data: never) => unknown
   /** Fields of the operation's input that this path leaves out: they are as unknown to it as any other. */
   without?: readonly string[]
@@ -33,14 +39,14 @@ export interface Route {
   isDiscussionPage?: boolean
 }
 
-interface RouteOf<Data, Variables> extends Omit<Route, 'document' | 'statusOf' | 'answer' | 'lighter'> {
+interface RouteOf<Data, Variables> extends Omit<Route, 'document' | 'otherStatus' | 'answer' | 'lighter'> {
   document: TypedDocumentNode<Data, Variables>
-  statusOf?: (data: Data) => number
+  otherStatus?: { status: number; when: (data: Data) => boolean; description: string }
   answer?: (data: Data) => unknown
   lighter?: { document: TypedDocumentNode<unknown, never>; serves: (variables: Variables) => boolean }
 }
 
-/** Types a route by its document, so that `statusOf` and `answer` know the data. */
+/** Types a route by its document, so that `otherStatus` and `answer` know the data. */
 export const route = <Data, Variables>(definition: RouteOf<Data, Variables>): Route => definition as unknown as Route
 
 export interface Connection {

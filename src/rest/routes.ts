@@ -12,18 +12,21 @@ import { routes as tenants } from '../domains/tenants/rest.ts'
 import { routes as webhooks } from '../domains/webhooks/rest.ts'
 import type { Route } from './route.ts'
 
-/** Every REST route, in the order of the reference. */
-export const ROUTES: readonly Route[] = [
-  ...discussions,
-  ...comments,
-  ...reactions,
-  ...moderation,
-  ...readers,
-  ...stream,
-  ...webhooks,
-  ...analytics,
-  ...keys,
-  ...settings,
-  ...classifier,
-  ...tenants,
-]
+/** The REST routes by their domain, in the order of the reference. */
+export const ROUTES_BY_DOMAIN: Readonly<Record<string, readonly Route[]>> = {
+  discussions,
+  comments,
+  reactions,
+  moderation,
+  readers,
+  stream,
+  webhooks,
+  analytics,
+  keys,
+  settings,
+  classifier,
+  tenants,
+}
+
+/** Every REST route. */
+export const ROUTES: readonly Route[] = Object.values(ROUTES_BY_DOMAIN).flat()

@@ -29,6 +29,9 @@ export interface Comment {
   createdAt: string
 }
 
+/** How often each type is held. */
+export const reactionCountsSchema = z.record(z.string(), z.int().min(1))
+
 export const bodySchema = noNul(z.string().trim().min(1).max(10_000))
 
 /** One comment. Throws `not_found`, also for one that is not public, except to a moderator. */

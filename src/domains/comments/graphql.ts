@@ -1,4 +1,8 @@
+import { z } from 'zod'
+
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { externalIdSchema } from '../discussions/discussions.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { viewerReaction } from '../reactions/read.ts'
 import { ReaderRef } from '../readers/graphql.ts'
@@ -56,6 +60,7 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
     reactionCounts: t.expose('reactionCounts', {
       type: 'JSON',
       description: 'How often each type is held: `{type: n}`.',
+      extensions: shapedBy(comments.reactionCountsSchema),
     }),
     viewerReaction: t.string({
       nullable: true,
@@ -128,6 +133,7 @@ builder.objectField(DiscussionRef, 'comments', (t) =>
 builder.relayMutationField(
   'createComment',
   {
+    extensions: shapedBy(z.object({ externalId: externalIdSchema.nullish(), body: comments.bodySchema })),
     inputFields: (t) => ({
       discussionId: t.id({ description: 'The discussion to post in; this or externalId.' }),
       externalId: t.string({
@@ -139,6 +145,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
     description: 'Posts a comment for the asserted reader.',
     resolve: async (_root, { input }, ctx) => ({ comment: await createComment(ctx, input) }),
   },
@@ -152,6 +159,7 @@ builder.relayMutationField(
 builder.relayMutationField(
   'updateComment',
   {
+    extensions: shapedBy(z.object({ body: comments.bodySchema })),
     inputFields: (t) => ({
       commentId: t.id({ required: true, description: 'The comment.' }),
       body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
@@ -159,6 +167,14 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    throws: [
+      'reader_banned',
+      'not_author',
+      'edit_window_closed',
+      'discussion_locked',
+      'discussion_archived',
+      'invalid_transition',
+    ],
     description: "Edits the asserted reader's own comment, within the tenant's edit window.",
     resolve: async (_root, { input }, ctx) => ({ comment: await changes.updateComment(ctx, input) }),
   },
@@ -174,6 +190,7 @@ builder.relayMutationField(
   { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
   {
     access: 'key',
+    throws: ['missing_capability', 'not_author', 'discussion_archived'],
     description: "Deletes the asserted reader's own comment; without an identity, any, with moderate_content.",
     resolve: async (_root, { input }, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
   },

@@ -36,7 +36,7 @@ export interface Discussion {
 
 export const externalIdSchema = noNul(z.string().min(1).max(255))
 
-const inputSchema = z.object({
+export const discussionInput = z.object({
   externalId: externalIdSchema,
   title: noNul(z.string().max(500)).nullish(),
   url: webUrl.nullish(),
@@ -64,7 +64,7 @@ export async function createDiscussion(
   input: sql.DiscussionInput,
 ): Promise<{ discussion: Discussion; created: boolean }> {
   const { tenant } = requireCaller(ctx)
-  const { externalId, title, url } = validate(inputSchema, input)
+  const { externalId, title, url } = validate(discussionInput, input)
   const id = newId()
   const written = await sql.upsertDiscussion(ctx.app.db.query, tenant.id, id, { externalId, title, url })
   if (written !== undefined) return { discussion: toDiscussion(written), created: written.id === id }
@@ -141,7 +141,7 @@ export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<
   return pageOf(rows.map(toDiscussion), size, args, ({ id }) => encodeCursor('recent', id))
 }
 
-const countsSchema = z.array(externalIdSchema).min(1).max(200)
+export const countsSchema = z.array(externalIdSchema).min(1).max(200)
 
 /** Comment count and state of up to 200 pages, in the order asked for. An unknown page is open and has none. */
 export async function countDiscussions(ctx: Ctx, externalIds: readonly string[]): Promise<sql.DiscussionCount[]> {

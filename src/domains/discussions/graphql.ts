@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import * as discussions from './discussions.ts'
 import type { DiscussionCount } from './sql.ts'
 
@@ -65,7 +66,10 @@ builder.queryField('discussion', (t) =>
     description: 'One discussion, by exactly one of its ids.',
     args: {
       id: t.arg.id({ description: 'Its id in this service.' }),
-      externalId: t.arg.string({ description: "The tenant's own key for the page." }),
+      externalId: t.arg.string({
+        description: "The tenant's own key for the page.",
+        extensions: shapedBy(discussions.externalIdSchema),
+      }),
     },
     resolve: (_root, key, ctx) => discussions.getDiscussion(ctx, key),
   }),
@@ -89,7 +93,13 @@ builder.queryField('discussionCounts', (t) =>
     type: [DiscussionCountRef],
     access: 'key',
     description: 'Comment counts of up to 200 pages, in the order asked for.',
-    args: { externalIds: t.arg.stringList({ required: true, description: "The tenant's keys of the pages." }) },
+    args: {
+      externalIds: t.arg.stringList({
+        required: true,
+        description: "The tenant's keys of the pages.",
+        extensions: shapedBy(discussions.countsSchema),
+      }),
+    },
     resolve: (_root, { externalIds }, ctx) => discussions.countDiscussions(ctx, externalIds),
   }),
 )
@@ -97,6 +107,7 @@ builder.queryField('discussionCounts', (t) =>
 builder.relayMutationField(
   'createDiscussion',
   {
+    extensions: shapedBy(discussions.discussionInput),
     inputFields: (t) => ({
       externalId: t.string({ required: true, description: "The tenant's own key for the page, 1 to 255 characters." }),
       title: t.string({ description: 'The title of the page, at most 500 characters; left out, it stays.' }),
@@ -105,6 +116,7 @@ builder.relayMutationField(
   },
   {
     access: 'key',
+    throws: ['discussion_archived'],
     description:
       'The discussion of an external id: made where there is none, with the new title and url where there is.',
     resolve: (_root, { input }, ctx) => discussions.createDiscussion(ctx, input),

@@ -14,7 +14,11 @@ export const routes: readonly Route[] = [
     summary: 'The discussion of an external id: made where there is none (201), updated where there is (200)',
     document: CreateDiscussionDocument,
     status: 201,
-    statusOf: ({ createDiscussion }) => (createDiscussion.created ? 201 : 200),
+    otherStatus: {
+      status: 200,
+      when: ({ createDiscussion }) => !createDiscussion.created,
+      description: 'It was there; a title or url that was given is the new one.',
+    },
     answer: ({ createDiscussion }) => createDiscussion.discussion,
   }),
   route({

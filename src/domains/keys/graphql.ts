@@ -1,6 +1,7 @@
 import { CAPABILITIES } from '../../core/context.ts'
 import { builder } from '../../graphql/builder.ts'
-import { createApiKey, listApiKeys, revokeApiKey } from './keys.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { createApiKey, listApiKeys, newKeySchema, revokeApiKey } from './keys.ts'
 import type { ApiKey } from './sql.ts'
 
 const CapabilityRef = builder.enumType('Capability', {
@@ -38,6 +39,7 @@ builder.relayMutationField(
   'createApiKey',
   {
     description: 'A key to make.',
+    extensions: shapedBy(newKeySchema),
     inputFields: (t) => ({
       label: t.string({ required: true, description: 'What the key is for: 1 to 100 characters.' }),
       capabilities: t.field({
@@ -50,6 +52,7 @@ builder.relayMutationField(
   },
   {
     access: 'manage_api_keys',
+    throws: ['capability_escalation', 'key_budget_exhausted'],
     description: 'Makes an API key.',
     resolve: (_root, { input }, ctx) => createApiKey(ctx, input),
   },

@@ -64,7 +64,7 @@ export async function findCallerByKey(app: App, rawKey: string): Promise<{ tenan
   return { tenant: await loadTenant(app, key.tenantId), actor: key.actor }
 }
 
-const newKeySchema = z.object({
+export const newKeySchema = z.object({
   label: noNul(z.string().min(1).max(100)),
   capabilities: z.array(z.enum(CAPABILITIES)).refine((names) => new Set(names).size === names.length, {
     message: 'must not repeat a name',

@@ -34,7 +34,7 @@ export interface BulkOutcome {
   detail: string | null
 }
 
-const inputSchema = z.object({ ids: z.array(z.string()).min(1).max(100) })
+export const bulkInput = z.object({ ids: z.array(z.string()).min(1).max(100) })
 
 /**
  * Does the same to up to 100 comments, each in a transaction of its own, in the order given; one outcome for each. Within
@@ -44,7 +44,7 @@ export async function moderateComments(
   ctx: Ctx,
   { ids, action }: { ids: readonly Id[]; action: BulkAction },
 ): Promise<BulkOutcome[]> {
-  validate(inputSchema, { ids })
+  validate(bulkInput, { ids })
   const { db, scope } = ctx.app
   // Locks are kept to the end then: in the order of the ids given, two requests could wait for each other.
   if (scope !== undefined) await lockDiscussionsOf(db.query, requireCaller(ctx).tenant.id, ids.filter(isId))

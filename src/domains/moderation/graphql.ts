@@ -1,12 +1,15 @@
+import { z } from 'zod'
+
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
-import { BULK_ACTIONS, type BulkOutcome, moderateComments } from './bulk.ts'
+import { BULK_ACTIONS, type BulkOutcome, bulkInput, moderateComments } from './bulk.ts'
 import * as comments from './comments.ts'
 import * as discussions from './discussions.ts'
 import { listModerationQueue, type QueueItem } from './queue.ts'
-import { type Report, REPORT_REASONS, reportComment } from './reports.ts'
+import { type Report, REPORT_REASONS, reportComment, reportInput } from './reports.ts'
 
 const ReportReasonEnum = builder.enumType('ReportReason', {
   description: 'What is wrong with a comment.',
@@ -71,7 +74,7 @@ const ModerationActionEnum = builder.enumType('ModerationAction', {
 const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').implement({
   description: 'What became of one comment.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The comment, as it was asked for.' }),
+    id: t.exposeID('id', { description: 'The comment, as it was asked for.', extensions: shapedBy(z.string()) }),
     ok: t.exposeBoolean('ok', { description: 'Whether it was done, or was so already.' }),
     status: t.expose('status', {
       type: CommentStatusEnum,
@@ -92,6 +95,7 @@ const discussionMutation = (
     { inputFields: (t) => ({ discussionId: t.id({ required: true, description: 'The discussion.' }) }) },
     {
       access: 'moderate_content',
+      throws: ['invalid_transition', 'discussion_archived'],
       description,
       resolve: async (_root, { input }, ctx) => ({ discussion: await discussions[name](ctx, input) }),
     },
@@ -115,6 +119,7 @@ const commentMutation = (
     { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
     {
       access: 'moderate_content',
+      throws: ['invalid_transition', 'discussion_archived'],
       description,
       resolve: async (_root, { input }, ctx) => ({ comment: await comments[name](ctx, input) }),
     },
@@ -133,6 +138,7 @@ commentMutation('unpinComment', 'Puts a pinned comment back in its place.')
 builder.relayMutationField(
   'moderateComments',
   {
+    extensions: shapedBy(bulkInput),
     inputFields: (t) => ({
       ids: t.idList({ required: true, description: 'The comments, 1 to 100.' }),
       action: t.field({
@@ -160,6 +166,7 @@ builder.relayMutationField(
 builder.relayMutationField(
   'reportComment',
   {
+    extensions: shapedBy(reportInput),
     inputFields: (t) => ({
       commentId: t.id({ required: true, description: 'The comment.' }),
       reason: t.field({ type: ReportReasonEnum, required: true, description: 'What is wrong with it.' }),
@@ -168,6 +175,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    throws: ['reader_banned', 'discussion_archived', 'already_reported'],
     description: 'Reports a comment in view for the asserted reader, once.',
     resolve: async (_root, { input }, ctx) => ({ report: await reportComment(ctx, input) }),
   },

@@ -30,7 +30,7 @@ interface ReportComment {
   note?: string | null | undefined
 }
 
-const noteSchema = noNul(z.string().trim().max(1000)).nullish()
+export const reportInput = z.object({ note: noNul(z.string().trim().max(1000)).nullish() })
 
 /**
  * Reports a comment in view for the asserted reader, once. With the tenant's `reportThreshold` of reports since a
@@ -40,7 +40,7 @@ const noteSchema = noNul(z.string().trim().max(1000)).nullish()
  */
 export async function reportComment(ctx: Ctx, { commentId, reason, note: text }: ReportComment): Promise<Report> {
   const { tenant } = requireCaller(ctx)
-  const note = validate(z.object({ note: noteSchema }), { note: text }).note || null
+  const note = validate(reportInput, { note: text }).note || null
   const reader = await requireReader(ctx)
   let createdAt = new Date()
   await changeComment(ctx, commentId, async (sql, comment, now) => {

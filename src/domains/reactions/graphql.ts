@@ -1,4 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { reactionCountsSchema } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import * as reactions from './reactions.ts'
@@ -12,6 +14,7 @@ export const ReactionRef = builder.objectRef<reactions.Reaction>('Reaction').imp
     reactionCounts: t.expose('reactionCounts', {
       type: 'JSON',
       description: 'How often each type is held by all readers.',
+      extensions: shapedBy(reactionCountsSchema),
     }),
   }),
 })
@@ -44,6 +47,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
     description: 'Adds a reaction; the same type again removes it, another type replaces it.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.toggleReaction(ctx, input) }),
   },
@@ -62,6 +66,7 @@ builder.relayMutationField(
   },
   {
     access: 'reader',
+    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
     description: 'Sets the reaction. Safe to send again.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.setReaction(ctx, input) }),
   },
@@ -75,6 +80,7 @@ builder.relayMutationField(
   { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
   {
     access: 'reader',
+    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
     description: 'Removes the reaction. Safe to send again.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),
   },

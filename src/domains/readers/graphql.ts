@@ -1,7 +1,8 @@
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { createIdentitySecret, type IdentitySecret, listIdentitySecrets } from './identity-secrets.ts'
 import type { Reader } from './readers.ts'
-import { type Ban, banReader, getReader, listReaders, type ReaderRecord, unbanReader } from './records.ts'
+import { type Ban, banReader, banSchema, getReader, listReaders, type ReaderRecord, unbanReader } from './records.ts'
 
 export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
   description: "A reader of the tenant's site, as its backend vouches for them.",
@@ -107,6 +108,7 @@ builder.queryField('readers', (t) =>
 builder.relayMutationField(
   'banReader',
   {
+    extensions: shapedBy(banSchema),
     inputFields: (t) => ({
       readerId: t.id({ required: true, description: 'The reader.' }),
       until: t.field({ type: 'DateTime', description: 'When it ends, in the future; without it, never.' }),

@@ -43,7 +43,7 @@ export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
   return toRecord(row)
 }
 
-const banSchema = z.object({
+export const banSchema = z.object({
   until: z
     .date()
     .refine((until) => until.getTime() > Date.now(), {

@@ -1,5 +1,6 @@
-import type { TenantSettings } from '../../core/tenant-settings.ts'
+import { type TenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { RateLimit, Stream, Ticket, WebhookDefaults } from './groups.ts'
 import { findSettings, updateSettings } from './settings.ts'
 
@@ -138,6 +139,7 @@ builder.relayMutationField(
   'updateSettings',
   {
     description: 'The settings to change. What is left out stays as it is; null is a value, where there is such a one.',
+    extensions: shapedBy(tenantSettingsSchema),
     inputFields: (t) => ({
       moderationMode: t.field({ type: ModerationMode, description: TEXT.moderationMode }),
       bannedWords: t.stringList({ description: TEXT.bannedWords }),

@@ -1,7 +1,8 @@
 import { EVENT_TYPES, type EventActor } from '../../core/events.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { builder } from '../../graphql/builder.ts'
-import type { Comment } from '../comments/comments.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { type Comment, reactionCountsSchema } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import type { Discussion } from '../discussions/discussions.ts'
 import { DiscussionRef, DiscussionStateEnum } from '../discussions/graphql.ts'
@@ -32,6 +33,7 @@ const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').i
 builder.relayMutationField(
   'createStreamTicket',
   {
+    extensions: shapedBy(stream.ticketInput),
     inputFields: (t) => ({
       discussionId: t.id({ description: 'The discussion; this or externalId.' }),
       externalId: t.string({ description: 'The page, whose discussion comes into being where there is none.' }),
@@ -119,6 +121,7 @@ const ReactionEventDataRef = builder.objectRef<ReactionEventData>('ReactionEvent
     reactionCounts: t.expose('reactionCounts', {
       type: 'JSON',
       description: 'How often each type is held by all readers.',
+      extensions: shapedBy(reactionCountsSchema),
     }),
     reader: t.expose('reader', { type: ReaderRef, nullable: true, description: 'Who reacted; null after an erasure.' }),
   }),

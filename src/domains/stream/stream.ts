@@ -27,7 +27,7 @@ export interface StreamTicket {
   streamUrl: string
 }
 
-const inputSchema = z.object({ discussionId: z.string().nullish(), externalId: externalIdSchema.nullish() })
+export const ticketInput = z.object({ discussionId: z.string().nullish(), externalId: externalIdSchema.nullish() })
 
 /**
  * Mints a ticket for one discussion, named by exactly one of its ids; one that is named by external id and does not
@@ -56,7 +56,7 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
 }
 
 async function discussionOf(ctx: Ctx, input: StreamTicketInput): Promise<Id> {
-  const { discussionId, externalId } = validate(inputSchema, input)
+  const { discussionId, externalId } = validate(ticketInput, input)
   if (discussionId != null && externalId == null) return discussionId
   if (externalId != null && discussionId == null) return ensureDiscussion(ctx, externalId)
   throw invalid('', 'exactly_one', 'give exactly one of discussionId and externalId')

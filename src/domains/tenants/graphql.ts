@@ -1,6 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import { findMe, type Me } from './admins.ts'
-import { login } from './login.ts'
+import { login, loginSchema } from './login.ts'
 
 const TenantRef = builder.objectRef<Me['tenant']>('Tenant').implement({
   description: 'A publisher: the owner of discussions, keys, webhooks and settings.',
@@ -38,6 +39,7 @@ builder.relayMutationField(
   'login',
   {
     description: 'The login of an admin.',
+    extensions: shapedBy(loginSchema),
     inputFields: (t) => ({
       email: t.string({ required: true, description: 'The e-mail address, in any case.' }),
       password: t.string({ required: true, description: 'The password.' }),
@@ -45,6 +47,7 @@ builder.relayMutationField(
   },
   {
     access: 'public',
+    throws: ['invalid_admin_token'],
     description: 'Exchanges e-mail address and password for an admin token.',
     resolve: (_root, { input }, ctx) => login(ctx, input),
   },

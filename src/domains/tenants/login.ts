@@ -9,7 +9,7 @@ import { mintAdminToken } from './admins.ts'
 import { withinLoginLimits } from './login-limits.ts'
 import { type AdminRow, findAdminByEmail } from './sql.ts'
 
-const loginSchema = z.object({
+export const loginSchema = z.object({
   email: noNul(z.string().min(1).max(320)),
   password: noNul(z.string().min(1).max(1024)),
 })

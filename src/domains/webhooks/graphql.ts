@@ -1,5 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import * as deliveries from './deliveries.ts'
+import { documentedFields } from './input.ts'
 import { DeliveryDetailRef, DeliveryRef, DeliveryStatusEnum, PolicyInput, WebhookEndpointRef } from './types.ts'
 import * as webhooks from './webhooks.ts'
 
@@ -63,6 +65,7 @@ const FIELDS = {
 builder.relayMutationField(
   'createWebhookEndpoint',
   {
+    extensions: shapedBy(documentedFields()),
     inputFields: (t) => ({
       url: t.string({ required: true, description: FIELDS.url }),
       eventTypes: t.stringList({ description: `${FIELDS.eventTypes} All where it is left out.` }),
@@ -87,6 +90,7 @@ builder.relayMutationField(
 builder.relayMutationField(
   'updateWebhookEndpoint',
   {
+    extensions: shapedBy(documentedFields()),
     inputFields: (t) => ({
       id: t.id({ required: true, description: ENDPOINT_ID }),
       url: t.string({ description: `${FIELDS.url} Another one has to be verified anew.` }),

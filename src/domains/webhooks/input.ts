@@ -36,6 +36,13 @@ const eventTypes = z
     params: { code: 'repeated' },
   })
 
+/** The same for the reference: without what the process's own settings open, and with the bounds of the policy. */
+export const documentedFields = (): z.ZodType => {
+  const bounds = Object.entries(webhookPolicySchema.shape).map(([name, value]) => [name, value.unwrap().nullish()])
+  const policy: z.ZodType = z.strictObject(Object.fromEntries(bounds) as Record<string, z.ZodType>)
+  return endpointFields({ WEBHOOK_ALLOW_HTTP: false, WEBHOOK_ALLOWED_CIDRS: [] }).extend({ policy: policy.nullish() })
+}
+
 const MAX_URL_LENGTH = 2048
 
 function webhookUrl(settings: UrlSettings): z.ZodType<string> {

@@ -1,4 +1,7 @@
+import { z } from 'zod'
+
 import { builder } from '../../graphql/builder.ts'
+import { shapedBy } from '../../graphql/shape.ts'
 import type { Attempt, Delivery, DeliveryDetail } from './deliveries.ts'
 import type { WebhookEndpoint } from './endpoint.ts'
 
@@ -179,6 +182,7 @@ export const DeliveryDetailRef = builder.objectRef<DeliveryDetail>('DeliveryDeta
     headers: t.expose('headers', {
       type: 'JSON',
       description: 'The headers that are the same at each attempt: all but timestamp and signature.',
+      extensions: shapedBy(z.record(z.string(), z.string())),
     }),
   }),
 })
