@@ -1,20 +1,20 @@
 import type { Id } from './ids.ts'
 
-/** Every event (contract, section 6): whether webhooks can subscribe to it. */
+/** Every event (contract, section 6): whether webhooks can subscribe to it, and the type of GraphQL that its data are. */
 export const EVENTS = {
-  comment_created: { webhook: true },
-  comment_edited: { webhook: true },
-  comment_deleted: { webhook: true },
-  comment_approved: { webhook: true },
-  comment_rejected: { webhook: true },
-  comment_pinned: { webhook: true },
-  comment_unpinned: { webhook: true },
-  reaction_toggled: { webhook: true },
-  discussion_locked: { webhook: true },
-  discussion_unlocked: { webhook: true },
-  discussion_archived: { webhook: true },
-  notification_reply: { webhook: false },
-} as const satisfies Record<string, { webhook: boolean }>
+  comment_created: { webhook: true, data: 'CommentEventData' },
+  comment_edited: { webhook: true, data: 'CommentEventData' },
+  comment_deleted: { webhook: true, data: 'CommentEventData' },
+  comment_approved: { webhook: true, data: 'CommentEventData' },
+  comment_rejected: { webhook: true, data: 'CommentEventData' },
+  comment_pinned: { webhook: true, data: 'CommentEventData' },
+  comment_unpinned: { webhook: true, data: 'CommentEventData' },
+  reaction_toggled: { webhook: true, data: 'ReactionEventData' },
+  discussion_locked: { webhook: true, data: 'DiscussionEventData' },
+  discussion_unlocked: { webhook: true, data: 'DiscussionEventData' },
+  discussion_archived: { webhook: true, data: 'DiscussionEventData' },
+  notification_reply: { webhook: false, data: 'ReplyNotificationData' },
+} as const satisfies Record<string, { webhook: boolean; data: string }>
 
 export type EventType = keyof typeof EVENTS
 

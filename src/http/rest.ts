@@ -4,7 +4,7 @@ import type { Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import type { Answer } from '../domains/idempotency/idempotency.ts'
 import { schema } from '../graphql/schema.ts'
-import { accessOfRoute, type CompiledRoute, compileRoute, type RestResponse } from '../rest/handler.ts'
+import { type CompiledRoute, compileRoute, type RestResponse, takesIdempotencyKey } from '../rest/handler.ts'
 import { API_BASE } from '../rest/route.ts'
 import { ROUTES } from '../rest/routes.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
@@ -32,8 +32,7 @@ export function registerRest(scope: FastifyInstance): void {
   for (const route of ROUTES) {
     const compiled = compileRoute(schema, route)
     const url = API_BASE + route.path
-    // Login belongs to no tenant, whatever credentials come with it.
-    const takesKey = route.method !== 'GET' && accessOfRoute(schema, route) !== 'public'
+    const takesKey = takesIdempotencyKey(schema, route)
     scope.route({
       method: route.method,
       url,

@@ -12,8 +12,10 @@ import { toServiceError } from '../graphql/errors.ts'
 import { registerGraphQL } from '../graphql/server.ts'
 import { registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
+import { registerDocuments } from './documents.ts'
 import { registerHealth } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
+import { registerReference } from './reference.ts'
 import { registerRest } from './rest.ts'
 import { registerStream } from './stream.ts'
 
@@ -67,6 +69,8 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   server.setNotFoundHandler((request, reply) => sendProblem(app, new ServiceError('not_found'), request, reply))
   registerBodies(server)
   registerHealth(server, app)
+  registerDocuments(server, app)
+  registerReference(server)
   registerStream(server, app)
   await server.register(async (scope) => {
     registerCaller(scope, app)

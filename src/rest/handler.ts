@@ -79,6 +79,10 @@ export function accessOfRoute(schema: GraphQLSchema, route: Route): Access {
   return route.path.startsWith('/admin/') && access !== 'public' ? 'admin' : access
 }
 
+/** Whether a route honours `Idempotency-Key`: writes do. Login belongs to no tenant, whatever credentials come with it. */
+export const takesIdempotencyKey = (schema: GraphQLSchema, route: Route): boolean =>
+  route.method !== 'GET' && accessOfRoute(schema, route) !== 'public'
+
 /** The root field of GraphQL that a route stands for. Throws where its operation does not fit. */
 export function rootField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, unknown> {
   const operation = operationOf(route)

@@ -29,7 +29,7 @@ export interface Route {
   /** Fields of the operation's input that this path leaves out: they are as unknown to it as any other. */
   without?: readonly string[]
   /** The least and the most of whole numbers in the query string. `limit` has its own. */
-  bounds?: Readonly<Record<string, { min: number; max: number }>>
+  bounds?: Readonly<Record<string, { min: number; max: number; description: string }>>
   /** A smaller operation on the same root field, run in the place of `document` with the variables that it `serves`. */
   lighter?: { document: TypedDocumentNode<unknown, never>; serves: (variables: never) => boolean }
   /**

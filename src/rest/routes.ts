@@ -12,6 +12,8 @@ import { routes as tenants } from '../domains/tenants/rest.ts'
 import { routes as webhooks } from '../domains/webhooks/rest.ts'
 import type { Route } from './route.ts'
 
+export { eventDocument } from '../domains/stream/rest.ts'
+
 /** The REST routes by their domain, in the order of the reference. */
 export const ROUTES_BY_DOMAIN: Readonly<Record<string, readonly Route[]>> = {
   discussions,

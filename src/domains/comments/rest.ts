@@ -12,7 +12,7 @@ import {
 import { type Route, route } from '../../rest/route.ts'
 
 const page = {
-  bounds: { replies: { min: 0, max: 3 } },
+  bounds: { replies: { min: 0, max: 3, description: 'How many first replies each comment comes with.' } },
   isDiscussionPage: true,
   status: 200,
 } as const

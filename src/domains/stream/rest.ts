@@ -1,4 +1,10 @@
-import { CreateStreamTicketDocument, DiscussionPresenceDocument } from '../../generated/documents.ts'
+import type { DocumentNode } from 'graphql'
+
+import {
+  CreateStreamTicketDocument,
+  DiscussionEventsDocument,
+  DiscussionPresenceDocument,
+} from '../../generated/documents.ts'
 import { type Route, route } from '../../rest/route.ts'
 
 export const routes: Route[] = [
@@ -17,3 +23,6 @@ export const routes: Route[] = [
     status: 200,
   }),
 ]
+
+/** What an event carries: the fields that REST shows of the same types. */
+export const eventDocument: DocumentNode = DiscussionEventsDocument
