@@ -5,55 +5,12 @@ import { statement } from '../../src/core/sql.ts'
 import { schema } from '../../src/graphql/schema.ts'
 import { createServer } from '../../src/http/server.ts'
 import { signIdentity } from '../harness/identity.ts'
-import { addDelivery } from '../harness/outbox.ts'
+import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
-import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
-
-/** One of each resource. A route that names another kind must be told where to get one. */
-const RESOURCES = [
-  'discussion',
-  'otherDiscussion',
-  'comment',
-  'heldComment',
-  'reader',
-  'apiKey',
-  'endpoint',
-  'delivery',
-] as const
-
-type Resource = (typeof RESOURCES)[number]
-
-const RESOURCE_OF: Readonly<Record<string, Resource>> = {
-  'discussions/:id': 'discussion',
-  'discussions/:discussionId': 'discussion',
-  discussionId: 'discussion',
-  'comments/:id': 'comment',
-  'comments/:commentId': 'comment',
-  parentId: 'comment',
-  'keys/:id': 'apiKey',
-  'webhooks/:id': 'endpoint',
-  'deliveries/:deliveryId': 'delivery',
-  'readers/:id': 'reader',
-  'readers/:readerId': 'reader',
-  ids: 'comment',
-}
-
-/** What these do to a resource would keep others from using it, or needs it in another state. */
-const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
-  'POST /discussions/:discussionId/archive': 'otherDiscussion',
-  'POST /comments/:commentId/approve': 'heldComment',
-  'POST /comments/:commentId/reject': 'heldComment',
-}
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
 /** Stands in whatever the first tenant writes. */
 const MARK = 'of-the-first-tenant'
-const READER = 'reader'
-
-interface Side extends TestTenant {
-  ids: Record<Resource, string>
-  ticket: string
-  adminToken: string
-}
 
 let service: TestService
 let theirs: Side
@@ -62,60 +19,15 @@ let theirRows: Record<string, unknown>
 
 beforeAll(async () => {
   service = await startService({ worker: false })
-  theirs = await furnish(service, MARK)
-  mine = await furnish(await service.addTenant('second'), 'of-another-tenant')
+  theirs = await furnish(service, service, MARK)
+  mine = await furnish(service, await service.addTenant('second'), 'of-another-tenant')
   theirRows = await rowsOf(theirs.tenant.id)
 })
 afterAll(() => service.close())
 
 type Headers = Record<string, string>
 
-const keyOf = ({ apiKey }: TestTenant): Headers => ({ 'x-api-key': apiKey })
 const tokenOf = ({ adminToken }: Side): Headers => ({ authorization: `Bearer ${adminToken}` })
-
-/** Two of each thing that can be listed, so that each list has a second page. */
-async function furnish(tenant: TestTenant, mark: string): Promise<Side> {
-  const send = async (method: string, path: string, body: object, reader = READER): Promise<TestResponse['json']> => {
-    const headers = { ...keyOf(tenant), ...(await tenant.as(reader, { name: mark })) }
-    const { status, json, text } = await service.call(method, path, { body, headers })
-    expect(status, text).toBeLessThan(300)
-    return json
-  }
-  const post = (path: string, body: object, reader?: string) => send('POST', path, body, reader)
-  const otherDiscussion = await post('/discussions', { externalId: 'another-page', title: mark })
-  const discussion = await post('/discussions', { externalId: 'shared-page', title: mark })
-  const comments = `/discussions/${discussion.id}/comments`
-  const comment = await post(comments, { body: mark })
-  await post(comments, { body: mark })
-  for (const body of [mark, mark]) await post(comments, { body, parentId: comment.id })
-  for (const reader of [READER, 'another-reader'])
-    await send('PUT', `/comments/${comment.id}/reaction`, { type: 'like' }, reader)
-  await send('PATCH', `/comments/${comment.id}`, { body: `${mark}, edited` })
-  await send('PATCH', '/settings', { moderationMode: 'pre' })
-  const heldComment = await post(comments, { body: mark })
-  for (const reader of [READER, 'another-reader']) await post(comments, { body: mark }, reader)
-  await send('PATCH', '/settings', { moderationMode: 'none' })
-  await post('/keys', { label: mark, capabilities: [] })
-  const apiKey = await post('/keys', { label: mark, capabilities: [] })
-  await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
-  const endpoint = await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
-  await post('/identity-secrets', {})
-  await addDelivery(service.app, tenant.tenant.id, endpoint.id)
-  const { deliveryId } = await addDelivery(service.app, tenant.tenant.id, endpoint.id)
-  const { ticket } = await post('/stream/ticket', { discussionId: discussion.id })
-  const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: tenant.admin })
-  const ids = {
-    discussion: discussion.id,
-    otherDiscussion: otherDiscussion.id,
-    comment: comment.id,
-    heldComment: heldComment.id,
-    reader: comment.author.id,
-    apiKey: apiKey.id,
-    endpoint: endpoint.id,
-    delivery: deliveryId,
-  }
-  return { ...tenant, ids, ticket, adminToken: login.json.token }
-}
 
 const TABLES = statement(
   'test_tenant_tables',
@@ -136,12 +48,6 @@ async function rowsOf(tenantId: string): Promise<Record<string, unknown>> {
     digests[name] = (await service.app.db.query(statement(`test_rows_of_${name}`, digest), [tenantId]))[0]
   }
   return digests
-}
-
-function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {
-  const resource = RESOURCE_OF_ROUTE[title] ?? RESOURCE_OF[key]
-  if (resource === undefined) throw new Error(`this test must be told where to get an id for ${key}`)
-  return resource
 }
 
 const idSlots = ({ slots }: DescribedRoute): Slot[] => slots.filter(({ isId }) => isId)
@@ -314,7 +220,19 @@ test('no address exists beside the table, the stream, GraphQL and what belongs t
   const server = await createServer(service.app)
   await server.ready()
   const known = DESCRIBED_ROUTES.map(({ route }) => shapeOf(`/api/v1${route.path}`))
-  const beside = ['/api/v1/stream/:', '/graphql', '/graphql/stream', '/healthz', '/readyz', '/metrics']
+  const beside = [
+    '/api/v1/stream/:',
+    '/api/v1/openapi.json',
+    '/api/v1/asyncapi.json',
+    '/docs',
+    '/docs/scalar.js',
+    '/docs/start.js',
+    '/graphql',
+    '/graphql/stream',
+    '/healthz',
+    '/readyz',
+    '/metrics',
+  ]
   expect(addressesOf(server.printRoutes({ commonPrefix: false }))).toEqual(
     [...new Set([...known, ...beside])].toSorted(),
   )

@@ -1,0 +1,104 @@
+import { expect } from 'vitest'
+
+import { addDelivery } from './outbox.ts'
+import type { DescribedRoute, Slot } from './routes.ts'
+import type { TestResponse, TestService, TestTenant } from './service.ts'
+
+/** One of each resource. A route that names another kind must be told where to get one. */
+const RESOURCES = [
+  'discussion',
+  'otherDiscussion',
+  'comment',
+  'heldComment',
+  'reader',
+  'apiKey',
+  'endpoint',
+  'delivery',
+] as const
+
+type Resource = (typeof RESOURCES)[number]
+
+const RESOURCE_OF: Readonly<Record<string, Resource>> = {
+  'discussions/:id': 'discussion',
+  'discussions/:discussionId': 'discussion',
+  discussionId: 'discussion',
+  'comments/:id': 'comment',
+  'comments/:commentId': 'comment',
+  parentId: 'comment',
+  'keys/:id': 'apiKey',
+  'webhooks/:id': 'endpoint',
+  'deliveries/:deliveryId': 'delivery',
+  'readers/:id': 'reader',
+  'readers/:readerId': 'reader',
+  ids: 'comment',
+}
+
+/** What these do to a resource would keep others from using it, or needs it in another state. */
+const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
+  'POST /discussions/:discussionId/archive': 'otherDiscussion',
+  'POST /comments/:commentId/approve': 'heldComment',
+  'POST /comments/:commentId/reject': 'heldComment',
+}
+
+/** Who has written what a furnished tenant has. */
+export const READER = 'reader'
+
+/** A tenant with one of each resource, and credentials of each kind. */
+export interface Side extends TestTenant {
+  ids: Record<Resource, string>
+  ticket: string
+  adminToken: string
+}
+
+export const keyOf = ({ apiKey }: TestTenant): Record<string, string> => ({ 'x-api-key': apiKey })
+
+/** Gives a tenant two of each thing that can be listed, so that each list has a second page. */
+export async function furnish(service: TestService, tenant: TestTenant, mark: string): Promise<Side> {
+  const send = async (method: string, path: string, body: object, reader = READER): Promise<TestResponse['json']> => {
+    const headers = { ...keyOf(tenant), ...(await tenant.as(reader, { name: mark })) }
+    const { status, json, text } = await service.call(method, path, { body, headers })
+    expect(status, text).toBeLessThan(300)
+    return json
+  }
+  const post = (path: string, body: object, reader?: string) => send('POST', path, body, reader)
+  const otherDiscussion = await post('/discussions', { externalId: 'another-page', title: mark })
+  const discussion = await post('/discussions', { externalId: 'shared-page', title: mark })
+  const comments = `/discussions/${discussion.id}/comments`
+  const comment = await post(comments, { body: mark })
+  await post(comments, { body: mark })
+  for (const body of [mark, mark]) await post(comments, { body, parentId: comment.id })
+  for (const reader of [READER, 'another-reader'])
+    await send('PUT', `/comments/${comment.id}/reaction`, { type: 'like' }, reader)
+  await send('PATCH', `/comments/${comment.id}`, { body: `${mark}, edited` })
+  await send('PATCH', '/settings', { moderationMode: 'pre' })
+  const heldComment = await post(comments, { body: mark })
+  for (const reader of [READER, 'another-reader']) await post(comments, { body: mark }, reader)
+  await send('PATCH', '/settings', { moderationMode: 'none' })
+  await post('/keys', { label: mark, capabilities: [] })
+  const apiKey = await post('/keys', { label: mark, capabilities: [] })
+  await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
+  const endpoint = await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
+  await post('/identity-secrets', {})
+  await addDelivery(service.app, tenant.tenant.id, endpoint.id)
+  const { deliveryId } = await addDelivery(service.app, tenant.tenant.id, endpoint.id)
+  const { ticket } = await post('/stream/ticket', { discussionId: discussion.id })
+  const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: tenant.admin })
+  const ids = {
+    discussion: discussion.id,
+    otherDiscussion: otherDiscussion.id,
+    comment: comment.id,
+    heldComment: heldComment.id,
+    reader: comment.author.id,
+    apiKey: apiKey.id,
+    endpoint: endpoint.id,
+    delivery: deliveryId,
+  }
+  return { ...tenant, ids, ticket, adminToken: login.json.token }
+}
+
+/** Which resource's id a slot takes. Throws for one that nobody has thought of yet. */
+export function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {
+  const resource = RESOURCE_OF_ROUTE[title] ?? RESOURCE_OF[key]
+  if (resource === undefined) throw new Error(`test/harness/resources.ts must be told where to get an id for ${key}`)
+  return resource
+}
