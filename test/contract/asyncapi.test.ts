@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+
+import { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { EVENT_TYPES, type EventType, WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
+import type { Schema } from '../../src/reference/json-schema.ts'
+import { type Checker, createChecker } from '../harness/openapi.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { listen, type SourceListener } from '../harness/sse.ts'
+
+interface AsyncApi {
+  channels: Record<string, { messages: Record<string, { $ref: string }> }>
+  components: { messages: Record<string, { payload: Schema; headers?: Schema; examples?: { payload: unknown }[] }> }
+}
+
+let service: TestService
+let receiver: Receiver
+let stream: SourceListener
+let document: AsyncApi
+let checker: Checker
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
+  document = (await service.call('GET', '/asyncapi.json', { headers: { 'x-api-key': '' } })).json as AsyncApi
+  checker = createChecker(document)
+  const discussionId = await everyEvent()
+  stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })
+})
+afterAll(async () => {
+  stream?.close()
+  await service.close()
+  await receiver.close()
+})
+
+/** Makes one event of each type at least, and returns their discussion. */
+async function everyEvent(): Promise<string> {
+  const headers = { ...(await service.as('reader')) }
+  const send = async (method: string, path: string, body: object = {}, as: Record<string, string> = {}) => {
+    const { status, json, text } = await service.call(method, path, { body, headers: as })
+    expect(status, text).toBeLessThan(300)
+    return json
+  }
+  const hook = await send('POST', '/webhooks', { url: receiver.url })
+  const stateOf = async () => (await service.call('GET', `/webhooks/${hook.id}`)).json.state as string
+  await vi.waitFor(async () => expect(await stateOf()).toBe('verified'), 10_000)
+  const { id } = await send('POST', '/discussions', { externalId: 'page' })
+  const post = (body: object) => send('POST', `/discussions/${id}/comments`, body, headers)
+  const comment = await post({ body: 'One' })
+  await send(
+    'POST',
+    `/discussions/${id}/comments`,
+    { body: 'A reply', parentId: comment.id },
+    await service.as('other'),
+  )
+  await send('PATCH', `/comments/${comment.id}`, { body: 'One, edited' }, headers)
+  for (const type of ['like', 'like']) await send('POST', `/comments/${comment.id}/reactions`, { type }, headers)
+  for (const action of ['pin', 'unpin', 'reject', 'approve']) await send('POST', `/comments/${comment.id}/${action}`)
+  for (const action of ['lock', 'unlock']) await send('POST', `/discussions/${id}/${action}`)
+  const { id: doomed } = await post({ body: 'Two' })
+  expect((await service.call('DELETE', `/comments/${doomed}`, { headers })).status).toBe(204)
+  await send('POST', `/discussions/${id}/archive`)
+  return id as string
+}
+
+const messageOf = (name: string) => {
+  const message = document.components.messages[name]
+  if (message === undefined) throw new Error(`${name} is not in the document`)
+  return message
+}
+
+test('the document is valid AsyncAPI 3, by the specification of its own', () => {
+  const require = createRequire(import.meta.url)
+  const file = require.resolve('@asyncapi/specs/schemas/3.0.0-without-$id.json')
+  const ajv = new Ajv({ strict: false, allErrors: true, validateSchema: false })
+  addFormats.default(ajv)
+  const validate = ajv.compile(JSON.parse(readFileSync(file, 'utf8')) as object)
+  validate(document)
+  expect(validate.errors ?? []).toEqual([])
+})
+
+test('every reference leads somewhere', () => {
+  const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? '')
+  expect(refs.length).toBeGreaterThan(30)
+  for (const path of refs) {
+    const found = path
+      .split('/')
+      .reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], document)
+    expect(found, path).toBeDefined()
+  }
+})
+
+test('the stream tells of every event and of what frames them, the webhook of those that it carries', () => {
+  const names = (channel: string) => Object.keys(document.channels[channel]?.messages ?? {})
+  expect(names('stream')).toEqual([...EVENT_TYPES, 'connected', 'connection-timeout'])
+  expect(names('webhook')).toEqual([...WEBHOOK_EVENT_TYPES, 'verification'])
+})
+
+test('every example is one of its schema', () => {
+  for (const [name, { payload, examples = [] }] of Object.entries(document.components.messages)) {
+    for (const example of examples) expect(checker.errorsOf(payload, example.payload), name).toBeNull()
+  }
+})
+
+test('every event of a stream is as documented', async () => {
+  await vi.waitFor(() => expect(new Set(stream.received.map(({ type }) => type))).toEqual(new Set(EVENT_TYPES)), 10_000)
+  for (const { type, data } of stream.received) {
+    expect(checker.errorsOf(messageOf(type).payload, JSON.parse(data)), data).toBeNull()
+  }
+  const [connected] = stream.framing
+  expect(
+    checker.errorsOf(messageOf('connected').payload, JSON.parse(connected?.data ?? '')),
+    connected?.data,
+  ).toBeNull()
+})
+
+test('every delivery is as documented, headers included', async () => {
+  const typeOf = ({ headers }: { headers: Record<string, unknown> }) => String(headers['x-service-event'])
+  const seen = () => new Set(receiver.requests.map(typeOf))
+  await vi.waitFor(() => expect(seen()).toEqual(new Set([...WEBHOOK_EVENT_TYPES, 'verification'])), 20_000)
+  for (const request of receiver.requests) {
+    const type = typeOf(request)
+    const { payload, headers = {} } = messageOf(type === 'verification' ? type : `delivery_${type as EventType}`)
+    expect(checker.errorsOf(payload, request.body), type).toBeNull()
+    // Beside the documented ones a delivery has those of every HTTP request.
+    const names = Object.keys(headers.properties ?? {})
+    const given = Object.fromEntries(
+      names.flatMap((name) => {
+        const value = request.headers[name.toLowerCase()]
+        return value === undefined ? [] : [[name, value]]
+      }),
+    )
+    expect(checker.errorsOf(headers, given), type).toBeNull()
+  }
+})

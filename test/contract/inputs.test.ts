@@ -1,0 +1,185 @@
+import { print } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { schema } from '../../src/graphql/schema.ts'
+import { type Input, inputsOf, inputSchema } from '../../src/reference/inputs.ts'
+import { createComponents, type Schema, withoutNull } from '../../src/reference/json-schema.ts'
+import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
+import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+let side: Side
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  side = await furnish(service, service, 'furnished')
+})
+afterAll(() => service.close())
+
+/** One thing that is wrong with a request. */
+interface Wrong {
+  title: string
+  described: DescribedRoute
+  input: Input
+  /** Undefined to leave it out. */
+  value: unknown
+  /** What may be said of it. */
+  code: string
+}
+
+const components = createComponents()
+
+function schemaOf({ type, shape }: Input): Schema {
+  const told = withoutNull(inputSchema(type, components, shape)).shape
+  const { $ref } = told
+  return typeof $ref === 'string' ? (components.schemas[$ref.split('/').at(-1) ?? ''] ?? {}) : told
+}
+
+const BODY_FIELDS = DESCRIBED_ROUTES.flatMap((described) =>
+  inputsOf(schema, described.route).flatMap((input) => (input.in === 'body' ? [{ described, input }] : [])),
+)
+const titleOf = ({ title }: DescribedRoute, { name }: Input): string => `${title} ${name}`
+
+const MISSING: Wrong[] = BODY_FIELDS.filter(({ input }) => input.isRequired).map(({ described, input }) => ({
+  title: titleOf(described, input),
+  described,
+  input,
+  value: undefined,
+  code: 'required',
+}))
+
+const NULL: Wrong[] = MISSING.map((wrong) => ({ ...wrong, value: null, code: 'wrong_type' }))
+
+const WRONG_TYPE: Wrong[] = BODY_FIELDS.map(({ described, input }) => {
+  const { type, enum: values } = schemaOf(input)
+  const value = type === 'object' ? 'a text' : { surprise: 1 }
+  return {
+    title: titleOf(described, input),
+    described,
+    input,
+    value,
+    code: values === undefined ? 'wrong_type' : 'not_allowed',
+  }
+})
+
+const OUT_OF_BOUNDS: Wrong[] = BODY_FIELDS.flatMap(({ described, input }) => {
+  const { maxLength, maximum, minimum, maxItems, minItems } = schemaOf(input) as Record<string, number | undefined>
+  const wrong = (what: string, value: unknown, code: string): Wrong => ({
+    title: `${titleOf(described, input)}: ${what}`,
+    described,
+    input,
+    value,
+    code,
+  })
+  return [
+    ...(maxLength === undefined ? [] : [wrong('too long', 'a'.repeat(maxLength + 1), 'too_long')]),
+    ...(maximum === undefined ? [] : [wrong('too large', maximum + 1, 'too_large')]),
+    ...(minimum === undefined ? [] : [wrong('too small', minimum - 1, 'too_small')]),
+    ...(maxItems === undefined
+      ? []
+      : [
+          wrong(
+            'too many',
+            Array.from({ length: maxItems + 1 }, (_, n) => `entry-${n}`),
+            'too_long',
+          ),
+        ]),
+    ...(minItems === undefined || minItems === 0 ? [] : [wrong('too few', [], 'too_short')]),
+  ]
+})
+
+async function headersOf({ access, route }: DescribedRoute): Promise<Record<string, string>> {
+  if (access === 'public') return { 'x-api-key': '' }
+  const caller = access === 'admin' ? { authorization: `Bearer ${side.adminToken}` } : keyOf(side)
+  return route.path.startsWith('/admin/') ? caller : { ...caller, ...(await side.as(READER)) }
+}
+
+/** The route's request, right but for the one thing. */
+function requestWith({ described, input, value }: Wrong): { path: string; body: Record<string, unknown> } {
+  const { path, body } = requestOf(described, (slot) =>
+    slot.isId ? side.ids[resourceOf(described, slot)] : sampleOf(slot),
+  )
+  const { [input.name]: _, ...rest } = body ?? {}
+  return { path, body: value === undefined ? rest : { ...rest, [input.name]: value } }
+}
+
+async function expectRefused(wrong: Wrong): Promise<void> {
+  const { described, input, code } = wrong
+  const { path, body } = requestWith(wrong)
+  const answer = await service.call(described.route.method, path, { body, headers: await headersOf(described) })
+  expect(answer.json, answer.text).toMatchObject({ status: 422, code: 'validation_failed' })
+  const pointers = (answer.json.errors as { pointer: string; code: string }[]).map((error) => [
+    error.pointer.split('/')[1],
+    error.code,
+  ])
+  expect(pointers, answer.text).toContainEqual([input.name, code])
+  expect(new Set(pointers.map(([name]) => name))).toEqual(new Set([input.name]))
+}
+
+/** The same in the variables of the route's own operation. */
+async function expectRefusedByGraphQL(wrong: Wrong): Promise<void> {
+  const { described } = wrong
+  const query = print(described.route.document)
+  const { path, body } = requestWith(wrong)
+  const template = described.route.path.split('/')
+  const inPath = path
+    .split('/')
+    .flatMap((part, index) => (template[index]?.startsWith(':') ? [[template[index].slice(1), part]] : []))
+  const given = { ...(Object.fromEntries(inPath) as object), ...body }
+  const variables = query.includes('$input') ? { input: given } : given
+  const answer = await service.call('POST', '/../../graphql', {
+    body: { query, variables },
+    headers: await headersOf(described),
+  })
+  const [error] = (answer.json.errors ?? []) as { extensions: object }[]
+  expect(error?.extensions, answer.text).toMatchObject({ code: 'validation_failed', status: 422 })
+}
+
+const named = (wrongs: readonly Wrong[]) => wrongs.map((wrong) => [wrong.title, wrong] as const)
+
+describe.each([
+  ['a required field that is missing: 422 with its pointer', MISSING],
+  ['a required field that is null: 422 with its pointer', NULL],
+  ['a field of the wrong type: 422 with its pointer', WRONG_TYPE],
+  ['a value out of its bounds: 422 with its pointer', OUT_OF_BOUNDS],
+])('%s', (_title, wrongs) => {
+  test.each(named(wrongs))('%s', async (_name, wrong) => {
+    await expectRefused(wrong)
+    await expectRefusedByGraphQL(wrong)
+  })
+})
+
+describe('a query parameter that is wrong: 422 with its pointer', () => {
+  const lists = DESCRIBED_ROUTES.filter(({ isPaged }) => isPaged)
+  test.each(lists.map((described) => [described.title, described] as const))('%s', async (_title, described) => {
+    const { path } = requestOf(described, (slot) =>
+      slot.isId ? side.ids[resourceOf(described, slot)] : sampleOf(slot),
+    )
+    const enums = inputsOf(schema, described.route).filter(
+      (input) => input.in === 'query' && schemaOf(input).enum !== undefined,
+    )
+    const wrongs = [
+      ['limit', '0', 'too_small'],
+      ['limit', '101', 'too_large'],
+      ['limit', 'ten', 'wrong_type'],
+      ['limit', '1.5', 'wrong_type'],
+      ['cursor', 'made-up', 'invalid'],
+      ...enums.map(({ name }) => [name, 'surprise', 'not_allowed'] as const),
+    ] as const
+    for (const [name, value, code] of wrongs) {
+      const url = `${path.split('?')[0]}?${name}=${value}`
+      const { json } = await service.call('GET', url, { headers: await headersOf(described) })
+      expect(json, url).toMatchObject({
+        status: 422,
+        code: 'validation_failed',
+        errors: [{ pointer: `/${name}`, code }],
+      })
+    }
+  })
+})
+
+test('these are not nothing', () => {
+  const counts = [MISSING, NULL, WRONG_TYPE, OUT_OF_BOUNDS].map(({ length }) => length)
+  expect(Math.min(...counts)).toBeGreaterThan(15)
+})

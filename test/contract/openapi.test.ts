@@ -1,0 +1,248 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { print } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { ERRORS } from '../../src/core/errors.ts'
+import { newId } from '../../src/core/ids.ts'
+import { projectionOf } from '../../src/rest/handler.ts'
+import {
+  type Checker,
+  createChecker,
+  expectDocumented,
+  follow,
+  type OpenApi,
+  type Operation,
+  operationOf,
+  type Parameter,
+} from '../harness/openapi.ts'
+import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
+import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+
+let service: TestService
+/** Two tenants that have the same: what a write does to one shows what it would have done to the other. */
+let one: Side
+let other: Side
+let document: OpenApi
+let checker: Checker
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  one = await furnish(service, service, 'furnished')
+  other = await furnish(service, await service.addTenant('other'), 'furnished')
+  document = (await service.call('GET', '/openapi.json', { headers: { 'x-api-key': '' } })).json as OpenApi
+  checker = createChecker(document)
+})
+afterAll(() => service.close())
+
+type Headers = Record<string, string>
+
+const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
+const operations = (): Operation[] => Object.values(document.paths).flatMap((path) => Object.values(path))
+
+/** Whoever may do everything in a tenant. */
+async function allowed({ access, route }: DescribedRoute, side: Side): Promise<Headers> {
+  if (access === 'public') return { 'x-api-key': '' }
+  const caller = access === 'admin' ? { authorization: `Bearer ${side.adminToken}` } : keyOf(side)
+  // With an identity only the author may delete; the furnished comments are the reader's own.
+  return route.path.startsWith('/admin/') ? caller : { ...caller, ...(await side.as(READER)) }
+}
+
+const requestFor = (described: DescribedRoute, side: Side) =>
+  requestOf(described, (slot) => {
+    if (slot.isId) return side.ids[resourceOf(described, slot)]
+    // The only route whose samples are refused.
+    if (described.field === 'login') return side.admin[slot.name as 'email' | 'password']
+    return sampleOf(slot)
+  })
+
+/** What a route bounds by itself, each at its most. Given in the place of other parameters of the query. */
+const mostOf = ({ route }: DescribedRoute): Record<string, number> =>
+  Object.fromEntries(Object.entries(route.bounds ?? {}).map(([name, { max }]) => [name, max]))
+
+/** The path with `most` as its query, where there is any. */
+const pathWith = (path: string, most: Record<string, number>): string =>
+  Object.keys(most).length === 0
+    ? path
+    : `${path.split('?')[0]}?${new URLSearchParams(Object.entries(most).map(([name, value]) => [name, String(value)]))}`
+
+async function ask(described: DescribedRoute, side: Side, most: Record<string, number>): Promise<TestResponse> {
+  const { path, body } = requestFor(described, side)
+  return service.call(described.route.method, pathWith(path, most), { body, headers: await allowed(described, side) })
+}
+
+/** The operation that the route runs, sent to `/graphql`; its data as the route would show them. */
+async function askGraphQL(described: DescribedRoute, side: Side, most: Record<string, number>): Promise<unknown> {
+  const { route, slots } = described
+  const { path, body } = requestFor(described, side)
+  const inPath = slots
+    .filter((slot) => slot.in === 'path')
+    .map((slot) => [slot.name, pathValue(route.path, path, slot.name)])
+  const inQuery = [...new URL(pathWith(path, most), 'http://-').searchParams]
+  const given = { ...(Object.fromEntries([...inPath, ...inQuery]) as object), ...body, ...most }
+  const isLighter = route.lighter?.serves(given as never) === true
+  const query = print(isLighter && route.lighter !== undefined ? route.lighter.document : route.document)
+  const variables = query.includes('$input') ? { input: given } : given
+  const headers = await allowed(described, side)
+  const answer = await service.call('POST', '/../../graphql', { headers, body: { query, variables } })
+  expect(answer.json.errors, answer.text).toBeUndefined()
+  return projectionOf(route)(answer.json.data)
+}
+
+function pathValue(template: string, path: string, name: string): string {
+  const index = template.split('/').indexOf(`:${name}`)
+  return decodeURIComponent(path.split('?')[0]?.split('/')[index] ?? '')
+}
+
+describe('GET /openapi.json', () => {
+  test('is valid OpenAPI 3.1, also to a maintained validator', async () => {
+    const result = await new Validator().validate(structuredClone(document) as unknown as Record<string, unknown>)
+    expect(result).toEqual({ valid: true })
+  })
+
+  test('every reference leads somewhere', () => {
+    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '')
+    expect(refs.length).toBeGreaterThan(100)
+    for (const $ref of new Set(refs)) follow(document, { $ref })
+  })
+
+  test('tells of every route, by the operation of GraphQL that it runs, each once', () => {
+    const ids = operations().map(({ operationId }) => operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const described of DESCRIBED_ROUTES) {
+      const name = /(?:query|mutation) (\w+)/.exec(print(described.route.document))?.[1] ?? ''
+      expect(operationOf(document, described).operationId.toLowerCase()).toContain(name.toLowerCase())
+    }
+  })
+
+  test('no two paths differ by the names of their parameters alone', () => {
+    const shapes = Object.keys(document.paths).map((path) => path.replace(/\{\w+\}/g, '{}'))
+    expect(new Set(shapes).size).toBe(shapes.length)
+  })
+
+  test('every operation, parameter and field says what it is', () => {
+    for (const operation of operations()) {
+      for (const parameter of operation.parameters ?? []) {
+        const { name, in: place, description } = follow<Parameter>(document, parameter)
+        expect(description, `${operation.operationId} ${place} ${name}`).toMatch(/\w/)
+      }
+    }
+    const silent = Object.entries(document.components.schemas).flatMap(([schema, { properties = {} }]) =>
+      Object.entries(properties)
+        .filter(([, { description }]) => typeof description !== 'string')
+        .map(([field]) => `${schema}.${field}`),
+    )
+    expect(silent).toEqual([])
+  })
+
+  test('every example is one of its schema, and every success and body has one', () => {
+    for (const { operationId, requestBody, responses } of operations()) {
+      const body = requestBody?.content['application/json']
+      if (body !== undefined) {
+        expect(body.example, operationId).toBeDefined()
+        expect(checker.errorsOf(body.schema, body.example), `the body of ${operationId}`).toBeNull()
+      }
+      for (const [status, response] of Object.entries(responses)) {
+        for (const media of Object.values(follow(document, response).content ?? {})) {
+          if (Number(status) < 400) {
+            expect(media.example, `${operationId} ${status}`).toBeDefined()
+            expect(checker.errorsOf(media.schema, media.example), `${operationId} ${status}`).toBeNull()
+          }
+        }
+      }
+    }
+    for (const [code, { value }] of Object.entries(document.components.examples)) {
+      expect(checker.errorsOf({ $ref: '#/components/schemas/Problem' }, value), code).toBeNull()
+    }
+    expect(Object.keys(document.components.examples)).toEqual(Object.keys(ERRORS))
+  })
+
+  test('carries the bounds that operations check', () => {
+    const { CreateCommentBody, UpdateSettingsBody, CreateWebhookEndpointBody } = document.components.schemas
+    expect(CreateCommentBody?.properties?.body).toMatchObject({ minLength: 1, maxLength: 10_000 })
+    expect(UpdateSettingsBody?.properties?.maxDepth).toMatchObject({ type: 'integer', minimum: 0, maximum: 100 })
+    expect(CreateWebhookEndpointBody?.properties?.url).toMatchObject({ type: 'string', maxLength: 2048 })
+    expect(document.components.schemas.WebhookPolicyInput?.properties?.maxAttempts).toMatchObject({ maximum: 10 })
+  })
+
+  test('is the same bytes to everybody, 304 to whoever has them, and 405 by another method', async () => {
+    const path = '/openapi.json'
+    const first = await service.call('GET', path, { headers: { 'x-api-key': '' } })
+    expect(first.headers.get('content-type')).toMatch(/^application\/json/)
+    const etag = first.headers.get('etag') ?? ''
+    const again = await service.call('GET', path, { headers: { 'x-api-key': '', 'if-none-match': etag } })
+    expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', etag])
+    const post = await service.call('POST', path, { body: {} })
+    expect([post.status, post.json.code, post.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
+  })
+
+  test('names the address of the settings', () => {
+    expect(document.servers).toEqual([{ url: service.url }])
+  })
+})
+
+/** What removes things comes last, the deepest first: a comment takes its reactions along. */
+const isRemoval = ({ route }: DescribedRoute): boolean => route.method === 'DELETE'
+const ORDERED = [
+  ...DESCRIBED_ROUTES.filter((described) => !isRemoval(described)),
+  ...DESCRIBED_ROUTES.filter(isRemoval).toSorted((a, b) => b.route.path.length - a.route.path.length),
+]
+
+describe('a refusal is one that the document tells of', () => {
+  test.each(named(DESCRIBED_ROUTES))('%s', async (_title, described) => {
+    const { method } = described.route
+    const operation = operationOf(document, described)
+    const nothing = requestOf(described, (slot) => (slot.isId ? newId() : sampleOf(slot)))
+    const all = await allowed(described, one)
+    const requests: [Headers, { path?: string; body?: unknown }][] = [
+      [{ 'x-api-key': '' }, {}],
+      [{ 'x-api-key': 'ek_' }, {}],
+      [{ 'x-api-key': one.apiKey, authorization: `Bearer ${one.adminToken}` }, {}],
+      [{ ...all, 'x-service-identity': 'x' }, {}],
+      [keyOf(one), {}],
+      [all, { path: `${nothing.path}${nothing.path.includes('?') ? '&' : '?'}surprise=1` }],
+      [all, {}],
+    ]
+    if (method !== 'GET')
+      requests.push([all, { body: '{' }], [all, { body: 'x'.repeat(300_000) }], [all, { body: { surprise: 1 } }])
+    for (const [headers, change] of requests) {
+      const answer = await service.call(method, change.path ?? nothing.path, {
+        headers,
+        body: change.body ?? nothing.body,
+      })
+      expectDocumented(document, checker, operation, answer)
+    }
+  })
+})
+
+/** Names and instants that differ from one making to the next. */
+const masked = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value ?? null)
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<instant>')
+      .replaceAll(/(ek|whs)_[0-9a-f]+/g, '<secret>')
+      .replaceAll(/"(kid|secret|token|ticket|streamUrl|nextCursor|email)":"[^"]*"/g, '"$1":"<one of its own>"')
+      .replaceAll(/"(slug)":"[^"]*"/g, '"$1":"<its own>"'),
+  )
+
+/** Without the instant at which it was asked. */
+const untimed = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value).replaceAll(/"asOf":"[^"]*"/g, '"asOf":"<now>"'))
+
+describe('a success is as documented, and says what the operation of GraphQL says', () => {
+  test.each(named(ORDERED))('%s', async (_title, described) => {
+    const { method, status } = described.route
+    const most = mostOf(described)
+    for (const given of Object.keys(most).length === 0 ? [{}] : [{}, most]) {
+      const answer = await ask(described, one, given)
+      expect(answer.status, answer.text).toBeLessThan(300)
+      expectDocumented(document, checker, operationOf(document, described), answer)
+      // The same tenant where nothing changes by asking, else one that has the same.
+      const data = await askGraphQL(described, method === 'GET' ? one : other, given)
+      if (status === 204) return
+      if (method === 'GET') expect(untimed(answer.json)).toEqual(untimed(data))
+      else expect(masked(answer.json)).toEqual(masked(data))
+    }
+  })
+})

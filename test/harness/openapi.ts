@@ -1,0 +1,126 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { expect } from 'vitest'
+
+import type { ErrorCode } from '../../src/core/errors.ts'
+import type { Schema } from '../../src/reference/json-schema.ts'
+import { API_BASE } from '../../src/rest/route.ts'
+import type { DescribedRoute } from './routes.ts'
+import type { TestResponse } from './service.ts'
+
+/** What the tests read of an OpenAPI document. */
+export interface OpenApi {
+  servers: { url: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: {
+    schemas: Record<string, Schema>
+    responses: Record<string, Response>
+    parameters: Record<string, Parameter>
+    examples: Record<string, { value: { code: ErrorCode } }>
+  }
+}
+
+export interface Operation {
+  operationId: string
+  description?: string
+  parameters?: (Parameter | { $ref: string })[]
+  requestBody?: { required: boolean; content: { 'application/json': Media } }
+  responses: Record<string, Response | { $ref: string }>
+}
+
+export interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  description?: string
+  schema: Schema
+  example?: unknown
+}
+
+interface Response {
+  description: string
+  content?: Record<string, Media>
+}
+
+interface Media {
+  schema: Schema
+  example?: unknown
+  examples?: Record<string, { $ref: string }>
+}
+
+/** What a `$ref` of the document leads to; anything else is itself. */
+export function follow<T extends object>(document: OpenApi, value: T | { $ref: string }): T {
+  if (!('$ref' in value)) return value
+  const found = value.$ref
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document)
+  expect(found, value.$ref).toBeDefined()
+  return found as T
+}
+
+/** The documented operation of a route. */
+export function operationOf(document: OpenApi, { route, title }: DescribedRoute): Operation {
+  const shape = (path: string): string => path.replace(/:\w+|\{\w+\}/g, ':')
+  const path = Object.keys(document.paths).find((key) => shape(key) === shape(API_BASE + route.path))
+  const operation = document.paths[path ?? '']?.[route.method.toLowerCase()]
+  if (operation === undefined) throw new Error(`${title} is not in the document`)
+  return operation
+}
+
+/** Checks values against schemas of the document. A field that it does not tell of is wrong, too. */
+export function createChecker(document: object) {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema(closed(document) as object, 'document')
+  const made = new Map<string, ValidateFunction>()
+  const validatorOf = (schema: Schema): ValidateFunction => {
+    const key = JSON.stringify(schema)
+    const text = key.replaceAll('"#/', '"document#/')
+    const validate = made.get(key) ?? ajv.compile(closed(JSON.parse(text)) as object)
+    made.set(key, validate)
+    return validate
+  }
+  return {
+    /** What is wrong with `value`; null where nothing is. */
+    errorsOf(schema: Schema, value: unknown): string | null {
+      const validate = validatorOf(schema)
+      return validate(value) ? null : ajv.errorsText(validate.errors)
+    },
+  }
+}
+
+export type Checker = ReturnType<typeof createChecker>
+
+/** The same with every object closed whose fields are told. */
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([name, entry]) => [name, closed(entry)] as const)
+  const isOpen = 'properties' in value && 'type' in value && !('additionalProperties' in value)
+  return { ...Object.fromEntries(entries), ...(isOpen ? { additionalProperties: false } : {}) }
+}
+
+/** An answer is one that the document tells of: its status, its media type, its code, every field of its body. */
+export function expectDocumented(
+  document: OpenApi,
+  checker: Checker,
+  operation: Operation,
+  answer: TestResponse,
+): void {
+  const { operationId, responses } = operation
+  const named = responses[answer.status]
+  expect(named, `${operationId} answered ${answer.status}, which is not documented: ${answer.text}`).toBeDefined()
+  if (named === undefined) return
+  const { content } = follow<Response>(document, named)
+  if (content === undefined) return expect(answer.text, operationId).toBe('')
+  const type = (answer.headers.get('content-type') ?? '').split(';')[0] ?? ''
+  const media = content[type]
+  expect(media, `${operationId} answered ${answer.status} as ${type}`).toBeDefined()
+  if (media === undefined) return
+  expect(checker.errorsOf(media.schema, answer.json), `${operationId} ${answer.status}: ${answer.text}`).toBeNull()
+  if (answer.status < 400) return
+  const { code } = answer.json as { code: string }
+  const hint = `${operationId} answered ${code}: its root field must name it in \`throws\``
+  expect(Object.keys(media.examples ?? {}), hint).toContain(code)
+}
