@@ -252,5 +252,5 @@ test('of these requests many are good, and many are bad in different ways', () =
   const of = (low: number) => [...answered].filter(([status]) => Math.trunc(status / 100) === low)
   const total = (entries: [number, number][]) => entries.reduce((sum, [, count]) => sum + count, 0)
   expect(total(of(2))).toBeGreaterThan(total([...answered]) / 8)
-  expect(of(4).map(([status]) => status)).toEqual(expect.arrayContaining([400, 401, 404, 415, 422]))
+  expect(of(4).map(([status]) => status)).toEqual(expect.arrayContaining([400, 401, 404, 422]))
 })
