@@ -1,16 +1,15 @@
 import type { FastifyInstance } from 'fastify'
-import { collectDefaultMetrics, Registry } from 'prom-client'
 
 import type { App } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
+import { metricsOf } from '../core/metrics.ts'
 import { statement } from '../core/sql.ts'
 
 const PING = statement('ping', 'SELECT 1')
 
 /** `/healthz`: the process runs. `/readyz`: it can serve. `/metrics`: Prometheus. */
 export function registerHealth(server: FastifyInstance, app: App): void {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  const registry = metricsOf(app)
   server.get('/healthz', () => ({ status: 'ok' }))
   server.get('/readyz', async () => {
     await app.db.query(PING).catch((cause: unknown) => {

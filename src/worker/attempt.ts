@@ -1,7 +1,8 @@
 import type { App } from '../core/context.ts'
 import { bodyOf, idempotencyKeyOf } from '../domains/webhooks/body.ts'
-import type { Lease, Outcome } from '../domains/webhooks/lease-sql.ts'
+import type { Lease } from '../domains/webhooks/lease-sql.ts'
 import { effectivePolicy, retryDelayMs } from '../domains/webhooks/policy.ts'
+import type { Outcome } from '../domains/webhooks/record-sql.ts'
 import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Outbound, OutboundAnswer } from './outbound.ts'
@@ -28,6 +29,7 @@ export async function attemptDelivery(
     statusCode: answer.statusCode,
     error,
     responseSnippet: snippetOf(answer.body, headers),
+    wasSent: answer !== GONE && answer !== UNSIGNED,
     retryInMs: error === null || answer === GONE ? null : retryDelayMs(lease.attemptCount + 1, policy, Math.random()),
   }
 }
@@ -44,6 +46,7 @@ async function send(app: App, outbound: Outbound, lease: Lease, at: Date, timeou
     event: lease.eventType,
     deliveryId: lease.deliveryId,
     idempotencyKey: idempotencyKeyOf(lease),
+    isTest: lease.body !== null,
   }
   const headers: Headers = signedHeaders(request, secrets, at, body)
   return { answer: await outbound.post({ url: lease.url, headers, body, timeoutMs, signal }), headers }

@@ -1,14 +1,10 @@
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
-import {
-  extendLeases,
-  type Lease,
-  leaseDeliveries,
-  type Outcome,
-  releaseLeases,
-} from '../domains/webhooks/lease-sql.ts'
+import { extendLeases, type Lease, leaseDeliveries, releaseLeases } from '../domains/webhooks/lease-sql.ts'
+import type { Outcome } from '../domains/webhooks/record-sql.ts'
 import { attemptDelivery } from './attempt.ts'
 import { startLoop } from './loop.ts'
+import { deliveryMetrics } from './metrics.ts'
 import type { Outbound } from './outbound.ts'
 import { createRecorder } from './recorder.ts'
 
@@ -40,15 +36,22 @@ interface InFlight {
   over: Promise<void>
 }
 
+interface Options extends Partial<Timing> {
+  /** Told where an endpoint was disabled: what waits for it is to be held. */
+  onDisabled?: () => void
+}
+
 /** Leases due deliveries, attempts them and records what came of it. */
-export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbeatMs } = TIMING): Task {
+export function startDeliveries(app: App, outbound: Outbound, options: Options = {}): Task {
+  const { leaseMs, heartbeatMs, onDisabled = () => undefined } = { ...TIMING, ...options }
   const inFlight = new Map<Id, InFlight>()
   const busy = new Map<Id, number>()
-  // Endpoints that may have more due than they had slots for, and whether the worker itself had none left.
+  // Endpoints that have more due than they had slots for, and whether the worker itself had none left.
   const crowded = new Set<Id>()
   let saturated = false
   let stopping = false
-  const recorder = createRecorder(app)
+  const recorder = createRecorder(app, onDisabled)
+  const metrics = deliveryMetrics(app)
   const loop = startLoop({ name: 'deliveries', pollMs: app.settings.WEBHOOK_POLL_SECONDS * 1000, log: app.log, work })
   const heartbeat = setInterval(() => void beat(), heartbeatMs)
 
@@ -57,18 +60,10 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     saturated = limit <= 0
     if (saturated) return
     const askedAt = performance.now()
-    const asked = new Map(busy)
-    const perEndpoint = slotsPerEndpoint(limit)
-    const leases = await leaseDeliveries(app.db.query, { leaseMs, busy: asked, perEndpoint, limit })
+    const leases = await leaseDeliveries(app.db.query, { leaseMs, busy, perEndpoint: slotsPerEndpoint(limit), limit })
     if (stopping) return void (await releaseLeases(app.db.query, leases))
     for (const lease of leases) start(lease, askedAt + leaseMs)
     saturated = leases.length >= limit
-    // By what the statement knew: attempts that ended meanwhile have asked for nothing.
-    for (const { endpointId } of leases) asked.set(endpointId, (asked.get(endpointId) ?? 0) + 1)
-    for (const { endpointId } of leases) {
-      if ((asked.get(endpointId) ?? 0) >= perEndpoint) crowded.add(endpointId)
-      refill(endpointId)
-    }
   }
 
   function start(lease: Lease, heldUntil: number): void {
@@ -76,9 +71,15 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     const entry: InFlight = { lease, giveUp, heldUntil, recording: false, over: Promise.resolve() }
     inFlight.set(lease.leaseId, entry)
     busy.set(lease.endpointId, (busy.get(lease.endpointId) ?? 0) + 1)
+    metrics.begun()
+    let ended: Outcome | null = null
     entry.over = attemptDelivery(app, outbound, lease, giveUp.signal)
-      // The endpoint's slot is free with the answer, not only once that is written down.
-      .finally(() => freeSlot(lease.endpointId))
+      .then((outcome) => (ended = outcome))
+      // The worker's slot at the endpoint is free with the answer, not only once that is written down.
+      .finally(() => {
+        metrics.ended(ended)
+        freeSlot(lease.endpointId)
+      })
       .then((outcome) => (outcome === null ? undefined : record(entry, outcome)))
       .catch(async (err: unknown) => {
         app.log.warn({ err, deliveryId: lease.deliveryId }, 'a delivery could not be attempted')
@@ -104,8 +105,10 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
 
   async function record(entry: InFlight, outcome: Outcome): Promise<void> {
     entry.recording = true
-    await recorder.record(outcome)
     const { deliveryId, endpointId } = outcome.lease
+    // Over all workers a slot is free only now.
+    if (await recorder.record(outcome)) crowded.add(endpointId)
+    refill(endpointId)
     const { statusCode, error, durationMs, retryInMs } = outcome
     app.log.debug({ deliveryId, endpointId, statusCode, error, ms: durationMs }, 'delivery attempted')
     if (retryInMs !== null) loop.wakeIn(retryInMs)

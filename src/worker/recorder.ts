@@ -1,9 +1,9 @@
 import type { App } from '../core/context.ts'
-import { type Outcome, recordAttempts } from '../domains/webhooks/lease-sql.ts'
+import { type Outcome, recordAttempts } from '../domains/webhooks/record-sql.ts'
 
 export interface Recorder {
-  /** Resolves once the outcome is in the database, or given up. */
-  record(outcome: Outcome): Promise<void>
+  /** Resolves once the outcome is in the database, or given up: whether its endpoint has more deliveries due. */
+  record(outcome: Outcome): Promise<boolean>
   /** Tries nothing again. */
   close(): void
 }
@@ -11,7 +11,7 @@ export interface Recorder {
 interface Waiting {
   outcome: Outcome
   since: number
-  done: () => void
+  done: (hasMore: boolean) => void
 }
 
 const BATCH = 200
@@ -20,7 +20,7 @@ const PAUSE_MS = 500
 const GIVE_UP_MS = 60_000
 
 /** Outcomes that come in while a statement is under way go together as the next one; a lone one goes at once. */
-export function createRecorder(app: App): Recorder {
+export function createRecorder(app: App, onDisabled: () => void): Recorder {
   const queue: Waiting[] = []
   let writing = false
   let closed = false
@@ -30,12 +30,13 @@ export function createRecorder(app: App): Recorder {
     while (queue.length > 0 && !closed) {
       const batch = queue.slice(0, size)
       try {
-        await recordAttempts(
+        const { waiting, disabled } = await recordAttempts(
           app.db.query,
           batch.map(({ outcome }) => outcome),
         )
         queue.splice(0, batch.length)
-        for (const { done } of batch) done()
+        for (const { done, outcome } of batch) done(waiting.includes(outcome.lease.endpointId))
+        if (disabled.length > 0) onDisabled()
         size = BATCH
       } catch (err) {
         // One by one from here: a row that the database refuses must not keep its neighbours out.
@@ -53,7 +54,7 @@ export function createRecorder(app: App): Recorder {
     const oldest = queue.shift()
     if (oldest === undefined) return
     if (performance.now() - oldest.since < GIVE_UP_MS) queue.push(oldest)
-    else oldest.done()
+    else oldest.done(false)
   }
 
   return {

@@ -2,6 +2,8 @@ import { encodeEvent, type EventType } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 
 interface EventParts {
+  /** Of a test alone. */
+  body: string | null
   eventId: Id
   eventType: EventType
   discussionId: Id
@@ -12,7 +14,9 @@ interface EventParts {
 }
 
 /** The body of a delivery: the event's one JSON, the same bytes at each attempt. Null where the log no longer holds it. */
-export function bodyOf({ eventId, eventType, discussionId, seq, occurredAt, actor, data }: EventParts): string | null {
+export function bodyOf(parts: EventParts): string | null {
+  const { body, eventId, eventType, discussionId, seq, occurredAt, actor, data } = parts
+  if (body !== null) return body
   if (occurredAt === null || actor === null || data === null) return null
   return encodeEvent({ id: eventId, type: eventType, discussionId, seq, occurredAt, actor, data })
 }

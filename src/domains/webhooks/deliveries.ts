@@ -66,6 +66,7 @@ export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; delive
     event: found.eventType,
     deliveryId,
     idempotencyKey: idempotencyKeyOf(found),
+    isTest: found.body !== null,
   })
   return { ...deliveryOf(found), body: bodyOf(found), headers }
 }

@@ -51,6 +51,8 @@ interface SignedRequest {
   event: string
   deliveryId: Id
   idempotencyKey: string
+  /** Whether it is an example that somebody asked for. */
+  isTest?: boolean
 }
 
 export const USER_AGENT = 'engagement-service-webhooks/1'
@@ -61,12 +63,14 @@ export const lastingHeaders = ({
   event,
   deliveryId,
   idempotencyKey,
+  isTest = false,
 }: SignedRequest): Record<string, string> => ({
   'Content-Type': 'application/json',
   'User-Agent': USER_AGENT,
   [`${prefix}Event`]: event,
   [`${prefix}Delivery-Id`]: deliveryId,
   [`${prefix}Idempotency-Key`]: idempotencyKey,
+  ...(isTest ? { [`${prefix}Test`]: 'true' } : {}),
 })
 
 /**

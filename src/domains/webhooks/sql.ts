@@ -47,10 +47,10 @@ export const findEndpoint = async (sql: Sql, tenantId: Id, id: Id): Promise<Endp
 
 const LOCK = statement(
   'lock_endpoint',
-  `SELECT ${ENDPOINT} FROM webhook_endpoints e WHERE e.tenant_id = $1 AND e.id = $2 FOR UPDATE OF e`,
+  `SELECT ${ENDPOINT} FROM webhook_endpoints e WHERE e.tenant_id = $1 AND e.id = $2 FOR NO KEY UPDATE OF e`,
 )
 
-/** An endpoint of the tenant, locked until the transaction ends. */
+/** An endpoint of the tenant, locked until the transaction ends. Events that queue deliveries to it do not wait for that. */
 export const lockEndpoint = async (sql: Sql, tenantId: Id, id: Id): Promise<EndpointRow | undefined> =>
   (await sql<EndpointRow>(LOCK, [tenantId, id]))[0]
 
@@ -145,6 +145,7 @@ export interface DeliveryRow {
   eventType: EventType
   discussionId: Id
   seq: number
+  body: string | null
   status: DeliveryStatus
   nextAttemptAt: Date | null
   createdAt: Date
@@ -154,7 +155,7 @@ export interface DeliveryRow {
 
 // While a delivery is leased, its `next_attempt_at` is the lease's end, which is nobody's business.
 const DELIVERY = `d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId", d.event_type AS "eventType",
-  d.discussion_id AS "discussionId", d.seq, d.status::text,
+  d.discussion_id AS "discussionId", d.seq, d.body, d.status::text,
   CASE WHEN d.status = 'pending' THEN d.next_attempt_at END AS "nextAttemptAt",
   d.created_at AS "createdAt", d.delivered_at AS "deliveredAt",
   coalesce((SELECT json_agg(json_build_object('n', a.n, 'at', a.at, 'durationMs', a.duration_ms, 'statusCode', a.status_code,

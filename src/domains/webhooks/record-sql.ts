@@ -1,0 +1,135 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import { columnsOf, type Lease } from './lease-sql.ts'
+import { DISABLE_THRESHOLD, policyValue } from './policy-sql.ts'
+
+/** How one attempt went. */
+export interface Outcome {
+  lease: Lease
+  at: Date
+  durationMs: number
+  statusCode: number | null
+  /** Null: delivered. */
+  error: string | null
+  responseSnippet: string | null
+  /** Milliseconds to the next attempt; null where none follows. */
+  retryInMs: number | null
+  /** False where nothing was sent, for a reason of ours: it says nothing of the endpoint. */
+  wasSent: boolean
+}
+
+/** What recording has brought about. */
+export interface Recorded {
+  /** Outcomes whose lease was still held. */
+  count: number
+  /** Endpoints of these outcomes that have more deliveries due. */
+  waiting: Id[]
+  /** Endpoints that were disabled by it. */
+  disabled: Id[]
+}
+
+// Endpoints are locked before deliveries, and in order: as a deletion does, and so that two workers never wait for each
+// other. An endpoint is locked only where its count changes; a success at a healthy one touches its delivery alone.
+// What was sent to another URL than the present one says nothing of the endpoint. In `verdict` only failures since the last
+// success count; `base` is what there was before them.
+const RECORD = statement(
+  'record_attempts',
+  `WITH outcome AS (
+     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::int[],
+       $8::text[], $9::text[], $10::int[], $11::text[], $12::boolean[]) WITH ORDINALITY
+       AS o(tenant_id, id, lease_id, endpoint_id, at, duration_ms, status_code, error, response_snippet, retry_in_ms, url,
+         was_sent, ord)
+   ), locked AS (
+     SELECT e.tenant_id, e.id, e.url, e.state, e.consecutive_failures, e.circuit_open_until IS NOT NULL AS tripped,
+       ${policyValue('breakerThreshold')} AS breaker_threshold, ${policyValue('breakerCooldownMs')} AS cooldown_ms,
+       ${DISABLE_THRESHOLD} AS disable_threshold
+     FROM webhook_endpoints e JOIN tenants t ON t.id = e.tenant_id
+     WHERE (e.tenant_id, e.id) IN (SELECT tenant_id, endpoint_id FROM outcome)
+       AND (e.consecutive_failures > 0 OR e.circuit_open_until IS NOT NULL
+         OR (e.tenant_id, e.id) IN (SELECT tenant_id, endpoint_id FROM outcome WHERE error IS NOT NULL))
+     ORDER BY e.tenant_id, e.id
+     FOR NO KEY UPDATE OF e
+   ), recorded AS (
+     UPDATE deliveries d SET
+       status = CASE WHEN o.error IS NULL THEN 'delivered' WHEN o.retry_in_ms IS NULL THEN 'failed' ELSE 'pending' END::delivery_status,
+       attempt_count = d.attempt_count + 1,
+       lease_id = NULL,
+       next_attempt_at = now() + o.retry_in_ms * interval '1 millisecond',
+       delivered_at = CASE WHEN o.error IS NULL THEN now() END
+     FROM outcome o
+     WHERE (SELECT count(*) FROM locked) >= 0
+       AND d.tenant_id = o.tenant_id AND d.id = o.id AND d.lease_id = o.lease_id
+     RETURNING d.tenant_id, d.endpoint_id, d.id, d.attempt_count AS n, o.at, o.duration_ms, o.status_code, o.error,
+       o.response_snippet, o.url, o.was_sent, o.ord
+   ), written AS (
+     INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms, status_code, error, response_snippet)
+     SELECT tenant_id, id, n, at, duration_ms, status_code, error, response_snippet FROM recorded
+   ), counted AS (
+     SELECT tenant_id, endpoint_id, last_success IS NOT NULL AS reset,
+       count(*) FILTER (WHERE error IS NOT NULL AND ord > coalesce(last_success, 0))::int AS failures
+     FROM (
+       SELECT r.*, max(ord) FILTER (WHERE error IS NULL) OVER (PARTITION BY r.tenant_id, r.endpoint_id) AS last_success
+       FROM recorded r JOIN locked l ON l.tenant_id = r.tenant_id AND l.id = r.endpoint_id
+       WHERE r.was_sent AND r.url = l.url) h
+     GROUP BY tenant_id, endpoint_id, last_success
+   ), verdict AS (
+     SELECT l.*, c.reset, v.base, v.base + c.failures AS total,
+       c.failures > 0 AND (v.base + c.failures >= l.breaker_threshold OR (l.tripped AND NOT c.reset)) AS opens,
+       c.failures > 0 AND v.base + c.failures >= l.disable_threshold AND l.state = 'verified' AS disables
+     FROM counted c JOIN locked l ON l.tenant_id = c.tenant_id AND l.id = c.endpoint_id
+     CROSS JOIN LATERAL (SELECT CASE WHEN c.reset THEN 0 ELSE l.consecutive_failures END AS base) v
+   ), judged AS (
+     UPDATE webhook_endpoints e SET
+       consecutive_failures = v.total,
+       circuit_open_until = CASE
+         WHEN v.opens THEN now() + v.cooldown_ms * interval '1 millisecond'
+         WHEN NOT v.reset THEN e.circuit_open_until END,
+       recovered_at = CASE WHEN v.reset AND v.tripped THEN now() ELSE e.recovered_at END,
+       state = CASE WHEN v.disables THEN 'disabled' ELSE e.state END,
+       disabled_reason = CASE WHEN v.disables THEN v.total || ' attempts in a row have failed' ELSE e.disabled_reason END
+     FROM verdict v
+     WHERE e.tenant_id = v.tenant_id AND e.id = v.id
+   ), told AS (
+     INSERT INTO audit_log (tenant_id, id, actor_kind, action, target_type, target_id, before, after)
+     SELECT v.tenant_id, new_id(), 'system', n.action, 'webhook_endpoint', v.id::text, n.before, n.after
+     FROM verdict v CROSS JOIN LATERAL (
+       SELECT 'webhook.failing' AS action, NULL::jsonb AS before,
+         jsonb_build_object('consecutiveFailures', v.total, 'disableThreshold', v.disable_threshold, 'percent', percent) AS after
+       FROM unnest(ARRAY[50, 70, 90]) AS percent
+       WHERE NOT v.disables AND v.base * 100 < v.disable_threshold * percent AND v.total * 100 >= v.disable_threshold * percent
+       UNION ALL
+       SELECT 'webhook.disable', jsonb_build_object('state', 'verified'),
+         jsonb_build_object('state', 'disabled', 'consecutiveFailures', v.total)
+       WHERE v.disables) n
+   )
+   SELECT (SELECT count(*)::int FROM recorded) AS count,
+     coalesce((SELECT json_agg(o.endpoint_id) FROM (SELECT DISTINCT tenant_id, endpoint_id FROM outcome) o
+       WHERE EXISTS (SELECT 1 FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
+           AND status IN ('pending', 'delivering') AND NOT is_replay AND next_attempt_at <= now())
+         OR EXISTS (SELECT 1 FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
+           AND status IN ('pending', 'delivering') AND is_replay AND next_attempt_at <= now())), '[]') AS waiting,
+     coalesce((SELECT json_agg(id) FROM verdict WHERE disables), '[]') AS disabled`,
+)
+
+/**
+ * Writes outcomes down, in the order of their ends, and what they do to their endpoints: failures counted, circuits opened
+ * and closed, endpoints disabled (contract, section 7). Those whose lease is no longer held change nothing.
+ */
+export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Promise<Recorded> {
+  const [tenants, ids, leaseIds] = columnsOf(outcomes.map(({ lease }) => lease))
+  const rows = await sql<Recorded>(RECORD, [
+    tenants,
+    ids,
+    leaseIds,
+    outcomes.map(({ lease }) => lease.endpointId),
+    outcomes.map(({ at }) => at.toISOString()),
+    outcomes.map(({ durationMs }) => durationMs),
+    outcomes.map(({ statusCode }) => statusCode),
+    outcomes.map(({ error }) => error),
+    outcomes.map(({ responseSnippet }) => responseSnippet),
+    outcomes.map(({ retryInMs }) => retryInMs),
+    outcomes.map(({ lease }) => lease.url),
+    outcomes.map(({ wasSent }) => wasSent),
+  ])
+  return rows[0] ?? { count: 0, waiting: [], disabled: [] }
+}

@@ -1,0 +1,64 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+
+import { type App, perApp } from '../core/context.ts'
+import { metricsOf } from '../core/metrics.ts'
+import type { Outcome } from '../domains/webhooks/record-sql.ts'
+import { surveyDeliveries } from '../domains/webhooks/survey-sql.ts'
+
+export interface DeliveryMetrics {
+  begun(): void
+  ended(outcome: Outcome | null): void
+}
+
+/** The worker's figures at `/metrics`. Those of the database are looked up when they are asked for. */
+export const deliveryMetrics = perApp((app: App): DeliveryMetrics => {
+  const registers = [metricsOf(app)]
+  const attempts = new Counter({
+    name: 'webhook_attempts_total',
+    help: 'Attempts to deliver, by outcome; skipped: nothing was sent.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'webhook_attempt_duration_seconds',
+    help: 'How long attempts took.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  const inFlight = new Gauge({
+    name: 'webhook_attempts_in_flight',
+    help: 'Attempts under way in this process.',
+    registers,
+  })
+  observeDatabase(app)
+  return {
+    begun: () => inFlight.inc(),
+    ended: (outcome) => {
+      inFlight.dec()
+      if (outcome === null) return
+      attempts.inc({ outcome: outcome.error === null ? 'delivered' : outcome.wasSent ? 'failed' : 'skipped' })
+      if (outcome.wasSent) seconds.observe(outcome.durationMs / 1000)
+    },
+  }
+})
+
+function observeDatabase(app: App): void {
+  const registers = [metricsOf(app)]
+  const circuits = new Gauge({
+    name: 'webhook_circuits_open',
+    help: 'Verified endpoints whose circuit is open or half open, over all processes.',
+    registers,
+  })
+  new Gauge({
+    name: 'webhook_backlog_age_seconds',
+    help: 'How long the oldest delivery that could be attempted has been due, over all processes.',
+    registers,
+    async collect() {
+      const survey = await surveyDeliveries(app.db.query).catch(() => null)
+      // A scrape while the database is away gets the figures of the process.
+      if (survey === null) return
+      this.set(survey.backlogAgeSeconds)
+      circuits.set(survey.circuitsOpen)
+    },
+  })
+}
