@@ -10,6 +10,7 @@ import '../domains/classifier/graphql.ts'
 import '../domains/stream/graphql.ts'
 import '../domains/webhooks/graphql.ts'
 import '../domains/analytics/graphql.ts'
+import '../domains/webhooks/actions.ts'
 
 import { builder } from './builder.ts'
 

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 
+import { statement } from '../../src/core/sql.ts'
 import { addDelivery } from './outbox.ts'
 import type { DescribedRoute, Slot } from './routes.ts'
 import type { TestResponse, TestService, TestTenant } from './service.ts'
@@ -13,6 +14,8 @@ const RESOURCES = [
   'reader',
   'apiKey',
   'endpoint',
+  'otherEndpoint',
+  'disabledEndpoint',
   'delivery',
 ] as const
 
@@ -38,6 +41,8 @@ const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
   'POST /discussions/:discussionId/archive': 'otherDiscussion',
   'POST /comments/:commentId/approve': 'heldComment',
   'POST /comments/:commentId/reject': 'heldComment',
+  'POST /webhooks/:id/verify': 'otherEndpoint',
+  'POST /admin/webhooks/:id/enable': 'disabledEndpoint',
 }
 
 /** Who has written what a furnished tenant has. */
@@ -76,8 +81,10 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   await send('PATCH', '/settings', { moderationMode: 'none' })
   await post('/keys', { label: mark, capabilities: [] })
   const apiKey = await post('/keys', { label: mark, capabilities: [] })
-  await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
-  const endpoint = await post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
+  const postEndpoint = () => post('/webhooks', { url: `https://127.0.0.1:9/${mark}`, description: mark })
+  const [otherEndpoint, disabledEndpoint, endpoint] = [await postEndpoint(), await postEndpoint(), await postEndpoint()]
+  await service.app.db.query(SET_STATE, [endpoint.id, 'verified'])
+  await service.app.db.query(SET_STATE, [disabledEndpoint.id, 'disabled'])
   await post('/identity-secrets', {})
   await addDelivery(service.app, tenant.tenant.id, endpoint.id)
   const { deliveryId } = await addDelivery(service.app, tenant.tenant.id, endpoint.id)
@@ -91,10 +98,17 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     reader: comment.author.id,
     apiKey: apiKey.id,
     endpoint: endpoint.id,
+    otherEndpoint: otherEndpoint.id,
+    disabledEndpoint: disabledEndpoint.id,
     delivery: deliveryId,
   }
   return { ...tenant, ids, ticket, adminToken: login.json.token }
 }
+
+const SET_STATE = statement(
+  'test_set_endpoint_state',
+  'UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1',
+)
 
 /** Which resource's id a slot takes. Throws for one that nobody has thought of yet. */
 export function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {

@@ -117,6 +117,8 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   url: 'https://127.0.0.1:9/hook',
   email: 'admin@example.com',
   password: 'not the password',
+  eventType: 'comment_created',
+  from: '2026-01-01T00:00:00.000Z',
 }
 
 /** A value for a slot that is no id. Throws for one that nobody has thought of yet. */

@@ -44,9 +44,7 @@ interface ListArgs extends PageArgs {
 export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Delivery>> {
   const { tenant } = requireCaller(ctx)
   const { id, status = null, eventType = null } = args
-  if (eventType !== null && !(WEBHOOK_EVENT_TYPES as string[]).includes(eventType)) {
-    throw invalid('/eventType', 'not_allowed', `must be one of ${WEBHOOK_EVENT_TYPES.join(', ')}`)
-  }
+  if (eventType !== null) requireEventType(eventType)
   const size = pageSize(args)
   const after = idOfCursor('deliveries', args)
   await getWebhookEndpoint(ctx, { id })
@@ -71,7 +69,15 @@ export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; delive
   return { ...deliveryOf(found), body: bodyOf(found), headers }
 }
 
-function deliveryOf(row: rows.DeliveryRow): Delivery {
+/** The event of a name that webhooks can subscribe to. Throws `validation_failed` at `/eventType`. */
+export function requireEventType(name: string): EventType {
+  const type = WEBHOOK_EVENT_TYPES.find((each) => each === name)
+  if (type !== undefined) return type
+  throw invalid('/eventType', 'not_allowed', `must be one of ${WEBHOOK_EVENT_TYPES.join(', ')}`)
+}
+
+/** A delivery as the contract shows it. */
+export function deliveryOf(row: rows.DeliveryRow): Delivery {
   const { id, endpointId, eventId, eventType, status, nextAttemptAt, createdAt, deliveredAt } = row
   const attempts = row.attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) }))
   return { id, endpointId, eventId, eventType, status, attempts, nextAttemptAt, createdAt, deliveredAt }

@@ -23,10 +23,10 @@ export interface WebhookEndpoint {
   updatedAt: Date
 }
 
-/** What an audit entry keeps of an endpoint: what people set, not what changes by itself. */
+/** What an audit entry keeps of an endpoint: what people set, not what changes by itself. Of secrets, their names. */
 export function auditForm(row: EndpointRow, tenant: Tenant) {
-  const { url, description, eventTypes, state, policy } = endpointOf(row, tenant)
-  return { url, description, eventTypes, state, policy }
+  const { url, description, eventTypes, state, policy, secrets } = endpointOf(row, tenant)
+  return { url, description, eventTypes, state, policy, kids: secrets.map(({ kid }) => kid) }
 }
 
 /** An endpoint as the contract shows it. */

@@ -128,21 +128,3 @@ builder.relayMutationField(
     }),
   },
 )
-
-builder.relayMutationField(
-  'verifyWebhookEndpoint',
-  { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
-  {
-    access: 'manage_webhooks',
-    description: 'Starts the ownership handshake of an endpoint anew.',
-    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await webhooks.verifyWebhookEndpoint(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      webhookEndpoint: t.expose('webhookEndpoint', {
-        type: WebhookEndpointRef,
-        description: 'The endpoint, unverified, its handshake under way.',
-      }),
-    }),
-  },
-)

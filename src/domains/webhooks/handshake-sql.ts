@@ -15,7 +15,7 @@ const LEASE_HANDSHAKES = statement(
   'lease_handshakes',
   `WITH due AS (
      SELECT tenant_id, id FROM webhook_endpoints
-     WHERE verification_due_at <= now() AND state = 'unverified' AND challenge IS NOT NULL
+     WHERE verification_due_at <= now() AND state <> 'verified' AND challenge IS NOT NULL
      ORDER BY verification_due_at
      LIMIT $1
      FOR NO KEY UPDATE SKIP LOCKED
@@ -35,14 +35,15 @@ const LEASE_HANDSHAKES = statement(
 export const leaseHandshakes = (sql: Sql, limit: number, leaseMs: number): Promise<Handshake[]> =>
   sql<Handshake>(LEASE_HANDSHAKES, [limit, leaseMs])
 
-// Only where the challenge is still the current one: a late answer to an older one counts for nothing.
+// Only where the challenge is still the current one: a late answer to an older one counts for nothing. A disabled endpoint
+// stays so; what it has proved counts when an admin enables it.
 const RECORD_HANDSHAKE = statement(
   'record_handshake',
   `UPDATE webhook_endpoints
-   SET state = CASE WHEN $4::text IS NULL THEN 'verified' ELSE 'unverified' END::endpoint_state,
+   SET state = CASE WHEN state = 'disabled' THEN state WHEN $4::text IS NULL THEN 'verified' ELSE 'unverified' END,
      challenge = NULL, verification_due_at = NULL, updated_at = now(),
      last_verification_at = $5, last_verification_ok = $4::text IS NULL, last_verification_error = $4::text
-   WHERE tenant_id = $1 AND id = $2 AND challenge = $3 AND state = 'unverified'
+   WHERE tenant_id = $1 AND id = $2 AND challenge = $3 AND state <> 'verified'
    RETURNING id`,
 )
 

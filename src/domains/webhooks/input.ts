@@ -69,6 +69,9 @@ function refuseUrl(text: string, settings: UrlSettings): [code: string, message:
   return null
 }
 
+/** Which events, where they are asked for by themselves. */
+export const eventTypesSchema = z.object({ eventTypes })
+
 type PolicyPatch = Readonly<Record<string, number | null | undefined>> | null | undefined
 
 /** Overrides after a change: what is given replaces, null takes back to the tenant's. */

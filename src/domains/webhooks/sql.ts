@@ -90,6 +90,25 @@ export const insertSecret = (
   sealed: Uint8Array,
 ): Promise<unknown> => sql(INSERT_SECRET, [tenantId, endpointId, kid, sealed])
 
+const EXPIRE_SECRET = statement(
+  'expire_webhook_secret',
+  `UPDATE webhook_secrets SET expires_at = now() + interval '24 hours'
+   WHERE tenant_id = $1 AND endpoint_id = $2 AND expires_at IS NULL`,
+)
+
+/** The present secret is the previous one from now on, for 24 h (specification, section 2.2). */
+export const expireSecret = (sql: Sql, tenantId: Id, endpointId: Id): Promise<unknown> =>
+  sql(EXPIRE_SECRET, [tenantId, endpointId])
+
+const DELETE_EXPIRING = statement(
+  'delete_expiring_webhook_secrets',
+  'DELETE FROM webhook_secrets WHERE tenant_id = $1 AND endpoint_id = $2 AND expires_at IS NOT NULL',
+)
+
+/** Deletes all secrets but the present one. */
+export const deleteExpiringSecrets = (sql: Sql, tenantId: Id, endpointId: Id): Promise<unknown> =>
+  sql(DELETE_EXPIRING, [tenantId, endpointId])
+
 const UPDATE = statement(
   'update_endpoint',
   `UPDATE webhook_endpoints SET url = $3, description = $4, event_types = $5::text[], policy = $6::jsonb, updated_at = now()
@@ -103,25 +122,38 @@ export const updateEndpoint = (sql: Sql, tenantId: Id, endpoint: Omit<NewEndpoin
 
 const CHALLENGE = statement(
   'challenge_endpoint',
-  `UPDATE webhook_endpoints SET state = 'unverified', challenge = $3, verification_due_at = now(), updated_at = now()
+  `UPDATE webhook_endpoints
+   SET state = CASE WHEN state = 'disabled' THEN state ELSE 'unverified' END,
+     challenge = $3, verification_due_at = now(), updated_at = now()
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-/** Makes a handshake due. A new challenge takes the place of the one under way. */
+/** Makes a handshake due: unverified, unless disabled. A new challenge takes the place of the one under way. */
 export const challengeEndpoint = (sql: Sql, tenantId: Id, id: Id, challenge: string): Promise<unknown> =>
   sql(CHALLENGE, [tenantId, id, challenge])
 
-const FORGET_VERIFICATION = statement(
-  'forget_verification',
+const FORGET_RECEIVER = statement(
+  'forget_receiver',
   `UPDATE webhook_endpoints
-   SET challenge = NULL, verification_due_at = NULL,
+   SET consecutive_failures = CASE WHEN state = 'disabled' THEN consecutive_failures ELSE 0 END, circuit_open_until = NULL,
      last_verification_at = NULL, last_verification_ok = NULL, last_verification_error = NULL
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-/** For a disabled endpoint whose URL changes: nothing vouches for the new one. */
-export const forgetVerification = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> =>
-  sql(FORGET_VERIFICATION, [tenantId, id])
+/** For another URL: nothing vouches for it yet, and what failed was another receiver. */
+export const forgetReceiver = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> => sql(FORGET_RECEIVER, [tenantId, id])
+
+const ENABLE = statement(
+  'enable_endpoint',
+  `UPDATE webhook_endpoints
+   SET state = $3::endpoint_state, disabled_reason = NULL, consecutive_failures = 0, circuit_open_until = NULL,
+     recovered_at = now(), updated_at = now()
+   WHERE tenant_id = $1 AND id = $2`,
+)
+
+/** Puts a disabled endpoint on again. */
+export const enableEndpoint = (sql: Sql, tenantId: Id, id: Id, state: EndpointState): Promise<unknown> =>
+  sql(ENABLE, [tenantId, id, state])
 
 const DELETE = statement('delete_endpoint', 'DELETE FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2')
 

@@ -6,10 +6,10 @@ import type { Attempt, Delivery, DeliveryDetail } from './deliveries.ts'
 import type { WebhookEndpoint } from './endpoint.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
-  description: 'Whether an endpoint gets ',
+  description: 'Whether an endpoint gets deliveries.',
   values: {
     unverified: { description: 'Its ownership handshake has not succeeded: it gets none.' },
-    verified: { description: 'It gets ' },
+    verified: { description: 'It gets deliveries.' },
     disabled: { description: 'Too many attempts failed in a row; only an admin enables it again.' },
   },
 })
@@ -98,7 +98,7 @@ export const WebhookEndpointRef = builder.objectRef<WebhookEndpoint>('WebhookEnd
     url: t.exposeString('url', { description: 'Where deliveries go.' }),
     description: t.exposeString('description', { nullable: true, description: "The tenant's own note." }),
     eventTypes: t.exposeStringList('eventTypes', { description: 'The events that it gets; `*` is all of them.' }),
-    state: t.expose('state', { type: EndpointStateEnum, description: 'Whether it gets ' }),
+    state: t.expose('state', { type: EndpointStateEnum, description: 'Whether it gets deliveries.' }),
     circuit: t.expose('circuit', { type: CircuitEnum, description: 'Its circuit breaker.' }),
     circuitOpenUntil: t.expose('circuitOpenUntil', {
       type: 'DateTime',

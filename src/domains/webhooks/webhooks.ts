@@ -1,13 +1,11 @@
 import { recordAudit } from '../../core/audit.ts'
-import { CHANNELS } from '../../core/bus.ts'
-import { type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
-import { randomHex } from '../../core/crypto.ts'
+import { type Ctx, requireCaller } from '../../core/context.ts'
 import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
 import type { WebhookPolicy } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
+import { audited, lock, newChallenge, TARGET, tellWorkers } from './change.ts'
 import { auditForm, endpointOf, type WebhookEndpoint } from './endpoint.ts'
 import { endpointFields, mergePolicy, requirePolicy } from './input.ts'
 import { newSigningSecret, sealSecret } from './secrets.ts'
@@ -56,8 +54,9 @@ export async function listWebhookEndpoints(ctx: Ctx, args: PageArgs): Promise<Pa
 }
 
 /**
- * Changes the given fields. Another URL resets verification: waiting deliveries wait until it is verified, then go there.
- * A disabled endpoint stays disabled: only an admin enables it. Throws `not_found`, `validation_failed`.
+ * Changes the given fields. Another URL resets verification, failures and circuit: waiting deliveries wait until it is
+ * verified, then go there. A disabled endpoint stays disabled: only an admin enables it. Throws `not_found`,
+ * `validation_failed`.
  */
 export async function updateWebhookEndpoint(
   ctx: Ctx,
@@ -72,8 +71,8 @@ export async function updateWebhookEndpoint(
     const policy = requirePolicy(tenant, mergePolicy(before.policy, fields.policy))
     await rows.updateEndpoint(sql, tenant.id, { id, url, eventTypes, description, policy })
     if (url !== before.url) {
-      if (before.state === 'disabled') await rows.forgetVerification(sql, tenant.id, id)
-      else await rows.challengeEndpoint(sql, tenant.id, id, newChallenge())
+      await rows.forgetReceiver(sql, tenant.id, id)
+      await rows.challengeEndpoint(sql, tenant.id, id, newChallenge())
     }
     return audited(sql, ctx, 'webhook.update', id, before)
   })
@@ -98,24 +97,6 @@ export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promi
   return endpointOf(row, tenant)
 }
 
-/**
- * Starts the handshake anew: unverified until it succeeds. Throws `not_found`, and `invalid_transition` for a disabled
- * endpoint, which only an admin enables.
- */
-export async function verifyWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
-  const { tenant } = requireCaller(ctx)
-  const row = await ctx.app.db.transaction(async (sql) => {
-    const before = await lock(sql, tenant, id)
-    if (before.state === 'disabled') {
-      throw new ServiceError('invalid_transition', { detail: 'The endpoint is disabled; an admin can enable it.' })
-    }
-    await rows.challengeEndpoint(sql, tenant.id, id, newChallenge())
-    return audited(sql, ctx, 'webhook.verify', id, before)
-  })
-  tellWorkers(ctx.app)
-  return endpointOf(row, tenant)
-}
-
 /** The last row of a page before, by its cursor. */
 export const idOfCursor = (list: string, { after }: PageArgs): Id | null => {
   const [id] = decodeCursor(list, 1, after) ?? []
@@ -124,35 +105,3 @@ export const idOfCursor = (list: string, { after }: PageArgs): Id | null => {
 }
 
 const NO_ID = '00000000-0000-0000-0000-000000000000'
-const TARGET = { targetType: 'webhook_endpoint' } as const
-
-/** 64 hex characters (specification, section 2.5). */
-const newChallenge = (): string => randomHex(32)
-
-const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, '')
-
-async function lock(sql: Sql, tenant: Tenant, id: Id): Promise<rows.EndpointRow> {
-  const row = isId(id) ? await rows.lockEndpoint(sql, tenant.id, id) : undefined
-  if (row === undefined) throw new ServiceError('not_found')
-  return row
-}
-
-/** Reads an endpoint back after a change and writes the change to the audit log. */
-async function audited(
-  sql: Sql,
-  ctx: Ctx,
-  action: string,
-  id: Id,
-  before: rows.EndpointRow | null,
-): Promise<rows.EndpointRow> {
-  const { tenant } = requireCaller(ctx)
-  const after = await lock(sql, tenant, id)
-  await recordAudit(sql, ctx, {
-    ...TARGET,
-    action,
-    targetId: id,
-    before: before === null ? null : auditForm(before, tenant),
-    after: auditForm(after, tenant),
-  })
-  return after
-}

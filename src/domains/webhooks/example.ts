@@ -1,0 +1,65 @@
+import { encodeEvent, type EventType } from '../../core/events.ts'
+import { type Id, newId } from '../../core/ids.ts'
+
+/** An event that never happened, in the shape of those that do: its ids are of nothing, and its `seq` is 0. */
+export interface ExampleEvent {
+  eventId: Id
+  discussionId: Id
+  body: string
+}
+
+/** An example of an event for a receiver to try itself on. */
+export function exampleEvent(type: EventType): ExampleEvent {
+  const [eventId, discussionId, commentId, readerId] = [newId(), newId(), newId(), newId()]
+  const now = new Date()
+  const reader = { id: readerId, externalId: 'reader-1', name: 'Ann Example', avatarUrl: null, profileUrl: null }
+  const byReader = JSON.stringify({ kind: 'reader', readerId, externalId: reader.externalId })
+  const at = now.toISOString()
+  const encode = (actor: string, data: object): string =>
+    encodeEvent({ id: eventId, type, discussionId, seq: 0, occurredAt: now, actor, data: JSON.stringify(data) })
+  const example = (body: string): ExampleEvent => ({ eventId, discussionId, body })
+  if (type === 'reaction_toggled') {
+    const reaction = { commentId, type: 'like', previousType: null, reactionCounts: { like: 1 }, reader }
+    return example(encode(byReader, reaction))
+  }
+  if (type.startsWith('discussion_'))
+    return example(encode(MODERATOR, { discussion: discussion(type, discussionId, at) }))
+  const isByReader = type === 'comment_created' || type === 'comment_edited'
+  const data = {
+    comment: { ...comment(type, at), id: commentId, discussionId, author: type === 'comment_deleted' ? null : reader },
+  }
+  return example(encode(isByReader ? byReader : MODERATOR, data))
+}
+
+const MODERATOR = JSON.stringify({ kind: 'moderator' })
+
+const discussion = (type: EventType, id: Id, at: string) => ({
+  id,
+  externalId: 'example-page',
+  title: 'An example',
+  url: 'https://www.example.com/example-page',
+  state: type === 'discussion_locked' ? 'locked' : type === 'discussion_archived' ? 'archived' : 'open',
+  commentCount: 1,
+  lastEventId: '0',
+  createdAt: at,
+  updatedAt: at,
+  lastCommentedAt: at,
+})
+
+const comment = (type: EventType, at: string) => ({
+  parentId: null,
+  depth: 0,
+  body: 'An example of a comment.',
+  bodyHtml: '<p>An example of a comment.</p>\n',
+  status: type === 'comment_rejected' ? 'rejected' : type === 'comment_deleted' ? 'deleted' : 'approved',
+  pinnedAt: type === 'comment_pinned' ? at : null,
+  editedAt: type === 'comment_edited' ? at : null,
+  deletedAt: type === 'comment_deleted' ? at : null,
+  revision: type === 'comment_edited' ? 2 : 1,
+  replyCount: 0,
+  reactionCounts: {},
+  viewerReaction: null,
+  createdAt: at,
+  // What has gone has no text.
+  ...(type === 'comment_deleted' || type === 'comment_rejected' ? { body: null, bodyHtml: null } : {}),
+})

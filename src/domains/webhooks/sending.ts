@@ -1,0 +1,117 @@
+import { recordAudit } from '../../core/audit.ts'
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
+import { type Id, isId, newId } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
+import { validate } from '../../core/validate.ts'
+import { bodyOf } from './body.ts'
+import { lock, requireVerified, TARGET, tellWorkers } from './change.ts'
+import { type Delivery, deliveryOf, requireEventType } from './deliveries.ts'
+import { exampleEvent } from './example.ts'
+import { eventTypesSchema } from './input.ts'
+import * as queue from './sending-sql.ts'
+import { findDelivery } from './sql.ts'
+
+/**
+ * Sends an example event to a verified endpoint, signed and retried as any other; `seq` 0 and the header `…-Test` mark it.
+ * Throws `not_found`, `validation_failed`, and `invalid_transition` where the endpoint is not verified.
+ */
+export async function testWebhookEndpoint(
+  ctx: Ctx,
+  { id: endpointId, eventType: name }: { id: Id; eventType: string },
+): Promise<Delivery> {
+  const { tenant } = requireCaller(ctx)
+  const eventType = requireEventType(name)
+  const id = newId()
+  return queued(ctx, endpointId, id, { action: 'webhook.test', after: { eventType } }, async (sql) => {
+    await queue.insertTestDelivery(sql, tenant.id, { id, endpointId, eventType, ...exampleEvent(eventType) })
+  })
+}
+
+/**
+ * Delivers once more what a delivery carried, whatever became of that: a new delivery id, the same idempotency key. Throws
+ * `not_found`, and `invalid_transition` where the endpoint is not verified or the event is no longer stored.
+ */
+export async function redeliverDelivery(
+  ctx: Ctx,
+  { id: endpointId, deliveryId }: { id: Id; deliveryId: Id },
+): Promise<Delivery> {
+  const { tenant } = requireCaller(ctx)
+  const id = newId()
+  return queued(ctx, endpointId, id, { action: 'webhook.redeliver', after: { deliveryId } }, async (sql) => {
+    const original = isId(deliveryId) ? await findDelivery(sql, tenant.id, endpointId, deliveryId) : undefined
+    if (original === undefined) throw new ServiceError('not_found')
+    if (bodyOf(original) === null) {
+      throw new ServiceError('invalid_transition', { detail: 'The event is no longer stored.' })
+    }
+    await queue.copyDelivery(sql, tenant.id, endpointId, deliveryId, id)
+  })
+}
+
+/** Writes one delivery to a verified endpoint, and who asked for it. */
+async function queued(
+  ctx: Ctx,
+  endpointId: Id,
+  id: Id,
+  audit: { action: string; after: object },
+  write: (sql: Sql) => Promise<void>,
+): Promise<Delivery> {
+  const { tenant } = requireCaller(ctx)
+  const row = await ctx.app.db.transaction(async (sql) => {
+    const endpoint = await lock(sql, tenant, endpointId)
+    // Before the state: what is of another tenant is not found, whatever state the endpoint is in.
+    await write(sql)
+    requireVerified(endpoint)
+    const { action, after } = audit
+    await recordAudit(sql, ctx, { ...TARGET, action, targetId: endpointId, after: { ...after, queued: id } })
+    return findDelivery(sql, tenant.id, endpointId, id)
+  })
+  if (row === undefined) throw new Error('a delivery is gone that was just written')
+  tellWorkers(ctx.app)
+  return deliveryOf(row)
+}
+
+interface ReplayInput {
+  id: Id
+  from: Date | string
+  to?: Date | string | null | undefined
+  eventTypes?: string[] | null | undefined
+}
+
+// 200 a second, and only where nothing else is due: live events do not wait behind a replay.
+const PACE_MS = 5
+const MAX_REPLAYED = 200_000
+
+/**
+ * Queues the events from `from` to `to` (now) that have neither been delivered to the endpoint nor are on their way to it,
+ * oldest first, at most 200 000 at once: the same call again queues what is left. Without `eventTypes` those that the
+ * endpoint gets. Returns how many. Throws `not_found`, `validation_failed`, and `invalid_transition` where the endpoint is
+ * not verified.
+ */
+export async function replayWebhookEvents(ctx: Ctx, input: ReplayInput): Promise<{ queued: number }> {
+  const { tenant } = requireCaller(ctx)
+  const { id } = input
+  const from = new Date(input.from)
+  const to = input.to == null ? new Date() : new Date(input.to)
+  if (input.to != null && to < from) throw invalid('/to', 'too_small', 'must not be before from')
+  const given = input.eventTypes == null ? null : validate(eventTypesSchema, input).eventTypes
+  const queuedCount = await ctx.app.db.transaction(async (sql) => {
+    const endpoint = isId(id) ? await queue.lockForReplay(sql, tenant.id, id) : undefined
+    if (endpoint === undefined) throw new ServiceError('not_found')
+    requireVerified(endpoint)
+    const wanted = given ?? endpoint.eventTypes
+    const eventTypes = WEBHOOK_EVENT_TYPES.filter((type) => wanted.includes('*') || wanted.includes(type))
+    const span = { from, to, eventTypes }
+    const count = await queue.replayEvents(sql, tenant.id, id, { ...span, limit: MAX_REPLAYED, paceMs: PACE_MS })
+    await recordAudit(sql, ctx, {
+      ...TARGET,
+      action: 'webhook.replay',
+      targetId: id,
+      after: { ...span, queued: count },
+    })
+    return count
+  })
+  if (queuedCount > 0) tellWorkers(ctx.app)
+  return { queued: queuedCount }
+}
