@@ -1,0 +1,395 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { startWorker } from '../../src/worker/worker.ts'
+import { addDelivery, deliveryState } from '../harness/outbox.ts'
+import { type Behaviour, hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let receiver: Receiver
+let service: TestService
+let path: string
+let counter = 0
+let workers: { stop(): Promise<void> }[] = []
+
+const WAIT = { timeout: 25_000, interval: 20 }
+const HOUR_MS = 3_600_000
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  service = await startService({
+    env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', SHUTDOWN_GRACE_SECONDS: '0.1' },
+    worker: false,
+  })
+})
+
+afterAll(async () => {
+  await service.close()
+  await receiver.close()
+})
+
+beforeEach(() => {
+  path = `/hook-${++counter}`
+})
+
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()))
+  await service.app.db.query(statement('test_forget_endpoints', 'DELETE FROM webhook_endpoints'))
+})
+
+/** Each as in a process of its own: they know of each other by the database alone. */
+async function startWorkers(count = 3): Promise<void> {
+  workers = await Promise.all(Array.from({ length: count }, () => startWorker(service.app)))
+}
+
+const SET = statement(
+  'test_set_endpoint',
+  `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL,
+     last_verification_ok = true, last_verification_at = now(), consecutive_failures = $2 WHERE id = $1`,
+)
+
+async function endpoint(policy: object, at = path, failures = 0): Promise<string> {
+  const { json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + at, policy } })
+  await service.app.db.query(SET, [json.id, failures])
+  return json.id
+}
+
+const read = async (id: string) => (await service.call('GET', `/webhooks/${id}`)).json
+const list = async (id: string, status: string) =>
+  (await service.call('GET', `/webhooks/${id}/deliveries?limit=100&status=${status}`)).json.data
+const add = async (id: string, count: number): Promise<string[]> => {
+  const added = await Promise.all(Array.from({ length: count }, () => addDelivery(service.app, service.tenant.id, id)))
+  return added.map(({ deliveryId }) => deliveryId)
+}
+const sent = (at = path) => receiver.deliveries(at)
+
+const fail: Behaviour = (_request, response) => {
+  setTimeout(() => reply(response, 500), Math.random() * 20)
+  return true
+}
+
+/** By then every worker has looked for work, more than once: nothing that it could have done is undone. */
+async function workersWent(): Promise<void> {
+  for (const at of [`${path}-healthy-1`, `${path}-healthy-2`]) {
+    const healthy = await endpoint({}, at)
+    await add(healthy, 30)
+    await vi.waitFor(() => expect(sent(at)).toHaveLength(30), WAIT)
+  }
+}
+
+describe('verified → circuit open', () => {
+  test('on exactly the 10th failure, with three workers at a backlog; nothing is attempted from then on', async () => {
+    receiver.on(path, fail)
+    const id = await endpoint({ maxAttempts: 1, breakerCooldownMs: HOUR_MS })
+    const ids = await add(id, 60)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).circuit).toBe('open'), WAIT)
+    await workersWent()
+    expect(sent()).toHaveLength(10)
+    const { state, consecutiveFailures, circuit, circuitOpenUntil } = await read(id)
+    expect({ state, consecutiveFailures, circuit }).toEqual({
+      state: 'verified',
+      consecutiveFailures: 10,
+      circuit: 'open',
+    })
+    expect(Date.parse(circuitOpenUntil) - Date.now()).toBeGreaterThan(HOUR_MS - 60_000)
+    const states = await Promise.all(ids.map((each) => deliveryState(service.app, each)))
+    // What waits has used up no attempt.
+    expect(states.filter((each) => each?.status === 'failed')).toHaveLength(10)
+    expect(states.filter((each) => each?.status === 'pending' && each.attemptCount === 0)).toHaveLength(50)
+  })
+
+  test.each([1, 3])('on exactly failure %i where the policy says so', async (breakerThreshold) => {
+    receiver.on(path, fail)
+    const id = await endpoint({ maxAttempts: 10, backoffBaseMs: 10, breakerThreshold, breakerCooldownMs: HOUR_MS })
+    await add(id, 20)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).circuit).toBe('open'), WAIT)
+    await workersWent()
+    expect(sent()).toHaveLength(breakerThreshold)
+  })
+
+  test("the tenant's policy counts where the endpoint has none of its own", async () => {
+    receiver.on(path, fail)
+    const webhookPolicy = { breakerThreshold: 4, breakerCooldownMs: HOUR_MS, maxAttempts: 1 }
+    expect((await service.call('PATCH', '/settings', { body: { webhookPolicy } })).status).toBe(200)
+    const id = await endpoint({})
+    await add(id, 20)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).circuit).toBe('open'), WAIT)
+    await service.call('PATCH', '/settings', {
+      body: { webhookPolicy: { breakerThreshold: 10, breakerCooldownMs: 60_000, maxAttempts: 3 } },
+    })
+    await workersWent()
+    expect([sent().length, (await read(id)).consecutiveFailures]).toEqual([4, 4])
+  })
+
+  test('attempts in flight never exceed the failures that are left', async () => {
+    let [open, most] = [0, 0]
+    receiver.on(path, (_request, response) => {
+      most = Math.max(most, ++open)
+      setTimeout(() => {
+        open--
+        reply(response, 204)
+      }, 30)
+      return true
+    })
+    const id = await endpoint({}, path, 0)
+    await add(id, 100)
+    await startWorkers()
+    await vi.waitFor(async () => expect(await list(id, 'delivered')).toHaveLength(100), WAIT)
+    expect(most).toBeLessThanOrEqual(10)
+    // And are used: one after the other would be the easy way to keep the rule.
+    expect(most).toBeGreaterThan(5)
+  })
+
+  test('with 9 failures behind it an endpoint gets one attempt; its success sets the counter to 0', async () => {
+    let answer: () => void = () => undefined
+    receiver.on(path, (_request, response) => {
+      answer = () => reply(response, 204)
+      return true
+    })
+    const id = await endpoint({ timeoutMs: 30_000 }, path, 9)
+    await add(id, 20)
+    await startWorkers()
+    await vi.waitFor(() => expect(sent()).toHaveLength(1), WAIT)
+    await workersWent()
+    expect(sent()).toHaveLength(1)
+    receiver.on(path, null)
+    answer()
+    await vi.waitFor(async () => expect(await list(id, 'delivered')).toHaveLength(20), WAIT)
+    expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuit: 'closed' })
+  })
+})
+
+describe('circuit open → half open', () => {
+  /** An endpoint whose circuit has opened at the 10th failure, with a backlog. */
+  async function tripped(policy: object, backlog = 20): Promise<string> {
+    receiver.on(path, fail)
+    const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000, ...policy })
+    await add(id, 10)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).circuitOpenUntil).not.toBeNull(), WAIT)
+    receiver.on(path, hang)
+    await add(id, backlog)
+    return id
+  }
+
+  test('lets exactly one probe through, across all workers', async () => {
+    const id = await tripped({ breakerCooldownMs: 300 })
+    await vi.waitFor(() => expect(sent()).toHaveLength(11), WAIT)
+    await workersWent()
+    expect(sent()).toHaveLength(11)
+    expect(await read(id)).toMatchObject({ circuit: 'half_open', consecutiveFailures: 10 })
+  })
+
+  test('→ closed by a success; the backlog goes out step by step', async () => {
+    const id = await tripped({ breakerCooldownMs: 300 }, 200)
+    await vi.waitFor(() => expect(sent()).toHaveLength(11), WAIT)
+    let [open, most] = [0, 0]
+    receiver.on(path, (_request, response) => {
+      most = Math.max(most, ++open)
+      setTimeout(() => {
+        open--
+        reply(response, 204)
+      }, 60)
+      return true
+    })
+    // The probe that hangs is given up with its worker, which is no failure.
+    await Promise.all(workers.splice(0).map((worker) => worker.stop()))
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).circuit).toBe('closed'), WAIT)
+    const recovered = statement('test_recovered', 'SELECT recovered_at AS at FROM webhook_endpoints WHERE id = $1')
+    const [row] = await service.app.db.query<{ at: Date }>(recovered, [id])
+    expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuitOpenUntil: null })
+    await vi.waitFor(() => expect(sent().length).toBeGreaterThan(15), WAIT)
+    // For two seconds one at a time: measured only where this machine came here within them.
+    const [asked, early] = [Date.now(), most]
+    if (row !== undefined && asked - row.at.getTime() < 1900) expect(early).toBe(1)
+    await vi.waitFor(async () => expect(await list(id, 'pending')).toEqual([]), WAIT)
+    expect(most).toBeGreaterThan(1)
+  })
+
+  test('→ open by a failure, for another cooldown', async () => {
+    const id = await tripped({ breakerCooldownMs: 300 })
+    receiver.on(path, fail)
+    await vi.waitFor(async () => expect((await read(id)).consecutiveFailures).toBeGreaterThanOrEqual(12), WAIT)
+    const times = sent().map(({ at }) => at)
+    expect(times.length).toBeLessThanOrEqual(14)
+    for (let n = 10; n < times.length; n++) expect(times[n]! - times[n - 1]!).toBeGreaterThanOrEqual(290)
+  })
+
+  test('a probe whose worker died is no failure: once its lease ends another one is made', async () => {
+    const id = await tripped({ breakerCooldownMs: 300 })
+    await vi.waitFor(() => expect(sent()).toHaveLength(11), WAIT)
+    const die = statement(
+      'test_die',
+      `UPDATE deliveries SET lease_id = gen_random_uuid(), next_attempt_at = now() + interval '300 milliseconds'
+       WHERE endpoint_id = $1 AND status = 'delivering'`,
+    )
+    await service.app.db.query(die, [id])
+    await vi.waitFor(() => expect(sent().length).toBeGreaterThanOrEqual(12), WAIT)
+    expect(await read(id)).toMatchObject({ consecutiveFailures: 10, state: 'verified' })
+    expect((await list(id, 'pending')).every(({ attempts }: { attempts: unknown[] }) => attempts.length === 0)).toBe(
+      true,
+    )
+  })
+})
+
+describe('verified → disabled', () => {
+  const POLICY = { maxAttempts: 1, breakerThreshold: 10, breakerCooldownMs: 100, disableThreshold: 50 }
+
+  async function disabled(policy: object = POLICY, failures = 0): Promise<string> {
+    receiver.on(path, fail)
+    const id = await endpoint(policy, path, failures)
+    await add(id, 60)
+    await startWorkers()
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('disabled'), WAIT)
+    return id
+  }
+
+  const audit = async (id: string) => {
+    const entries = await service.app.prisma.auditEntry.findMany({ where: { targetId: id }, orderBy: { at: 'asc' } })
+    return entries.filter(({ actorKind }) => actorKind === 'system')
+  }
+
+  test('on exactly the 50th failure; what waits is held, and the audit log has the notices', async () => {
+    const id = await disabled()
+    await vi.waitFor(async () => expect(await list(id, 'held')).toHaveLength(10), WAIT)
+    await workersWent()
+    expect(sent()).toHaveLength(50)
+    expect(await read(id)).toMatchObject({
+      state: 'disabled',
+      consecutiveFailures: 50,
+      disabledReason: '50 attempts in a row have failed',
+    })
+    expect(await list(id, 'pending')).toEqual([])
+    const entries = await audit(id)
+    expect(entries.map(({ action, after }) => [action, after])).toEqual([
+      ['webhook.failing', { percent: 50, consecutiveFailures: 25, disableThreshold: 50 }],
+      ['webhook.failing', { percent: 70, consecutiveFailures: 35, disableThreshold: 50 }],
+      ['webhook.failing', { percent: 90, consecutiveFailures: 45, disableThreshold: 50 }],
+      ['webhook.disable', { state: 'disabled', consecutiveFailures: 50 }],
+    ])
+    expect(entries.every(({ actorId }) => actorId === null)).toBe(true)
+  }, 60_000)
+
+  test('new events make no deliveries for it', async () => {
+    const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
+    const known = (await service.call('GET', `/webhooks/${id}/deliveries?limit=100`)).json.data.length
+    const headers = await service.as('reader-1')
+    const comments = '/discussions/by-external/page/comments'
+    expect((await service.call('POST', comments, { body: { body: 'x' }, headers })).status).toBe(201)
+    expect((await service.call('GET', `/webhooks/${id}/deliveries?limit=100`)).json.data).toHaveLength(known)
+  })
+
+  const admin = async () => {
+    const { json } = await service.call('POST', '/admin/auth/login', {
+      headers: { 'x-api-key': '' },
+      body: service.admin,
+    })
+    return { authorization: `Bearer ${json.token}` }
+  }
+  const enable = async (id: string) => service.call('POST', `/admin/webhooks/${id}/enable`, { headers: await admin() })
+
+  test('→ verified by an admin: counter 0, circuit closed, held deliveries queued and delivered', async () => {
+    const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
+    await vi.waitFor(async () => expect(await list(id, 'held')).toHaveLength(55), WAIT)
+    receiver.on(path, null)
+    expect((await service.call('POST', `/admin/webhooks/${id}/enable`)).json.code).toBe('admin_only')
+    const { status, json } = await enable(id)
+    expect([status, json]).toEqual([
+      200,
+      expect.objectContaining({
+        state: 'verified',
+        circuit: 'closed',
+        circuitOpenUntil: null,
+        consecutiveFailures: 0,
+        disabledReason: null,
+      }),
+    ])
+    expect(await list(id, 'held')).toEqual([])
+    await vi.waitFor(async () => expect(await list(id, 'delivered')).toHaveLength(55), WAIT)
+    expect((await enable(id)).json).toMatchObject({ status: 409, code: 'invalid_transition' })
+  })
+
+  test('stays so through verify and another url, by a key; the handshakes are made, and count once it is enabled', async () => {
+    const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
+    const verify = await service.call('POST', `/webhooks/${id}/verify`)
+    expect([verify.status, verify.json.state]).toEqual([202, 'disabled'])
+    await vi.waitFor(() => expect(receiver.handshakes(path)).toHaveLength(1), WAIT)
+    const next = `${path}-next`
+    const patched = await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
+    expect([patched.status, patched.json.state, patched.json.lastVerification]).toEqual([200, 'disabled', null])
+    await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(true), WAIT)
+    expect(receiver.handshakes(next)).toHaveLength(1)
+    expect((await read(id)).state).toBe('disabled')
+    expect((await enable(id)).json.state).toBe('verified')
+    await vi.waitFor(() => expect(sent(next)).toHaveLength(55), WAIT)
+  })
+
+  test('→ unverified by an admin where its url has not proved itself', async () => {
+    const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
+    const next = `${path}-next`
+    receiver.on(next, (_request, response) => reply(response, 404))
+    await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
+    await vi.waitFor(async () => expect((await read(id)).lastVerification?.ok).toBe(false), WAIT)
+    receiver.on(next, null)
+    expect((await enable(id)).json.state).toBe('unverified')
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+  })
+
+  test('can be deleted, with what is held', async () => {
+    const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
+    expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
+    expect((await service.call('GET', `/webhooks/${id}`)).status).toBe(404)
+  })
+})
+
+describe('while attempts are under way', () => {
+  test('another url: what was sent to the old one says nothing of the new one', async () => {
+    const answers: (() => void)[] = []
+    receiver.on(path, (_request, response) => {
+      answers.push(() => reply(response, 500))
+      return true
+    })
+    const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000 }, path, 4)
+    await add(id, 6)
+    await startWorkers()
+    await vi.waitFor(() => expect(answers).toHaveLength(6), WAIT)
+    const next = `${path}-next`
+    await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
+    expect(await read(id)).toMatchObject({ consecutiveFailures: 0 })
+    for (const answer of answers) answer()
+    await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(6), WAIT)
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuit: 'closed' })
+  })
+
+  test('deleting: outcomes of what is gone harm nobody', async () => {
+    const answers: (() => void)[] = []
+    receiver.on(path, (_request, response) => {
+      answers.push(() => reply(response, 500))
+      return true
+    })
+    const id = await endpoint({ timeoutMs: 30_000 })
+    await add(id, 5)
+    await startWorkers()
+    await vi.waitFor(() => expect(answers).toHaveLength(5), WAIT)
+    expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
+    for (const answer of answers) answer()
+    await workersWent()
+    expect(sent()).toHaveLength(5)
+  })
+})
+
+test('an event that is no longer stored fails its delivery, and says nothing of the endpoint', async () => {
+  const id = await endpoint({ breakerThreshold: 1 })
+  const ids = await add(id, 3)
+  const forget = statement('test_forget_events', 'DELETE FROM events')
+  await service.app.db.query(forget)
+  await startWorkers()
+  await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(ids.length), WAIT)
+  expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuit: 'closed' })
+  expect(sent()).toEqual([])
+})
