@@ -47,12 +47,17 @@ export const findEndpoint = async (sql: Sql, tenantId: Id, id: Id): Promise<Endp
 
 const LOCK = statement(
   'lock_endpoint',
-  `SELECT ${ENDPOINT} FROM webhook_endpoints e WHERE e.tenant_id = $1 AND e.id = $2 FOR NO KEY UPDATE OF e`,
+  'SELECT 1 FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE',
 )
 
-/** An endpoint of the tenant, locked until the transaction ends. Events that queue deliveries to it do not wait for that. */
-export const lockEndpoint = async (sql: Sql, tenantId: Id, id: Id): Promise<EndpointRow | undefined> =>
-  (await sql<EndpointRow>(LOCK, [tenantId, id]))[0]
+/**
+ * An endpoint of the tenant, locked until the transaction ends. Events that queue deliveries to it do not wait for that. It
+ * is read by a statement of its own: one that had to wait for the lock would show the secrets as they were before.
+ */
+export async function lockEndpoint(sql: Sql, tenantId: Id, id: Id): Promise<EndpointRow | undefined> {
+  await sql(LOCK, [tenantId, id])
+  return findEndpoint(sql, tenantId, id)
+}
 
 const LIST = statement(
   'list_endpoints',
