@@ -1,0 +1,172 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+
+import fc from 'fast-check'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+
+import { EVENTS, WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
+import { exampleEvent } from '../../src/domains/webhooks/example.ts'
+import { newSigningSecret, signedHeaders } from '../../src/domains/webhooks/secrets.ts'
+import { type Reason, verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../src/webhooks/verify.ts'
+
+const at = new Date()
+const [current, previous, stranger] = [newSigningSecret(), newSigningSecret(), newSigningSecret()]
+const request = { prefix: 'X-Service-', event: 'comment_created', deliveryId: 'd', idempotencyKey: 'comment_created:e' }
+const { body } = exampleEvent('comment_created')
+const signed = (secrets = [current], when = at, text = body) => signedHeaders(request, secrets, when, text)
+
+function reasonOf(run: () => unknown): Reason | undefined {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return error.reason
+    throw error
+  }
+  return undefined
+}
+
+describe('verifyWebhook gives the event', () => {
+  test.each(WEBHOOK_EVENT_TYPES)('%s', (type) => {
+    const example = exampleEvent(type).body
+    expect(verifyWebhook(signed([current], at, example), example, current.secret)).toEqual(JSON.parse(example))
+  })
+
+  test('typed by its name, for each that a webhook can carry', () => {
+    type Subscribable = { [Type in keyof typeof EVENTS]: (typeof EVENTS)[Type]['webhook'] extends true ? Type : never }
+    expectTypeOf<WebhookEvent['type']>().toEqualTypeOf<Subscribable[keyof Subscribable] | 'verification'>()
+    const event = verifyWebhook(signed(), body, current.secret)
+    if (event.type !== 'comment_created') throw new Error('another event')
+    expect(event.data.comment.author?.name).toBe('Ann Example')
+  })
+
+  test('from headers of Node, of fetch, in any case, with a body as bytes', () => {
+    const headers = signed()
+    const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+    for (const each of [headers, lower, new Headers(headers)]) {
+      expect(verifyWebhook(each, Buffer.from(body), [current.secret])).toMatchObject({ type: 'comment_created' })
+    }
+  })
+
+  test('through a rotation: to who knows the new secret, the old one or both', () => {
+    const headers = signed([current, previous])
+    for (const known of [[current], [previous], [stranger, previous], [previous, current]]) {
+      const secrets = known.map(({ secret }) => secret)
+      expect(verifyWebhook(headers, body, secrets)).toMatchObject({ type: 'comment_created' })
+    }
+    expect(reasonOf(() => verifyWebhook(headers, body, stranger.secret))).toBe('wrong_signature')
+  })
+
+  test('with another prefix', () => {
+    const headers = signedHeaders({ ...request, prefix: 'X-Acme-' }, [current], at, body)
+    expect(verifyWebhook(headers, body, current.secret, { prefix: 'X-Acme-' })).toMatchObject({ seq: 0 })
+    expect(reasonOf(() => verifyWebhook(headers, body, current.secret))).toBe('missing_header')
+  })
+})
+
+describe('verifyWebhook refuses', () => {
+  const verify = (headers: Record<string, string>, text = body, options = {}) =>
+    reasonOf(() => verifyWebhook(headers, text, current.secret, options))
+
+  test.each(['X-Service-Timestamp', 'X-Service-Signature'])('a request without %s', (name) => {
+    const { [name]: _, ...headers } = signed() as Record<string, string>
+    expect(verify(headers)).toBe('missing_header')
+  })
+
+  test.each([
+    ['now', 0, undefined],
+    ['299 s ago', -299, undefined],
+    ['301 s ago', -301, 'outside_tolerance'],
+    ['in 301 s', 301, 'outside_tolerance'],
+  ])('by its tolerance: %s', (_name, offsetSeconds, reason) => {
+    const headers = signed([current], new Date(at.getTime() + offsetSeconds * 1000))
+    expect(verify(headers, body, { now: at })).toBe(reason)
+  })
+
+  test('a tolerance of its own', () => {
+    const headers = signed([current], new Date(at.getTime() - 11_000))
+    expect(verify(headers, body, { now: at, toleranceSeconds: 10 })).toBe('outside_tolerance')
+    expect(verify(headers, body, { now: at, toleranceSeconds: 12 })).toBeUndefined()
+  })
+
+  test('a changed byte of the body, wherever it is', () => {
+    const bytes = Buffer.from(body)
+    fc.assert(
+      fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (index, flip) => {
+        const changed = Buffer.from(bytes)
+        changed[index] = (changed[index] ?? 0) ^ flip
+        expect(reasonOf(() => verifyWebhook(signed(), changed, current.secret))).toBe('wrong_signature')
+      }),
+    )
+  })
+
+  test('another timestamp under the same signature', () => {
+    const headers = signed()
+    const later = new Date(at.getTime() + 1).toISOString()
+    expect(['wrong_signature', 'malformed_header']).toContain(verify({ ...headers, 'X-Service-Timestamp': later }))
+  })
+
+  test.each([
+    '',
+    'nonsense',
+    `t=1,v1=${'a'.repeat(64)},kid=00000000`,
+    `t=${Math.floor(at.getTime() / 1000)},v1=${'a'.repeat(63)},kid=00000000`,
+    `t=${Math.floor(at.getTime() / 1000)},v1=${'A'.repeat(64)},kid=00000000`,
+    `t=${Math.floor(at.getTime() / 1000)},v1=,kid=00000000`,
+  ])('a signature of another form: %j', (signature) => {
+    expect(verify({ ...signed(), 'X-Service-Signature': signature })).toBe('malformed_header')
+  })
+
+  test.each(['yesterday', '2026-01-01', at.toUTCString(), ''])('a timestamp of another form: %j', (timestamp) => {
+    expect(verify({ ...signed(), 'X-Service-Timestamp': timestamp })).toBe('malformed_header')
+  })
+
+  test.each(['', '[]', 'null', '{', '"x"'])('a genuine body that is no event: %j', (text) => {
+    expect(verify(signed([current], at, text), text)).toBe('malformed_body')
+  })
+
+  test('to work without a secret', () => {
+    for (const secrets of ['', [], ['']]) expect(() => verifyWebhook(signed(), body, secrets)).toThrow(TypeError)
+  })
+})
+
+describe('code that is not ours finds the same', () => {
+  const text = JSON.stringify({
+    type: 'comment_created',
+    note: 'ü \u2028 😀',
+    bytes: randomBytes(20).toString('base64'),
+  })
+  const headers = signed([current], at, text) as Record<string, string>
+  const v1 = /v1=(\w+)/.exec(headers['X-Service-Signature'] ?? '')?.[1]
+
+  const has = (program: string): boolean => spawnSync(program, ['--help']).error === undefined
+  const skipped = (program: string): string => (has(program) ? program : `${program} (skipped: it is not here)`)
+
+  test.skipIf(!has('openssl'))(skipped('openssl'), () => {
+    const input = `${headers['X-Service-Timestamp']}.${text}`
+    const output = execFileSync('openssl', ['dgst', '-sha256', '-hmac', current.secret], { input }).toString()
+    expect(output.trim().split(/\s+/).at(-1)).toBe(v1)
+  })
+
+  test.skipIf(!has('python3'))(`${skipped('python3')}, as the README has it`, () => {
+    const readme = fileURLToPath(new URL('../../README.md', import.meta.url))
+    const script = `
+import json, re, sys
+readme = open(${JSON.stringify(readme)}, encoding='utf8').read()
+exec(re.search(r'\`\`\`python\\n(.*?)\`\`\`', readme, re.S).group(1))
+given = json.load(sys.stdin)
+raw = given['body'].encode()
+print(is_genuine(given['headers'], raw, [given['secret']]), is_genuine(given['headers'], raw + b' ', [given['secret']]))
+print(is_genuine(given['headers'], raw, ['whs_other']))`
+    const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+    const input = JSON.stringify({ headers: lower, body: text, secret: current.secret })
+    expect(execFileSync('python3', ['-c', script], { input }).toString()).toBe('True False\nFalse\n')
+  })
+})
+
+test('the package gives it to who installs it, and nothing else of the service', () => {
+  const script = `const all = await import('engagement-service/webhooks'); console.log(Object.keys(all).sort().join())`
+  const cwd = fileURLToPath(new URL('../..', import.meta.url))
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd }).toString()
+  expect(output.trim()).toBe('WebhookVerificationError,verifyWebhook')
+})
