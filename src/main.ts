@@ -6,6 +6,7 @@ import { embeddedSecrets } from './data/secrets.ts'
 import { bootstrap, type Credentials } from './domains/tenants/bootstrap.ts'
 import { hubOf } from './domains/stream/hub.ts'
 import { watchConnections } from './http/connections.ts'
+import { createHealthServer } from './http/health.ts'
 import { createServer } from './http/server.ts'
 import { startWorker } from './worker/worker.ts'
 
@@ -37,6 +38,7 @@ async function main(): Promise<void> {
     if (settings.ROLE !== 'api') roles.push(await startWorker(app))
     const api = settings.ROLE === 'worker' ? null : await startApi(app)
     if (api !== null) roles.push(api)
+    else if (settings.WORKER_PORT !== undefined) roles.push(await startHealth(app, settings.WORKER_PORT))
     // Credentials are shown once: nothing that can fail comes between their making and this, and a worker makes none.
     if (api === null) console.log('The worker is ready.')
     else announce(api.url, await database.exclusively(() => bootstrap(app)))
@@ -52,7 +54,7 @@ async function startApi(app: App): Promise<Role & { url: string }> {
   const { HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
   const server = await createServer(app)
   const connections = watchConnections(server.server)
-  await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings))
+  await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings, 'PORT', PORT))
   const address = server.server.address()
   return {
     url: baseUrl(app.settings, typeof address === 'object' && address !== null ? address.port : PORT),
@@ -63,6 +65,13 @@ async function startApi(app: App): Promise<Role & { url: string }> {
       await connections.drain(closed, SHUTDOWN_GRACE_SECONDS * 400)
     },
   }
+}
+
+/** Health and metrics of a worker process. */
+async function startHealth(app: App, port: number): Promise<Role> {
+  const server = createHealthServer(app)
+  await server.listen({ host: app.settings.HOST, port }).catch(explainListen(app.settings, 'WORKER_PORT', port))
+  return { stop: async () => void (await server.close()) }
 }
 
 /** What a person who starts the service needs to know, on standard output. */
@@ -93,10 +102,10 @@ function explainDatabase(error: unknown): never {
 }
 
 const explainListen =
-  ({ HOST, PORT }: Settings) =>
+  ({ HOST }: Settings, name: string, port: number) =>
   (error: NodeJS.ErrnoException): never => {
-    if (error.code === 'EADDRINUSE') throw new SettingsError(`PORT: ${PORT} is already in use`)
-    if (error.code === 'EACCES') throw new SettingsError(`PORT: ${PORT} needs more rights than this process has`)
+    if (error.code === 'EADDRINUSE') throw new SettingsError(`${name}: ${port} is already in use`)
+    if (error.code === 'EACCES') throw new SettingsError(`${name}: ${port} needs more rights than this process has`)
     throw new SettingsError(`HOST: cannot listen on ${HOST}: ${firstLine(error)}`)
   }
 

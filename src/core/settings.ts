@@ -25,11 +25,20 @@ const encryptionKey = z.base64('must be 32 bytes in base64').transform((text, ct
 
 const cidrs = list.pipe(z.array(z.string().refine((text) => ipaddr.isValidCIDR(text), 'must be a list of CIDR ranges')))
 
+const ports = list.pipe(
+  z
+    .array(z.string().regex(/^\d{1,5}(-\d{1,5})?$/, 'must be a list of ports and ranges of them, as 443,1024-65535'))
+    .min(1)
+    .transform((parts) => parts.map((part) => part.split('-').map(Number)))
+    .transform((parts) => parts.map(([from = 0, to = from]): readonly [from: number, to: number] => [from, to])),
+)
+
 /** Everything that an operator can set, by its environment variable. One line a setting. */
 const schema = z.object({
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: port.default(4000),
+  WORKER_PORT: port.optional(),
   BASE_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   NODE_ENV: z.string().default('development'),
@@ -68,6 +77,10 @@ const schema = z.object({
   TRUSTED_PROXIES: cidrs.default([]),
   WEBHOOK_ALLOWED_CIDRS: cidrs.default([]),
   WEBHOOK_ALLOW_HTTP: flag.default(false),
+  WEBHOOK_ALLOWED_PORTS: ports.default([
+    [443, 443],
+    [1024, 65_535],
+  ]),
   WEBHOOK_CA_FILE: path.optional(),
   WEBHOOK_POLL_SECONDS: z.coerce.number().min(0.05).max(60).default(1),
 

@@ -1,7 +1,7 @@
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 
 import type { App } from '../core/context.ts'
-import { ServiceError } from '../core/errors.ts'
+import { problemOf, ServiceError } from '../core/errors.ts'
 import { metricsOf } from '../core/metrics.ts'
 import { statement } from '../core/sql.ts'
 
@@ -19,4 +19,15 @@ export function registerHealth(server: FastifyInstance, app: App): void {
     return { status: 'ok', bus: app.bus.isUp() ? 'up' : 'down' }
   })
   server.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+}
+
+/** The same alone, for a process that plays no api. It listens once `listen` is called. */
+export function createHealthServer(app: App): FastifyInstance {
+  const server = Fastify({ logger: false, forceCloseConnections: true })
+  server.setErrorHandler((error, request, reply) => {
+    const refusal = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
+    return reply.code(refusal.status).type('application/problem+json').send(problemOf(refusal, request.id))
+  })
+  registerHealth(server, app)
+  return server
 }

@@ -9,6 +9,11 @@ export class AddressRefused extends Error {
   readonly code = 'EADDRREFUSED'
 }
 
+/** A connection that the port rule forbids. */
+export class PortRefused extends Error {
+  readonly code = 'EPORTREFUSED'
+}
+
 /** A name to its addresses. */
 export type Resolve = (host: string) => Promise<LookupAddress[]>
 

@@ -7,9 +7,9 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import { type Got, got, type Request } from 'got'
 
 import { type Settings, SettingsError } from '../core/settings.ts'
-import { type AddressRule, createAddressRule, literalAddress } from '../domains/webhooks/addresses.ts'
+import { createAddressRule, createPortRule, literalAddress } from '../domains/webhooks/addresses.ts'
 import { USER_AGENT } from '../domains/webhooks/secrets.ts'
-import { AddressRefused, guardedLookup, type Resolve, resolveHost } from './lookup.ts'
+import { AddressRefused, guardedLookup, PortRefused, type Resolve, resolveHost } from './lookup.ts'
 import { explain } from './explain.ts'
 
 /** Every request that the service makes by itself goes through here (design decision 8). */
@@ -47,11 +47,15 @@ const NO_BODY = Buffer.alloc(0)
 // one that is just being closed is a failed attempt. Where they do say, the agent keeps to it by itself.
 const IDLE_MS = 4000
 
-type OutboundSettings = Pick<Settings, 'WEBHOOK_ALLOWED_CIDRS' | 'WEBHOOK_CA_FILE' | 'WEBHOOK_ALLOW_HTTP'>
+type OutboundSettings = Pick<
+  Settings,
+  'WEBHOOK_ALLOWED_CIDRS' | 'WEBHOOK_ALLOWED_PORTS' | 'WEBHOOK_CA_FILE' | 'WEBHOOK_ALLOW_HTTP'
+>
 
 /** Opens the shared agents. Throws a SettingsError where WEBHOOK_CA_FILE cannot be used. */
 export function openOutbound(settings: OutboundSettings, resolve: Resolve = resolveHost): Outbound {
   const isAllowed = createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)
+  const isAllowedPort = createPortRule(settings)
   const shared = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS } as const
   const agentOptions = { ...shared, lookup: guardedLookup(isAllowed, resolve) }
   const http = new HttpAgent(agentOptions)
@@ -63,8 +67,14 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
     retry: { limit: 0 },
     throwHttpErrors: false,
   })
+  /** For an address in the URL itself no look-up is made, so none of the agents' checks would see it. */
+  function requireAllowed(url: URL): void {
+    const address = literalAddress(url.hostname)
+    if (address !== null && !isAllowed(address)) throw new AddressRefused('this address is not allowed')
+    if (!isAllowedPort(url)) throw new PortRefused('this port is not allowed')
+  }
   const send = (request: OutboundRequest & { method: 'GET' | 'POST' }): Promise<OutboundAnswer> =>
-    exchange(client, isAllowed, request)
+    exchange(client, requireAllowed, request)
   return {
     post: (request) => send({ ...request, method: 'POST' }),
     fetchJson: async (url) => {
@@ -98,7 +108,7 @@ function secureContext(caFile: string | undefined): SecureContext {
 
 async function exchange(
   client: Got,
-  isAllowed: AddressRule,
+  requireAllowed: (url: URL) => void,
   { method, url, headers, body, timeoutMs, signal }: OutboundRequest & { method: 'GET' | 'POST' },
 ): Promise<OutboundAnswer> {
   const deadline = new AbortController()
@@ -108,7 +118,7 @@ async function exchange(
   let statusCode: number | null = null
   try {
     signal.throwIfAborted()
-    requireAllowed(url, isAllowed)
+    requireAllowed(new URL(url))
     const options = { method, headers, signal: deadline.signal, ...(method === 'POST' ? { body } : {}) }
     const answer = client.stream(url, options)
     answer.once('response', (response: { statusCode: number }) => (statusCode = response.statusCode))
@@ -122,12 +132,6 @@ async function exchange(
 }
 
 const TIMED_OUT = new Error('timeout')
-
-/** For an address in the URL itself no look-up is made, so none of the agents' checks would see it. */
-function requireAllowed(url: string, isAllowed: AddressRule): void {
-  const address = literalAddress(new URL(url).hostname)
-  if (address !== null && !isAllowed(address)) throw new AddressRefused('this address is not allowed')
-}
 
 /** The body, unpacked, up to 64 KiB; the connection is cut where there is more. */
 async function readBody(answer: Request): Promise<Buffer> {

@@ -1,8 +1,10 @@
 import type { App } from '../core/context.ts'
 import { holdDeliveries, releaseHeld } from '../domains/webhooks/holding-sql.ts'
+import { deleteExpiredSecrets, deleteOldDeliveries, deleteOldEvents } from '../domains/webhooks/retention-sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 const HOLDING_MS = 5000
+const RETENTION_MS = 60_000
 /** Rows that one statement touches: long ones would keep locks from those who wait, and a stop waiting. */
 const BATCH = 2000
 
@@ -33,4 +35,12 @@ export const startHolding = (app: App): Loop =>
   startBatches(app, 'holding', HOLDING_MS, [
     (limit) => holdDeliveries(app.db.query, limit),
     (limit) => releaseHeld(app.db.query, limit),
+  ])
+
+/** Deletes what nobody keeps any longer. Deliveries first: events stay while a delivery may need them. */
+export const startRetention = (app: App): Loop =>
+  startBatches(app, 'retention', RETENTION_MS, [
+    (limit) => deleteOldDeliveries(app.db.query, limit),
+    (limit) => deleteOldEvents(app.db.query, limit),
+    (limit) => deleteExpiredSecrets(app.db.query, limit),
   ])

@@ -5,7 +5,7 @@ import { startClassifier } from './classifier.ts'
 import { startDeliveries } from './deliveries.ts'
 import { startHandshakes } from './handshakes.ts'
 import { openOutbound } from './outbound.ts'
-import { startHolding } from './upkeep.ts'
+import { startHolding, startRetention } from './upkeep.ts'
 
 /**
  * Starts the worker of a process: deliveries, handshakes, classifiers, and its chores. It learns of work from the bus and
@@ -15,6 +15,7 @@ import { startHolding } from './upkeep.ts'
 export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> {
   const outbound = openOutbound(app.settings)
   const holding = startHolding(app)
+  const retention = startRetention(app)
   const deliveries = startDeliveries(app, outbound, { onDisabled: holding.wake })
   const handshakes = startHandshakes(app, outbound)
   const classifier = startClassifier(app, outbound)
@@ -33,7 +34,7 @@ export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> 
       // The rest of the grace period is for giving leases back.
       const graceMs = app.settings.SHUTDOWN_GRACE_SECONDS * 800
       const parts = [deliveries, handshakes, classifier]
-      await Promise.all([...parts.map((part) => part.stop(graceMs)), holding.stop(), chores.stop()])
+      await Promise.all([...parts.map((part) => part.stop(graceMs)), holding.stop(), retention.stop(), chores.stop()])
       outbound.close()
     },
   }

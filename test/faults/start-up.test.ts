@@ -112,6 +112,7 @@ const WRONG_BY_ITSELF: readonly Wrong[] = [
   ['TLS_CERT_FILE alone', 'TLS_KEY_FILE', { TLS_CERT_FILE: 'cert.pem' }],
   ['TLS_KEY_FILE alone', 'TLS_CERT_FILE', { TLS_KEY_FILE: 'key.pem' }],
   ['WEBHOOK_ALLOWED_CIDRS is no list of ranges', 'WEBHOOK_ALLOWED_CIDRS', { WEBHOOK_ALLOWED_CIDRS: 'everything' }],
+  ['WEBHOOK_ALLOWED_PORTS is no list of ports', 'WEBHOOK_ALLOWED_PORTS', { WEBHOOK_ALLOWED_PORTS: 'https' }],
   ['WEBHOOK_ALLOWED_CIDRS has an impossible range', 'WEBHOOK_ALLOWED_CIDRS', { WEBHOOK_ALLOWED_CIDRS: '999.0.0.0/8' }],
   ['BOOTSTRAP_TENANT is malformed', 'BOOTSTRAP_TENANT', { BOOTSTRAP_TENANT: 'My Tenant' }],
   ['BOOTSTRAP_ADMIN_EMAIL is malformed', 'BOOTSTRAP_ADMIN_EMAIL', { BOOTSTRAP_ADMIN_EMAIL: 'me' }],

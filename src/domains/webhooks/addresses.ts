@@ -35,6 +35,23 @@ const EXCEPTIONS_V4 = ['168.63.129.16/32'].map((cidr) => ipaddr.parseCIDR(cidr))
 // 6to4 and Teredo carry a v4 address within, 2001::/23 is for protocols, the others are documentation.
 const EXCEPTIONS_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map((cidr) => ipaddr.parseCIDR(cidr))
 
+interface PortSettings {
+  WEBHOOK_ALLOWED_PORTS: readonly (readonly [from: number, to: number])[]
+  WEBHOOK_ALLOW_HTTP: boolean
+}
+
+/**
+ * Says whether the service may connect to a URL's port. Below 1024 there is, beside HTTPS, only what is not meant for it: mail,
+ * databases, file shares.
+ */
+export function createPortRule({ WEBHOOK_ALLOWED_PORTS, WEBHOOK_ALLOW_HTTP }: PortSettings): (url: URL) => boolean {
+  return ({ port, protocol }) => {
+    if (protocol === 'http:' && port === '') return WEBHOOK_ALLOW_HTTP
+    const number = port === '' ? 443 : Number(port)
+    return WEBHOOK_ALLOWED_PORTS.some(([from, to]) => number >= from && number <= to)
+  }
+}
+
 /** The address that a URL's `hostname` is by itself; null for a name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.replace(/^\[|\]$/g, '')

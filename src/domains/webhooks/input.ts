@@ -7,10 +7,10 @@ import type { Settings } from '../../core/settings.ts'
 import { type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
 import { isCleanUrl, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
-import { createAddressRule, literalAddress } from './addresses.ts'
+import { createAddressRule, createPortRule, literalAddress } from './addresses.ts'
 import type { PolicyOverrides } from './policy.ts'
 
-type UrlSettings = Pick<Settings, 'WEBHOOK_ALLOW_HTTP' | 'WEBHOOK_ALLOWED_CIDRS'>
+type UrlSettings = Pick<Settings, 'WEBHOOK_ALLOW_HTTP' | 'WEBHOOK_ALLOWED_CIDRS' | 'WEBHOOK_ALLOWED_PORTS'>
 
 /** What can be said of an endpoint, at registration and later (contract, sections 4, 5 and 7). */
 export const endpointFields = (settings: UrlSettings) =>
@@ -58,10 +58,12 @@ function webhookUrl(settings: UrlSettings): z.ZodType<string> {
 /** What is wrong with a URL, as code and words. A host name is judged when it is connected to: what it resolves to may change. */
 function refuseUrl(text: string, settings: UrlSettings): [code: string, message: string] | null {
   if (!isCleanUrl(text) || !URL.canParse(text)) return ['invalid_url', 'must be a URL']
-  const { protocol, username, password, hostname } = new URL(text)
+  const url = new URL(text)
+  const { protocol, username, password, hostname } = url
   const isHttp = protocol === 'http:' && settings.WEBHOOK_ALLOW_HTTP
   if (protocol !== 'https:' && !isHttp) return ['https_required', 'must be an https URL']
   if (username !== '' || password !== '') return ['credentials_not_allowed', 'must not hold credentials']
+  if (!createPortRule(settings)(url)) return ['port_not_allowed', 'must not point to a port of another service']
   const address = literalAddress(hostname)
   if (address !== null && !createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)(address)) {
     return ['address_not_allowed', 'must not point to a private or reserved address']

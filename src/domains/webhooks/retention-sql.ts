@@ -1,0 +1,83 @@
+import { type Sql, statement } from '../../core/sql.ts'
+import { tenantSettings } from '../../core/tenant-settings.ts'
+
+const DEFAULTS = tenantSettings({})
+
+/** Days that a tenant (`t`) keeps finished deliveries, as SQL. */
+const RETENTION_DAYS = `coalesce((t.settings ->> 'deliveryRetentionDays')::int, ${DEFAULTS.deliveryRetentionDays})`
+const REPLAY_HOURS = `coalesce((t.settings #>> '{stream,replayHours}')::int, ${DEFAULTS.stream.replayHours})`
+
+// Ids are in the order of time: the oldest of each endpoint stand first in its own index, so that one look tells that there
+// is nothing to do. What waits or is held is never too old.
+const DELETE_DELIVERIES = statement(
+  'delete_old_deliveries',
+  `WITH old AS (
+     SELECT e.tenant_id, d.id
+     FROM webhook_endpoints e
+     JOIN tenants t ON t.id = e.tenant_id
+     CROSS JOIN LATERAL (
+       SELECT id FROM deliveries
+       WHERE tenant_id = e.tenant_id AND endpoint_id = e.id
+         AND id < first_id(now() - ${RETENTION_DAYS} * interval '1 day') AND status IN ('delivered', 'failed')
+       ORDER BY id
+       LIMIT $1
+       FOR UPDATE SKIP LOCKED) d
+     LIMIT $1
+   ), deleted AS (
+     DELETE FROM deliveries d USING old o WHERE d.tenant_id = o.tenant_id AND d.id = o.id
+     RETURNING 1
+   )
+   SELECT count(*)::int AS count FROM deleted`,
+)
+
+/** Deletes up to `limit` finished deliveries, with their attempts, that are older than their tenants keep them. Returns how many. */
+export const deleteOldDeliveries = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(DELETE_DELIVERIES, [limit]))[0]?.count ?? 0
+
+// An event is kept as long as streams replay it, and as long as finished deliveries are, whose body it is. The oldest delivery
+// that an endpoint still has is one that waits, where it is older than that: its event and later ones stay.
+const DELETE_EVENTS = statement(
+  'delete_old_events',
+  `WITH old AS (
+     SELECT v.tenant_id, v.discussion_id, v.seq
+     FROM tenants t
+     CROSS JOIN LATERAL (
+       SELECT min(d.created_at) AS at FROM webhook_endpoints e CROSS JOIN LATERAL (
+         SELECT created_at FROM deliveries WHERE tenant_id = e.tenant_id AND endpoint_id = e.id ORDER BY id LIMIT 1) d
+       WHERE e.tenant_id = t.id) oldest
+     CROSS JOIN LATERAL (
+       SELECT tenant_id, discussion_id, seq FROM events
+       WHERE tenant_id = t.id AND occurred_at < least(
+         now() - greatest(${RETENTION_DAYS} * interval '1 day', ${REPLAY_HOURS} * interval '1 hour'),
+         oldest.at - interval '1 hour')
+       ORDER BY occurred_at
+       LIMIT $1
+       FOR UPDATE SKIP LOCKED) v
+     LIMIT $1
+   ), deleted AS (
+     DELETE FROM events v USING old o
+     WHERE v.tenant_id = o.tenant_id AND v.discussion_id = o.discussion_id AND v.seq = o.seq
+     RETURNING 1
+   )
+   SELECT count(*)::int AS count FROM deleted`,
+)
+
+/** Deletes up to `limit` events that neither a stream nor a delivery needs any more. Returns how many. */
+export const deleteOldEvents = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(DELETE_EVENTS, [limit]))[0]?.count ?? 0
+
+const DELETE_SECRETS = statement(
+  'delete_expired_secrets',
+  `WITH old AS (
+     SELECT tenant_id, endpoint_id, kid FROM webhook_secrets WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED
+   ), deleted AS (
+     DELETE FROM webhook_secrets s USING old o
+     WHERE s.tenant_id = o.tenant_id AND s.endpoint_id = o.endpoint_id AND s.kid = o.kid
+     RETURNING 1
+   )
+   SELECT count(*)::int AS count FROM deleted`,
+)
+
+/** Deletes up to `limit` signing secrets whose 24 h after a rotation are over. Returns how many. */
+export const deleteExpiredSecrets = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(DELETE_SECRETS, [limit]))[0]?.count ?? 0

@@ -1,0 +1,101 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { type Loop } from '../../src/worker/loop.ts'
+import { startRetention } from '../../src/worker/upkeep.ts'
+import { addDelivery, deliveryState } from '../harness/outbox.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+let endpointId: string
+const loops: Loop[] = []
+const WAIT = { timeout: 10_000, interval: 20 }
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  endpointId = (await service.call('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })).json.id
+})
+afterAll(() => service.close())
+afterEach(() => Promise.all(loops.splice(0).map((loop) => loop.stop())))
+
+const AGE = statement(
+  'test_age_delivery',
+  `UPDATE deliveries SET
+     id = first_id(now() - $2::int * interval '1 day'), created_at = now() - $2::int * interval '1 day',
+     status = $3::delivery_status, delivered_at = CASE WHEN $3 = 'delivered' THEN now() END
+   WHERE id = $1 RETURNING id`,
+)
+const AGE_EVENT = statement(
+  'test_age_event',
+  `UPDATE events SET occurred_at = now() - $2::int * interval '1 day' WHERE id = $1`,
+)
+const ATTEMPT = statement(
+  'test_add_attempt',
+  `INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms) VALUES ($1, $2, 1, now(), 5)`,
+)
+
+/** A delivery of an event, both as old as that. */
+async function old(days: number, status: string, at = endpointId, tenantId = service.tenant.id) {
+  const { deliveryId, eventId } = await addDelivery(service.app, tenantId, at)
+  const [row] = await service.app.db.query<{ id: string }>(AGE, [deliveryId, days, status])
+  await service.app.db.query(ATTEMPT, [tenantId, row?.id])
+  await service.app.db.query(AGE_EVENT, [eventId, days])
+  return { id: row?.id ?? '', eventId }
+}
+
+const exists = async ({ id, eventId }: { id: string; eventId: string }) => [
+  (await deliveryState(service.app, id)) !== undefined,
+  (await service.app.db.query(statement('test_find_event', 'SELECT 1 FROM events WHERE id = $1'), [eventId])).length >
+    0,
+]
+
+describe('retention', () => {
+  test('deletes finished deliveries and events that are older than the tenant keeps them, and nothing else', async () => {
+    const [delivered, failed, young] = [await old(31, 'delivered'), await old(32, 'failed'), await old(29, 'delivered')]
+    const other = await service.addTenant('keeps-less')
+    const headers = { 'x-api-key': other.apiKey }
+    await service.call('PATCH', '/settings', { headers, body: { deliveryRetentionDays: 2 } })
+    const theirs = (await service.call('POST', '/webhooks', { headers, body: { url: 'https://127.0.0.1:9/' } })).json.id
+    const [gone, kept] = [
+      await old(3, 'delivered', theirs, other.tenant.id),
+      await old(1, 'failed', theirs, other.tenant.id),
+    ]
+    loops.push(startRetention(service.app), startRetention(service.app))
+    await vi.waitFor(async () => {
+      for (const each of [delivered, failed, gone]) expect(await exists(each)).toEqual([false, false])
+    }, WAIT)
+    for (const each of [young, kept]) expect(await exists(each)).toEqual([true, true])
+    const attempts = statement('test_count_attempts', 'SELECT delivery_id AS id FROM attempts')
+    const left = (await service.app.db.query<{ id: string }>(attempts)).map(({ id }) => id)
+    expect(left.toSorted()).toEqual([young.id, kept.id].toSorted())
+  })
+
+  test.each(['pending', 'held'])('keeps what is %s, with its event, however old it is', async (status) => {
+    const waiting = await old(90, status)
+    const finished = await old(91, 'delivered')
+    loops.push(startRetention(service.app))
+    await vi.waitFor(async () => expect(await exists(finished)).toEqual([false, false]), WAIT)
+    expect(await exists(waiting)).toEqual([true, true])
+    await service.app.db.query(statement('test_forget_delivery', 'DELETE FROM deliveries WHERE id = $1'), [waiting.id])
+  })
+
+  test('keeps events for streams that replay further back', async () => {
+    await service.call('PATCH', '/settings', { body: { deliveryRetentionDays: 1, stream: { replayHours: 72 } } })
+    const [recent, ancient] = [await old(2, 'delivered'), await old(4, 'delivered')]
+    loops.push(startRetention(service.app))
+    await vi.waitFor(async () => expect(await exists(ancient)).toEqual([false, false]), WAIT)
+    expect(await exists(recent)).toEqual([false, true])
+  })
+
+  test('deletes signing secrets whose time is over', async () => {
+    await service.call('POST', `/webhooks/${endpointId}/rotate-secret`)
+    const age = statement(
+      'test_expire',
+      `UPDATE webhook_secrets SET expires_at = now() - interval '1 s' WHERE expires_at IS NOT NULL`,
+    )
+    await service.app.db.query(age)
+    loops.push(startRetention(service.app))
+    const left = statement('test_secrets', 'SELECT expires_at AS at FROM webhook_secrets WHERE endpoint_id = $1')
+    await vi.waitFor(async () => expect(await service.app.db.query(left, [endpointId])).toEqual([{ at: null }]), WAIT)
+  })
+})
