@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { statement } from '../../src/core/sql.ts'
+import { createHealthServer } from '../../src/http/health.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -403,6 +404,15 @@ test('every write stands in the audit log', async () => {
     'key webhook.redeliver',
     'key webhook.replay',
   ])
+})
+
+test('a process without an api answers for its health and figures, and nothing else', async () => {
+  const server = createHealthServer(service.app)
+  const statusOf = async (url: string) => (await server.inject({ url })).statusCode
+  expect(await Promise.all(['/healthz', '/readyz', '/metrics', '/api/v1/webhooks'].map(statusOf))).toEqual([
+    200, 200, 200, 404,
+  ])
+  await server.close()
 })
 
 test('GET /metrics tells of attempts, their time, the backlog and circuits', async () => {
