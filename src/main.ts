@@ -71,7 +71,7 @@ async function startApi(app: App): Promise<Role & { url: string }> {
 async function startHealth(app: App, port: number): Promise<Role> {
   const server = createHealthServer(app)
   await server.listen({ host: app.settings.HOST, port }).catch(explainListen(app.settings, 'WORKER_PORT', port))
-  return { stop: async () => void (await server.close()) }
+  return { stop: () => server.close() }
 }
 
 /** What a person who starts the service needs to know, on standard output. */

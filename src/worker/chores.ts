@@ -1,8 +1,11 @@
 import type { App } from '../core/context.ts'
+import type { Sql } from '../core/sql.ts'
 import { foldWaiting } from '../domains/analytics/fold.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
+import { holdDeliveries, releaseHeld } from '../domains/webhooks/holding-sql.ts'
+import { deleteExpiredSecrets, deleteOldDeliveries, deleteOldEvents } from '../domains/webhooks/retention-sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 import type { Outbound } from './outbound.ts'
 
@@ -14,6 +17,16 @@ interface Chore {
   /** Whether there may be more to do at once. Ends early where `signal` is aborted. */
   work(app: App, outbound: Outbound, signal: AbortSignal): Promise<boolean>
 }
+
+/** Rows that one statement touches: long ones would keep locks from those who wait, and a stop waiting. */
+const BATCH = 2000
+
+/** A chore that is done in batches until one is not full. */
+const inBatches = (name: string, pollMs: number, batch: (sql: Sql, limit: number) => Promise<number>): Chore => ({
+  name,
+  pollMs,
+  work: async (app) => (await batch(app.db.query, BATCH)) === BATCH,
+})
 
 /** What every worker looks after by itself, any number of them side by side. */
 const CHORES: readonly Chore[] = [
@@ -31,6 +44,11 @@ const CHORES: readonly Chore[] = [
     pollMs: 60_000,
     work: async (app) => (await closeOldDiscussions(app, AUTO_CLOSE_BATCH)) === AUTO_CLOSE_BATCH,
   },
+  inBatches('deliveries to hold', 1000, holdDeliveries),
+  inBatches('deliveries held no more', 1000, releaseHeld),
+  inBatches('old deliveries', 60_000, deleteOldDeliveries),
+  inBatches('old events', 60_000, deleteOldEvents),
+  inBatches('expired signing secrets', 60_000, deleteExpiredSecrets),
   // What waits is added by each reading: seldom enough to fold much at once, often enough to keep that cheap.
   { name: 'analytics', pollMs: 2000, work: (app, _outbound, signal) => foldWaiting(app, signal) },
 ]

@@ -36,21 +36,15 @@ interface InFlight {
   over: Promise<void>
 }
 
-interface Options extends Partial<Timing> {
-  /** Told where an endpoint was disabled: what waits for it is to be held. */
-  onDisabled?: () => void
-}
-
 /** Leases due deliveries, attempts them and records what came of it. */
-export function startDeliveries(app: App, outbound: Outbound, options: Options = {}): Task {
-  const { leaseMs, heartbeatMs, onDisabled = () => undefined } = { ...TIMING, ...options }
+export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbeatMs } = TIMING): Task {
   const inFlight = new Map<Id, InFlight>()
   const busy = new Map<Id, number>()
   // Endpoints that have more due than they had slots for, and whether the worker itself had none left.
   const crowded = new Set<Id>()
   let saturated = false
   let stopping = false
-  const recorder = createRecorder(app, onDisabled)
+  const recorder = createRecorder(app)
   const metrics = deliveryMetrics(app)
   const loop = startLoop({ name: 'deliveries', pollMs: app.settings.WEBHOOK_POLL_SECONDS * 1000, log: app.log, work })
   const heartbeat = setInterval(() => void beat(), heartbeatMs)

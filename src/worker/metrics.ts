@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram } from 'prom-client'
 import { type App, perApp } from '../core/context.ts'
 import { metricsOf } from '../core/metrics.ts'
 import type { Outcome } from '../domains/webhooks/record-sql.ts'
-import { surveyDeliveries } from '../domains/webhooks/survey-sql.ts'
+import { type Survey, surveyDeliveries } from '../domains/webhooks/survey-sql.ts'
 
 export interface DeliveryMetrics {
   begun(): void
@@ -42,23 +42,34 @@ export const deliveryMetrics = perApp((app: App): DeliveryMetrics => {
   }
 })
 
+/** Figures of all processes together: one look for both. A scrape while the database is away gets those of before. */
 function observeDatabase(app: App): void {
   const registers = [metricsOf(app)]
-  const circuits = new Gauge({
-    name: 'webhook_circuits_open',
-    help: 'Verified endpoints whose circuit is open or half open, over all processes.',
-    registers,
-  })
-  new Gauge({
-    name: 'webhook_backlog_age_seconds',
-    help: 'How long the oldest delivery that could be attempted has been due, over all processes.',
-    registers,
-    async collect() {
-      const survey = await surveyDeliveries(app.db.query).catch(() => null)
-      // A scrape while the database is away gets the figures of the process.
-      if (survey === null) return
-      this.set(survey.backlogAgeSeconds)
-      circuits.set(survey.circuitsOpen)
-    },
-  })
+  let looking: Promise<Survey | null> | undefined
+  const look = (): Promise<Survey | null> =>
+    (looking ??= surveyDeliveries(app.db.query)
+      .catch(() => null)
+      .finally(() => (looking = undefined)))
+  const gauge = (name: string, help: string, read: (survey: Survey) => number): Gauge => {
+    const made: Gauge = new Gauge({
+      name,
+      help,
+      registers,
+      collect: async () => {
+        const survey = await look()
+        if (survey !== null) made.set(read(survey))
+      },
+    })
+    return made
+  }
+  gauge(
+    'webhook_backlog_age_seconds',
+    'How long the oldest delivery that could be attempted has been due, over all processes.',
+    ({ backlogAgeSeconds }) => backlogAgeSeconds,
+  )
+  gauge(
+    'webhook_circuits_open',
+    'Verified endpoints whose circuit is open or half open, over all processes.',
+    ({ circuitsOpen }) => circuitsOpen,
+  )
 }

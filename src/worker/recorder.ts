@@ -20,7 +20,7 @@ const PAUSE_MS = 500
 const GIVE_UP_MS = 60_000
 
 /** Outcomes that come in while a statement is under way go together as the next one; a lone one goes at once. */
-export function createRecorder(app: App, onDisabled: () => void): Recorder {
+export function createRecorder(app: App): Recorder {
   const queue: Waiting[] = []
   let writing = false
   let closed = false
@@ -30,13 +30,12 @@ export function createRecorder(app: App, onDisabled: () => void): Recorder {
     while (queue.length > 0 && !closed) {
       const batch = queue.slice(0, size)
       try {
-        const { waiting, disabled } = await recordAttempts(
+        const { waiting } = await recordAttempts(
           app.db.query,
           batch.map(({ outcome }) => outcome),
         )
         queue.splice(0, batch.length)
         for (const { done, outcome } of batch) done(waiting.includes(outcome.lease.endpointId))
-        if (disabled.length > 0) onDisabled()
         size = BATCH
       } catch (err) {
         // One by one from here: a row that the database refuses must not keep its neighbours out.

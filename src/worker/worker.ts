@@ -5,7 +5,6 @@ import { startClassifier } from './classifier.ts'
 import { startDeliveries } from './deliveries.ts'
 import { startHandshakes } from './handshakes.ts'
 import { openOutbound } from './outbound.ts'
-import { startHolding, startRetention } from './upkeep.ts'
 
 /**
  * Starts the worker of a process: deliveries, handshakes, classifiers, and its chores. It learns of work from the bus and
@@ -14,9 +13,7 @@ import { startHolding, startRetention } from './upkeep.ts'
  */
 export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> {
   const outbound = openOutbound(app.settings)
-  const holding = startHolding(app)
-  const retention = startRetention(app)
-  const deliveries = startDeliveries(app, outbound, { onDisabled: holding.wake })
+  const deliveries = startDeliveries(app, outbound)
   const handshakes = startHandshakes(app, outbound)
   const classifier = startClassifier(app, outbound)
   const chores = startChores(app, outbound)
@@ -34,7 +31,7 @@ export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> 
       // The rest of the grace period is for giving leases back.
       const graceMs = app.settings.SHUTDOWN_GRACE_SECONDS * 800
       const parts = [deliveries, handshakes, classifier]
-      await Promise.all([...parts.map((part) => part.stop(graceMs)), holding.stop(), retention.stop(), chores.stop()])
+      await Promise.all([...parts.map((part) => part.stop(graceMs)), chores.stop()])
       outbound.close()
     },
   }

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
-import { leaseDeliveries, recordAttempts, releaseLeases } from '../../src/domains/webhooks/lease-sql.ts'
+import { leaseDeliveries, releaseLeases } from '../../src/domains/webhooks/lease-sql.ts'
+import { recordAttempts } from '../../src/domains/webhooks/record-sql.ts'
 import {
   countTables,
   daysBefore,
@@ -99,7 +100,8 @@ async function attempt(outcome: 'delivered' | 'failed' | 'retry' | 'release', li
   const retryInMs = outcome === 'retry' ? 0 : null
   await recordAttempts(
     query,
-    leases.map((lease) => ({ lease, ...rest, retryInMs })),
+    // Not sent: what becomes of the endpoint is another matter.
+    leases.map((lease) => ({ lease, ...rest, retryInMs, wasSent: false })),
   )
 }
 

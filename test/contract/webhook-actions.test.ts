@@ -110,7 +110,7 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
   test('of many at once one goes through', async () => {
     const { id } = await registerVerified()
     const answers = await Promise.all(Array.from({ length: 6 }, () => post(`${id}/rotate-secret`)))
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409, 409])
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409, 409, 409])
   })
 
   test('refuses a force that is no boolean as 422', async () => {

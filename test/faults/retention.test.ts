@@ -1,22 +1,29 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
-import { type Loop } from '../../src/worker/loop.ts'
-import { startRetention } from '../../src/worker/upkeep.ts'
+import { startChores } from '../../src/worker/chores.ts'
+import { openOutbound, type Outbound } from '../../src/worker/outbound.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
 let endpointId: string
-const loops: Loop[] = []
+let outbound: Outbound
+const workers: { stop(): Promise<void> }[] = []
 const WAIT = { timeout: 10_000, interval: 20 }
 
 beforeAll(async () => {
   service = await startService({ worker: false })
+  outbound = openOutbound(service.app.settings)
   endpointId = (await service.call('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })).json.id
 })
-afterAll(() => service.close())
-afterEach(() => Promise.all(loops.splice(0).map((loop) => loop.stop())))
+afterAll(async () => {
+  outbound.close()
+  await service.close()
+})
+afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
+
+const startWorker = (): void => void workers.push(startChores(service.app, outbound))
 
 const AGE = statement(
   'test_age_delivery',
@@ -60,7 +67,8 @@ describe('retention', () => {
       await old(3, 'delivered', theirs, other.tenant.id),
       await old(1, 'failed', theirs, other.tenant.id),
     ]
-    loops.push(startRetention(service.app), startRetention(service.app))
+    startWorker()
+    startWorker()
     await vi.waitFor(async () => {
       for (const each of [delivered, failed, gone]) expect(await exists(each)).toEqual([false, false])
     }, WAIT)
@@ -73,7 +81,7 @@ describe('retention', () => {
   test.each(['pending', 'held'])('keeps what is %s, with its event, however old it is', async (status) => {
     const waiting = await old(90, status)
     const finished = await old(91, 'delivered')
-    loops.push(startRetention(service.app))
+    startWorker()
     await vi.waitFor(async () => expect(await exists(finished)).toEqual([false, false]), WAIT)
     expect(await exists(waiting)).toEqual([true, true])
     await service.app.db.query(statement('test_forget_delivery', 'DELETE FROM deliveries WHERE id = $1'), [waiting.id])
@@ -82,7 +90,7 @@ describe('retention', () => {
   test('keeps events for streams that replay further back', async () => {
     await service.call('PATCH', '/settings', { body: { deliveryRetentionDays: 1, stream: { replayHours: 72 } } })
     const [recent, ancient] = [await old(2, 'delivered'), await old(4, 'delivered')]
-    loops.push(startRetention(service.app))
+    startWorker()
     await vi.waitFor(async () => expect(await exists(ancient)).toEqual([false, false]), WAIT)
     expect(await exists(recent)).toEqual([false, true])
   })
@@ -94,7 +102,7 @@ describe('retention', () => {
       `UPDATE webhook_secrets SET expires_at = now() - interval '1 s' WHERE expires_at IS NOT NULL`,
     )
     await service.app.db.query(age)
-    loops.push(startRetention(service.app))
+    startWorker()
     const left = statement('test_secrets', 'SELECT expires_at AS at FROM webhook_secrets WHERE endpoint_id = $1')
     await vi.waitFor(async () => expect(await service.app.db.query(left, [endpointId])).toEqual([{ at: null }]), WAIT)
   })

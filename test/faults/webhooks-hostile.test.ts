@@ -1,7 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import type { ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -207,7 +206,7 @@ describe('a name that changes its address', () => {
 
   const resolve = async (host: string) => {
     const resolver = new Resolver()
-    resolver.setServers([`127.0.0.1:${(dns.address() as AddressInfo).port}`])
+    resolver.setServers([`127.0.0.1:${dns.address().port}`])
     return (await resolver.resolve4(host)).map((address) => ({ address, family: 4 }))
   }
   const request = () => ({

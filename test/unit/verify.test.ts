@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 
-import { EVENTS, WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
+import { type EVENTS, WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { exampleEvent } from '../../src/domains/webhooks/example.ts'
 import { newSigningSecret, signedHeaders } from '../../src/domains/webhooks/secrets.ts'
 import { type Reason, verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../src/webhooks/verify.ts'
@@ -142,9 +142,11 @@ describe('code that is not ours finds the same', () => {
   const has = (program: string): boolean => spawnSync(program, ['--help']).error === undefined
   const skipped = (program: string): string => (has(program) ? program : `${program} (skipped: it is not here)`)
 
-  test.skipIf(!has('openssl'))(skipped('openssl'), () => {
+  const run = (program: string, args: string[], input: string) => execFileSync(program, args, { input }).toString()
+
+  test.skipIf(!has('openssl'))(`${skipped('openssl')}, by its command line`, () => {
     const input = `${headers['X-Service-Timestamp']}.${text}`
-    const output = execFileSync('openssl', ['dgst', '-sha256', '-hmac', current.secret], { input }).toString()
+    const output = run('openssl', ['dgst', '-sha256', '-hmac', current.secret], input)
     expect(output.trim().split(/\s+/).at(-1)).toBe(v1)
   })
 
@@ -160,7 +162,7 @@ print(is_genuine(given['headers'], raw, [given['secret']]), is_genuine(given['he
 print(is_genuine(given['headers'], raw, ['whs_other']))`
     const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
     const input = JSON.stringify({ headers: lower, body: text, secret: current.secret })
-    expect(execFileSync('python3', ['-c', script], { input }).toString()).toBe('True False\nFalse\n')
+    expect(run('python3', ['-c', script], input)).toBe('True False\nFalse\n')
   })
 })
 

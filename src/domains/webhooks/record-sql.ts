@@ -24,8 +24,6 @@ export interface Recorded {
   count: number
   /** Endpoints of these outcomes that have more deliveries due. */
   waiting: Id[]
-  /** Endpoints that were disabled by it. */
-  disabled: Id[]
 }
 
 // Endpoints are locked before deliveries, and in order: as a deletion does, and so that two workers never wait for each
@@ -107,8 +105,7 @@ const RECORD = statement(
        WHERE EXISTS (SELECT 1 FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
            AND status IN ('pending', 'delivering') AND NOT is_replay AND next_attempt_at <= now())
          OR EXISTS (SELECT 1 FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
-           AND status IN ('pending', 'delivering') AND is_replay AND next_attempt_at <= now())), '[]') AS waiting,
-     coalesce((SELECT json_agg(id) FROM verdict WHERE disables), '[]') AS disabled`,
+           AND status IN ('pending', 'delivering') AND is_replay AND next_attempt_at <= now())), '[]') AS waiting`,
 )
 
 /**
@@ -131,5 +128,5 @@ export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Pr
     outcomes.map(({ lease }) => lease.url),
     outcomes.map(({ wasSent }) => wasSent),
   ])
-  return rows[0] ?? { count: 0, waiting: [], disabled: [] }
+  return rows[0] ?? { count: 0, waiting: [] }
 }
