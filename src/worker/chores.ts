@@ -46,8 +46,10 @@ const CHORES: readonly Chore[] = [
   },
   inBatches('deliveries to hold', 1000, holdDeliveries),
   inBatches('deliveries held no more', 1000, releaseHeld),
-  inBatches('old deliveries', 60_000, deleteOldDeliveries),
-  inBatches('old events', 60_000, deleteOldEvents),
+  // Deliveries first: events stay while a delivery may need them.
+  inBatches('old deliveries and events', 60_000, async (sql, limit) =>
+    Math.max(await deleteOldDeliveries(sql, limit), await deleteOldEvents(sql, limit)),
+  ),
   inBatches('expired signing secrets', 60_000, deleteExpiredSecrets),
   // What waits is added by each reading: seldom enough to fold much at once, often enough to keep that cheap.
   { name: 'analytics', pollMs: 2000, work: (app, _outbound, signal) => foldWaiting(app, signal) },
