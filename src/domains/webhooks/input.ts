@@ -40,7 +40,8 @@ const eventTypes = z
 export const documentedFields = (): z.ZodType => {
   const bounds = Object.entries(webhookPolicySchema.shape).map(([name, value]) => [name, value.unwrap().nullish()])
   const policy: z.ZodType = z.strictObject(Object.fromEntries(bounds) as Record<string, z.ZodType>)
-  return endpointFields({ WEBHOOK_ALLOW_HTTP: false, WEBHOOK_ALLOWED_CIDRS: [] }).extend({ policy: policy.nullish() })
+  const closed = { WEBHOOK_ALLOW_HTTP: false, WEBHOOK_ALLOWED_CIDRS: [], WEBHOOK_ALLOWED_PORTS: [] }
+  return endpointFields(closed).extend({ policy: policy.nullish() })
 }
 
 const MAX_URL_LENGTH = 2048
