@@ -4,8 +4,10 @@ import type { App } from './core/context.ts'
 import type { Settings } from './core/settings.ts'
 import type { Database } from './data/database.ts'
 import { createMemoryBus } from './data/memory-bus.ts'
+import { createMemoryLimits } from './data/memory-limits.ts'
 import { createPrisma, openDatabase } from './data/open.ts'
 import { createRedisBus } from './data/redis-bus.ts'
+import { createRedisLimits } from './data/redis-limits.ts'
 
 export interface OpenApp {
   app: App
@@ -32,10 +34,12 @@ export function withDatabase(settings: Settings, log: Logger, database: Database
           onDown: (err) => log.warn({ err }, 'Redis is away; the database makes up for it'),
           onUp: () => log.info('Redis is back'),
         })
+  const limits = urls === undefined ? createMemoryLimits() : createRedisLimits({ urls, prefix })
   return {
-    app: { settings, db: database.db, prisma, bus, log },
+    app: { settings, db: database.db, prisma, bus, limits, log },
     database,
     close: async () => {
+      limits.close()
       await bus.close()
       await prisma.$disconnect()
       await database.close()

@@ -4,6 +4,7 @@ import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Bus } from './bus.ts'
 import { ServiceError } from './errors.ts'
 import type { Id } from './ids.ts'
+import type { Limits } from './limits.ts'
 import type { Settings } from './settings.ts'
 import type { Db } from './sql.ts'
 import type { TenantSettings } from './tenant-settings.ts'
@@ -24,6 +25,7 @@ export interface App {
   readonly db: Db
   readonly prisma: PrismaClient
   readonly bus: Bus
+  readonly limits: Limits
   readonly log: Logger
   /** Where all that a request writes commits together; absent where each change commits by itself. */
   readonly scope?: Scope

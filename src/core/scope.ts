@@ -45,6 +45,7 @@ function scopedApp(root: App, sql: Sql, effects: Scope['effects'], line: Line): 
   }
   return {
     settings: root.settings,
+    limits: root.limits,
     log: root.log,
     scope: { root, effects },
     db,

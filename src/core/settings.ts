@@ -61,6 +61,7 @@ const schema = z.object({
     .regex(/^[A-Za-z][A-Za-z0-9-]*-$/, 'must be letters, digits and hyphens, ending in a hyphen')
     .default('X-Service-'),
   GRAPHIQL: flag.optional(),
+  GRAPHQL_INTROSPECTION: flag.optional(),
 
   PAGE_CACHE_MB: z.coerce.number().int().min(0).max(65_536).default(64),
 
@@ -75,6 +76,8 @@ const schema = z.object({
   STREAM_MAX_PER_PROCESS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
 
   TRUSTED_PROXIES: cidrs.default([]),
+  UNAUTHENTICATED_RATE_PER_SECOND: z.coerce.number().min(0).max(100_000).default(20),
+  UNAUTHENTICATED_RATE_BURST: z.coerce.number().int().min(1).max(1_000_000).default(200),
   WEBHOOK_ALLOWED_CIDRS: cidrs.default([]),
   WEBHOOK_ALLOW_HTTP: flag.default(false),
   WEBHOOK_ALLOWED_PORTS: ports.default([
@@ -161,3 +164,9 @@ function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => Secrets
 export const baseUrl = (settings: Settings, listeningPort = settings.PORT): string =>
   settings.BASE_URL?.replace(/\/$/, '') ??
   `${settings.TLS_CERT_FILE === undefined ? 'http' : 'https'}://${settings.HOST.includes(':') ? `[${settings.HOST}]` : settings.HOST}:${listeningPort}`
+
+/** Whether browsers find GraphiQL at `/graphql`. */
+export const hasGraphiQL = ({ GRAPHIQL, NODE_ENV }: Settings): boolean => GRAPHIQL ?? NODE_ENV !== 'production'
+
+/** Whether a caller may ask for the schema. */
+export const hasIntrospection = (settings: Settings): boolean => settings.GRAPHQL_INTROSPECTION ?? hasGraphiQL(settings)

@@ -84,7 +84,15 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   }
 }
 
-function connect(urls: readonly string[], cluster: boolean, name: string): Redis | Cluster {
+/** A connection that comes back by itself. What it is for decides what becomes of a command that Redis does not answer. */
+export function connect(
+  urls: readonly string[],
+  cluster: boolean,
+  name: 'publisher' | 'subscriber' | 'limits',
+): Redis | Cluster {
+  // A count that was sent twice would be counted twice, and nobody waits for one for long.
+  const inTime =
+    name === 'limits' ? { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 500 } : {}
   const options = {
     connectionName: `engagement-${name}`,
     // News is never kept for later: what waits out an outage would come too late and out of order.
@@ -93,12 +101,14 @@ function connect(urls: readonly string[], cluster: boolean, name: string): Redis
     enableReadyCheck: name !== 'subscriber',
     maxRetriesPerRequest: null,
     retryStrategy: (attempt: number) => Math.min(50 * attempt, 1000),
+    ...inTime,
   }
   return cluster
     ? new Cluster([...urls], {
         shardedSubscribers: true,
         enableOfflineQueue: options.enableOfflineQueue,
         clusterRetryStrategy: options.retryStrategy,
+        redisOptions: inTime,
       })
     : new Redis(urls[0] as string, options)
 }

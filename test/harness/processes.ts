@@ -194,6 +194,7 @@ export async function startProcesses({ api = 1, worker = 1, env = {} }: Deployme
     BOOTSTRAP_ADMIN_PASSWORD: randomBytes(12).toString('hex'),
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
     WEBHOOK_POLL_SECONDS: '0.2',
+    UNAUTHENTICATED_RATE_PER_SECOND: '0',
     SHUTDOWN_GRACE_SECONDS: '2',
     ...place.env,
     ...env,

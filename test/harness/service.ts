@@ -64,6 +64,7 @@ export async function startService({ env = {}, worker = true }: Options = {}): P
       // For ports at which surely nobody listens.
       WEBHOOK_ALLOWED_PORTS: '1-65535',
       WEBHOOK_POLL_SECONDS: '0.2',
+      UNAUTHENTICATED_RATE_PER_SECOND: '0',
       ...env,
     },
     () => ({ ADMIN_JWT_SECRET: randomBytes(32).toString('hex'), ENCRYPTION_KEY: randomBytes(32) }),

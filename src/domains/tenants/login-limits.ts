@@ -1,62 +1,45 @@
-import { LRUCache } from 'lru-cache'
-
 import { type App, perApp } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
+import { addressBucket, type Rate } from '../../core/limits.ts'
 
-const WINDOW_MS = 15 * 60_000
-const FAILURES_PER_EMAIL = 10
-const FAILURES_PER_ADDRESS = 30
+const WINDOW_SECONDS = 15 * 60
+/** Failures at once; as many more come back over the window, one by one. */
+const PER_EMAIL: Rate = { burst: 10, perSecond: 10 / WINDOW_SECONDS }
+const PER_ADDRESS: Rate = { burst: 30, perSecond: 30 / WINDOW_SECONDS }
 
 /** scrypt takes 32 MB and some 80 ms of a core each time: more at once would starve everything else. */
 const CONCURRENT_CHECKS = 2
 const WAITING_CHECKS = 50
 
-interface Count {
-  failures: number
-  /** When the window that began with the first failure ends; milliseconds since the epoch. */
-  endsAt: number
-}
-
-const counts = perApp(() => new LRUCache<string, Count>({ max: 20_000, ttl: WINDOW_MS }))
-
 /**
- * Runs one check of a password. It counts as failed from its beginning, so that many at once get no further than many
- * in a row; a right password clears the count of its e-mail address.
- * The counts are those of this process. Throws `rate_limited`.
+ * Runs one check of a password, within limits that all processes share. It counts as failed from its beginning, so that
+ * many at once get no further than many in a row; a right password clears the count of its e-mail address.
+ * Throws `rate_limited`.
  */
 export async function withinLoginLimits<T>(
   app: App,
   { email, address }: { email: string; address: string | null },
   check: () => Promise<T | null>,
 ): Promise<T | null> {
-  const kept = counts(app)
-  const byEmail = countOf(kept, `email ${email}`)
-  const byAddress = address === null ? undefined : countOf(kept, `address ${address}`)
-  refuseOver(byEmail, FAILURES_PER_EMAIL)
-  if (byAddress !== undefined) refuseOver(byAddress, FAILURES_PER_ADDRESS)
-  byEmail.failures++
-  if (byAddress !== undefined) byAddress.failures++
+  const byEmail = `email ${email}`
+  const byAddress = address === null ? null : `address ${addressBucket(address)}`
+  // The address first: one that is refused cannot go on to lock others' e-mail addresses.
+  if (byAddress !== null) await take(app, byAddress, PER_ADDRESS)
+  await take(app, byEmail, PER_EMAIL)
   const result = await gate(app).run(check)
   if (result !== null) {
-    byEmail.failures = 0
-    if (byAddress !== undefined) byAddress.failures--
+    await app.limits.giveBack('login', byEmail, PER_EMAIL, PER_EMAIL.burst)
+    if (byAddress !== null) await app.limits.giveBack('login', byAddress, PER_ADDRESS, 1)
   }
   return result
 }
 
-function countOf(kept: LRUCache<string, Count>, key: string): Count {
-  const count = kept.get(key)
-  if (count !== undefined) return count
-  const fresh = { failures: 0, endsAt: Date.now() + WINDOW_MS }
-  kept.set(key, fresh)
-  return fresh
-}
-
-function refuseOver({ failures, endsAt }: Count, limit: number): void {
-  if (failures < limit) return
+async function take({ limits }: App, name: string, rate: Rate): Promise<void> {
+  const { isAllowed, retryAfterSeconds } = await limits.takeExactly('login', name, rate)
+  if (isAllowed) return
   throw new ServiceError('rate_limited', {
     detail: 'There were too many failed logins; try again later.',
-    retryAfterSeconds: (endsAt - Date.now()) / 1000,
+    retryAfterSeconds,
   })
 }
 

@@ -1,0 +1,31 @@
+import { LRUCache } from 'lru-cache'
+
+import { Bucket, type BucketKind, type Limits, type Rate } from '../core/limits.ts'
+
+/** Buckets that one process remembers of each kind; some 200 bytes each. One that is forgotten is full again. */
+const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = { caller: 20_000, address: 50_000, login: 50_000 }
+
+/** Finds a bucket, made at its first use. Each kind has a room of its own: made-up addresses push no key's bucket out. */
+export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Rate) => B & object) {
+  const room = (kind: BucketKind) => new LRUCache<string, B & object>({ max: MAX_BUCKETS[kind] })
+  const rooms = { caller: room('caller'), address: room('address'), login: room('login') }
+  return (kind: BucketKind, name: string, rate: Rate): B => {
+    const kept = rooms[kind].get(name)
+    if (kept !== undefined) return kept
+    const made = make(kind, name, rate)
+    rooms[kind].set(name, made)
+    return made
+  }
+}
+
+/** The limits of a process that is alone. `now` in milliseconds. */
+export function createMemoryLimits(now: () => number = () => performance.now()): Limits {
+  const bucketOf = createBuckets((_kind, _name, rate) => new Bucket(rate, now()))
+  const take: Limits['take'] = (kind, name, rate) => bucketOf(kind, name, rate).take(rate, now())
+  return {
+    take,
+    takeExactly: async (kind, name, rate) => take(kind, name, rate),
+    giveBack: async (kind, name, rate, tokens) => bucketOf(kind, name, rate).giveBack(rate, now(), tokens),
+    close: () => undefined,
+  }
+}
