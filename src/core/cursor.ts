@@ -64,8 +64,8 @@ export interface PageArgs {
   after?: string | null | undefined
 }
 
-const DEFAULT_PAGE = 20
-const MAX_PAGE = 100
+export const DEFAULT_PAGE = 20
+export const MAX_PAGE = 100
 
 /** How many rows a page has. Throws `validation_failed` at `/first` outside 1..100, and at `/last` and `/before`. */
 export function pageSize({ first, last, before }: PageArgs): number {

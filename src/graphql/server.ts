@@ -1,16 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { GraphQLError } from 'graphql'
+import type { DocumentNode, ExecutionArgs, ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 
 import type { App, Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
-import { isOriginAllowed } from '../domains/stream/origins.ts'
+import { hasGraphiQL, hasIntrospection } from '../core/settings.ts'
+import { costErrors } from './cost.ts'
 import { createEventStreamHandler } from './event-stream.ts'
-import { answerMutation, isMutation, type Once } from './once.ts'
-import { checkDocument } from './limits.ts'
 import { useCompiledQueries } from './jit.ts'
-import { maskResult, maskResults } from './mask.ts'
+import { maskContextOf, maskResult, maskResults } from './mask.ts'
+import { answerMutation, isMutation, type Once } from './once.ts'
+import { checkParams } from './params.ts'
 import { beginStream, pump } from './pump.ts'
+import { documentErrors } from './rules.ts'
 import { schema } from './schema.ts'
 
 const PATH = '/graphql'
@@ -18,49 +20,43 @@ const STREAM_PATH = '/graphql/stream'
 
 /** Mounts Yoga at `/graphql` and graphql-sse at `/graphql/stream`. */
 export function registerGraphQL(server: FastifyInstance, app: App, once: Once): void {
-  const { GRAPHIQL, NODE_ENV } = app.settings
-  const hasGraphiQL = GRAPHIQL ?? NODE_ENV !== 'production'
-  const answer = createYogaHandler(app, hasGraphiQL, once)
-
-  server.addHook('onRequest', async (request, reply) => {
-    if (request.routeOptions.url === PATH || request.routeOptions.url === STREAM_PATH) allowOrigin(request, reply)
-  })
+  const answer = createYogaHandler(app, once)
   server.addHook('preHandler', (request, _reply, done) => {
     const { url } = request.routeOptions
-    if (url === PATH || url === STREAM_PATH) checkDocuments(request)
+    if (request.method === 'POST' && (url === PATH || url === STREAM_PATH)) checkParams(request.body)
     done()
   })
   server.route({ method: 'POST', url: PATH, handler: answer })
-  server.route({
-    method: ['GET', 'PUT', 'PATCH', 'DELETE'],
-    url: PATH,
-    exposeHeadRoute: false,
-    handler: async (request, reply) => {
-      const wantsPage = request.method === 'GET' && request.headers.accept?.includes('text/html') === true
-      if (!hasGraphiQL || !wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
-      return answer(request, reply)
-    },
-  })
+  if (hasGraphiQL(app.settings)) {
+    server.route({
+      method: 'GET',
+      url: PATH,
+      exposeHeadRoute: false,
+      handler: async (request, reply) => {
+        const wantsPage = request.headers.accept?.includes('text/html') === true
+        if (!wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
+        return answer(request, reply)
+      },
+    })
+  }
   server.route({
     method: ['GET', 'POST', 'PUT', 'DELETE'],
     url: STREAM_PATH,
     exposeHeadRoute: false,
     handler: createEventStreamHandler(app),
   })
-  for (const url of [PATH, STREAM_PATH]) {
-    server.route({ method: 'OPTIONS', url, handler: (request, reply) => answerPreflight(app, request, reply) })
-  }
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-function createYogaHandler(app: App, graphiql: boolean, once: Once): Handler {
+function createYogaHandler(app: App, once: Once): Handler {
   const yoga = createYoga<ServerContext, Ctx>({
     schema,
     graphqlEndpoint: PATH,
-    graphiql: graphiql && { title: 'Engagement Service', subscriptionsProtocol: 'SSE' },
+    graphiql: hasGraphiQL(app.settings) && { title: 'Engagement Service', subscriptionsProtocol: 'SSE' },
     context: ({ ctx }) => ctx,
-    plugins: [useCompiledQueries(schema), maskErrors],
+    // What is refused is not worth compiling.
+    plugins: [limitDocuments(app), useCompiledQueries(schema), maskErrors],
     // Its own mask knows no codes; the one above is put over every result.
     maskedErrors: false,
     batching: false,
@@ -99,7 +95,7 @@ interface ServerContext {
 
 const maskErrors: Plugin<object, ServerContext> = {
   onResultProcess({ result, setResult, serverContext: { ctx, errors } }) {
-    const context = { log: ctx.app.log, requestId: ctx.requestId }
+    const context = maskContextOf(ctx)
     if (Array.isArray(result)) setResult(result.map((one) => maskResult(one, context)))
     else if (Symbol.asyncIterator in result) setResult(maskResults(result, context))
     else {
@@ -110,34 +106,23 @@ const maskErrors: Plugin<object, ServerContext> = {
   },
 }
 
-/** graphql-sse takes a document in the address as well. */
-function checkDocuments({ body, query: parameters }: FastifyRequest): void {
-  for (const params of [body, parameters]) {
-    const { query } = (params ?? {}) as { query?: unknown }
-    if (typeof query === 'string') checkDocument(query)
+/** What a query and a subscription have in common before they begin. */
+interface Execution {
+  args: Pick<ExecutionArgs, 'document' | 'variableValues'>
+  setResultAndStopExecution(result: ExecutionResult): void
+}
+
+/** Refuses what a document must not ask for: by its text once, as Yoga keeps that; by its variables each time. */
+function limitDocuments(app: App): Plugin {
+  const options = { introspection: hasIntrospection(app.settings) }
+  const refuseCostly = ({ args, setResultAndStopExecution }: Execution): void => {
+    const errors = costErrors(schema, args.document, args.variableValues ?? {})
+    if (errors.length > 0) setResultAndStopExecution({ errors })
   }
-}
-
-/** A page may read the answer where the caller's tenant allows its origin. */
-function allowOrigin(request: FastifyRequest, reply: FastifyReply): void {
-  const { origin } = request.headers
-  void reply.header('vary', 'Origin')
-  const allowed = request.ctx.caller?.tenant.settings.allowedOrigins
-  if (origin !== undefined && allowed?.includes(origin) === true)
-    void reply.header('access-control-allow-origin', origin)
-}
-
-/** A preflight carries no credentials: it is granted where any tenant allows the origin. */
-async function answerPreflight(app: App, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { origin } = request.headers
-  if (origin === undefined || !(await isOriginAllowed(app, origin))) throw new ServiceError('origin_not_allowed')
-  return reply
-    .code(204)
-    .headers({
-      'access-control-allow-origin': origin,
-      'access-control-allow-methods': 'GET, POST, PUT, DELETE',
-      'access-control-allow-headers': request.headers['access-control-request-headers'] ?? 'Content-Type',
-      'access-control-max-age': '600',
-    })
-    .send()
+  return {
+    onValidate: ({ setValidationFn }) =>
+      setValidationFn((of: GraphQLSchema, document: DocumentNode) => documentErrors(of, document, options)),
+    onExecute: refuseCostly,
+    onSubscribe: refuseCostly,
+  }
 }

@@ -2,19 +2,30 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 import type { App } from '../core/context.ts'
 import { verifyIdentity } from '../domains/readers/identity.ts'
+import { allowOrigin, varyByOrigin } from './cors.ts'
 import { authenticate } from './credentials.ts'
+import { countAddress, countCaller, refuseAt } from './limits.ts'
 
 const NO_BODY = Buffer.alloc(0)
 
-/** Finds out who calls, on every request of `scope`: the credentials before the body is read, the assertion after it. */
+/**
+ * Finds out who calls, on every request of `scope`: the credentials before the body is read, the assertion after it.
+ * Each request takes a token of the caller's bucket, or of the address of a caller without good credentials.
+ */
 export function registerCaller(scope: FastifyInstance, app: App): void {
   const identityHeader = `${app.settings.HEADER_PREFIX}Identity`.toLowerCase()
 
-  scope.addHook('onRequest', async (request) => {
+  scope.addHook('onRequest', async (request, reply) => {
+    varyByOrigin(request, reply)
     const authenticated = await authenticate(app, {
       apiKey: header(request, 'x-api-key'),
       authorization: header(request, 'authorization'),
-    })
+    }).catch(refuseAt(app, request.ip))
+    if (authenticated === null) countAddress(app, request.ip)
+    else {
+      allowOrigin(request, reply, authenticated.tenant)
+      countCaller(app, reply, authenticated)
+    }
     const caller = authenticated === null ? null : { ...authenticated, identity: null }
     request.ctx = { app, requestId: request.id, caller, address: request.ip }
   })

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import type { App } from '../core/context.ts'
-import { ServiceError } from '../core/errors.ts'
 import { schema } from '../graphql/schema.ts'
 import { asyncApiDocument } from '../reference/asyncapi.ts'
 import { openApiDocument } from '../reference/openapi.ts'
@@ -24,17 +23,10 @@ export const assetOf = (type: string, bytes: Buffer, headers: Record<string, str
   headers,
 })
 
-/** Answers GET and HEAD of `url` with an asset, 304 to whoever has it, and other methods with 405. */
+/** Answers GET and HEAD of `url` with an asset, 304 to whoever has it. */
 export function serveAsset(server: FastifyInstance, url: string, make: () => Asset): void {
   let made: Asset | undefined
   server.get(url, async (request, reply) => sendAsset(request, reply, (made ??= make())))
-  server.route({
-    method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
-    url,
-    handler: () => {
-      throw new ServiceError('method_not_allowed', { allow: ['GET', 'HEAD'] })
-    },
-  })
 }
 
 function sendAsset(request: FastifyRequest, reply: FastifyReply, { type, bytes, etag, headers = {} }: Asset) {

@@ -1,7 +1,6 @@
-import type { FastifyInstance, HTTPMethods, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 
 import type { Ctx } from '../core/context.ts'
-import { ServiceError } from '../core/errors.ts'
 import type { Answer } from '../domains/idempotency/idempotency.ts'
 import { schema } from '../graphql/schema.ts'
 import { type CompiledRoute, compileRoute, type RestResponse, takesIdempotencyKey } from '../rest/handler.ts'
@@ -9,8 +8,6 @@ import { API_BASE } from '../rest/route.ts'
 import { ROUTES } from '../rest/routes.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { JSON_TYPE, restRequest, servePages } from './pages.ts'
-
-const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** Answers what the route says, made anew for each request; where it takes an Idempotency-Key, once for all that have the same. */
 const serve =
@@ -26,30 +23,15 @@ const serve =
     return reply.type(JSON_TYPE).send(JSON.stringify(body))
   }
 
-/** Mounts every REST route, and answers the other methods of its path with 405. */
+/** Mounts every REST route. */
 export function registerRest(scope: FastifyInstance): void {
-  const paths = new Map<string, { url: string; allowed: HTTPMethods[] }>()
   for (const route of ROUTES) {
     const compiled = compileRoute(schema, route)
-    const url = API_BASE + route.path
     const takesKey = takesIdempotencyKey(schema, route)
     scope.route({
       method: route.method,
-      url,
+      url: API_BASE + route.path,
       handler: route.isDiscussionPage === true ? servePages(route, compiled) : serve(compiled, takesKey),
-    })
-    // Two routes of one path may name its parameters differently.
-    const shape = url.replace(/:\w+/g, ':')
-    const { allowed } = paths.get(shape) ?? { allowed: [] }
-    paths.set(shape, { url, allowed: [...allowed, route.method] })
-  }
-  for (const { url, allowed } of paths.values()) {
-    scope.route({
-      method: METHODS.filter((method) => !allowed.includes(method)),
-      url,
-      handler: () => {
-        throw new ServiceError('method_not_allowed', { allow: allowed.map(String) })
-      },
     })
   }
 }

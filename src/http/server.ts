@@ -12,9 +12,12 @@ import { toServiceError } from '../graphql/errors.ts'
 import { registerGraphQL } from '../graphql/server.ts'
 import { registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
+import { registerPreflights } from './cors.ts'
 import { registerDocuments } from './documents.ts'
 import { registerHealth } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
+import { countAddress } from './limits.ts'
+import { Methods } from './methods.ts'
 import { registerReference } from './reference.ts'
 import { registerRest } from './rest.ts'
 import { registerStream } from './stream.ts'
@@ -66,16 +69,33 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     done()
   })
   server.setErrorHandler((error, request, reply) => sendProblem(app, error, request, reply))
-  server.setNotFoundHandler((request, reply) => sendProblem(app, new ServiceError('not_found'), request, reply))
+  const methods = new Methods()
+  server.setNotFoundHandler((request, reply) => {
+    const allow = methods.allowedMethods(request.url)
+    const refusal = allow === null ? new ServiceError('not_found') : new ServiceError('method_not_allowed', { allow })
+    return sendProblem(app, refusal, request, reply)
+  })
   registerBodies(server)
-  registerHealth(server, app)
-  registerDocuments(server, app)
-  registerReference(server)
-  registerStream(server, app)
   await server.register(async (scope) => {
+    const refuseOthers = methods.watch(scope)
+    scope.addHook('onRequest', async ({ ip }) => countAddress(app, ip))
+    registerDocuments(scope, app)
+    registerReference(scope)
+    refuseOthers()
+  })
+  await server.register(async (scope) => {
+    const refuseOthers = methods.watch(scope)
+    registerHealth(scope, app)
+    registerStream(scope, app)
+    refuseOthers()
+  })
+  await server.register(async (scope) => {
+    const refuseOthers = methods.watch(scope)
     registerCaller(scope, app)
+    registerPreflights(scope, app)
     registerRest(scope)
     registerGraphQL(scope, app, { hasIdempotencyKey, answerOnce })
+    refuseOthers()
   })
   return server
 }

@@ -11,7 +11,9 @@ import { presenceOf } from '../domains/stream/presence.ts'
 import type { Session } from '../domains/stream/sessions.ts'
 import { checkTicketAge, readTicket } from '../domains/stream/tickets.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
+import { type CorsHeaders, corsHeaders, preflightHeaders } from './cors.ts'
 import { authenticate, authenticateToken } from './credentials.ts'
+import { countAddress, countCaller, refuseAt } from './limits.ts'
 
 const PATH = '/api/v1/stream/:discussionId'
 const PARAMETERS = new Set(['ticket', 'token', 'lastEventId'])
@@ -40,13 +42,6 @@ export function registerStream(server: FastifyInstance, app: App): void {
     url: PATH,
     handler: async (request, reply) => answerPreflight(app, request, reply),
   })
-  server.route({
-    method: ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    url: PATH,
-    handler: () => {
-      throw new ServiceError('method_not_allowed', { allow: ['GET'] })
-    },
-  })
 }
 
 async function openStream(
@@ -55,15 +50,20 @@ async function openStream(
   reply: FastifyReply,
   discussionId: Id,
 ): Promise<FastifyReply> {
+  void reply.header('vary', 'Origin')
   const query = readQuery(request)
   const reconnectId = header(request, 'last-event-id') || undefined
   const lastEventId = reconnectId ?? query.get('lastEventId') ?? null
-  const opener = await openerOf(app, request, query, discussionId, reconnectId !== undefined)
+  const isReconnect = reconnectId !== undefined
+  const opener = await openerOf(app, request, query, discussionId, isReconnect).catch(refuseAt(app, request.ip))
+  const { tenant, viewer, actor } = opener
+  void reply.headers(opener.headers)
+  // A ticket has no bucket: the caps on streams hold it. A browser would not come back after a 429.
+  if (actor !== null) countCaller(app, reply, { tenant, actor })
   if (!isId(discussionId)) throw new ServiceError('not_found')
 
-  const { tenant, viewer, actor } = opener
   const hub = hubOf(app)
-  const headers = { ...headersOf(reply), ...opener.headers }
+  const headers = headersOf(reply)
   let release = (): void => undefined
   const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000
   const connection = new Connection(reply.raw, { heartbeatMs, onClose: () => release() })
@@ -151,8 +151,7 @@ async function openerByTicket(
     throw new ServiceError('invalid_ticket', { detail: 'It is for another discussion.' })
   const tenant = await loadTenant(app, ticket.tenantId).catch(asInvalidTicket)
   checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
-  const headers = corsHeaders(tenant, header(request, 'origin'))
-  if (headers === null) throw new ServiceError('origin_not_allowed')
+  const headers = originHeaders(tenant, request.headers.origin)
   return { tenant, viewer: { kind: 'public', readerId: ticket.readerId }, actor: null, headers }
 }
 
@@ -161,28 +160,29 @@ function asInvalidTicket(error: unknown): never {
   throw error instanceof ServiceError && error.code === 'not_found' ? new ServiceError('invalid_ticket') : error
 }
 
-/** What a browser of this origin is told; null where the tenant does not allow the origin. */
-function corsHeaders(tenant: Tenant, origin: string | undefined): Headers | null {
-  if (origin === undefined) return { vary: 'Origin' }
-  if (!tenant.settings.allowedOrigins.includes(origin)) return null
-  return { 'access-control-allow-origin': origin, vary: 'Origin' }
-}
-
 /** EventSource asks no leave beforehand, but other clients do. The ticket tells the tenant, whose origins count. */
 async function answerPreflight(app: App, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  void reply.header('vary', 'Origin')
+  countAddress(app, request.ip)
+  const { origin } = request.headers
+  // No browser's question.
+  if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: ['GET'] })
   const text = readQuery(request).get('ticket')
   if (text === undefined) throw new ServiceError('origin_not_allowed')
   const tenant = await loadTenant(app, (await readTicket(app, text)).tenantId).catch(asInvalidTicket)
-  const headers = corsHeaders(tenant, header(request, 'origin'))
-  if (headers === null) throw new ServiceError('origin_not_allowed')
-  const allowed = {
-    'access-control-allow-methods': 'GET',
-    'access-control-allow-headers': 'Last-Event-ID, Cache-Control',
-  }
+  originHeaders(tenant, origin)
   return reply
     .code(204)
-    .headers({ ...headers, ...allowed, 'access-control-max-age': '600' })
+    .headers(preflightHeaders(origin, 'GET', ['Last-Event-ID', 'Cache-Control']))
     .send()
+}
+
+/** What a page of this origin is told; nothing to whoever is no page. Throws `origin_not_allowed`. */
+function originHeaders(tenant: Tenant, origin: string | undefined): CorsHeaders {
+  if (origin === undefined) return {}
+  const headers = corsHeaders(tenant, origin)
+  if (headers === null) throw new ServiceError('origin_not_allowed')
+  return headers
 }
 
 /** The query parameters. Throws `validation_failed` for an unknown or a repeated one. */

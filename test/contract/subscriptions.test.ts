@@ -249,7 +249,8 @@ describe('POST /graphql', () => {
       headers: { 'content-type': 'application/json', 'x-api-key': service.apiKey },
       body: JSON.stringify([{ query: '{ __typename }' }, { query: '{ __typename }' }]),
     })
-    expect(response.status).toBe(400)
+    expect(response.status).toBe(422)
+    expect(await response.json()).toMatchObject({ code: 'validation_failed', errors: [{ pointer: '' }] })
   })
 
   test('shows GraphiQL to a browser in development, and 405 to others', async () => {
