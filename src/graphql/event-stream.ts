@@ -15,6 +15,7 @@ import { type App, type Ctx, requireCaller } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { admitConnection } from '../domains/stream/admission.ts'
 import { Gate } from './gate.ts'
+import { notAcceptable } from './limits.ts'
 import { maskContextOf, maskResult, maskResults } from './mask.ts'
 import { prepare } from './prepare.ts'
 import { beginStream, pump } from './pump.ts'
@@ -142,7 +143,8 @@ function toSseRequest(request: FastifyRequest, reservations: ReadonlyMap<string,
   return {
     method: request.method,
     url: request.url,
-    headers: { get: (name) => header(request, name) },
+    // The library looks for the media type in lower case; another than JSON does not come this far.
+    headers: { get: (name) => (name === 'content-type' ? 'application/json' : header(request, name)) },
     body: (request.body ?? null) as Record<PropertyKey, unknown> | null,
     raw: request,
     context: { ctx: request.ctx, token, gate },
@@ -161,8 +163,7 @@ function refusalOf(body: unknown, { status, headers }: ResponseInit): ServiceErr
   if (status === 404) return new ServiceError('not_found', { detail })
   if (status === 405)
     return new ServiceError('method_not_allowed', { detail, allow: headers?.allow?.split(', ') ?? [] })
-  if (status === 406)
-    return new ServiceError('validation_failed', { detail: 'Accept asks for what this does not give.' })
+  if (status === 406) return notAcceptable()
   if (status === 409) return new ServiceError('invalid_transition', { detail })
   if (status === 415) return new ServiceError('unsupported_media_type')
   return new ServiceError('validation_failed', {

@@ -1,6 +1,6 @@
 import { Lexer, Source, TokenKind } from 'graphql'
 
-import { invalid } from '../core/errors.ts'
+import { invalid, ServiceError } from '../core/errors.ts'
 
 /** A document this short can do no harm; most are, and so are not read twice. */
 const HARMLESS_LENGTH = 1000
@@ -37,3 +37,7 @@ function advance(lexer: Lexer): TokenKind {
     return TokenKind.EOF
   }
 }
+
+/** The refusal of an `Accept` that no answer fits. */
+export const notAcceptable = (): ServiceError =>
+  new ServiceError('validation_failed', { detail: 'No answer here is of a type that Accept names.' })

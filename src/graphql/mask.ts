@@ -38,10 +38,11 @@ function maskError(error: GraphQLError, { log, requestId, suggests }: MaskContex
   return answer
 }
 
-/** The library's own words only: those of the service know no names but the caller's. */
+/** The library's own words only, which wrap one another: those of the service know no names but the caller's. */
 function withoutSuggestion(error: GraphQLError): GraphQLError {
-  if (error.originalError != null) return error
-  const { nodes = null, source = null, positions = null, path = null, extensions } = error
+  const { originalError, nodes = null, source = null, positions = null, path = null, extensions } = error
+  if (originalError instanceof GraphQLError) return withoutSuggestion(originalError)
+  if (originalError != null) return error
   const message = error.message.replace(/ Did you mean [^?]*\?/, '')
   return new GraphQLError(message, { nodes, source, positions, path, extensions })
 }

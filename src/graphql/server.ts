@@ -8,6 +8,7 @@ import { hasGraphiQL, hasIntrospection } from '../core/settings.ts'
 import { costErrors } from './cost.ts'
 import { createEventStreamHandler } from './event-stream.ts'
 import { useCompiledQueries } from './jit.ts'
+import { notAcceptable } from './limits.ts'
 import { maskContextOf, maskResult, maskResults } from './mask.ts'
 import { answerMutation, isMutation, type Once } from './once.ts'
 import { checkParams } from './params.ts'
@@ -68,7 +69,11 @@ function createYogaHandler(app: App, once: Once): Handler {
   const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
   return async (request, reply) => {
     const errors: GraphQLError[] = []
-    const respond = (ctx: Ctx) => yoga.handleNodeRequestAndResponse(request, reply, { ctx, errors })
+    const respond = async (ctx: Ctx) => {
+      const answered = await yoga.handleNodeRequestAndResponse(request, reply, { ctx, errors })
+      if (answered.status === 406) throw notAcceptable()
+      return answered
+    }
     if (once.hasIdempotencyKey(request) && isMutation(request.body)) {
       return once.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx), errors))
     }

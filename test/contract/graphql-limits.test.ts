@@ -1,0 +1,327 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { getIntrospectionQuery, parse, print } from 'graphql'
+
+import { costErrors } from '../../src/graphql/cost.ts'
+import { documentErrors } from '../../src/graphql/rules.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { DESCRIBED_ROUTES } from '../harness/routes.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const PATHS = ['/graphql', '/graphql/stream'] as const
+
+let service: TestService
+let closed: TestService
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  closed = await startService({ worker: false, env: { NODE_ENV: 'production' } })
+})
+afterAll(async () => {
+  await service.close()
+  await closed.close()
+})
+
+interface Sent {
+  status: number
+  /** Errors in either form: of GraphQL, or of a problem document. */
+  code: string
+  pointers: unknown
+  text: string
+  ms: number
+}
+
+async function send(path: string, query: string, variables: object = {}, to = service): Promise<Sent> {
+  const started = performance.now()
+  const response = await fetch(to.url + path, {
+    method: 'POST',
+    headers: {
+      'x-api-key': to.apiKey,
+      'content-type': 'application/json',
+      accept: path === '/graphql' ? 'application/json' : 'text/event-stream',
+    },
+    body: JSON.stringify({ query, variables }),
+  })
+  const text = await response.text()
+  const ms = performance.now() - started
+  const json = text.startsWith('{') ? text : (/^event: next\ndata: (.*)$/m.exec(text)?.[1] ?? '{}')
+  const answer = JSON.parse(json) as Record<string, unknown> & { errors?: { extensions?: Record<string, unknown> }[] }
+  const problem = answer.code === undefined ? (answer.errors?.[0]?.extensions ?? {}) : answer
+  return { status: Number(problem.status), code: String(problem.code), pointers: problem.errors, text, ms }
+}
+
+const many = (count: number, make: (n: number) => string): string =>
+  Array.from({ length: count }, (_, n) => make(n)).join(' ')
+/** A connection of `depth` levels: the comments of the discussion of each comment, say. */
+const nested = (depth: number): string => `{ ${'discussion { id '.repeat(depth)}${'}'.repeat(depth)} }`
+
+const PAGES = (size: string): string =>
+  `discussions(first: ${size}) { edges { node { comments(first: ${size}) { edges { node { id body } } } } } }`
+
+/** What is refused, and by which rule. */
+const HOSTILE: readonly [name: string, code: string, query: string, variables?: object][] = [
+  ['deep', 'too_deep', `{ ${'a { '.repeat(30)} b ${'}'.repeat(30)} }`],
+  ['deep by inline fragments', 'too_deep', `{ ${'a { ... { '.repeat(22)} b ${'} }'.repeat(22)} }`],
+  [
+    'deep by fragments',
+    'too_deep',
+    `{ ...F0 } ${many(30, (n) => `fragment F${n} on Query { a { ...F${n + 1} } }`)} fragment F30 on Query { b }`,
+  ],
+  ['deeper than the parser goes', 'too_deep', `{${'a{'.repeat(60_000)}b${'}'.repeat(60_000)}}`],
+  ['wide', 'too_long', `{ ${many(5000, (n) => `a${n}`)} }`],
+  ['with 31 aliases', 'too_many_aliases', `{ ${many(31, (n) => `a${n}: discussions { edges { cursor } }`)} }`],
+  [
+    'with aliases in a fragment',
+    'too_many_aliases',
+    `{ ...F } fragment F on Query { ${many(31, (n) => `a${n}: me { id }`)} }`,
+  ],
+  ['with 31 directives', 'too_many_directives', `{ __typename ${many(31, () => '@include(if: true)')} }`],
+  ['with 1 000 unknown directives', 'too_many_directives', `{ __typename ${many(900, () => '@a')} }`],
+  [
+    'with the schema three times',
+    'too_many_introspections',
+    `{ ${many(3, (n) => `a${n}: __schema { types { name } }`)} }`,
+  ],
+  ['with huge lists', 'too_costly', `{ ${PAGES('100')} }`],
+  ['with huge lists by variables', 'too_costly', `query ($n: Int) { ${PAGES('$n')} }`, { n: 100 }],
+  ['with huge lists by defaults of variables', 'too_costly', `query ($n: Int = 100) { ${PAGES('$n')} }`],
+  ['with huge lists in fragments', 'too_costly', `{ ...F } fragment F on Query { ${PAGES('100')} }`],
+  ['with many lists of the default size', 'too_costly', `{ ${many(30, (n) => `a${n}: ${PAGES('20')}`)} }`],
+]
+
+describe.each(PATHS)('%s refuses with 422 validation_failed a document', (path) => {
+  test.each(HOSTILE)('%s: %s', async (_name, code, query, variables) => {
+    const refused = await send(path, query, variables)
+    expect(refused, refused.text.slice(0, 500)).toMatchObject({ status: 422, code: 'validation_failed' })
+    expect(refused.pointers).toMatchObject([{ pointer: '/query', code }])
+    expect(refused.text).not.toMatch(/Syntax Error|Query Cost|limit of/)
+  })
+
+  test.each([
+    ['of fragments that go round', `{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }`],
+    [
+      'of fragments that spread one another twice',
+      `{ ...F0 } ${many(60, (n) => `fragment F${n} on Query { ...F${n + 1} ...F${n + 1} }`)} fragment F60 on Query { nothing }`,
+    ],
+    ['of hundreds of equal fields', `{ ${many(450, () => 'discussions { __typename }')} nothing }`],
+    ['of hundreds of unknown fields', `{ ${many(1900, (n) => `a${n}`)} }`],
+    ['that is none', '{ a(b: "'],
+  ])('%s, in bounded work', async (_name, query) => {
+    const refused = await send(path, query)
+    expect(refused, refused.text.slice(0, 500)).toMatchObject({ status: 422, code: 'validation_failed' })
+    expect(refused.text.length).toBeLessThan(20_000)
+    // Exponential work would take hours. The bound is wide, for a machine that others use as well.
+    expect(refused.ms).toBeLessThan(5000)
+  })
+
+  test.each([
+    ['an array', '[{"query":"{ __typename }"},{"query":"{ __typename }"}]', ''],
+    ['no object', '"{ __typename }"', ''],
+    ['null', 'null', ''],
+    ['no body', '', ''],
+    ['no document', '{"operationName":"a"}', '/query'],
+    ['a document that is no text', '{"query":1}', '/query'],
+    ['variables that are a list', '{"query":"{ __typename }","variables":[]}', '/variables'],
+    ['an operation name that is no text', '{"query":"{ __typename }","operationName":1}', '/operationName'],
+    ['an unknown field', '{"query":"{ __typename }","surprise":1}', '/surprise'],
+  ])('in a request with %s', async (_name, body, pointer) => {
+    const response = await fetch(service.url + path, {
+      method: 'POST',
+      headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json', accept: 'text/event-stream' },
+      ...(body === '' ? {} : { body }),
+    })
+    expect(response.status).toBe(422)
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+    expect(await response.json()).toMatchObject({ code: 'validation_failed', errors: [{ pointer }] })
+  })
+})
+
+describe('within the limits', () => {
+  const errorsOf = (query: string, variables = {}) => {
+    const document = parse(query)
+    return [...documentErrors(schema, document, { introspection: true }), ...costErrors(schema, document, variables)]
+  }
+
+  test.each(DESCRIBED_ROUTES.map((described) => [described.title, described] as const))(
+    'is the operation of %s, with the largest pages that it has',
+    (_title, { route }) => {
+      expect(errorsOf(print(route.document), { first: 100, last: 100 })).toEqual([])
+    },
+  )
+
+  test("is GraphiQL's question for the schema", () => {
+    const query = getIntrospectionQuery({ schemaDescription: true, inputValueDeprecation: true, oneOf: true })
+    expect(errorsOf(query)).toEqual([])
+  })
+
+  test.each([
+    [
+      'a page of 100 with all that a comment has',
+      `{ discussion(externalId: "a") { comments(first: 100) { edges { cursor node { ${COMMENT()} } } } } }`,
+    ],
+    [
+      'twenty discussions with twenty comments each',
+      `{ discussions(first: 20) { edges { node { id comments(first: 20) { edges { node { id body author { name } } } } } } } }`,
+    ],
+    ['30 aliases', `{ ${many(30, (n) => `a${n}: discussion(externalId: "a${n}") { commentCount }`)} }`],
+    [nested(1), '{ me { tenant { id } } }'],
+  ])('is %s', (_name, query) => {
+    expect(errorsOf(query)).toEqual([])
+  })
+
+  test('is a document by the sizes that its variables have, not by those that they could have', async () => {
+    const query = `query ($n: Int) { ${PAGES('$n')} }`
+    expect((await send('/graphql', query, { n: 5 })).text).toContain('"data"')
+    expect((await send('/graphql', query, { n: 100 })).code).toBe('validation_failed')
+    expect((await send('/graphql', query, { n: 5 })).text).toContain('"data"')
+  })
+})
+
+describe('introspection', () => {
+  const QUERY = '{ __schema { queryType { name } } }'
+
+  test('is answered in development', async () => {
+    for (const path of PATHS) expect((await send(path, QUERY)).text).toContain('"name":"Query"')
+  })
+
+  test.each(PATHS)('is refused in production at %s', async (path) => {
+    for (const query of [QUERY, '{ __type(name: "Query") { name } }']) {
+      expect(await send(path, query, {}, closed)).toMatchObject({ status: 422, code: 'validation_failed' })
+    }
+    expect((await send(path, '{ __typename }', {}, closed)).text).toContain('"__typename":"Query"')
+  })
+
+  test.each(PATHS)('leaves no trace in what is refused at %s: no name is suggested', async (path) => {
+    const wrong: [string, object][] = [
+      ['{ discusion(externalId: "a") { id } }', {}],
+      ['{ discussion(externalID: "a") { id } }', {}],
+      [
+        'mutation ($i: CreateCommentInput!) { createComment(input: $i) { comment { id } } }',
+        { i: { bodi: 'a', body: 'a' } },
+      ],
+      ['{ discussions(sort: activ) { edges { cursor } } }', {}],
+    ]
+    for (const [query, variables] of wrong) {
+      const refused = await send(path, query, variables, closed)
+      expect(refused.code).toBe('validation_failed')
+      expect(refused.text).not.toContain('Did you mean')
+    }
+    expect((await send(path, '{ discusion(externalId: "a") { id } }')).text).toContain('Did you mean')
+  })
+
+  test('and GraphiQL go their own ways by setting', async () => {
+    const env = { GRAPHQL_INTROSPECTION: 'false', GRAPHIQL: 'true' }
+    const half = await startService({ worker: false, env })
+    const page = await fetch(`${half.url}/graphql`, { headers: { accept: 'text/html' } })
+    const refused = await send('/graphql', QUERY, {}, half)
+    await half.close()
+    expect(await page.text()).toContain('<html')
+    expect(refused.code).toBe('validation_failed')
+  })
+})
+
+describe('GET /graphql', () => {
+  test.each(['application/json', 'text/html', '*/*'])('never runs a document, asked for %s', async (accept) => {
+    const query = encodeURIComponent(
+      'mutation { createDiscussion(input: { externalId: "by-get" }) { discussion { id } } }',
+    )
+    const headers = { 'x-api-key': service.apiKey, accept }
+    const response = await fetch(`${service.url}/graphql?query=${query}`, { headers })
+    expect([200, 405]).toContain(response.status)
+    expect((await service.call('GET', '/discussions/by-external/by-get')).status).toBe(404)
+  })
+
+  test('answers 405 in production', async () => {
+    const response = await fetch(`${closed.url}/graphql`, { headers: { accept: 'text/html' } })
+    expect(response.status).toBe(405)
+    expect(response.headers.get('allow')).toBe('POST')
+  })
+})
+
+describe('/graphql/stream answers by the codes of the contract', () => {
+  const call = async (
+    method: string,
+    headers: Record<string, string> = {},
+    { query = '', body }: { query?: string; body?: string } = {},
+  ) => {
+    const response = await fetch(`${service.url}/graphql/stream${query}`, {
+      method,
+      headers: {
+        'x-api-key': service.apiKey,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, code: (/"code":"(\w+)"/.exec(text) ?? [])[1] }
+  }
+  const token = (value: string) => ({ 'x-graphql-event-stream-token': value })
+  const events = { accept: 'text/event-stream' }
+  const body = '{"query":"{ __typename }"}'
+  const mutation = encodeURIComponent(
+    'mutation { createDiscussion(input: { externalId: "by-get" }) { discussion { id } } }',
+  )
+
+  test('404 for a stream that is none', async () => {
+    expect(await call('DELETE', token(`${service.tenant.id}.x`), { query: '?operationId=1' })).toMatchObject({
+      status: 404,
+      code: 'not_found',
+    })
+    expect(await call('POST', {}, { body })).toMatchObject({ status: 404, code: 'not_found' })
+  })
+
+  test('405 for a mutation by GET, which is not run, and for other methods', async () => {
+    expect(await call('GET', events, { query: `?query=${mutation}` })).toMatchObject({
+      status: 405,
+      code: 'method_not_allowed',
+    })
+    expect((await service.call('GET', '/discussions/by-external/by-get')).status).toBe(404)
+    expect(await call('PATCH', {}, { body })).toMatchObject({ status: 405, code: 'method_not_allowed' })
+  })
+
+  test('409 for a stream that is reserved already, or open', async () => {
+    const { text: reserved } = await call('PUT')
+    expect(await call('PUT', token(reserved))).toMatchObject({ status: 409, code: 'invalid_transition' })
+    const abort = new AbortController()
+    const headers = { 'x-api-key': service.apiKey, ...events, ...token(reserved) }
+    await fetch(`${service.url}/graphql/stream`, { headers, signal: abort.signal })
+    expect(await call('GET', { ...events, ...token(reserved) })).toMatchObject({
+      status: 409,
+      code: 'invalid_transition',
+    })
+    abort.abort()
+  })
+
+  test('422 for a document in the address that is too long, and for none', async () => {
+    const query = `?query=${encodeURIComponent(`{ ${many(3000, () => 'a')} }`)}`
+    expect(await call('GET', events, { query })).toMatchObject({ status: 422, code: 'validation_failed' })
+    expect(await call('GET', events)).toMatchObject({ status: 422, code: 'validation_failed' })
+    expect(await call('PUT', { accept: 'image/png' })).toMatchObject({ status: 422, code: 'validation_failed' })
+  })
+
+  test('429 too_many_streams for reservations beyond the cap; a reservation that ends makes room', async () => {
+    const other = await service.addTenant('reservations')
+    const key = { 'x-api-key': other.apiKey }
+    const set = await service.call('PATCH', '/settings', { headers: key, body: { stream: { maxStreams: 3 } } })
+    expect(set.status).toBe(200)
+    const reserved = await Promise.all(Array.from({ length: 3 }, () => call('PUT', key)))
+    expect(reserved.map(({ status }) => status)).toEqual([201, 201, 201])
+    const refused = await call('PUT', key)
+    expect(refused).toMatchObject({ status: 429, code: 'too_many_streams' })
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    // One that is opened takes no second place, and gives its own back at its end.
+    const abort = new AbortController()
+    const opened = await fetch(`${service.url}/graphql/stream`, {
+      headers: { ...key, ...events, ...token(reserved[0]?.text ?? '') },
+      signal: abort.signal,
+    })
+    expect(opened.status).toBe(200)
+    expect((await call('PUT', key)).status).toBe(429)
+    abort.abort()
+    await expect.poll(async () => (await call('PUT', key)).status, { timeout: 5000 }).toBe(201)
+  })
+})
+
+function COMMENT(): string {
+  return 'id discussionId parentId depth author { id externalId name avatarUrl profileUrl } body bodyHtml status pinnedAt editedAt deletedAt revision replyCount reactionCounts viewerReaction createdAt'
+}

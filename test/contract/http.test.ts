@@ -1,0 +1,319 @@
+import { connect } from 'node:net'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const ORIGIN = 'https://www.example.com'
+const FOREIGN = 'https://evil.example'
+const EXPOSED = [
+  'X-Request-Id',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Idempotency-Replayed',
+  'ETag',
+]
+
+let service: TestService
+let discussionId: string
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN] } })
+  discussionId = (await service.call('POST', '/discussions', { body: { externalId: 'a' } })).json.id as string
+})
+afterAll(() => service.close())
+
+interface Options {
+  headers?: Record<string, string>
+  body?: string
+}
+
+/** Any request, without the conveniences of `call`. */
+async function request(method: string, path: string, { headers = {}, body }: Options = {}) {
+  const init = { method, headers: { 'x-api-key': service.apiKey, ...headers }, ...(body === undefined ? {} : { body }) }
+  const response = await fetch(service.url + path, init)
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text }
+}
+
+/** What fetch would not send. */
+function raw(head: string, body = ''): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname, () =>
+      socket.end(`${head}\r\nHost: a\r\nX-API-Key: ${service.apiKey}\r\nConnection: close\r\n\r\n${body}`),
+    )
+    let text = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+    socket.on('close', () => resolve(text)).on('error', reject)
+  })
+}
+
+function expectProblem({ status, headers, text }: Awaited<ReturnType<typeof request>>, code: string): void {
+  expect(JSON.parse(text), text).toMatchObject({ status, code, requestId: headers.get('x-request-id') })
+  expect(headers.get('content-type')).toBe('application/problem+json')
+}
+
+describe('a method that a path does not take: 405 with Allow', () => {
+  const PATHS: [path: string, allow: string[]][] = [
+    ['/api/v1/discussions', ['GET', 'POST']],
+    [`/api/v1/discussions/${newId()}`, ['GET']],
+    [`/api/v1/comments/${newId()}/approve`, ['POST']],
+    [`/api/v1/stream/${newId()}`, ['GET']],
+    ['/api/v1/stream/ticket', ['POST']],
+    ['/graphql', ['POST']],
+    ['/graphql/stream', ['GET', 'POST', 'PUT', 'DELETE']],
+    ['/healthz', ['GET']],
+    ['/readyz', ['GET']],
+    ['/metrics', ['GET']],
+  ]
+
+  test.each(PATHS)('%s', async (path, allow) => {
+    // In development GraphiQL is at GET.
+    const taken = path === '/graphql' ? [...allow, 'GET'] : allow
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !taken.includes(name))) {
+      const answer = await request(method, path)
+      expect(answer.status, method).toBe(405)
+      expectProblem(answer, 'method_not_allowed')
+      expect(answer.headers.get('allow')?.split(', ')).toEqual(expect.arrayContaining(allow))
+    }
+    for (const method of ['OPTIONS', 'TRACE', 'PROPFIND', 'PURGE']) {
+      const answer = await raw(`${method} ${path} HTTP/1.1`)
+      expect(answer, method).toMatch(/^HTTP\/1.1 405 /)
+      expect(answer.toLowerCase()).toContain(`\r\nallow: `)
+    }
+    // HEAD is as GET, without a body.
+    const { status } = await fetch(service.url + path, { method: 'HEAD', headers: { 'x-api-key': service.apiKey } })
+    const hasHead = allow.includes('GET') && !path.includes('stream')
+    expect([200, 404].includes(status)).toBe(hasHead)
+    if (!hasHead) expect(status).toBe(405)
+  })
+})
+
+describe('a path that is none: 404', () => {
+  test.each([
+    '/',
+    '/api',
+    '/api/v1',
+    '/api/v1/nothing',
+    '/graphql/',
+    '/graphql/nothing',
+    '/%2e%2e/etc',
+  ])('%s', async (path) => {
+    for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
+      const answer = await request(method, path)
+      expect(answer.status, method).toBe(404)
+      expectProblem(answer, 'not_found')
+    }
+    expect(await raw(`PROPFIND ${path} HTTP/1.1`)).toMatch(/^HTTP\/1.1 404 /)
+  })
+})
+
+describe.each([
+  ['/api/v1/discussions', '{"externalId":"a"}', 200],
+  ['/graphql', '{"query":"{ __typename }"}', 200],
+  ['/graphql/stream', '{"query":"{ __typename }"}', 200],
+])('POST %s', (path, body, status) => {
+  const accept = path.endsWith('stream') ? { accept: 'text/event-stream' } : {}
+
+  test.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'application/json; charset="utf-8"',
+    'Application/JSON',
+  ])('takes %s', async (type) => {
+    const answer = await request('POST', path, { headers: { 'content-type': type, ...accept }, body })
+    expect(answer.status, answer.text).toBe(status)
+  })
+
+  test.each([
+    'text/plain',
+    'text/json',
+    'application/jsonx',
+    'application/graphql',
+    'application/vnd.api+json',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=a',
+    'application/json; charset=latin1',
+    'application/json; charset=utf-16',
+    'json',
+    '',
+  ])('refuses %s with 415', async (type) => {
+    const answer = await request('POST', path, { headers: { 'content-type': type, ...accept }, body })
+    expect(answer.status, answer.text).toBe(415)
+    expectProblem(answer, 'unsupported_media_type')
+  })
+
+  test('refuses a compressed body with 415', async () => {
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    expectProblem(await request('POST', path, { headers, body }), 'unsupported_media_type')
+  })
+
+  test('refuses a body over 256 KiB with 413, whether or not it tells its length', async () => {
+    const large = JSON.stringify({ query: 'x'.repeat(256 * 1024) })
+    const answer = await request('POST', path, { headers: { 'content-type': 'application/json' }, body: large })
+    expect(answer.status).toBe(413)
+    expectProblem(answer, 'body_too_large')
+    const response = await fetch(service.url + path, {
+      method: 'POST',
+      headers: { 'x-api-key': service.apiKey, 'content-type': 'application/json' },
+      body: new Blob([large]).stream(),
+      duplex: 'half',
+    } as RequestInit)
+    expect(response.status).toBe(413)
+  })
+
+  test.each(['{', '[1,', 'nothing', '{"a":1}}'])('refuses %s with 400', async (text) => {
+    const answer = await request('POST', path, { headers: { 'content-type': 'application/json' }, body: text })
+    expect(answer.status).toBe(400)
+    expectProblem(answer, 'malformed_json')
+  })
+})
+
+test.each(['/api/v1/discussions', '/healthz', '/graphql', '/graphql/stream', '/api/v1/stream/x'])(
+  'GET %s with a body: 422',
+  async (path) => {
+    const head = `GET ${path} HTTP/1.1\r\nContent-Type: application/json\r\nAccept: text/html`
+    for (const [line, body] of [
+      ['Content-Length: 2', '{}'],
+      ['Transfer-Encoding: chunked', '2\r\n{}\r\n0\r\n\r\n'],
+    ] as const) {
+      const answer = await raw(`${head}\r\n${line}`, body)
+      expect(answer).toMatch(/^HTTP\/1.1 422 /)
+      expect(answer).toContain('"code":"validation_failed"')
+    }
+    expect(await raw(`${head}\r\nContent-Length: 0`)).not.toMatch(/^HTTP\/1.1 422 .*takes no body/s)
+  },
+)
+
+describe('POST /graphql, asked for', () => {
+  test.each([
+    ['application/json', 200, 'application/json'],
+    ['application/graphql-response+json', 200, 'application/graphql-response+json'],
+    ['application/graphql-response+json, application/json;q=0.9', 200, 'application/graphql-response+json'],
+    ['*/*', 200, 'json'],
+  ])('%s', async (accept, status, type) => {
+    const body = '{"query":"{ __typename }"}'
+    const answer = await request('POST', '/graphql', { headers: { accept, 'content-type': 'application/json' }, body })
+    expect(answer.status, answer.text).toBe(status)
+    expect(answer.headers.get('content-type')).toContain(type)
+    expect(JSON.parse(answer.text)).toEqual({ data: { __typename: 'Query' } })
+  })
+
+  test('what it does not have: 422', async () => {
+    const headers = { accept: 'image/png', 'content-type': 'application/json' }
+    const answer = await request('POST', '/graphql', { headers, body: '{"query":"{ __typename }"}' })
+    expect(answer.status).toBe(422)
+    expectProblem(answer, 'validation_failed')
+  })
+})
+
+describe('CORS', () => {
+  const json = { 'content-type': 'application/json' }
+  /** What pages may call, each with an answer that is one and one that is a refusal. */
+  const OPEN: [name: string, method: string, path: string, options: Options][] = [
+    ['GraphQL', 'POST', '/graphql', { headers: json, body: '{"query":"{ __typename }"}' }],
+    ['a refused document', 'POST', '/graphql', { headers: json, body: `{"query":"${'{'.repeat(2000)}"}` }],
+    ['a malformed request', 'POST', '/graphql', { headers: json, body: '{' }],
+    ['a GraphQL stream', 'PUT', '/graphql/stream', {}],
+    ['a GraphQL stream that is none', 'DELETE', '/graphql/stream', {}],
+    ['a ticket', 'POST', '/api/v1/stream/ticket', { headers: json, body: '{"externalId":"a"}' }],
+    ['a refused ticket', 'POST', '/api/v1/stream/ticket', { headers: json, body: '{}' }],
+  ]
+
+  test.each(OPEN)('%s may be read by the tenant’s origins alone', async (_name, method, path, options) => {
+    const from = (origin: string) => request(method, path, { ...options, headers: { ...options.headers, origin } })
+    const allowed = (await from(ORIGIN)).headers
+    expect(allowed.get('access-control-allow-origin')).toBe(ORIGIN)
+    const exposed = allowed.get('access-control-expose-headers')?.split(', ')
+    expect(exposed).toEqual(expect.arrayContaining(EXPOSED))
+    const foreign = (await from(FOREIGN)).headers
+    expect(foreign.get('access-control-allow-origin')).toBeNull()
+    const none = (await request(method, path, options)).headers
+    for (const headers of [allowed, foreign, none]) {
+      expect(headers.get('vary')).toMatch(/\bOrigin\b/)
+      expect(headers.get('access-control-allow-credentials')).toBeNull()
+    }
+  })
+
+  test('a ticket’s stream too, and what is refused there', async () => {
+    const { ticket } = (await service.call('POST', '/stream/ticket', { body: { discussionId } })).json
+    const from = async (path: string, origin: string) => {
+      const abort = new AbortController()
+      const response = await fetch(`${service.url}/api/v1/stream/${path}`, {
+        headers: { origin },
+        signal: abort.signal,
+      })
+      abort.abort()
+      return response
+    }
+    const opened = await from(`${discussionId}?ticket=${ticket}`, ORIGIN)
+    expect(opened.status).toBe(200)
+    expect(opened.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect(opened.headers.get('access-control-expose-headers')).toContain('X-Request-Id')
+    const foreign = await from(`${discussionId}?ticket=${ticket}`, FOREIGN)
+    expect(foreign.status).toBe(403)
+    expect(foreign.headers.get('access-control-allow-origin')).toBeNull()
+    for (const { headers } of [opened, foreign, await from(`${discussionId}?ticket=x`, ORIGIN)]) {
+      expect(headers.get('vary')).toBe('Origin')
+    }
+  })
+
+  test('refused credentials and a key over its rate say that they depend on the origin', async () => {
+    const headers = { ...json, 'x-api-key': 'ek_x', origin: ORIGIN }
+    const { status, headers: given } = await request('POST', '/graphql', { headers, body: '{}' })
+    expect(status).toBe(401)
+    expect(given.get('vary')).toBe('Origin')
+  })
+
+  test.each([
+    ['/graphql', 'POST'],
+    ['/graphql/stream', 'PUT'],
+    ['/api/v1/stream/ticket', 'POST'],
+  ])('a preflight of %s', async (path, method) => {
+    const ask = (origin: string) =>
+      fetch(service.url + path, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': method,
+          'access-control-request-headers': 'content-type,x-api-key,x-service-identity',
+        },
+      })
+    const allowed = await ask(ORIGIN)
+    expect(allowed.status).toBe(204)
+    expect(allowed.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect(allowed.headers.get('access-control-allow-methods')).toContain(method)
+    const names = allowed.headers.get('access-control-allow-headers')?.toLowerCase().split(', ')
+    expect(names).toEqual(
+      expect.arrayContaining(['content-type', 'x-api-key', 'authorization', 'x-service-identity', 'idempotency-key']),
+    )
+    const foreign = await ask(FOREIGN)
+    expect(foreign.status).toBe(403)
+    expect(await foreign.json()).toMatchObject({ code: 'origin_not_allowed' })
+    for (const { headers } of [allowed, foreign]) {
+      expect(headers.get('vary')).toBe('Origin')
+      expect(headers.get('access-control-allow-credentials')).toBeNull()
+      expect(headers.get('access-control-allow-origin')).not.toBe('*')
+    }
+  })
+
+  test.each([
+    ['GET', '/api/v1/discussions'],
+    ['POST', '/api/v1/discussions'],
+    ['GET', '/api/v1/settings'],
+    ['GET', '/healthz'],
+    ['GET', '/metrics'],
+  ])('%s %s does not answer it', async (method, path) => {
+    const ask = { origin: ORIGIN, 'access-control-request-method': method }
+    for (const each of [method, 'OPTIONS']) {
+      const { headers } = await request(each, path, { headers: ask })
+      expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+    }
+    expect((await request('OPTIONS', path, { headers: ask })).status).toBe(405)
+  })
+})

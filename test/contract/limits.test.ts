@@ -1,0 +1,244 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+
+const RATE_PER_ADDRESS = { perSecond: 0.2, burst: 20 }
+
+let service: TestService
+let tenant: TestTenant
+let count = 0
+
+beforeAll(async () => {
+  service = await startService({
+    worker: false,
+    env: {
+      UNAUTHENTICATED_RATE_PER_SECOND: String(RATE_PER_ADDRESS.perSecond),
+      UNAUTHENTICATED_RATE_BURST: String(RATE_PER_ADDRESS.burst),
+      TRUSTED_PROXIES: '127.0.0.0/8',
+    },
+  })
+})
+afterAll(() => service.close())
+
+beforeEach(async () => {
+  tenant = await service.addTenant(`limits-${count++}`)
+})
+afterEach(() => void vi.useRealTimers())
+
+/** An address that nobody else has used. */
+const from = () => ({ 'x-forwarded-for': `2001:db8:${(count++).toString(16)}::1` })
+const asTenant = (headers: Record<string, string> = {}) => ({ 'x-api-key': tenant.apiKey, ...headers })
+const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  service.call(method, path, { body, headers: asTenant(headers) })
+const setRate = (perSecond: number, burst: number) => call('PATCH', '/settings', { rateLimit: { perSecond, burst } })
+
+function limitsOf({ headers }: { headers: Headers }): { limit: number; remaining: number; reset: number } {
+  const read = (name: string): number => {
+    const text = headers.get(`ratelimit-${name}`)
+    expect(text, `RateLimit-${name}`).toMatch(/^\d+$/)
+    return Number(text)
+  }
+  return { limit: read('limit'), remaining: read('remaining'), reset: read('reset') }
+}
+
+function expectLimited(answer: TestResponse): void {
+  expect(answer.json).toMatchObject({ status: 429, code: 'rate_limited' })
+  expect(answer.status).toBe(429)
+  expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+}
+
+describe('a key over its rate', () => {
+  test('gets the burst, then 429 with Retry-After, and goes on when a token is there', async () => {
+    await setRate(1, 10)
+    const key = (await call('POST', '/keys', { label: 'limited', capabilities: [] })).json.key as string
+    const use = () => call('GET', '/discussions', undefined, { 'x-api-key': key })
+    const started = Date.now()
+    const answers = await Promise.all(Array.from({ length: 30 }, use))
+    const passed = answers.filter(({ status }) => status === 200).length
+    expect(passed).toBeGreaterThanOrEqual(10)
+    expect(passed).toBeLessThanOrEqual(10 + Math.ceil((Date.now() - started) / 1000))
+    const refused = answers.filter(({ status }) => status !== 200)
+    refused.forEach(expectLimited)
+    expect(refused.map(limitsOf)).toContainEqual({ limit: 10, remaining: 0, reset: 10 })
+    await vi.waitFor(async () => expect((await use()).status).toBe(200), { timeout: 5000, interval: 200 })
+  })
+
+  test("is not in the way of the tenant's other keys, of its admins, and of other tenants", async () => {
+    await setRate(1, 3)
+    const made = await call('POST', '/keys', { label: 'other', capabilities: [] })
+    const login = await service.call('POST', '/admin/auth/login', {
+      headers: { 'x-api-key': '', ...from() },
+      body: tenant.admin,
+    })
+    await Promise.all(Array.from({ length: 10 }, () => call('GET', '/discussions')))
+    expectLimited(await call('GET', '/discussions'))
+    const other = { 'x-api-key': made.json.key as string }
+    expect((await service.call('GET', '/discussions', { headers: other })).status).toBe(200)
+    const admin = { authorization: `Bearer ${login.json.token}` }
+    const me = await service.call('GET', '/admin/me', { headers: admin })
+    expect(me.status).toBe(200)
+    expect(limitsOf(me)).toMatchObject({ limit: 3, remaining: 2 })
+    expect((await service.call('GET', '/discussions')).status).toBe(200)
+  })
+
+  test('is held over REST, GraphQL and streams together', async () => {
+    await setRate(1, 6)
+    await Promise.all(Array.from({ length: 10 }, () => call('GET', '/discussions')))
+    expectLimited(await call('GET', `/stream/${newId()}`))
+    const graphql = await service.graphql('{ __typename }', {}, asTenant())
+    expectLimited(graphql)
+    const stream = await fetch(`${service.url}/graphql/stream`, { method: 'PUT', headers: asTenant() })
+    expect(stream.status).toBe(429)
+  })
+
+  test('follows a changed setting within 1 s', async () => {
+    const before = await call('GET', '/discussions')
+    expect(limitsOf(before)).toMatchObject({ limit: 1000 })
+    await setRate(7, 70)
+    expect(limitsOf(await call('GET', '/discussions'))).toMatchObject({ limit: 70 })
+  })
+})
+
+describe('RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset', () => {
+  const cases: [string, number, () => Promise<{ status: number; headers: Headers }>][] = [
+    ['200', 200, () => call('GET', '/discussions')],
+    ['201', 201, () => call('POST', '/discussions', { externalId: 'a' })],
+    [
+      '204',
+      204,
+      async () => call('DELETE', `/keys/${(await call('POST', '/keys', { label: 'x', capabilities: [] })).json.id}`),
+    ],
+    ['400', 400, () => call('POST', '/discussions', '{')],
+    ['401 for the assertion', 401, () => call('GET', '/discussions', undefined, { 'x-service-identity': 'x' })],
+    ['403', 403, () => call('GET', '/admin/me')],
+    ['404', 404, () => call('GET', `/discussions/${newId()}`)],
+    ['405', 405, () => call('PUT', '/discussions', {})],
+    ['413', 413, () => call('POST', '/discussions', { title: 'x'.repeat(300 * 1024) })],
+    ['422', 422, () => call('POST', '/discussions', {})],
+    ['a GraphQL answer', 200, () => service.graphql('{ __typename }', {}, asTenant())],
+    ['a GraphQL refusal', 422, () => service.graphql('{'.repeat(3000), {}, asTenant())],
+    ['a GraphQL stream', 201, () => fetch(`${service.url}/graphql/stream`, { method: 'PUT', headers: asTenant() })],
+    [
+      'a stream',
+      200,
+      async () => {
+        const { id } = (await call('POST', '/discussions', { externalId: 'a' })).json
+        const response = await fetch(`${service.url}/api/v1/stream/${id}`, { headers: asTenant() })
+        await response.body?.cancel()
+        return response
+      },
+    ],
+    ['a stream by token', 404, () => fetch(`${service.url}/api/v1/stream/${newId()}?token=${tenant.apiKey}`)],
+    [
+      'a subscription',
+      200,
+      async () => {
+        const response = await fetch(`${service.url}/graphql`, {
+          method: 'POST',
+          headers: asTenant({ 'content-type': 'application/json', accept: 'text/event-stream' }),
+          body: JSON.stringify({ query: `subscription { discussionEvents(discussionId: "${newId()}") { seq } }` }),
+        })
+        await response.body?.cancel()
+        return response
+      },
+    ],
+  ]
+
+  test.each(cases)('stand on %s', async (_name, status, send) => {
+    const answer = await send()
+    expect(answer.status).toBe(status)
+    const { limit, remaining, reset } = limitsOf(answer)
+    expect(limit).toBe(1000)
+    expect(remaining).toBeLessThan(1000)
+    expect(remaining).toBeGreaterThan(980)
+    expect(reset).toBe(1)
+  })
+
+  test('stand on 503', async () => {
+    await call('GET', '/discussions')
+    const query = vi.spyOn(service.app.db, 'query').mockRejectedValue(new Error('Connection terminated'))
+    const answer = await call('GET', '/discussions')
+    query.mockRestore()
+    expect(answer.status).toBe(503)
+    expect(limitsOf(answer).limit).toBe(1000)
+  })
+
+  test('do not stand on answers to nobody', async () => {
+    const { headers } = await service.call('GET', '/discussions', { headers: { 'x-api-key': '', ...from() } })
+    expect([...headers.keys()].filter((name) => name.startsWith('ratelimit'))).toEqual([])
+  })
+})
+
+describe('an address without good credentials', () => {
+  const { burst } = RATE_PER_ADDRESS
+  const guess = { 'x-api-key': `ek_${'0'.repeat(64)}` }
+  const send = (headers: Record<string, string>) => service.call('GET', '/discussions', { headers })
+
+  test.each([
+    ['without credentials', { 'x-api-key': '' }, 401],
+    ['with a made-up key', guess, 401],
+    ['with a made-up token', { authorization: 'Bearer x' }, 401],
+    ['with both', { ...guess, authorization: 'Bearer x' }, 400],
+  ] as [string, Record<string, string>, number][])('%s is answered, then 429', async (_name, headers, status) => {
+    const at = { ...headers, ...from() }
+    const answers = await Promise.all(Array.from({ length: burst * 2 }, () => send(at)))
+    const limited = answers.filter((answer) => answer.status === 429)
+    expect(answers.filter((answer) => answer.status === status).length).toBeGreaterThanOrEqual(burst)
+    expect(limited.length).toBeGreaterThan(0)
+    limited.forEach(expectLimited)
+  })
+
+  test('does not keep good keys from the same address out', async () => {
+    const at = from()
+    await Promise.all(Array.from({ length: burst * 2 }, () => send({ ...guess, ...at })))
+    expectLimited(await send({ ...guess, ...at }))
+    expect((await send(asTenant(at))).status).toBe(200)
+  })
+
+  test('is one for a whole /64 of IPv6, and not for the next', async () => {
+    const network = `2001:db8:ffff:${(count++).toString(16)}`
+    const at = (host: number) => ({ ...guess, 'x-forwarded-for': `${network}::${host.toString(16)}` })
+    await Promise.all(Array.from({ length: burst * 2 }, (_, host) => send(at(host))))
+    expectLimited(await send(at(999)))
+    expect((await send({ ...guess, ...from() })).status).toBe(401)
+  })
+
+  test('is counted for bad tickets, preflights and logins too', async () => {
+    const tries: ((headers: Record<string, string>) => Promise<number>)[] = [
+      (headers) => service.call('GET', `/stream/${newId()}?ticket=x`, { headers }).then(({ status }) => status),
+      (headers) => fetch(`${service.url}/graphql`, { method: 'OPTIONS', headers }).then(({ status }) => status),
+      (headers) => service.call('POST', '/admin/auth/login', { headers, body: {} }).then(({ status }) => status),
+    ]
+    for (const attempt of tries) {
+      const headers = { 'x-api-key': '', origin: 'https://nobody.example', ...from() }
+      const statuses = await Promise.all(Array.from({ length: burst * 2 }, () => attempt(headers)))
+      expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0)
+      expect(statuses.filter((status) => status !== 429).length).toBeGreaterThanOrEqual(burst)
+    }
+  })
+
+  test('is not counted for health checks', async () => {
+    const headers = from()
+    const statuses = await Promise.all(
+      Array.from({ length: burst * 2 }, () =>
+        fetch(`${service.url}/healthz`, { headers }).then(({ status }) => status),
+      ),
+    )
+    expect(new Set(statuses)).toEqual(new Set([200]))
+  })
+})
+
+test('a right password clears the count of its e-mail address', async () => {
+  const headers = { 'x-api-key': '' }
+  const login = (password: string) =>
+    service.call('POST', '/admin/auth/login', {
+      headers: { ...headers, ...from() },
+      body: { ...tenant.admin, password },
+    })
+  const guess = async (times: number) =>
+    (await Promise.all(Array.from({ length: times }, () => login('guess')))).map(({ status }) => status)
+  expect(await guess(9)).toEqual(Array.from({ length: 9 }, () => 401))
+  expect((await login(tenant.admin.password)).status).toBe(200)
+  expect(await guess(9)).toEqual(Array.from({ length: 9 }, () => 401))
+})

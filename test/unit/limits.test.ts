@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+
+import { addressBucket } from '../../src/core/limits.ts'
+import { createMemoryLimits } from '../../src/data/memory-limits.ts'
+
+const RATE = { perSecond: 10, burst: 5 }
+
+/** Limits on a clock that stands until it is moved. */
+function limitsAt(start = 1000) {
+  let now = start
+  const limits = createMemoryLimits(() => now)
+  const take = (name = 'a', rate = RATE) => limits.take('caller', name, rate)
+  return { limits, take, pass: (ms: number) => void (now += ms) }
+}
+
+const allowed = (count: number, take: () => { isAllowed: boolean }): number =>
+  Array.from({ length: count }, () => take()).filter(({ isAllowed }) => isAllowed).length
+
+describe('a token bucket', () => {
+  test('gives the burst at once, and not one more', () => {
+    const { take } = limitsAt()
+    expect(allowed(20, take)).toBe(5)
+  })
+
+  test('says what is left, when it is full, and when there is a token', () => {
+    const { take, pass } = limitsAt()
+    expect(take()).toEqual({ isAllowed: true, remaining: 4, resetSeconds: 1, retryAfterSeconds: 0 })
+    expect(allowed(4, take)).toBe(4)
+    pass(40)
+    const refused = take()
+    expect(refused).toMatchObject({ isAllowed: false, remaining: 0, resetSeconds: 1 })
+    expect(refused.retryAfterSeconds).toBeCloseTo(0.06, 5)
+  })
+
+  test('gives as many as come back, over any length of time', () => {
+    const { take, pass } = limitsAt()
+    let count = allowed(50, take)
+    for (let ms = 0; ms < 60_000; ms += 7) {
+      pass(7)
+      count += allowed(3, take)
+    }
+    expect(count).toBeGreaterThanOrEqual(5 + 600 - 1)
+    expect(count).toBeLessThanOrEqual(5 + 601)
+  })
+
+  test('holds no more than the burst after a rest', () => {
+    const { take, pass } = limitsAt()
+    allowed(5, take)
+    pass(3_600_000)
+    expect(allowed(20, take)).toBe(5)
+  })
+
+  test('is not charged for what it refuses', () => {
+    const { take, pass } = limitsAt()
+    allowed(1000, take)
+    pass(100)
+    expect(take().isAllowed).toBe(true)
+  })
+
+  test('follows a changed rate at once', () => {
+    const { take, pass } = limitsAt()
+    allowed(5, take)
+    pass(10)
+    expect(take('a', { perSecond: 1000, burst: 5 }).isAllowed).toBe(true)
+    pass(1000)
+    expect(allowed(20, () => take('a', { perSecond: 10, burst: 2 }))).toBe(2)
+  })
+
+  test('is one per name and kind', () => {
+    const { limits, take } = limitsAt()
+    allowed(20, take)
+    expect(take('b').isAllowed).toBe(true)
+    expect(limits.take('address', 'a', RATE).isAllowed).toBe(true)
+  })
+
+  test('takes tokens back, up to the brim', async () => {
+    const { limits, take } = limitsAt()
+    allowed(5, take)
+    await limits.giveBack('caller', 'a', RATE, 2)
+    expect(allowed(20, take)).toBe(2)
+    await limits.giveBack('caller', 'a', RATE, 1000)
+    expect(allowed(20, take)).toBe(5)
+  })
+
+  test("is not pushed out by a flood of others' addresses", () => {
+    const { limits, take } = limitsAt()
+    allowed(5, take)
+    for (let n = 0; n < 120_000; n++) limits.take('address', String(n), RATE)
+    expect(take().isAllowed).toBe(false)
+  })
+})
+
+describe('the bucket of an address', () => {
+  test.each([
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2/64'],
+    ['2001:db8:1:2:ffff::', '2001:db8:1:2/64'],
+    ['unknown', 'unknown'],
+  ])('%s is %s', (address, bucket) => {
+    expect(addressBucket(address)).toBe(bucket)
+  })
+})
