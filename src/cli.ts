@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 
 import { SignJWT } from 'jose'
@@ -9,21 +10,29 @@ import { ServiceError } from './core/errors.ts'
 import { createLog } from './core/log.ts'
 import { readSettings, SettingsError } from './core/settings.ts'
 import { embeddedSecrets } from './data/secrets.ts'
-import { mintKey } from './domains/keys/keys.ts'
-import { kidOf } from './domains/readers/identity-secrets.ts'
+import { examine } from './doctor.ts'
+import { mintKey, revokeKeyOf } from './domains/keys/keys.ts'
+import { type ApiKey, listKeys } from './domains/keys/sql.ts'
+import { kidOf, replaceIdentitySecret } from './domains/readers/identity-secrets.ts'
 import { createAdmin, createTenant, TakenError } from './domains/tenants/bootstrap.ts'
-import { findTenantBySlug, listTenants, type TenantRow } from './domains/tenants/sql.ts'
+import { findTenantBySlug, listAdmins, listTenants, type TenantRow } from './domains/tenants/sql.ts'
 
 const USAGE = `Usage: npm run cli -- <command>
 
   tenant create --slug <slug> [--admin-email <e-mail>] [--admin-password <password>]
   tenant list
   admin create --tenant <slug> --email <e-mail> [--password <password>]
+  admin list [--tenant <slug>]
   key create --tenant <slug> --label <label> [--capabilities <name,name>] [--expires-at <time>]   (none unless named)
+  key list --tenant <slug>
+  key revoke --tenant <slug> --id <id>
+  identity-secret create --tenant <slug>   (the one before stays valid for 24 h)
   identity sign --tenant <slug> --secret <identity secret> --sub <reader's id> [--name <name>]
+  doctor
 
 Answers are JSON on standard output. Secrets are shown only there, and only once.
-The last one needs no database. It prints an assertion that vouches for a reader for an hour, to try the API by hand.
+identity sign needs no database: it prints an assertion that vouches for a reader for an hour, to try the API by hand.
+doctor changes nothing: it prints a line for each part of the deployment, and ends with 1 where one of them fails.
 Capabilities: ${CAPABILITIES.join(', ')}.`
 
 /** The command line itself is wrong: the usage is shown, and the exit status is 2. */
@@ -49,6 +58,23 @@ const COMMANDS = {
   'admin create': command({ tenant: z.string(), email, password: password.optional() }, async (app, options) => {
     const { id, slug } = await tenantOf(app, options.tenant)
     return { tenant: { id, slug }, admin: await createAdmin(app, id, options.email, options.password) }
+  }),
+  'admin list': command({ tenant: z.string().optional() }, async (app, { tenant }) =>
+    listAdmins(app.db.query, tenant === undefined ? null : (await tenantOf(app, tenant)).id),
+  ),
+  'key list': command({ tenant: z.string() }, async (app, { tenant }) =>
+    allKeys(app, (await tenantOf(app, tenant)).id),
+  ),
+  'key revoke': command({ tenant: z.string(), id: z.string() }, async (app, { tenant, id }) =>
+    revokeKeyOf(app, (await tenantOf(app, tenant)).id, id),
+  ),
+  'identity-secret create': command({ tenant: z.string() }, async (app, { tenant }) =>
+    replaceIdentitySecret(app, (await tenantOf(app, tenant)).id),
+  ),
+  doctor: offline({}, async () => {
+    const findings = await examine(process.env)
+    if (findings.some(({ level }) => level === 'fail')) process.exitCode = 1
+    return findings.map(({ level, part, text }) => `${level.padEnd(5)} ${part.padEnd(10)} ${text}`).join('\n')
   }),
   'key create': command(
     {
@@ -96,6 +122,7 @@ function command<Shape extends z.ZodRawShape>(
   return offline(shape, async (options) => {
     const { app, close } = await openApp(readSettings(process.env, embeddedSecrets), createLog('silent'))
     try {
+      await busIsUp(app)
       return JSON.stringify(await run(app, options), null, 2)
     } finally {
       await close()
@@ -118,6 +145,20 @@ function offline<Shape extends z.ZodRawShape>(
   }
 }
 
+/** Gives the bus a moment, so that other processes hear of a change at once; without it they learn of it within 5 s. */
+async function busIsUp({ bus }: App): Promise<void> {
+  for (let waitedMs = 0; waitedMs < 1000 && !bus.isUp(); waitedMs += 20) await setTimeout(20)
+}
+
+async function allKeys(app: App, tenantId: string): Promise<ApiKey[]> {
+  const keys: ApiKey[] = []
+  for (;;) {
+    const page = await listKeys(app.db.query, tenantId, keys.at(-1)?.id ?? null, 1000)
+    if (page.length === 0) return keys
+    keys.push(...page)
+  }
+}
+
 function readOptions(names: string[], args: string[]): Record<string, unknown> {
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
   try {
@@ -133,8 +174,11 @@ async function tenantOf(app: App, slug: string): Promise<TenantRow> {
   return tenant
 }
 
-async function main([noun = '', verb = '', ...args]: string[]): Promise<void> {
-  const name = `${noun} ${verb}`
+async function main(words: string[]): Promise<void> {
+  const [noun = '', verb = ''] = words
+  // Only one command is a single word.
+  const name = noun === 'doctor' ? noun : `${noun} ${verb}`
+  const args = words.slice(name.split(' ').length)
   if (!Object.hasOwn(COMMANDS, name))
     throw new UsageError(noun === '' ? 'a command is missing' : `there is no command ${name.trim()}`)
   console.log(await COMMANDS[name as keyof typeof COMMANDS](args)())

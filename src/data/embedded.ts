@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -9,6 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -114,14 +116,36 @@ function lock(dataDir: string): () => void {
       return () => rmSync(file, { force: true })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const [pid = '', birth = ''] = readFileSync(file, 'utf8').split(' ')
-      const holder = Number(pid)
-      // A process number is used again, in a container at once: the holder is the one that was born then.
-      if (isAlive(holder) && birthOf(holder) === birth) {
-        throw new SettingsError(`DATA_DIR: ${dataDir} is in use by process ${holder}`)
-      }
+      const holder = holderOf(dataDir)
+      if (holder !== null) throw new SettingsError(`DATA_DIR: ${dataDir} is in use by process ${holder}`)
       rmSync(file, { force: true })
     }
+  }
+}
+
+/** The process that holds the files below `dataDir`; null where none does. */
+export function holderOf(dataDir: string): number | null {
+  const file = join(dataDir, 'lock')
+  if (!existsSync(file)) return null
+  const [pid = '', birth = ''] = readFileSync(file, 'utf8').split(' ')
+  const holder = Number(pid)
+  // A process number is used again, in a container at once: the holder is the one that was born then.
+  return isAlive(holder) && birthOf(holder) === birth ? holder : null
+}
+
+/** What the files below `dataDir` hold, from a copy: to look at them must not change them. Null where there are none. */
+export async function openCopy(dataDir: string): Promise<Database | null> {
+  const files = join(dataDir, 'postgres')
+  if (!existsSync(join(files, 'PG_VERSION'))) return null
+  const copy = mkdtempSync(join(tmpdir(), 'engagement-copy-'))
+  const remove = (): void => rmSync(copy, { recursive: true, force: true })
+  try {
+    cpSync(files, copy, { recursive: true })
+    const database = await wrapPGlite(new PGlite(copy, { parsers: PARSERS }))
+    return { ...database, close: () => database.close().finally(remove) }
+  } catch (error) {
+    remove()
+    throw error
   }
 }
 

@@ -9,6 +9,7 @@ import {
 } from '@prisma/driver-adapter-utils'
 import type { SchemaEngine } from '@prisma/schema-engine-wasm'
 
+import { type Sql, statement } from '../core/sql.ts'
 import { forgetUnfinished } from './scripts.ts'
 
 // Node has it; its types come with the browser's only.
@@ -51,6 +52,28 @@ export async function pendingChanges(adapter: SqlMigrationAwareDriverAdapterFact
   })
 }
 
+const APPLIED = statement(
+  'applied_migrations',
+  'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+)
+
+/** How the database stands to this release: migrations that it lacks, and those of another release. Changes nothing. */
+export async function compareMigrations(sql: Sql): Promise<{ missing: string[]; unknown: string[] }> {
+  const rows = await sql<{ name: string }>(APPLIED).catch((error: unknown) => {
+    // Nobody has started the service on it yet.
+    if ((error as { code?: unknown }).code === UNDEFINED_TABLE) return []
+    throw error
+  })
+  const applied = new Set(rows.map(({ name }) => name))
+  const known = migrationNames()
+  return {
+    missing: known.filter((name) => !applied.has(name)),
+    unknown: [...applied].filter((name) => !known.includes(name)),
+  }
+}
+
+const UNDEFINED_TABLE = '42P01'
+
 const schema = (): string => readFileSync(join(PRISMA, 'schema.prisma'), 'utf8')
 
 async function withEngine<T>(
@@ -92,19 +115,23 @@ async function loadWasm() {
 
 function migrationsList() {
   const baseDir = join(PRISMA, 'migrations')
-  const names = readdirSync(baseDir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
   return {
     baseDir,
     lockfile: { path: 'migration_lock.toml', content: readFileSync(join(baseDir, 'migration_lock.toml'), 'utf8') },
     shadowDbInitScript: '',
-    migrationDirectories: names
-      .map(({ name }) => ({
-        path: name,
-        migrationFile: {
-          path: 'migration.sql',
-          content: { tag: 'ok' as const, value: readFileSync(join(baseDir, name, 'migration.sql'), 'utf8') },
-        },
-      }))
-      .sort((a, b) => a.path.localeCompare(b.path)),
+    migrationDirectories: migrationNames().map((name) => ({
+      path: name,
+      migrationFile: {
+        path: 'migration.sql',
+        content: { tag: 'ok' as const, value: readFileSync(join(baseDir, name, 'migration.sql'), 'utf8') },
+      },
+    })),
   }
 }
+
+/** The migrations of this release, oldest first. */
+const migrationNames = (): string[] =>
+  readdirSync(join(PRISMA, 'migrations'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort((a, b) => a.localeCompare(b))

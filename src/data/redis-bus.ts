@@ -92,7 +92,9 @@ export function connect(
 ): Redis | Cluster {
   // A count that was sent twice would be counted twice, and nobody waits for one for long.
   const inTime =
-    name === 'limits' ? { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 500 } : {}
+    name === 'limits'
+      ? { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 500, socketTimeout: 2000 }
+      : {}
   const options = {
     connectionName: `engagement-${name}`,
     // News is never kept for later: what waits out an outage would come too late and out of order.
@@ -111,4 +113,26 @@ export function connect(
         redisOptions: inTime,
       })
     : new Redis(urls[0] as string, options)
+}
+
+/** The version of Redis, of any node of a cluster. Rejects where none answers within `withinMs`. */
+export async function redisVersion(urls: readonly string[], withinMs: number): Promise<string> {
+  const client = new Redis(urls[0] as string, {
+    lazyConnect: true,
+    connectTimeout: withinMs,
+    commandTimeout: withinMs,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  })
+  // It is told by what waits for it.
+  let cause: Error | undefined
+  client.on('error', (error) => (cause = error))
+  try {
+    await client.connect()
+    return /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? 'unknown'
+  } catch (error) {
+    throw cause ?? error
+  } finally {
+    client.disconnect()
+  }
 }

@@ -12,10 +12,25 @@ const schema = z.object({ ADMIN_JWT_SECRET: z.string().min(32), ENCRYPTION_KEY: 
   return { ...kept, ENCRYPTION_KEY }
 })
 
+export interface EmbeddedSecrets {
+  ADMIN_JWT_SECRET: string
+  ENCRYPTION_KEY: Buffer
+}
+
 /** The two secrets of an embedded service: made at its first start, kept below `dataDir` for its owner's eyes only. */
-export function embeddedSecrets(dataDir: string): { ADMIN_JWT_SECRET: string; ENCRYPTION_KEY: Buffer } {
+export function embeddedSecrets(dataDir: string): EmbeddedSecrets {
   const file = join(dataDir, 'secrets.json')
-  const text = read(file) ?? make(dataDir, file)
+  return check(file, read(file) ?? make(dataDir, file))
+}
+
+/** The same where they have been made; null where not. */
+export function keptSecrets(dataDir: string): EmbeddedSecrets | null {
+  const file = join(dataDir, 'secrets.json')
+  const text = read(file)
+  return text === undefined ? null : check(file, text)
+}
+
+function check(file: string, text: string): EmbeddedSecrets {
   const result = schema.safeParse(parse(text))
   // Made anew, they would leave every sealed secret in the database unreadable.
   if (!result.success) throw new SettingsError(`DATA_DIR: ${file} is damaged; restore it from a backup`)

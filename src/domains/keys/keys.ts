@@ -131,19 +131,31 @@ export const addKey = (sql: Sql, tenantId: Id, rawKey: string, key: NewKey): Pro
 /** Revokes a key of the caller's tenant, for good and on every node; a revoked one stays as it is. Throws `not_found`. */
 export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<ApiKey> {
   const { tenant } = requireCaller(ctx)
+  return revokeKeyOf(ctx.app, tenant.id, id, (sql, before, after) =>
+    recordAudit(sql, ctx, { action: 'api_key.revoke', targetType: 'api_key', targetId: id, before, after }),
+  )
+}
+
+/** The same for whoever acts for the tenant; `record` writes down in the same transaction who that was. */
+export async function revokeKeyOf(
+  app: App,
+  tenantId: Id,
+  id: string,
+  record?: (sql: Sql, before: ApiKey, after: ApiKey) => Promise<void>,
+): Promise<ApiKey> {
   // 404, not 403: a 403 would tell that the id exists in another tenant.
   if (!isId(id)) throw new ServiceError('not_found')
-  const { digest, revoked } = await ctx.app.db.transaction(async (sql) => {
-    const found = await lockKey(sql, tenant.id, id)
+  const { digest, revoked } = await app.db.transaction(async (sql) => {
+    const found = await lockKey(sql, tenantId, id)
     if (found === undefined) throw new ServiceError('not_found')
     const { digest: itsDigest, ...before } = found
     if (before.revokedAt !== null) return { digest: itsDigest, revoked: before }
     const after = { ...before, revokedAt: new Date() }
-    await revokeKey(sql, tenant.id, id, after.revokedAt)
-    await recordAudit(sql, ctx, { action: 'api_key.revoke', targetType: 'api_key', targetId: id, before, after })
+    await revokeKey(sql, tenantId, id, after.revokedAt)
+    await record?.(sql, before, after)
     return { digest: itsDigest, revoked: after }
   })
-  announceChange(ctx.app, { kind: 'key', keyId: id, digest: Buffer.from(digest).toString('hex') })
+  announceChange(app, { kind: 'key', keyId: id, digest: Buffer.from(digest).toString('hex') })
   return revoked
 }
 

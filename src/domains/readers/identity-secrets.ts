@@ -1,13 +1,13 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
-import { randomHex, seal, sha256 } from '../../core/crypto.ts'
+import { randomHex, seal, sha256, unseal } from '../../core/crypto.ts'
 import { badCursor, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
 import { lockTenant } from '../tenants/sql.ts'
 import { sealContext } from './keyring.ts'
-import { expireSecrets, insertSecret, listSecrets } from './sql.ts'
+import { expireSecrets, findNewestSecret, insertSecret, listSecrets } from './sql.ts'
 
 const OVERLAP_MS = 24 * 3_600_000
 
@@ -29,21 +29,43 @@ export interface NewIdentitySecret {
 /** Makes the tenant's new identity secret; the one before stays valid for 24 h. The secret is shown only here. */
 export async function createIdentitySecret(ctx: Ctx): Promise<NewIdentitySecret> {
   const { tenant } = requireCaller(ctx)
-  const made = await ctx.app.db.transaction(async (sql) => {
-    await lockTenant(sql, tenant.id)
-    await expireSecrets(sql, tenant.id, new Date(Date.now() + OVERLAP_MS))
-    const secret = await addIdentitySecret(sql, ctx.app, tenant.id)
-    const { kid, createdAt } = secret
-    await recordAudit(sql, ctx, {
+  return replaceIdentitySecret(ctx.app, tenant.id, (sql, { kid, createdAt }) =>
+    recordAudit(sql, ctx, {
       action: 'identity_secret.create',
       targetType: 'identity_secret',
       targetId: kid,
       after: { kid, createdAt },
-    })
+    }),
+  )
+}
+
+/** The same for whoever acts for the tenant; `record` writes down in the same transaction who that was. */
+export async function replaceIdentitySecret(
+  app: App,
+  tenantId: Id,
+  record?: (sql: Sql, made: NewIdentitySecret) => Promise<void>,
+): Promise<NewIdentitySecret> {
+  const made = await app.db.transaction(async (sql) => {
+    await lockTenant(sql, tenantId)
+    await expireSecrets(sql, tenantId, new Date(Date.now() + OVERLAP_MS))
+    const secret = await addIdentitySecret(sql, app, tenantId)
+    await record?.(sql, secret)
     return secret
   })
-  announceChange(ctx.app, { kind: 'tenant', tenantId: tenant.id })
+  announceChange(app, { kind: 'tenant', tenantId })
   return made
+}
+
+/** Whether `key` opens the newest secret that is stored; null where there is none. */
+export async function opensSecrets(sql: Sql, key: Buffer): Promise<boolean | null> {
+  const row = await findNewestSecret(sql)
+  if (row === undefined) return null
+  try {
+    unseal(key, row.sealed, sealContext(row.tenantId, row.kid))
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The name of an identity secret: the first 8 hex of its SHA-256 (contract, section 8). */

@@ -117,3 +117,12 @@ const INSERT_SECRET = statement(
 /** When it was made; undefined where the tenant has a secret with the same `kid`. */
 export const insertSecret = async (sql: Sql, tenantId: Id, kid: string, sealed: Buffer): Promise<Date | undefined> =>
   (await sql<{ createdAt: Date }>(INSERT_SECRET, [tenantId, kid, sealed]))[0]?.createdAt
+
+const NEWEST_SECRET = statement(
+  'newest_identity_secret',
+  `SELECT tenant_id AS "tenantId", ${SECRET} FROM identity_secrets ORDER BY created_at DESC LIMIT 1`,
+)
+
+/** The newest secret of any tenant. For operators only. */
+export const findNewestSecret = async (sql: Sql): Promise<(SecretRow & { tenantId: Id }) | undefined> =>
+  (await sql<SecretRow & { tenantId: Id }>(NEWEST_SECRET))[0]

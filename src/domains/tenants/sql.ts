@@ -72,6 +72,18 @@ const FIND_ADMIN_BY_EMAIL = statement('find_admin_by_email', `SELECT ${ADMIN} FR
 export const findAdminByEmail = async (sql: Sql, email: string): Promise<AdminRow | undefined> =>
   (await sql<AdminRow>(FIND_ADMIN_BY_EMAIL, [email]))[0]
 
+const LIST_ADMINS = statement(
+  'list_admins',
+  `SELECT a.id, t.slug AS tenant, a.email, a.created_at AS "createdAt" FROM admins a JOIN tenants t ON t.id = a.tenant_id
+   WHERE $1::uuid IS NULL OR a.tenant_id = $1 ORDER BY t.slug, a.email`,
+)
+
+/** All admins, or those of one tenant. For operators only. */
+export const listAdmins = (
+  sql: Sql,
+  tenantId: Id | null,
+): Promise<{ id: Id; tenant: string; email: string; createdAt: Date }[]> => sql(LIST_ADMINS, [tenantId])
+
 const INSERT_ADMIN = statement(
   'insert_admin',
   'INSERT INTO admins (tenant_id, id, email, password_hash) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING id',

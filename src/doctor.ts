@@ -1,0 +1,206 @@
+import { randomUUID, X509Certificate } from 'node:crypto'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { createSecureContext } from 'node:tls'
+
+import { readSettings, type Settings, SettingsError } from './core/settings.ts'
+import { type Sql, statement } from './core/sql.ts'
+import type { Database } from './data/database.ts'
+import { holderOf, openCopy } from './data/embedded.ts'
+import { compareMigrations } from './data/migrate.ts'
+import { createRedisBus, redisVersion } from './data/redis-bus.ts'
+import { keptSecrets } from './data/secrets.ts'
+import { openServer } from './data/server.ts'
+import { opensSecrets } from './domains/readers/identity-secrets.ts'
+
+/** What is known of one part of a deployment, and for anything but `ok` what to do. Holds no secret. */
+export interface Finding {
+  level: 'ok' | 'warn' | 'fail'
+  part: string
+  text: string
+}
+
+const MIN_POSTGRES = 15
+/** Sharded pub/sub came with Redis 7; scripts that read the clock and write with Redis 5. */
+const MIN_REDIS = { single: 5, cluster: 7 }
+const MAX_CLOCK_DIFFERENCE_MS = 2000
+const ROUND_TRIP_MS = 2000
+const EXPIRY_WARNING_DAYS = 30
+
+const finding =
+  (level: Finding['level']) =>
+  (part: string, text: string): Finding => ({ level, part, text })
+const ok = finding('ok')
+const warn = finding('warn')
+const fail = finding('fail')
+
+/** Looks at all that the service needs with these settings, and changes nothing. */
+export async function examine(env: Readonly<Record<string, string | undefined>>): Promise<Finding[]> {
+  let settings: Settings
+  let hasSecrets = true
+  try {
+    settings = readSettings(env, (dataDir) => {
+      const kept = keptSecrets(dataDir)
+      hasSecrets = kept !== null
+      return kept ?? { ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }
+    })
+  } catch (error) {
+    if (error instanceof SettingsError) return [fail('settings', `${error.message}: set it right, then ask again`)]
+    throw error
+  }
+  return [
+    ok('settings', `understood; the role is ${settings.ROLE}`),
+    ...(settings.DATABASE_URL === undefined ? [dataDirFinding(settings.DATA_DIR)] : []),
+    ...(await databaseFindings(settings, hasSecrets)),
+    ...(await redisFindings(settings)),
+    ...tlsFindings(settings),
+  ]
+}
+
+function dataDirFinding(folder: string): Finding {
+  let place = folder
+  while (!existsSync(place) && dirname(place) !== place) place = dirname(place)
+  try {
+    accessSync(place, constants.R_OK | constants.W_OK | constants.X_OK)
+    return ok('data', `${folder} ${place === folder ? 'can be written' : 'can be made'}`)
+  } catch {
+    return fail('data', `DATA_DIR: ${place} cannot be written: give this user the right, or name another folder`)
+  }
+}
+
+async function databaseFindings(settings: Settings, hasSecrets: boolean): Promise<Finding[]> {
+  let database: Database | null
+  try {
+    const { DATABASE_URL: url, DATA_DIR } = settings
+    const holder = url === undefined ? holderOf(DATA_DIR) : null
+    if (holder !== null) {
+      return [
+        warn('database', `process ${holder} has the embedded database open: stop it to have the database looked at`),
+      ]
+    }
+    database =
+      url === undefined ? await openCopy(DATA_DIR) : await openServer({ url, size: 1, onError: () => undefined })
+  } catch (error) {
+    const name = settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL'
+    return [
+      fail('database', `${name}: cannot be opened (${reasonOf(error)}): is it there, and are these its credentials?`),
+    ]
+  }
+  if (database === null) return [ok('database', 'embedded, none yet: the first start makes it')]
+  try {
+    const { query } = database.db
+    return [
+      await versionFinding(query),
+      await clockFinding(query),
+      await migrationFinding(query),
+      await encryptionFinding(query, settings.ENCRYPTION_KEY, hasSecrets),
+    ]
+  } catch (error) {
+    return [fail('database', `does not answer as it should (${reasonOf(error)}): look into its log`)]
+  } finally {
+    await database.close()
+  }
+}
+
+const VERSION = statement('doctor_version', `SELECT current_setting('server_version_num')::int AS version`)
+const CLOCK = statement('doctor_clock', 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms')
+
+async function versionFinding(sql: Sql): Promise<Finding> {
+  const version = Math.floor(((await sql<{ version: number }>(VERSION))[0]?.version ?? 0) / 10_000)
+  if (version >= MIN_POSTGRES) return ok('database', `PostgreSQL ${version} answers`)
+  return fail('database', `is PostgreSQL ${version}: upgrade it to ${MIN_POSTGRES} or newer`)
+}
+
+async function clockFinding(sql: Sql): Promise<Finding> {
+  const before = Date.now()
+  const theirs = Number((await sql<{ ms: number | string }>(CLOCK))[0]?.ms)
+  const differenceMs = Math.round(theirs - (before + Date.now()) / 2)
+  if (Math.abs(differenceMs) < MAX_CLOCK_DIFFERENCE_MS) return ok('clock', "agrees with the database's")
+  return fail(
+    'clock',
+    `is ${Math.abs(differenceMs)} ms ${differenceMs > 0 ? 'behind' : 'ahead of'} the database's: run NTP on both`,
+  )
+}
+
+async function migrationFinding(sql: Sql): Promise<Finding> {
+  const { missing, unknown } = await compareMigrations(sql)
+  if (unknown.length > 0) {
+    return fail(
+      'migrations',
+      `a newer release has been here (${unknown.join(', ')}): run that release, or go back to a backup`,
+    )
+  }
+  if (missing.length > 0) return warn('migrations', `${missing.length} to come: the next start applies them`)
+  return ok('migrations', 'all applied')
+}
+
+async function encryptionFinding(sql: Sql, key: Buffer, hasSecrets: boolean): Promise<Finding> {
+  if (!hasSecrets)
+    return fail('encryption', 'DATA_DIR: secrets.json is gone: restore it from a backup, or set ENCRYPTION_KEY')
+  const opens = await opensSecrets(sql, key).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code === '42P01') return null
+    throw error
+  })
+  if (opens === null) return ok('encryption', 'no secret is stored yet')
+  if (opens) return ok('encryption', 'ENCRYPTION_KEY opens what is stored')
+  return fail('encryption', 'ENCRYPTION_KEY is not the one that sealed the stored secrets: set that one again')
+}
+
+async function redisFindings({ REDIS_URL: urls, REDIS_PREFIX: prefix, DATABASE_URL }: Settings): Promise<Finding[]> {
+  if (urls === undefined) {
+    if (DATABASE_URL === undefined) return [ok('redis', 'not used, and not needed for one process')]
+    return [
+      warn('redis', 'REDIS_URL is not set: of several processes, streams are up to 5 s late and limits count apart'),
+    ]
+  }
+  const bus = createRedisBus({ urls, prefix, onDown: () => undefined, onUp: () => undefined })
+  try {
+    const version = await redisVersion(urls, ROUND_TRIP_MS)
+    const least = urls.length > 1 ? MIN_REDIS.cluster : MIN_REDIS.single
+    if (Number.parseInt(version, 10) < least)
+      return [fail('redis', `is Redis ${version}: upgrade it to ${least} or newer`)]
+    const channel = `doctor:${randomUUID()}`
+    const isHeard = await new Promise<boolean>((resolve) => {
+      const settle = (heard: boolean): void => {
+        clearInterval(again)
+        clearTimeout(late)
+        resolve(heard)
+      }
+      // What is published before both connections stand is lost.
+      const again = setInterval(() => bus.publish(channel, 'hello'), 50)
+      const late = setTimeout(settle, ROUND_TRIP_MS, false)
+      void bus.subscribe(channel, () => settle(true))
+    })
+    if (!isHeard) return [fail('redis', 'takes messages and delivers none: allow its user pub/sub on all channels')]
+    return [ok('redis', `Redis ${version} answers, and delivers messages`)]
+  } catch (error) {
+    return [
+      fail('redis', `REDIS_URL: does not answer (${reasonOf(error)}): is it there, and are these its credentials?`),
+    ]
+  } finally {
+    await bus.close()
+  }
+}
+
+function tlsFindings({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile }: Settings): Finding[] {
+  if (certFile === undefined || keyFile === undefined) return [ok('tls', 'not used: a proxy in front does it, if any')]
+  try {
+    const cert = readFileSync(certFile)
+    createSecureContext({ cert, key: readFileSync(keyFile) })
+    const days = Math.floor((Date.parse(new X509Certificate(cert).validTo) - Date.now()) / 86_400_000)
+    if (days < 0) return [fail('tls', `TLS_CERT_FILE: the certificate has expired: renew it, then restart`)]
+    if (days < EXPIRY_WARNING_DAYS)
+      return [warn('tls', `the certificate expires in ${days} days: renew it, then restart`)]
+    return [ok('tls', `the certificate is good for ${days} days`)]
+  } catch (error) {
+    return [fail('tls', `TLS_CERT_FILE and TLS_KEY_FILE are no certificate and its key (${reasonOf(error)})`)]
+  }
+}
+
+/** The code of an error, or its first line without what could be an address with a password. */
+function reasonOf(error: unknown): string {
+  const inner: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const { code, message } = inner as { code?: unknown; message?: unknown }
+  if (typeof code === 'string') return code
+  return (String(message).split('\n')[0] ?? '').replace(/\w+:\/\/\S+/g, '…')
+}

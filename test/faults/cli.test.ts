@@ -1,0 +1,272 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { type Finding, examine } from '../../src/doctor.ts'
+import { makeCertificates } from '../harness/certificates.ts'
+import { createServerDatabase, onServer } from '../harness/database.ts'
+import { signIdentity } from '../harness/identity.ts'
+import { freePort } from '../harness/ports.ts'
+import { type Env, runMain } from '../harness/processes.ts'
+import { startProxy } from '../harness/proxy.ts'
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+const LONG = 120_000
+const REDIS_URL = process.env.REDIS_URL
+
+let folder: string
+let env: Env
+let drop = async (): Promise<void> => undefined
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'engagement-cli-'))
+  const secrets = {
+    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  }
+  const redis =
+    REDIS_URL === undefined ? {} : { REDIS_URL, REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:` }
+  if (onServer) {
+    const database = await createServerDatabase()
+    drop = database.drop
+    env = { DATABASE_URL: database.url, ...secrets, ...redis }
+  } else env = { DATA_DIR: join(folder, 'data') }
+  expect((await cli(['tenant', 'create', '--slug', 'acme', '--admin-email', 'a@acme.example'])).code).toBe(0)
+}, LONG)
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await drop()
+})
+
+interface Result {
+  code: number
+  stdout: string
+  stderr: string
+  // Tests look into any answer; a wrong path fails the assertion it stands in.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  json: any
+}
+
+/** Runs the command line as it is built, with these settings and no others. */
+function cli(args: string[], more: Env = {}): Promise<Result> {
+  const { PATH, HOME } = process.env
+  return new Promise((resolve) => {
+    execFile(process.execPath, [CLI, ...args], { env: { PATH, HOME, ...env, ...more } }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : Number(error.code)
+      resolve({
+        code,
+        stdout,
+        stderr,
+        json: stdout.startsWith('{') || stdout.startsWith('[') ? JSON.parse(stdout) : null,
+      })
+    })
+  })
+}
+
+describe('npm run cli', { timeout: LONG }, () => {
+  test('identity-secret create shows a new secret once; the one before goes on for a day', async () => {
+    const first = await cli(['identity-secret', 'create', '--tenant', 'acme'])
+    const second = await cli(['identity-secret', 'create', '--tenant', 'acme'])
+    for (const { code, json } of [first, second]) {
+      expect(code).toBe(0)
+      expect(Object.keys(json as object).sort()).toEqual(['createdAt', 'kid', 'secret'])
+    }
+    expect(second.json.kid).not.toBe(first.json.kid)
+    const { json: key } = await cli(['key', 'create', '--tenant', 'acme', '--label', 'identities'])
+    await withService(async (url) => {
+      for (const { json } of [first, second]) {
+        const assertion = await signIdentity({ tenant: 'acme', secret: json.secret as string }, { sub: 'reader' })
+        const { status } = await fetch(`${url}/api/v1/discussions`, {
+          headers: { 'x-api-key': key.key as string, 'x-service-identity': assertion },
+        })
+        expect(status).toBe(200)
+      }
+    })
+    expect((await cli(['identity-secret', 'create', '--tenant', 'nobody'])).stderr).toBe('there is no tenant nobody\n')
+  })
+
+  test('admin list names admins of all tenants or of one, and no password', async () => {
+    await cli(['tenant', 'create', '--slug', 'other', '--admin-email', 'a@other.example'])
+    const all = await cli(['admin', 'list'])
+    expect(all.json.map(({ email }: { email: string }) => email)).toEqual(['a@acme.example', 'a@other.example'])
+    expect(all.stdout).not.toMatch(/password|scrypt/i)
+    const one = await cli(['admin', 'list', '--tenant', 'other'])
+    expect(one.json).toMatchObject([{ tenant: 'other', email: 'a@other.example' }])
+    expect((await cli(['admin', 'list', '--tenant', 'nobody'])).code).toBe(1)
+  })
+
+  test('key list and key revoke; a key of another tenant is not found', async () => {
+    const { json: made } = await cli(['key', 'create', '--tenant', 'acme', '--label', 'mine'])
+    const list = await cli(['key', 'list', '--tenant', 'acme'])
+    expect(list.json).toContainEqual(expect.objectContaining({ id: made.id, label: 'mine', revokedAt: null }))
+    expect(list.stdout).not.toContain(made.key)
+    expect((await cli(['key', 'revoke', '--tenant', 'other', '--id', made.id as string])).code).toBe(1)
+    expect((await cli(['key', 'revoke', '--tenant', 'acme', '--id', 'x'])).code).toBe(1)
+    const revoked = await cli(['key', 'revoke', '--tenant', 'acme', '--id', made.id as string])
+    expect(revoked.json.revokedAt).toMatch(/^\d{4}-/)
+    const again = await cli(['key', 'revoke', '--tenant', 'acme', '--id', made.id as string])
+    expect(again.json.revokedAt).toBe(revoked.json.revokedAt)
+  })
+
+  test('doctor says that all is well and ends with 0; with something broken it ends with 1', async () => {
+    const well = await cli(['doctor'])
+    expect(well.stdout).not.toMatch(/^fail/m)
+    expect(well.stdout).toMatch(/^ok {4}settings /)
+    expect(well.code).toBe(0)
+    const ill = await cli(['doctor'], { PORT: 'x' })
+    expect(ill.stdout).toMatch(/^fail {2}settings +PORT: /)
+    expect(ill.code).toBe(1)
+    expect((await cli(['doctor', 'now'])).code).toBe(2)
+  })
+})
+
+async function withService(work: (url: string) => Promise<void>): Promise<void> {
+  const port = String(await freePort())
+  const run = runMain({ ...env, PORT: port, LOG_LEVEL: 'warn', SHUTDOWN_GRACE_SECONDS: '2' })
+  await run.ready
+  try {
+    await work(`http://127.0.0.1:${port}`)
+  } finally {
+    run.signal('SIGTERM')
+    await run.exited
+  }
+}
+
+describe('the doctor', { timeout: LONG }, () => {
+  const findings = async (more: Env = {}): Promise<Map<string, Finding>> => {
+    const found = await examine({ ...env, ...more })
+    const secrets = [env.ADMIN_JWT_SECRET, env.ENCRYPTION_KEY, 'hunter2'].filter((text) => text !== undefined)
+    for (const { text } of found) for (const secret of secrets) expect(text).not.toContain(secret)
+    return new Map(found.map((each) => [each.part, each]))
+  }
+  const expectFail = async (part: string, text: RegExp, more: Env): Promise<void> => {
+    expect((await findings(more)).get(part)).toMatchObject({
+      level: 'fail',
+      text: expect.stringMatching(text) as string,
+    })
+  }
+  const levels = (found: ReadonlyMap<string, Finding>) =>
+    Object.fromEntries([...found].map(([part, { level }]) => [part, level]))
+
+  test('finds a good deployment good', async () => {
+    const parts = { settings: 'ok', database: 'ok', clock: 'ok', migrations: 'ok', encryption: 'ok', tls: 'ok' }
+    const redis = onServer && REDIS_URL === undefined ? 'warn' : 'ok'
+    expect(levels(await findings())).toEqual({ ...parts, redis, ...(onServer ? {} : { data: 'ok' }) })
+  })
+
+  test('says one line for a wrong setting, and names it', async () => {
+    const found = await findings({ REDIS_URL: 'http://:hunter2@example.com' })
+    expect([...found.keys()]).toEqual(['settings'])
+    expect(found.get('settings')).toMatchObject({
+      level: 'fail',
+      text: expect.stringMatching(/^REDIS_URL: /) as string,
+    })
+  })
+
+  test('knows another ENCRYPTION_KEY', () =>
+    expectFail('encryption', /not the one that sealed/, { ENCRYPTION_KEY: randomBytes(32).toString('base64') }))
+
+  test('knows a certificate that expires, one that has, and what is none', async () => {
+    const { cert, key } = makeCertificates(['127.0.0.1'])
+    const file = (name: string, content: string): string => {
+      writeFileSync(join(folder, name), content)
+      return join(folder, name)
+    }
+    const files = { TLS_CERT_FILE: file('cert.pem', cert), TLS_KEY_FILE: file('key.pem', key) }
+    const days = Number(/(-?\d+) days/.exec((await findings(files)).get('tls')?.text ?? '')?.[1])
+    expect(days).toBeGreaterThanOrEqual(0)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + (days + 2) * 86_400_000 })
+    const expired = (
+      await examine({ ...env, ...files, DATABASE_URL: undefined, ROLE: 'all', DATA_DIR: join(folder, 'none') })
+    ).find(({ part }) => part === 'tls')
+    vi.useRealTimers()
+    expect(expired).toMatchObject({ level: 'fail' })
+    await expectFail('tls', /are no certificate/, { ...files, TLS_CERT_FILE: file('garbage', 'none') })
+    await expectFail('tls', /are no certificate/, { ...files, TLS_KEY_FILE: join(folder, 'missing') })
+  })
+
+  test('knows a Redis that does not answer, and one that delivers nothing', async () => {
+    await expectFail('redis', /does not answer/, { REDIS_URL: 'redis://:hunter2@127.0.0.1:1' })
+    if (REDIS_URL === undefined) return
+    const { hostname, port } = new URL(REDIS_URL)
+    const proxy = await startProxy({ host: hostname, port: Number(port || 6379) })
+    proxy.swallow((chunk) => chunk.includes('$7\r\nmessage\r\n'))
+    await expectFail('redis', /delivers none/, { REDIS_URL: `redis://127.0.0.1:${proxy.port}` })
+    await proxy.close()
+  })
+
+  test('changes nothing where there is nothing yet', async () => {
+    const nowhere = join(folder, 'nowhere')
+    const found = await findings({ DATABASE_URL: undefined, DATA_DIR: nowhere })
+    expect(found.get('database')).toMatchObject({
+      level: 'ok',
+      text: expect.stringContaining('the first start') as string,
+    })
+    expect(existsSync(nowhere)).toBe(false)
+  })
+
+  test.skipIf(onServer)('looks at a copy of the embedded database, and leaves no trace of it', async () => {
+    const dataDir = env.DATA_DIR ?? ''
+    const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith('engagement-copy-'))
+    const before = copies()
+    const files = () => readdirSync(dataDir, { recursive: true }).sort()
+    const kept = files()
+    await findings()
+    expect(files()).toEqual(kept)
+    expect(copies()).toEqual(before)
+  })
+
+  test.skipIf(onServer)('says who has the embedded database open', async () => {
+    await withService(async () => {
+      expect((await findings()).get('database')).toMatchObject({
+        level: 'warn',
+        text: expect.stringMatching(/process \d+/) as string,
+      })
+    })
+  })
+
+  describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
+    const sql = async (text: string): Promise<void> => {
+      const client = new pg.Client({ connectionString: env.DATABASE_URL })
+      await client.connect()
+      await client.query(text).finally(() => client.end())
+    }
+
+    test('knows a database that does not answer', () =>
+      expectFail('database', /cannot be opened/, { DATABASE_URL: 'postgres://postgres:hunter2@127.0.0.1:1/nothing' }))
+
+    test('knows migrations that are to come, and does not apply them', async () => {
+      const name = `empty_${randomBytes(4).toString('hex')}`
+      await sql(`CREATE DATABASE ${name}`)
+      const url = new URL(env.DATABASE_URL ?? '')
+      url.pathname = `/${name}`
+      const look = () => findings({ DATABASE_URL: url.href })
+      expect((await look()).get('migrations')).toMatchObject({ level: 'warn' })
+      expect((await look()).get('migrations')).toMatchObject({ level: 'warn' })
+      expect((await look()).get('encryption')).toMatchObject({ level: 'ok' })
+      await sql(`DROP DATABASE ${name} WITH (FORCE)`)
+    })
+
+    test('knows migrations of a newer release', async () => {
+      await sql(`INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
+                 VALUES ('x', 'x', '29990101000000_later', now(), 1)`)
+      await expectFail('migrations', /29990101000000_later/, {})
+      await sql(`DELETE FROM _prisma_migrations WHERE id = 'x'`)
+    })
+
+    test('knows a clock that is off', async () => {
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 })
+      const { level, text } = (await findings()).get('clock') ?? {}
+      vi.useRealTimers()
+      expect(level).toBe('fail')
+      expect(text).toMatch(/ahead of/)
+    })
+  })
+})
