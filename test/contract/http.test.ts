@@ -94,22 +94,17 @@ describe('a method that a path does not take: 405 with Allow', () => {
 })
 
 describe('a path that is none: 404', () => {
-  test.each([
-    '/',
-    '/api',
-    '/api/v1',
-    '/api/v1/nothing',
-    '/graphql/',
-    '/graphql/nothing',
-    '/%2e%2e/etc',
-  ])('%s', async (path) => {
-    for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
-      const answer = await request(method, path)
-      expect(answer.status, method).toBe(404)
-      expectProblem(answer, 'not_found')
-    }
-    expect(await raw(`PROPFIND ${path} HTTP/1.1`)).toMatch(/^HTTP\/1.1 404 /)
-  })
+  test.each(['/', '/api', '/api/v1', '/api/v1/nothing', '/graphql/', '/graphql/nothing', '/%2e%2e/etc'])(
+    '%s',
+    async (path) => {
+      for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
+        const answer = await request(method, path)
+        expect(answer.status, method).toBe(404)
+        expectProblem(answer, 'not_found')
+      }
+      expect(await raw(`PROPFIND ${path} HTTP/1.1`)).toMatch(/^HTTP\/1.1 404 /)
+    },
+  )
 })
 
 describe.each([

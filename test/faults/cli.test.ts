@@ -216,7 +216,7 @@ describe('the doctor', { timeout: LONG }, () => {
     const dataDir = env.DATA_DIR ?? ''
     const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith('engagement-copy-'))
     const before = copies()
-    const files = () => readdirSync(dataDir, { recursive: true }).sort()
+    const files = () => new Set(readdirSync(dataDir, { recursive: true }).map(String))
     const kept = files()
     await findings()
     expect(files()).toEqual(kept)
@@ -236,7 +236,11 @@ describe('the doctor', { timeout: LONG }, () => {
     const sql = async (text: string): Promise<void> => {
       const client = new pg.Client({ connectionString: env.DATABASE_URL })
       await client.connect()
-      await client.query(text).finally(() => client.end())
+      try {
+        await client.query(text)
+      } finally {
+        await client.end()
+      }
     }
 
     test('knows a database that does not answer', () =>
