@@ -14,7 +14,10 @@ import {
 import { DEFAULT_PAGE, MAX_PAGE } from '../core/cursor.ts'
 import { refusal } from './rules.ts'
 
-/** Values that a document may ask for, lists counted by the size of their pages: some 30 ms of the process at the most. */
+/**
+ * Values that a document may ask for, lists counted by the size of their pages. Measured: 16 000 took 35 ms of CPU, 15 ms
+ * once the document was compiled, client included.
+ */
 const MAX_COST = 20_000
 
 type Variables = Readonly<Record<string, unknown>>
