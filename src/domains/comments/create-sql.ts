@@ -35,7 +35,7 @@ export interface CreateRow extends Judgement, HoldPolicy {
 export type CreateOutcome =
   | 'created'
   | 'not_found'
-  /** The reader's record went away between its look-up and now. */
+  /** The reader's record went away between its look-up and now: see `asReader`. */
   | 'unavailable'
   | 'discussion_archived'
   | 'discussion_locked'
@@ -99,7 +99,7 @@ const CREATE = statement(
          ELSE 'created'
        END AS outcome
      FROM input i
-     LEFT JOIN readers a ON a.tenant_id = i.tenant_id AND a.id = i.author_id
+     LEFT JOIN readers a ON a.tenant_id = i.tenant_id AND a.id = i.author_id AND a.erasing_at IS NULL
      LEFT JOIN locked l ON l.tenant_id = i.tenant_id AND l.id = i.discussion_id
      LEFT JOIN (SELECT DISTINCT * FROM parents) p
        ON p.tenant_id = i.tenant_id AND p.id = i.parent_id AND p.discussion_id = i.discussion_id

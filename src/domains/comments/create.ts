@@ -6,12 +6,13 @@ import { type Id, isId } from '../../core/ids.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
 import { createDiscussion, findDiscussionId } from '../discussions/discussions.ts'
-import { requireReader } from '../readers/readers.ts'
+import { ReaderGone } from '../readers/gone.ts'
+import { asReader, type Reader } from '../readers/readers.ts'
 import { selectBan } from '../readers/sql.ts'
 import { bodySchema, type Comment } from './comments.ts'
 import { type CreateOutcome, UNKNOWN_DEPTH } from './create-sql.ts'
 import { renderMarkdown } from './markdown.ts'
-import { holdPolicy, judgeText } from './rules.ts'
+import { holdPolicy, type Judgement, judgeText } from './rules.ts'
 import { writeComment } from './writer.ts'
 
 interface CreateComment {
@@ -34,7 +35,19 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   const bodyHtml = renderMarkdown(body)
   // Before the reader and the discussion come into being: of a text that is refused nothing is stored.
   const judgement = judgeText(body, bodyHtml, tenant.settings)
-  const author = await requireReader(ctx)
+  return asReader(ctx, (author) => postComment(ctx, { ...input, parentId, body, bodyHtml, judgement }, author))
+}
+
+interface CheckedComment extends CreateComment {
+  parentId: Id | null
+  bodyHtml: string
+  judgement: Judgement
+}
+
+/** Posts what has been checked. Throws ReaderGone, and the refusals of `createComment`. */
+async function postComment(ctx: Ctx, input: CheckedComment, author: Reader): Promise<Comment> {
+  const { tenant } = requireCaller(ctx)
+  const { body, bodyHtml, parentId, judgement } = input
   const discussionId = await targetOf(ctx, input, parentId, author.id)
   const commentOf = (id: Id, createdAt: Date, depth: number, status: 'approved' | 'pending'): Comment => ({
     id,
@@ -106,6 +119,8 @@ function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: Tenan
       return new ServiceError('not_found', { detail: 'There is no such comment to reply to.' })
     case 'too_deep':
       return invalid('/parentId', 'too_deep', `A reply may be at most ${maxDepth} levels deep.`)
+    case 'unavailable':
+      return new ReaderGone()
     default:
       return new ServiceError(outcome)
   }

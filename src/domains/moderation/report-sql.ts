@@ -4,12 +4,13 @@ import { type Sql, statement } from '../../core/sql.ts'
 const REPORT = statement(
   'insert_report',
   `WITH inserted AS (
-     INSERT INTO reports (tenant_id, comment_id, reader_id, reason, note, created_at) VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT DO NOTHING RETURNING tenant_id, comment_id
+     INSERT INTO reports (tenant_id, comment_id, reader_id, reason, note, created_at, counted)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)
+     ON CONFLICT DO NOTHING RETURNING tenant_id, comment_id, counted
    ),
    counted AS (
      UPDATE comments c SET report_count = report_count + 1 FROM inserted i
-     WHERE $7 AND c.tenant_id = i.tenant_id AND c.id = i.comment_id
+     WHERE i.counted AND c.tenant_id = i.tenant_id AND c.id = i.comment_id
    )
    SELECT 1 FROM inserted`,
 )

@@ -8,7 +8,7 @@ import { noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { type Change, changeComment, changeView } from '../comments/change.ts'
 import { type LockedComment, setCommentState } from '../comments/change-sql.ts'
-import { requireReader } from '../readers/readers.ts'
+import { asReader, type Reader } from '../readers/readers.ts'
 import { selectBan } from '../readers/sql.ts'
 import { insertReport } from './report-sql.ts'
 
@@ -39,9 +39,16 @@ export const reportInput = z.object({ note: noNul(z.string().trim().max(1000)).n
  * Throws `not_found`, `already_reported`, `reader_banned`, `discussion_archived`.
  */
 export async function reportComment(ctx: Ctx, { commentId, reason, note: text }: ReportComment): Promise<Report> {
-  const { tenant } = requireCaller(ctx)
   const note = validate(reportInput, { note: text }).note || null
-  const reader = await requireReader(ctx)
+  return asReader(ctx, (reader) => reportAs(ctx, { commentId, reason, note }, reader))
+}
+
+async function reportAs(
+  ctx: Ctx,
+  { commentId, reason, note }: Omit<Report, 'createdAt'>,
+  reader: Reader,
+): Promise<Report> {
+  const { tenant } = requireCaller(ctx)
   let createdAt = new Date()
   await changeComment(ctx, commentId, async (sql, comment, now) => {
     createdAt = now

@@ -2,7 +2,8 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { announce } from '../discussions/events.ts'
-import { requireReader } from '../readers/readers.ts'
+import { ReaderGone } from '../readers/gone.ts'
+import { asReader, type Reader } from '../readers/readers.ts'
 import { type ReactionMode, writeReaction } from './sql.ts'
 
 /** What the asserted reader holds on a comment after a write (contract, section 4). */
@@ -32,14 +33,23 @@ async function write(
   mode: ReactionMode,
   { commentId, type }: Partial<React> & { commentId: Id },
 ): Promise<Reaction> {
-  const { tenant } = requireCaller(ctx)
-  const { reactionTypes } = tenant.settings
+  const { reactionTypes } = requireCaller(ctx).tenant.settings
   if (type !== undefined && !reactionTypes.includes(type)) {
     throw invalid('/type', 'not_allowed', `must be one of ${reactionTypes.join(', ')}`)
   }
-  const notFound = new ServiceError('not_found', { detail: 'There is no such comment.' })
-  if (!isId(commentId)) throw notFound
-  const reader = await requireReader(ctx)
+  if (!isId(commentId)) throw notFound()
+  return asReader(ctx, (reader) => writeAs(ctx, mode, { commentId, type: type ?? null }, reader))
+}
+
+const notFound = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such comment.' })
+
+async function writeAs(
+  ctx: Ctx,
+  mode: ReactionMode,
+  { commentId, type }: { commentId: Id; type: string | null },
+  reader: Reader,
+): Promise<Reaction> {
+  const { tenant } = requireCaller(ctx)
   const now = new Date()
   const eventId = newId()
   const actor = JSON.stringify({ kind: 'reader', readerId: reader.id, externalId: reader.externalId })
@@ -48,13 +58,14 @@ async function write(
     commentId,
     readerId: reader.id,
     mode,
-    type: type ?? null,
+    type,
     eventId,
     actor,
     reader: JSON.stringify(reader),
     now,
   })
-  if (result.outcome === 'not_found') throw notFound
+  if (result.outcome === 'not_found') throw notFound()
+  if (result.outcome === 'unavailable') throw new ReaderGone()
   if (result.outcome !== 'written') throw new ServiceError(result.outcome)
   const { discussionId, seq, data, deliveries } = result
   if (discussionId !== null && seq !== null && data !== null) {

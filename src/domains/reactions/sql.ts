@@ -20,7 +20,8 @@ export interface ReactionWrite {
 }
 
 export interface ReactionResult {
-  outcome: 'written' | 'not_found' | 'discussion_archived' | 'discussion_locked' | 'reader_banned'
+  /** `unavailable`: the reader's record is gone, see `asReader`. */
+  outcome: 'written' | 'not_found' | 'unavailable' | 'discussion_archived' | 'discussion_locked' | 'reader_banned'
   discussionId: Id | null
   type: string | null
   reactionCounts: Record<string, number> | null
@@ -48,12 +49,13 @@ const WRITE = statement(
      SELECT t.*,
        CASE
          WHEN t.status <> 'approved' THEN 'not_found'
+         WHEN r.id IS NULL THEN 'unavailable'
          WHEN t.state = 'archived' THEN 'discussion_archived'
          WHEN t.state = 'locked' THEN 'discussion_locked'
          WHEN r.banned_at IS NOT NULL AND NOT r.shadow_banned AND coalesce(r.banned_until > $9, true) THEN 'reader_banned'
          ELSE 'written'
        END AS outcome
-     FROM target t JOIN readers r ON r.tenant_id = t.tenant_id AND r.id = $3
+     FROM target t LEFT JOIN readers r ON r.tenant_id = t.tenant_id AND r.id = $3 AND r.erasing_at IS NULL
    ),
    held AS (
      INSERT INTO reactions AS r (tenant_id, comment_id, reader_id, type, previous_type, updated_at)

@@ -4,6 +4,7 @@ import { type App, type Ctx, type Identity, perApp, requireCaller, type Tenant }
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
+import { isReaderGone, ReaderGone } from './gone.ts'
 import { type ReaderRow, upsertReader } from './sql.ts'
 
 /** A reader as every answer shows it. */
@@ -42,7 +43,7 @@ const readers = perApp((app) => {
     forget: ({ tenantId, externalId }) => forget(keyOf(tenantId, externalId)),
     clear: () => known.clear(),
   })
-  return { known, underWay }
+  return { known, underWay, forget }
 })
 
 const keyOf = (tenantId: Id, externalId: string): string => `${tenantId} ${externalId}`
@@ -52,6 +53,25 @@ export async function requireReader(ctx: Ctx): Promise<Reader> {
   const { tenant, identity } = requireCaller(ctx)
   if (identity === null) throw new ServiceError('identity_required')
   return ensureReader(ctx.app, tenant, identity)
+}
+
+/**
+ * Does a write for the asserted reader. A record that an erasure takes meanwhile, or that this process remembers although
+ * it is gone, is forgotten, and the write is tried once more with a fresh one. Throws `identity_required`, `unavailable`.
+ */
+export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T>): Promise<T> {
+  const reader = await requireReader(ctx)
+  try {
+    return await write(reader)
+  } catch (error) {
+    if (!isReaderGone(error)) throw error
+  }
+  readers(ctx.app).forget(keyOf(requireCaller(ctx).tenant.id, reader.externalId))
+  try {
+    return await write(await requireReader(ctx))
+  } catch (error) {
+    throw isReaderGone(error) ? new ReaderGone() : error
+  }
 }
 
 /**

@@ -14,11 +14,15 @@ export interface ReaderRecordRow {
   createdAt: Date
 }
 
+// Whose erasure has begun is nobody's reader any more.
 const COLUMNS = `id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl",
   banned_at AS "bannedAt", banned_until AS "bannedUntil", ban_reason AS "banReason", shadow_banned AS "shadowBanned",
   created_at AS "createdAt"`
 
-const BY_ID = statement('reader_by_id', `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id = $2`)
+const BY_ID = statement(
+  'reader_by_id',
+  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL`,
+)
 
 export const selectReader = async (sql: Sql, tenantId: Id, id: Id): Promise<ReaderRecordRow | undefined> =>
   (await sql<ReaderRecordRow>(BY_ID, [tenantId, id]))[0]
@@ -31,7 +35,7 @@ export const lockReader = async (sql: Sql, tenantId: Id, id: Id): Promise<Reader
 
 const LIST = statement(
   'list_readers',
-  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id < $2 AND erasing_at IS NULL ORDER BY id DESC LIMIT $3`,
 )
 
 /** Newest first, those older than `before`. */

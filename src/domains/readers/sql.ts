@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { ReaderGone } from './gone.ts'
 
 export interface ReaderRow {
   id: Id
@@ -16,13 +17,16 @@ export const isBanned = (table: string, now: string): string =>
 
 const BAN = statement(
   'reader_ban',
-  `SELECT CASE WHEN shadow_banned THEN 'shadow' ELSE 'open' END AS ban FROM readers r
-   WHERE tenant_id = $1 AND id = $2 AND ${isBanned('r', '$3')}`,
+  `SELECT CASE WHEN ${isBanned('r', '$3')} THEN CASE WHEN shadow_banned THEN 'shadow' ELSE 'open' END END AS ban
+   FROM readers r WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL`,
 )
 
-/** The ban of a reader that is in force. */
-export const selectBan = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<'open' | 'shadow' | null> =>
-  (await sql<{ ban: 'open' | 'shadow' }>(BAN, [tenantId, readerId, now]))[0]?.ban ?? null
+/** The ban of a reader that is in force. Throws ReaderGone. */
+export async function selectBan(sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<'open' | 'shadow' | null> {
+  const [reader] = await sql<{ ban: 'open' | 'shadow' | null }>(BAN, [tenantId, readerId, now])
+  if (reader === undefined) throw new ReaderGone()
+  return reader.ban
+}
 
 const READER = (table: string) =>
   `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
@@ -38,7 +42,7 @@ const UPSERT_READER = statement(
      ON CONFLICT (tenant_id, external_id) DO UPDATE
        SET name = excluded.name, avatar_url = excluded.avatar_url, profile_url = excluded.profile_url,
            profile_issued_at = excluded.profile_issued_at
-       WHERE $8 AND excluded.profile_issued_at > r.profile_issued_at
+       WHERE $8 AND r.erasing_at IS NULL AND excluded.profile_issued_at > r.profile_issued_at
          AND (r.name, r.avatar_url, r.profile_url) IS DISTINCT FROM (excluded.name, excluded.avatar_url, excluded.profile_url)
      RETURNING ${READER('r')}
    ),
@@ -48,7 +52,7 @@ const UPSERT_READER = statement(
    SELECT w.*, true AS written FROM written w
    UNION ALL
    SELECT ${READER('r')}, false AS written FROM readers r
-   WHERE r.tenant_id = $1 AND r.external_id = $3 AND NOT EXISTS (SELECT 1 FROM written)`,
+   WHERE r.tenant_id = $1 AND r.external_id = $3 AND r.erasing_at IS NULL AND NOT EXISTS (SELECT 1 FROM written)`,
 )
 
 interface Profile extends Omit<ReaderRow, 'profileIssuedAt'> {
