@@ -31,3 +31,5 @@ export type CacheNews =
   | { kind: 'key'; keyId: string; digest: string }
   | { kind: 'tenant'; tenantId: string }
   | { kind: 'reader'; tenantId: string; externalId: string }
+  /** Events of the tenant have been rewritten by the erasure of a reader. */
+  | { kind: 'erasure'; tenantId: string }

@@ -37,6 +37,8 @@ interface World {
   commit(audience?: Audience, recipientId?: string | null): void
   subscriptions: () => number
   failures: { database: number }
+  /** Changes the text of a stored event, as an erasure does, and tells nobody. */
+  rewrite(seq: number, text: string): void
 }
 
 interface Weather {
@@ -79,6 +81,7 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
     close: () => Promise.resolve(),
   }
   const failures = { database: 0 }
+  const rewritten = { times: 0 }
   const answer = async <T>(read: () => T): Promise<T> => {
     await turns(Math.floor(chance() * 4))
     if (chance() < fail) {
@@ -90,7 +93,7 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
     return result
   }
   const database: EventLog = {
-    heads: (keys) => answer(() => keys.map((key) => ({ ...key, seq: events.length }))),
+    heads: (keys) => answer(() => keys.map((key) => ({ ...key, seq: events.length, scrubs: rewritten.times }))),
     events: (_key, { after, upTo }, viewer, limit) =>
       answer(() =>
         events
@@ -109,6 +112,10 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
     hub,
     events,
     failures,
+    rewrite(seq, text) {
+      events.splice(seq - 1, 1, { ...(events[seq - 1] as News), json: text })
+      rewritten.times++
+    },
     subscriptions: () => listeners.size,
     commit(audience = 'public', recipientId = null) {
       const seq = events.length + 1
@@ -273,6 +280,47 @@ describe('joining', () => {
       complete: true,
       replayed: 10,
     })
+  })
+})
+
+describe('events that an erasure has rewritten', () => {
+  const textsOf = async (world: World): Promise<string[]> => {
+    const { seat } = await join(world, '0')
+    const texts: string[] = []
+    seat.start({
+      isFull: false,
+      deliver: (frames) => void texts.push(...frames.map(({ json }) => json)),
+      ready: () => Promise.resolve(),
+    })
+    await vi.waitFor(() => expect(texts).toHaveLength(world.events.length))
+    seat.leave()
+    return texts
+  }
+
+  test('are replayed as they are now, once the hub has heard of it', async () => {
+    const world = open()
+    const { seat } = await join(world, null)
+    const listener = new Listener()
+    seat.start(listener)
+    for (let n = 0; n < 3; n++) world.commit()
+    await vi.waitFor(() => expect(listener.seqs).toEqual([1, 2, 3]))
+    world.rewrite(2, '{"blank":2}')
+    world.hub.forgetEvents(newId())
+    world.hub.forgetEvents(TENANT)
+    expect(await textsOf(world)).toEqual(['{"seq":1}', '{"blank":2}', '{"seq":3}'])
+  })
+
+  test('are replayed as they are now within the repair interval, where the news of it is lost', async () => {
+    const world = open()
+    const { seat } = await join(world, null)
+    const listener = new Listener()
+    seat.start(listener)
+    for (let n = 0; n < 3; n++) world.commit()
+    await vi.waitFor(() => expect(listener.seqs).toEqual([1, 2, 3]))
+    world.rewrite(1, '{"blank":1}')
+    await vi.waitFor(async () => expect(await textsOf(world)).toEqual(['{"blank":1}', '{"seq":2}', '{"seq":3}']))
+    world.commit()
+    await vi.waitFor(() => expect(listener.seqs).toEqual([1, 2, 3, 4]))
   })
 })
 

@@ -75,16 +75,69 @@ export async function appendEvent(sql: Sql, event: NewEvent): Promise<Written> {
   return { events: [stored], deliveries: row.deliveries }
 }
 
-/** Writes several events of one transaction, in this order. */
+const APPEND_MANY = statement(
+  'append_events',
+  `WITH input AS (
+     SELECT *, row_number() OVER (PARTITION BY tenant_id, discussion_id ORDER BY n) AS place
+     FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::timestamptz[],
+       $9::text[]) WITH ORDINALITY
+     AS t (tenant_id, discussion_id, id, type, audience, recipient_id, actor, occurred_at, data, n)
+   ),
+   bumped AS (
+     UPDATE discussions d SET seq = d.seq + s.events, updated_at = s.occurred_at
+     FROM (
+       SELECT tenant_id, discussion_id, count(*) AS events, max(occurred_at) AS occurred_at
+       FROM input GROUP BY tenant_id, discussion_id
+     ) s
+     WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
+     RETURNING d.tenant_id, d.id, d.seq - s.events AS base
+   ),
+   logged AS (
+     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data)
+     SELECT i.tenant_id, i.discussion_id, b.base + i.place, i.id, i.type, i.audience, i.recipient_id, i.occurred_at,
+       i.actor::json, i.data::json
+     FROM input i JOIN bumped b ON b.tenant_id = i.tenant_id AND b.id = i.discussion_id
+     RETURNING tenant_id, discussion_id, seq, id AS event_id, type
+   ),
+   queued AS (${queueDeliveries('logged')})
+   SELECT l.seq, (SELECT count(*) FROM queued) AS deliveries FROM input i JOIN logged l ON l.event_id = i.id ORDER BY i.n`,
+)
+
+/** Writes several events of one transaction, in this order. Where they are of several discussions, these are locked already. */
 export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<Written> {
-  const written: Written = { events: [], deliveries: 0 }
-  for (const event of events) {
-    const { events: stored, deliveries } = await appendEvent(sql, event)
-    written.events.push(...stored)
-    written.deliveries += deliveries
+  const [first] = events
+  if (first === undefined) return { events: [], deliveries: 0 }
+  if (events.length === 1) return appendEvent(sql, first)
+  const now = new Date()
+  const stored = events.map(({ actor, recipientId = null, occurredAt = now, ...event }) => ({
+    ...event,
+    id: newId(),
+    recipientId,
+    actor: JSON.stringify(actor),
+    occurredAt,
+  }))
+  const columns = APPEND_COLUMNS.map((column) => stored.map((event) => textOf(event[column])))
+  const rows = await sql<{ seq: number; deliveries: number }>(APPEND_MANY, columns)
+  if (rows.length < stored.length) throw new Error('a discussion of these events is gone')
+  return {
+    deliveries: rows[0]?.deliveries ?? 0,
+    events: stored.map(({ tenantId: _, ...event }, index) => ({ ...event, seq: rows[index]?.seq ?? 0 })),
   }
-  return written
 }
+
+const textOf = (value: string | Date | null): string | null => (value instanceof Date ? value.toISOString() : value)
+
+const APPEND_COLUMNS = [
+  'tenantId',
+  'discussionId',
+  'id',
+  'type',
+  'audience',
+  'recipientId',
+  'actor',
+  'occurredAt',
+  'data',
+] as const
 
 /** Tells streams and workers what has been committed. Only ever after the commit; lost news costs time, not events. */
 export function announce(app: App, { events, deliveries }: Written): void {

@@ -133,6 +133,11 @@ export class Hub {
     if (!(await this.#options.liveKeys([key])).has(key.keyId)) throw new ServiceError('revoked_api_key')
   }
 
+  /** Forgets what is kept of the tenant's events: an erasure has rewritten some. A replay then asks the database. */
+  forgetEvents(tenantId: string): void {
+    for (const topic of this.#topics.values()) if (topic.key.tenantId === tenantId) topic.forgetEvents()
+  }
+
   /** Ends every stream, spread over `graceMs`. Nothing new is let in. */
   async close({ graceMs }: { graceMs: number }): Promise<void> {
     if (this.#closed) return
@@ -194,7 +199,7 @@ export class Hub {
     const topics = new Map([...this.#topics].filter(([, topic]) => topic.seq >= 0))
     if (topics.size === 0) return
     const heads = await this.#options.events.heads([...topics.values()].map(({ key }) => key))
-    for (const { tenantId, discussionId, seq } of heads) topics.get(`${tenantId}/${discussionId}`)?.learn(seq)
+    for (const head of heads) topics.get(`${head.tenantId}/${head.discussionId}`)?.learn(head)
   }
 }
 
@@ -210,6 +215,12 @@ export const hubOf = perApp((app) => {
   followCacheNews(app, {
     kind: 'key',
     forget: ({ keyId }) => hub.sessions.endKeys(new Set([keyId])),
+    clear: () => void hub.repair(),
+  })
+  followCacheNews(app, {
+    kind: 'erasure',
+    forget: ({ tenantId }) => hub.forgetEvents(tenantId),
+    // Unheard news of an erasure shows in the discussions' heads.
     clear: () => void hub.repair(),
   })
   return hub

@@ -10,7 +10,7 @@ export class Ring {
 
   push(frame: Frame): void {
     const last = this.#frames.at(-1)
-    if (last !== undefined && frame.seq !== last.seq + 1) this.#clear()
+    if (last !== undefined && frame.seq !== last.seq + 1) this.clear()
     this.#frames.push(frame)
     this.#bytes += frame.bytes.length
     while (this.#frames.length > MAX_FRAMES || (this.#bytes > MAX_BYTES && this.#frames.length > 0)) {
@@ -25,7 +25,7 @@ export class Ring {
     return this.#frames.slice(seq + 1 - first.seq)
   }
 
-  #clear(): void {
+  clear(): void {
     this.#frames = []
     this.#bytes = 0
   }

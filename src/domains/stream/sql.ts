@@ -12,6 +12,8 @@ export interface DiscussionKey {
 /** How far a discussion is. */
 export interface Head extends DiscussionKey {
   seq: number
+  /** Grows where an erasure rewrites events: what is remembered of them from before is old. */
+  scrubs: number
 }
 
 export interface Range {
@@ -36,7 +38,7 @@ const rangeParams = ({ tenantId, discussionId }: DiscussionKey, { after, upTo }:
 
 const READ_HEADS = statement(
   'stream_read_heads',
-  `SELECT d.tenant_id AS "tenantId", d.id AS "discussionId", d.seq
+  `SELECT d.tenant_id AS "tenantId", d.id AS "discussionId", d.seq, d.scrubs
    FROM unnest($1::uuid[], $2::uuid[]) AS wanted(tenant_id, id)
    JOIN discussions d ON d.tenant_id = wanted.tenant_id AND d.id = wanted.id`,
 )

@@ -9,7 +9,7 @@ import { type Frame, frameOf, type Viewer, visibleTo } from './frames.ts'
 import type { EventLog } from './log.ts'
 import { Ring } from './ring.ts'
 import type { Seat, Sink } from './seat.ts'
-import type { DiscussionKey, Survey } from './sql.ts'
+import type { DiscussionKey, Head, Survey } from './sql.ts'
 
 /** News that overtook others waits this long for them before the database is asked. */
 const HOLE_WAIT_MS = 20
@@ -49,6 +49,10 @@ export class Topic {
   #seq = -1
   /** The highest position that anything has told of. */
   #target = -1
+  /** Of the last head that was read. */
+  #scrubs = 0
+  /** Counts how often what is kept was forgotten: a read from before must not bring it back. */
+  #forgets = 0
   /** Settles when what is missing has come; null while nothing is. Never rejects. */
   #catching: Promise<void> | null = null
   #closed = false
@@ -91,9 +95,22 @@ export class Topic {
     this.#unsubscribe?.()
   }
 
+  /** Forgets the events that are kept for replays: an erasure has rewritten some of them. */
+  forgetEvents(): void {
+    this.#forgets++
+    this.#ring.clear()
+    this.#early.clear()
+    if (this.#target > this.#seq && this.#seq >= 0) this.#catchUp()
+  }
+
   /** Word of how far the discussion is, from the database. */
-  learn(seq: number): void {
-    if (this.#seq < 0 || seq <= this.#seq) return
+  learn({ seq, scrubs }: Pick<Head, 'seq' | 'scrubs'>): void {
+    if (this.#seq < 0) return
+    if (scrubs > this.#scrubs) {
+      this.#scrubs = scrubs
+      this.forgetEvents()
+    }
+    if (seq <= this.#seq) return
     this.#target = Math.max(this.#target, seq)
     this.#catchUp()
   }
@@ -107,7 +124,7 @@ export class Topic {
   async refresh(): Promise<void> {
     const [head] = await this.#options.events.heads([this.key])
     if (head === undefined) throw new ServiceError('not_found')
-    this.learn(head.seq)
+    this.learn(head)
     await this.#catching
   }
 
@@ -158,6 +175,7 @@ export class Topic {
     const [head] = await events.heads([this.key])
     if (head === undefined) throw new ServiceError('not_found')
     this.#seq = head.seq
+    this.#scrubs = head.scrubs
     this.#target = Math.max(this.#target, head.seq)
     this.#goOn()
   }
@@ -208,8 +226,10 @@ export class Topic {
 
   async #readOn(): Promise<void> {
     const range = { after: this.#seq, upTo: this.#target }
+    const forgets = this.#forgets
     const read = await this.#options.events.events(this.key, range, EVERYTHING, READ_ROWS)
-    if (this.#closed) return
+    // Read again what was read while it was being rewritten.
+    if (this.#closed || forgets !== this.#forgets) return
     if (read.length === 0 && this.#seq === range.after && this.#target === range.upTo) {
       // News of what no transaction has committed. The database is right.
       this.#target = this.#seq
