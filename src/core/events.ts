@@ -29,7 +29,7 @@ export const WEBHOOK_EVENT_TYPES = EVENT_TYPES.filter((type) => EVENTS[type].web
  */
 export type Audience = 'public' | 'tenant' | 'recipient'
 
-/** Who made the change. */
+/** Who made the change. In the log a reader keeps only the kind after an erasure. */
 export type EventActor =
   { kind: 'reader'; readerId: Id; externalId: string } | { kind: 'moderator' } | { kind: 'system' }
 

@@ -11,6 +11,8 @@ import '../domains/stream/graphql.ts'
 import '../domains/webhooks/graphql.ts'
 import '../domains/analytics/graphql.ts'
 import '../domains/webhooks/actions.ts'
+import '../domains/audit/graphql.ts'
+import '../domains/privacy/graphql.ts'
 
 import { builder } from './builder.ts'
 

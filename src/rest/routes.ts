@@ -1,9 +1,11 @@
 import { routes as analytics } from '../domains/analytics/rest.ts'
 import { routes as classifier } from '../domains/classifier/rest.ts'
+import { routes as audit } from '../domains/audit/rest.ts'
 import { routes as comments } from '../domains/comments/rest.ts'
 import { routes as discussions } from '../domains/discussions/rest.ts'
 import { routes as keys } from '../domains/keys/rest.ts'
 import { routes as moderation } from '../domains/moderation/rest.ts'
+import { routes as privacy } from '../domains/privacy/rest.ts'
 import { routes as reactions } from '../domains/reactions/rest.ts'
 import { routes as readers } from '../domains/readers/rest.ts'
 import { routes as settings } from '../domains/settings/rest.ts'
@@ -21,11 +23,13 @@ export const ROUTES_BY_DOMAIN: Readonly<Record<string, readonly Route[]>> = {
   reactions,
   moderation,
   readers,
+  privacy,
   stream,
   webhooks,
   analytics,
   keys,
   settings,
+  audit,
   classifier,
   tenants,
 }

@@ -107,7 +107,7 @@ async function targetOf(
   if ((await selectBan(ctx.app.db.query, requireCaller(ctx).tenant.id, readerId, new Date())) === 'open') {
     throw new ServiceError('reader_banned')
   }
-  const { discussion } = await createDiscussion(ctx, { externalId: externalId ?? '' })
+  const { discussion } = await createDiscussion(ctx, { externalId: externalId ?? '' }, { isForReader: true })
   return discussion.id
 }
 

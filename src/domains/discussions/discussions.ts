@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
+import { recordAudit } from '../../core/audit.ts'
 import { afterCommit, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import {
   decodeCursor,
@@ -57,23 +58,47 @@ export const toDiscussion = (row: sql.DiscussionRow): Discussion => ({
 
 /**
  * The discussion of an external id, made where there is none; a title or url that is given replaces the old one.
+ * One that comes into being by a reader's comment is the reader's doing, and not in the audit log.
  * Throws `discussion_archived` where that would change an archived discussion.
  */
 export async function createDiscussion(
   ctx: Ctx,
   input: sql.DiscussionInput,
+  { isForReader = false } = {},
 ): Promise<{ discussion: Discussion; created: boolean }> {
   const { tenant } = requireCaller(ctx)
   const { externalId, title, url } = validate(discussionInput, input)
+  const fields = { externalId, title, url }
+  const known = await sql.selectByExternalId(ctx.app.db.query, tenant.id, externalId)
+  if (known !== undefined && !differs(known, fields)) return { discussion: toDiscussion(known), created: false }
   const id = newId()
-  const written = await sql.upsertDiscussion(ctx.app.db.query, tenant.id, id, { externalId, title, url })
+  const written = isForReader
+    ? await sql.upsertDiscussion(ctx.app.db.query, tenant.id, id, fields)
+    : await upsertAudited(ctx, id, fields)
   if (written !== undefined) return { discussion: toDiscussion(written), created: written.id === id }
   const row = await sql.selectByExternalId(ctx.app.db.query, tenant.id, externalId)
   if (row === undefined) throw new ServiceError('unavailable', { detail: 'The discussion is being removed.' })
-  const differs = (title !== undefined && title !== row.title) || (url !== undefined && url !== row.url)
-  if (row.state === 'archived' && differs) throw new ServiceError('discussion_archived')
+  if (row.state === 'archived' && differs(row, fields)) throw new ServiceError('discussion_archived')
   return { discussion: toDiscussion(row), created: false }
 }
+
+const differs = (row: sql.DiscussionRow, { title, url }: sql.DiscussionInput): boolean =>
+  (title !== undefined && title !== row.title) || (url !== undefined && url !== row.url)
+
+function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<sql.DiscussionRow | undefined> {
+  const { tenant } = requireCaller(ctx)
+  return ctx.app.db.transaction(async (tx) => {
+    const before = await sql.lockByExternalId(tx, tenant.id, input.externalId)
+    const written = await sql.upsertDiscussion(tx, tenant.id, id, input)
+    if (written === undefined) return undefined
+    const verb = written.id === id ? 'create' : 'update'
+    const target = { action: `discussion.${verb}`, targetType: 'discussion', targetId: written.id }
+    await recordAudit(tx, ctx, { ...target, before: before && auditForm(before), after: auditForm(written) })
+    return written
+  })
+}
+
+const auditForm = ({ externalId, title, url }: sql.DiscussionRow) => ({ externalId, title, url })
 
 /** One discussion by either of its ids. Throws `not_found`. */
 export async function getDiscussion(ctx: Ctx, key: DiscussionKey): Promise<Discussion> {

@@ -109,35 +109,22 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
   if (first === undefined) return { events: [], deliveries: 0 }
   if (events.length === 1) return appendEvent(sql, first)
   const now = new Date()
-  const stored = events.map(({ actor, recipientId = null, occurredAt = now, ...event }) => ({
-    ...event,
+  const stored = events.map(({ discussionId, type, audience, recipientId = null, actor, occurredAt = now, data }) => ({
+    ...{ discussionId, type, audience, recipientId, occurredAt, data },
     id: newId(),
-    recipientId,
     actor: JSON.stringify(actor),
-    occurredAt,
   }))
   const columns = APPEND_COLUMNS.map((column) => stored.map((event) => textOf(event[column])))
-  const rows = await sql<{ seq: number; deliveries: number }>(APPEND_MANY, columns)
+  const params = [events.map(({ tenantId }) => tenantId), ...columns]
+  const rows = await sql<{ seq: number; deliveries: number }>(APPEND_MANY, params)
   if (rows.length < stored.length) throw new Error('a discussion of these events is gone')
-  return {
-    deliveries: rows[0]?.deliveries ?? 0,
-    events: stored.map(({ tenantId: _, ...event }, index) => ({ ...event, seq: rows[index]?.seq ?? 0 })),
-  }
+  const numbered = stored.map((event, index) => ({ ...event, seq: rows[index]?.seq ?? 0 }))
+  return { events: numbered, deliveries: rows[0]?.deliveries ?? 0 }
 }
 
 const textOf = (value: string | Date | null): string | null => (value instanceof Date ? value.toISOString() : value)
 
-const APPEND_COLUMNS = [
-  'tenantId',
-  'discussionId',
-  'id',
-  'type',
-  'audience',
-  'recipientId',
-  'actor',
-  'occurredAt',
-  'data',
-] as const
+const APPEND_COLUMNS = ['discussionId', 'id', 'type', 'audience', 'recipientId', 'actor', 'occurredAt', 'data'] as const
 
 /** Tells streams and workers what has been committed. Only ever after the commit; lost news costs time, not events. */
 export function announce(app: App, { events, deliveries }: Written): void {

@@ -38,6 +38,15 @@ export const selectByExternalId = async (
   externalId: string,
 ): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(BY_EXTERNAL, [tenantId, externalId]))[0]
 
+const LOCK_BY_EXTERNAL = statement('lock_discussion_by_external_id', `${BY_EXTERNAL.text} FOR NO KEY UPDATE`)
+
+/** A discussion whose row is locked until the transaction ends. */
+export const lockByExternalId = async (
+  sql: Sql,
+  tenantId: Id,
+  externalId: string,
+): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(LOCK_BY_EXTERNAL, [tenantId, externalId]))[0]
+
 const UPSERT = statement(
   'upsert_discussion',
   `INSERT INTO discussions AS d (tenant_id, id, external_id, title, url) VALUES ($1, $2, $3, $4, $5)

@@ -72,7 +72,7 @@ const BanRef = builder.objectRef<Ban>('Ban').implement({
 })
 
 // A type of its own: a field of Reader would show bans to whoever may read comments.
-const ReaderRecordRef = builder.objectRef<ReaderRecord>('ReaderRecord').implement({
+export const ReaderRecordRef = builder.objectRef<ReaderRecord>('ReaderRecord').implement({
   description: "A reader of the tenant's site, as moderators see them.",
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the reader in this service.' }),

@@ -6,6 +6,7 @@ import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pag
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
+import type { Sql } from '../../core/sql.ts'
 import { noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { Reader } from './readers.ts'
@@ -36,9 +37,9 @@ export async function listReaders(ctx: Ctx, args: PageArgs): Promise<Page<Reader
   return pageOf(rows.map(toRecord), size, args, ({ id }) => encodeCursor('readers', id))
 }
 
-/** One reader. Throws `not_found`. */
-export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
-  const row = isId(id) ? await sql.selectReader(ctx.app.db.query, requireCaller(ctx).tenant.id, id) : undefined
+/** One reader, in a transaction where one is given. Throws `not_found`. */
+export async function getReader(ctx: Ctx, id: Id, query: Sql = ctx.app.db.query): Promise<ReaderRecord> {
+  const row = isId(id) ? await sql.selectReader(query, requireCaller(ctx).tenant.id, id) : undefined
   if (row === undefined) throw notFound()
   return toRecord(row)
 }

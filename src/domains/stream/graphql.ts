@@ -86,7 +86,7 @@ const EventActorRef = builder.objectRef<EventActor>('EventActor').implement({
     kind: t.expose('kind', { type: ActorKindEnum, description: 'What they are.' }),
     readerId: t.id({
       nullable: true,
-      description: 'The reader.',
+      description: 'The reader; null after their erasure.',
       resolve: (actor) => (actor.kind === 'reader' ? actor.readerId : null),
     }),
     externalId: t.string({
@@ -150,7 +150,7 @@ const RecipientRef = builder.objectRef<Recipient>('EventRecipient').implement({
 interface ReplyNotificationData {
   comment: Comment
   parentCommentId: string
-  recipient: Recipient
+  recipient: Recipient | null
 }
 
 const ReplyNotificationDataRef = builder.objectRef<ReplyNotificationData>('ReplyNotificationData').implement({
@@ -158,7 +158,11 @@ const ReplyNotificationDataRef = builder.objectRef<ReplyNotificationData>('Reply
   fields: (t) => ({
     comment: t.expose('comment', { type: CommentRef, description: 'The reply.' }),
     parentCommentId: t.exposeID('parentCommentId', { description: 'The comment of the recipient that it replies to.' }),
-    recipient: t.expose('recipient', { type: RecipientRef, description: 'Whom it is for.' }),
+    recipient: t.expose('recipient', {
+      type: RecipientRef,
+      nullable: true,
+      description: 'Whom it is for; null after the erasure of the reader.',
+    }),
   }),
 })
 

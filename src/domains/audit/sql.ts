@@ -1,0 +1,66 @@
+import { type Id, LAST_ID } from '../../core/ids.ts'
+import { type Sql, type Statement, statement } from '../../core/sql.ts'
+
+export interface AuditRow {
+  id: Id
+  action: string
+  actorKind: AuditActorKind
+  actorId: Id | null
+  /** Of the API key. */
+  actorLabel: string | null
+  /** Of the admin. */
+  actorEmail: string | null
+  targetType: string
+  targetId: string | null
+  before: unknown
+  after: unknown
+  at: Date
+}
+
+/** Who can stand in the audit log. */
+export const AUDIT_ACTOR_KINDS = ['key', 'admin', 'system'] as const
+
+export type AuditActorKind = (typeof AUDIT_ACTOR_KINDS)[number]
+
+export interface AuditFilter {
+  action: string | null
+  actorId: Id | null
+  actorKind: AuditActorKind | null
+  /** Inclusive. */
+  from: Date | null
+  /** Exclusive. */
+  to: Date | null
+}
+
+// A statement for each filter that has an index: a plan for all of them would have none.
+const list = (name: string, condition: string): Statement =>
+  statement(
+    `list_audit_log${name}`,
+    `SELECT l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId", k.label AS "actorLabel",
+       a.email AS "actorEmail", l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at
+     FROM audit_log l
+     LEFT JOIN api_keys k ON l.actor_kind = 'key' AND k.tenant_id = l.tenant_id AND k.id = l.actor_id
+     LEFT JOIN admins a ON l.actor_kind = 'admin' AND a.tenant_id = l.tenant_id AND a.id = l.actor_id
+     WHERE l.tenant_id = $1 AND l.id < $2 AND ${condition}
+       AND ($6::timestamptz IS NULL OR l.at >= $6) AND ($7::timestamptz IS NULL OR l.at < $7)
+     ORDER BY l.id DESC LIMIT $8`,
+  )
+
+const ANY_ACTION = '($3::text IS NULL OR l.action = $3)'
+const ANY_ACTOR = '($4::uuid IS NULL OR l.actor_id = $4) AND ($5::text IS NULL OR l.actor_kind = $5)'
+
+const LIST = list('', `${ANY_ACTION} AND ${ANY_ACTOR}`)
+const LIST_BY_ACTION = list('_by_action', `l.action = $3 AND ${ANY_ACTOR}`)
+const LIST_BY_ACTOR = list('_by_actor', `${ANY_ACTION} AND l.actor_id = $4 AND ($5::text IS NULL OR l.actor_kind = $5)`)
+
+/** Entries that pass the filter, newest first, older than `before`. */
+export function listAuditLog(
+  sql: Sql,
+  tenantId: Id,
+  { action, actorId, actorKind, from, to }: AuditFilter,
+  before: Id | null,
+  limit: number,
+): Promise<AuditRow[]> {
+  const plan = action !== null ? LIST_BY_ACTION : actorId !== null ? LIST_BY_ACTOR : LIST
+  return sql<AuditRow>(plan, [tenantId, before ?? LAST_ID, action, actorId, actorKind, from, to, limit])
+}

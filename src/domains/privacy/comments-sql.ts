@@ -1,0 +1,57 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { Place } from './sql.ts'
+
+const THEIRS = statement(
+  'comments_of_reader',
+  `SELECT id AS "commentId", discussion_id AS "discussionId" FROM comments
+   WHERE tenant_id = $1 AND author_id = $2 ORDER BY id DESC LIMIT $3`,
+)
+
+/** Comments of the reader in whatever state, newest first: replies before what they reply to. */
+export const selectTheirComments = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<Place[]> =>
+  sql<Place>(THEIRS, [tenantId, readerId, limit])
+
+const BLANK = statement(
+  'blank_comment',
+  `UPDATE comments SET status = 'deleted', deleted_at = coalesce(deleted_at, $3), pinned_at = NULL, author_id = NULL,
+     body = NULL, body_html = NULL
+   WHERE tenant_id = $1 AND id = $2`,
+)
+
+/** Makes a comment a tombstone of nobody. */
+export const blankComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> =>
+  void (await sql(BLANK, [tenantId, id, now]))
+
+// What others have told moderators of a comment may name its author as well as the comment does.
+const FORGET = statement(
+  'forget_comment_texts',
+  `WITH revisions AS (
+     DELETE FROM comment_revisions WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
+   ),
+   notes AS (
+     UPDATE reports SET note = NULL WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) AND note IS NOT NULL
+   )
+   UPDATE audit_log SET
+     before = CASE WHEN jsonb_exists(before, 'author') THEN before || '{"author":null,"body":null,"bodyHtml":null}' ELSE before END,
+     after = CASE WHEN jsonb_exists(after, 'author') THEN after || '{"author":null,"body":null,"bodyHtml":null}' ELSE after END
+   WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = 'comment'`,
+)
+
+/** Takes the texts of comments out of all that hangs on them: revisions, notes of reports, the audit log. */
+export const forgetCommentTexts = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
+  void (await sql(FORGET, [tenantId, ids]))
+
+const REMOVE = statement(
+  'remove_blank_comments',
+  `DELETE FROM comments c
+   WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[]) AND c.status = 'deleted' AND c.author_id IS NULL
+     AND NOT EXISTS (SELECT 1 FROM comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id)
+   RETURNING c.parent_id AS "parentId"`,
+)
+
+/** Removes those of these comments that are tombstones of nobody without any reply; gives what they replied to. */
+export const removeBlankComments = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Id[]> => {
+  const rows = await sql<{ parentId: Id | null }>(REMOVE, [tenantId, ids])
+  return rows.flatMap(({ parentId }) => (parentId === null ? [] : [parentId]))
+}

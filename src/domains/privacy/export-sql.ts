@@ -1,0 +1,143 @@
+import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { CommentStatus } from '../../generated/prisma/enums.ts'
+
+const SNAPSHOT = statement('export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+
+/** First in a transaction: whatever it reads is of one instant. */
+export const readOneInstant = async (sql: Sql): Promise<void> => void (await sql(SNAPSHOT))
+
+export interface ExportedCommentRow {
+  id: Id
+  discussionId: Id
+  discussionExternalId: string
+  parentId: Id | null
+  body: string | null
+  status: CommentStatus
+  revision: number
+  reactionCounts: Record<string, number>
+  createdAt: Date
+  editedAt: Date | null
+  deletedAt: Date | null
+}
+
+const COMMENTS = statement(
+  'export_comments',
+  `SELECT c.id, c.discussion_id AS "discussionId", d.external_id AS "discussionExternalId", c.parent_id AS "parentId", c.body,
+     c.status::text, c.revision, c.reaction_counts AS "reactionCounts", c.created_at AS "createdAt",
+     c.edited_at AS "editedAt", c.deleted_at AS "deletedAt"
+   FROM comments c JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
+   WHERE c.tenant_id = $1 AND c.author_id = $2 AND c.id > $3 ORDER BY c.id LIMIT $4`,
+)
+
+/** Comments of the reader in whatever state, oldest first, after `after`; deleted ones with the text that is kept. */
+export const exportComments = (
+  sql: Sql,
+  tenantId: Id,
+  readerId: Id,
+  after: Id | undefined,
+  limit: number,
+): Promise<ExportedCommentRow[]> => sql<ExportedCommentRow>(COMMENTS, [tenantId, readerId, after ?? FIRST_ID, limit])
+
+export interface RevisionRow {
+  commentId: Id
+  revision: number
+  body: string
+  createdAt: Date
+}
+
+const REVISIONS = statement(
+  'export_revisions',
+  `SELECT comment_id AS "commentId", revision, body, created_at AS "createdAt" FROM comment_revisions
+   WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
+)
+
+/** The bodies that edits of these comments have replaced. */
+export const exportRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<RevisionRow[]> =>
+  sql<RevisionRow>(REVISIONS, [tenantId, commentIds])
+
+export interface ReportRow {
+  commentId: Id
+  reason: string
+  note: string | null
+  createdAt: Date
+}
+
+const REPORT = 'comment_id AS "commentId", reason, note, created_at AS "createdAt"'
+
+const REPORTS_RECEIVED = statement(
+  'export_reports_received',
+  `SELECT ${REPORT} FROM reports WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY created_at`,
+)
+
+/** What readers have reported of these comments; who they were stays theirs. */
+export const exportReportsReceived = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<ReportRow[]> =>
+  sql<ReportRow>(REPORTS_RECEIVED, [tenantId, commentIds])
+
+const REPORTS_MADE = statement(
+  'export_reports_made',
+  `SELECT ${REPORT} FROM reports WHERE tenant_id = $1 AND reader_id = $2 ORDER BY created_at`,
+)
+
+export const exportReportsMade = (sql: Sql, tenantId: Id, readerId: Id): Promise<ReportRow[]> =>
+  sql<ReportRow>(REPORTS_MADE, [tenantId, readerId])
+
+export interface ReactionRow {
+  commentId: Id
+  type: string | null
+  updatedAt: Date
+}
+
+const REACTIONS = statement(
+  'export_reactions',
+  `SELECT comment_id AS "commentId", type, updated_at AS "updatedAt" FROM reactions
+   WHERE tenant_id = $1 AND reader_id = $2 ORDER BY comment_id`,
+)
+
+/** What the reader holds on comments, and where a reaction was taken back, when. */
+export const exportReactions = (sql: Sql, tenantId: Id, readerId: Id): Promise<ReactionRow[]> =>
+  sql<ReactionRow>(REACTIONS, [tenantId, readerId])
+
+export interface NotificationRow {
+  eventId: Id
+  discussionId: Id
+  seq: number
+  commentId: Id
+  parentCommentId: Id
+  occurredAt: Date
+}
+
+const NOTIFICATIONS = statement(
+  'export_notifications',
+  `SELECT id AS "eventId", discussion_id AS "discussionId", seq, data->'comment'->>'id' AS "commentId",
+     data->>'parentCommentId' AS "parentCommentId", occurred_at AS "occurredAt"
+   FROM events WHERE tenant_id = $1 AND recipient_id = $2 ORDER BY id`,
+)
+
+/** Notifications to the reader that are still in the log. */
+export const exportNotifications = (sql: Sql, tenantId: Id, readerId: Id): Promise<NotificationRow[]> =>
+  sql<NotificationRow>(NOTIFICATIONS, [tenantId, readerId])
+
+export interface AuditEntryRow {
+  id: Id
+  action: string
+  targetType: string
+  targetId: string | null
+  before: unknown
+  after: unknown
+  at: Date
+}
+
+const AUDIT = statement(
+  'export_audit_entries',
+  `SELECT id, action, target_type AS "targetType", target_id AS "targetId", before, after, at FROM audit_log
+   WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = $3 ORDER BY id`,
+)
+
+/** What was done to these things by keys and admins. */
+export const exportAuditEntries = (
+  sql: Sql,
+  tenantId: Id,
+  targetType: 'reader' | 'comment',
+  targetIds: readonly Id[],
+): Promise<AuditEntryRow[]> => sql<AuditEntryRow>(AUDIT, [tenantId, targetIds, targetType])

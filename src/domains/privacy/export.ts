@@ -1,0 +1,67 @@
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import type { Id } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
+import * as rows from './export-sql.ts'
+import { getReader, type ReaderRecord } from '../readers/records.ts'
+
+/** A comment of the reader as it is held. `bodyHtml` is made from `body`, and so left out. */
+export interface ExportedComment extends rows.ExportedCommentRow {
+  /** The bodies that edits have replaced, oldest first. */
+  revisions: rows.RevisionRow[]
+}
+
+/** All that is held of a reader. Nothing in it says who others are. */
+export interface ReaderExport {
+  exportedAt: Date
+  reader: ReaderRecord
+  comments: ExportedComment[]
+  reactions: rows.ReactionRow[]
+  reportsMade: rows.ReportRow[]
+  reportsReceived: rows.ReportRow[]
+  notifications: rows.NotificationRow[]
+  auditEntries: rows.AuditEntryRow[]
+}
+
+/** Comments that are read at once: the process answers others in between. */
+const BATCH = 1000
+
+/** All that is held of a reader, as of one instant. Throws `not_found`. */
+export async function exportReader(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
+  const { tenant } = requireCaller(ctx)
+  return ctx.app.db.transaction(async (sql) => {
+    await rows.readOneInstant(sql)
+    const reader = await getReader(ctx, readerId, sql)
+    const written = await exportWritten(sql, tenant.id, readerId)
+    const onReader = await rows.exportAuditEntries(sql, tenant.id, 'reader', [readerId])
+    return {
+      exportedAt: new Date(),
+      reader,
+      comments: written.comments,
+      reactions: await rows.exportReactions(sql, tenant.id, readerId),
+      reportsMade: await rows.exportReportsMade(sql, tenant.id, readerId),
+      reportsReceived: written.reportsReceived,
+      notifications: await rows.exportNotifications(sql, tenant.id, readerId),
+      auditEntries: [...onReader, ...written.auditEntries],
+    }
+  })
+}
+
+type Written = Pick<ReaderExport, 'comments' | 'reportsReceived' | 'auditEntries'>
+
+/** The reader's comments and what hangs on them. */
+async function exportWritten(sql: Sql, tenantId: Id, readerId: Id): Promise<Written> {
+  const written: Written = { comments: [], reportsReceived: [], auditEntries: [] }
+  for (;;) {
+    const comments = await rows.exportComments(sql, tenantId, readerId, written.comments.at(-1)?.id, BATCH)
+    const ids = comments.map(({ id }) => id)
+    const revisions = new Map<Id, rows.RevisionRow[]>(ids.map((id) => [id, []]))
+    for (const revision of await rows.exportRevisions(sql, tenantId, ids))
+      revisions.get(revision.commentId)?.push(revision)
+    for (const comment of comments) {
+      written.comments.push({ ...comment, revisions: revisions.get(comment.id) ?? [] })
+    }
+    for (const report of await rows.exportReportsReceived(sql, tenantId, ids)) written.reportsReceived.push(report)
+    for (const entry of await rows.exportAuditEntries(sql, tenantId, 'comment', ids)) written.auditEntries.push(entry)
+    if (comments.length < BATCH) return written
+  }
+}

@@ -1,0 +1,94 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { ScrubbedEvent } from './scrub.ts'
+
+/** A stretch of a discussion's events: after `after`, up to and with `upTo`. */
+export interface Stretch {
+  tenantId: Id
+  discussionId: Id
+  after: number
+  upTo: number
+}
+
+export interface NamingEvent {
+  seq: number
+  actor: string
+  data: string
+  isOnTheirComment: boolean
+}
+
+// A range of the primary key, read as text: an index on who is named would cost each comment for the sake of an erasure.
+const NAMING = statement(
+  'events_naming_reader',
+  `SELECT * FROM (
+     SELECT e.seq, e.actor::text AS actor, e.data::text AS data,
+       e.type = 'reaction_toggled' AND EXISTS (
+         SELECT 1 FROM comments c
+         WHERE c.tenant_id = $1 AND c.id = (e.data->>'commentId')::uuid AND c.author_id = $5::uuid) AS "isOnTheirComment"
+     FROM events e WHERE e.tenant_id = $1 AND e.discussion_id = $2 AND e.seq > $3 AND e.seq <= $4
+   ) stretch
+   WHERE "isOnTheirComment" OR strpos(actor, $5::text) > 0 OR strpos(data, $5::text) > 0
+   ORDER BY seq`,
+)
+
+/** Events of a stretch that name the reader, or are about a reaction to a comment of theirs. */
+export const selectNamingEvents = (sql: Sql, readerId: Id, at: Stretch): Promise<NamingEvent[]> =>
+  sql<NamingEvent>(NAMING, [at.tenantId, at.discussionId, at.after, at.upTo, readerId])
+
+const REWRITE = statement(
+  'rewrite_events',
+  `WITH counted AS (
+     UPDATE discussions SET scrubs = scrubs + 1 WHERE tenant_id = $1 AND id = $2
+   )
+   UPDATE events e SET actor = t.actor::json, data = t.data::json,
+     audience = CASE WHEN t.has_lost_recipient THEN 'tenant' ELSE e.audience END,
+     recipient_id = CASE WHEN t.has_lost_recipient THEN NULL ELSE e.recipient_id END
+   FROM unnest($3::bigint[], $4::text[], $5::text[], $6::boolean[]) AS t(seq, actor, data, has_lost_recipient)
+   WHERE e.tenant_id = $1 AND e.discussion_id = $2 AND e.seq = t.seq
+   RETURNING e.id`,
+)
+
+/** Puts scrubbed texts in the place of what events said; gives the ids of the events. */
+export async function rewriteEvents(
+  sql: Sql,
+  { tenantId, discussionId }: Pick<Stretch, 'tenantId' | 'discussionId'>,
+  events: readonly (ScrubbedEvent & { seq: number })[],
+): Promise<Id[]> {
+  const rows = await sql<{ id: Id }>(REWRITE, [
+    tenantId,
+    discussionId,
+    events.map(({ seq }) => seq),
+    events.map(({ actor }) => actor),
+    events.map(({ data }) => data),
+    events.map(({ hasLostRecipient }) => hasLostRecipient),
+  ])
+  return rows.map(({ id }) => id)
+}
+
+// Whoever is sending the old text now loses its lease: it is not recorded, and the new text is sent in its place.
+const RECALL = statement(
+  'recall_deliveries',
+  `WITH theirs AS MATERIALIZED (
+     SELECT id, status FROM deliveries WHERE tenant_id = $1 AND event_id = ANY($2::uuid[]) ORDER BY id FOR NO KEY UPDATE
+   ),
+   recalled AS (
+     UPDATE deliveries d SET status = 'pending', lease_id = NULL, next_attempt_at = now()
+     FROM theirs t WHERE t.status = 'delivering' AND d.tenant_id = $1 AND d.id = t.id
+   )
+   SELECT id FROM theirs`,
+)
+
+const FORGET_ANSWERS = statement(
+  'forget_delivery_answers',
+  `UPDATE attempts SET response_snippet = NULL
+   WHERE tenant_id = $1 AND delivery_id = ANY($2::uuid[]) AND response_snippet IS NOT NULL`,
+)
+
+/**
+ * Takes deliveries of events back from the workers that are at it, and forgets what receivers have answered to them, who
+ * may have said the text back. In two statements: the second sees what was recorded while the first waited.
+ */
+export async function recallDeliveries(sql: Sql, tenantId: Id, eventIds: readonly Id[]): Promise<void> {
+  const deliveries = await sql<{ id: Id }>(RECALL, [tenantId, eventIds])
+  if (deliveries.length > 0) await sql(FORGET_ANSWERS, [tenantId, deliveries.map(({ id }) => id)])
+}

@@ -1,0 +1,77 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+
+const LOCK = statement(
+  'lock_reader_to_erase',
+  `SELECT external_id AS "externalId", erasing_at AS "erasingAt" FROM readers
+   WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
+)
+
+/**
+ * A reader, also one whose erasure has begun. Its row is locked against everybody, writers of its comments, reactions and
+ * reports included: their foreign keys wait for the end of this transaction, and those under way end first.
+ */
+export const lockReaderToErase = async (
+  sql: Sql,
+  tenantId: Id,
+  readerId: Id,
+): Promise<{ externalId: string; erasingAt: Date | null } | undefined> =>
+  (await sql<{ externalId: string; erasingAt: Date | null }>(LOCK, [tenantId, readerId]))[0]
+
+const BEGIN = statement(
+  'begin_erasure',
+  `UPDATE readers SET erasing_at = $3, external_id = 'erased:' || id, name = NULL, avatar_url = NULL, profile_url = NULL,
+     banned_at = NULL, banned_until = NULL, ban_reason = NULL, shadow_banned = false
+   WHERE tenant_id = $1 AND id = $2`,
+)
+
+/** Blanks the profile. From here on no write finds the reader; the external id is free for a new record. */
+export const beginErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
+  void (await sql(BEGIN, [tenantId, readerId, now]))
+
+const HAS_TRACES = statement(
+  'has_traces_of_reader',
+  `SELECT EXISTS (SELECT 1 FROM comments WHERE tenant_id = $1 AND author_id = $2)
+     OR EXISTS (SELECT 1 FROM reactions WHERE tenant_id = $1 AND reader_id = $2)
+     OR EXISTS (SELECT 1 FROM reports WHERE tenant_id = $1 AND reader_id = $2) AS found`,
+)
+
+/** Whether rows still point at the reader. */
+export const hasTraces = async (sql: Sql, tenantId: Id, readerId: Id): Promise<boolean> =>
+  (await sql<{ found: boolean }>(HAS_TRACES, [tenantId, readerId]))[0]?.found === true
+
+const DELETE = statement('delete_reader', 'DELETE FROM readers WHERE tenant_id = $1 AND id = $2')
+
+export const deleteReader = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
+  void (await sql(DELETE, [tenantId, readerId]))
+
+const FORGET_AUDIT = statement(
+  'forget_reader_in_audit_log',
+  `UPDATE audit_log SET before = NULL, after = NULL
+   WHERE tenant_id = $1 AND target_id = $2 AND target_type = 'reader' AND (before IS NOT NULL OR after IS NOT NULL)`,
+)
+
+/** What was done to the reader stays in the audit log, without what it said of them. */
+export const forgetInAuditLog = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
+  void (await sql(FORGET_AUDIT, [tenantId, readerId]))
+
+const LOCK_DISCUSSIONS = statement(
+  'lock_discussions',
+  `SELECT id AS "discussionId", seq FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[])
+   ORDER BY id FOR NO KEY UPDATE`,
+)
+
+export interface LockedDiscussion {
+  discussionId: Id
+  seq: number
+}
+
+/** Locks discussions in the order of their ids, as all writers do: nobody else writes in them meanwhile. */
+export const lockDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<LockedDiscussion[]> =>
+  sql<LockedDiscussion>(LOCK_DISCUSSIONS, [tenantId, ids])
+
+/** A row of a reader, by the comment that it is or hangs on. */
+export interface Place {
+  commentId: Id
+  discussionId: Id
+}
