@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { newId } from '../../src/core/ids.ts'
+import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
+import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+
+type Headers = Record<string, string>
+
+let service: TestService
+let admin: Headers
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  const login = { headers: { 'x-api-key': '' }, body: service.admin }
+  const { json } = await service.call('POST', '/admin/auth/login', login)
+  admin = { authorization: `Bearer ${json.token}` }
+})
+afterAll(() => service.close())
+
+async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse['json']> {
+  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
+  expect(answer.status, answer.text).toBeLessThan(300)
+  return answer.json
+}
+
+const newComment = async (): Promise<{ id: string; author: { id: string } }> =>
+  ok('POST', `/discussions/by-external/${newId()}/comments`, { body: 'text' }, await service.as(newId()))
+const newDiscussion = async (): Promise<string> => (await ok('POST', '/discussions', { externalId: newId() })).id
+const newEndpoint = async (): Promise<string> => (await ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/' })).id
+
+async function prepared(id: string, path: string): Promise<string> {
+  await ok('POST', path.replace(':', id))
+  return id
+}
+
+/** Where the id of a slot comes from: something new each time, so that no route finds what another has done. */
+const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
+  'discussions/:discussionId': newDiscussion,
+  'comments/:commentId': async () => (await newComment()).id,
+  ids: async () => prepared((await newComment()).id, '/comments/:/reject'),
+  'keys/:id': async () => (await ok('POST', '/keys', { label: 'to revoke', capabilities: [] })).id,
+  'webhooks/:id': newEndpoint,
+  'readers/:readerId': async () => (await newComment()).author.id,
+}
+
+/** Of routes that need the thing in a certain state. */
+const MAKERS_OF_ROUTES: Readonly<Record<string, () => Promise<string>>> = {
+  'POST /discussions/:discussionId/unlock': async () => prepared(await newDiscussion(), '/discussions/:/lock'),
+  'POST /comments/:commentId/approve': async () => prepared((await newComment()).id, '/comments/:/reject'),
+  'POST /comments/:commentId/unpin': async () => prepared((await newComment()).id, '/comments/:/pin'),
+  'POST /readers/:readerId/unban': async () => prepared((await newComment()).author.id, '/readers/:/ban'),
+}
+
+/** What a route must be sent beside what it requires, so that it changes something. */
+const BODIES: Readonly<Record<string, () => object>> = {
+  'POST /discussions': () => ({ externalId: newId(), title: 'A title' }),
+  'PATCH /settings': () => ({ editWindowSeconds: 7 }),
+}
+
+/** Routes that write nothing, although they are no GET. */
+const READS = new Set(['POST /discussions/counts', 'POST /stream/ticket'])
+
+const WRITES = DESCRIBED_ROUTES.filter(
+  ({ route, access, title }) => route.method !== 'GET' && access !== 'public' && !READS.has(title),
+)
+const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
+
+async function send(described: DescribedRoute, headers: Headers): Promise<TestResponse> {
+  const ids = new Map<Slot, string>()
+  for (const slot of described.slots.filter(({ isId, in: at }) => isId && (at === 'path' || slotIsNeeded(described)))) {
+    const make = MAKERS_OF_ROUTES[described.title] ?? MAKERS[slot.key]
+    if (make === undefined) throw new Error(`this test must be told where to get an id for ${slot.key}`)
+    ids.set(slot, await make())
+  }
+  const filled = { ...described, slots: described.slots.filter((slot) => !slot.isId || ids.has(slot)) }
+  const { path, body } = requestOf(filled, (slot) => ids.get(slot) ?? sampleOf(slot))
+  const more = BODIES[described.title]?.()
+  return service.call(described.route.method, path, { headers, body: more === undefined ? body : { ...body, ...more } })
+}
+
+/** Ids in a body may be left out, but for a list of them. */
+const slotIsNeeded = ({ slots }: DescribedRoute): boolean => slots.some(({ isId, isList }) => isId && isList)
+
+const NEWEST = statement(
+  'test_audit_newest',
+  'SELECT id, action, actor_kind AS "actorKind" FROM audit_log WHERE tenant_id = $1 AND id > $2 ORDER BY id',
+)
+interface Entry {
+  id: string
+  action: string
+  actorKind: string
+}
+const since = (id: string) => service.app.db.query<Entry>(NEWEST, [service.tenant.id, id])
+const lastId = async (): Promise<string> => (await since('00000000-0000-0000-0000-000000000000')).at(-1)?.id ?? newId()
+
+/** What must be shown once and nowhere again. */
+const secrets: string[] = []
+
+describe('every write by a key or an admin is in the audit log', () => {
+  test.each(named(WRITES.filter(({ access }) => access !== 'reader')))('%s', async (title, described) => {
+    for (const headers of described.access === 'admin' ? [admin] : [{}, admin]) {
+      if (title === 'PATCH /settings') await ok('PATCH', '/settings', { editWindowSeconds: 900 })
+      const answer = await send(described, headers)
+      expect(answer.status, answer.text).toBeLessThan(300)
+      // The last one, as what the route needed was made before.
+      const last = (await since('00000000-0000-0000-0000-000000000000')).at(-1)
+      expect(last?.actorKind).toBe('authorization' in headers ? 'admin' : 'key')
+      expect(Date.now() - Number.parseInt((last?.id ?? '').replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(10_000)
+      expect(verbOf(last?.action)).toBe(EXPECTED[described.field] ?? verbOf(described.field))
+      for (const name of ['key', 'secret']) {
+        if (typeof answer.json?.[name] === 'string') secrets.push(answer.json[name] as string)
+      }
+    }
+  })
+
+  test("a write on a reader's behalf is not", async () => {
+    const { id } = await newComment()
+    const reader = await service.as('a reader')
+    const before = await lastId()
+    await ok('POST', `/discussions/by-external/${newId()}/comments`, { body: 'text' }, reader)
+    await ok('POST', `/comments/${id}/reactions`, { type: 'like' }, reader)
+    await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, reader)
+    expect(await since(before)).toEqual([])
+  })
+
+  test('no secret stands in it', async () => {
+    expect(secrets.length).toBeGreaterThan(4)
+    const text = JSON.stringify(await ok('GET', '/audit-log?limit=100'))
+    for (const secret of [...secrets, service.apiKey]) expect(text).not.toContain(secret)
+    expect(text).not.toMatch(/[0-9a-f]{64}/)
+  })
+})
+
+const verbOf = (name = ''): string =>
+  name.includes('.') ? (name.split('.')[1] ?? '') : (/^[a-z]+/.exec(name)?.[0] ?? '')
+
+/** Where the audit log has another word than the mutation. */
+const EXPECTED: Readonly<Record<string, string>> = { moderateComments: 'approve' }
+
+describe('GET /audit-log', () => {
+  let tenant: TestTenant
+  let key: Headers
+  let mine: Headers
+  const log = async (query = ''): Promise<{ action: string; id: string; at: string }[]> =>
+    (await ok('GET', `/audit-log${query}`, undefined, key)).data
+  const actions = async (query = '') => (await log(query)).map(({ action }) => action)
+
+  beforeAll(async () => {
+    tenant = await service.addTenant('audited')
+    key = { 'x-api-key': tenant.apiKey }
+    const login = { headers: { 'x-api-key': '' }, body: tenant.admin }
+    mine = { authorization: `Bearer ${(await service.call('POST', '/admin/auth/login', login)).json.token}` }
+    await ok('POST', '/discussions', { externalId: 'page' }, key)
+    await ok('POST', '/discussions', { externalId: 'page', title: 'New' }, mine)
+    await ok('POST', '/discussions', { externalId: 'page', title: 'New' }, mine)
+    await ok('PATCH', '/settings', { maxDepth: 3 }, mine)
+  })
+
+  test('lists who did what, newest first, with what changed', async () => {
+    const { data, ...rest } = await ok('GET', '/audit-log', undefined, key)
+    expect(rest).toEqual({ nextCursor: null, hasMore: false })
+    const id = expect.stringMatching(/^[0-9a-f-]{36}$/)
+    const at = expect.stringMatching(/Z$/)
+    const byAdmin = { kind: 'admin', id, label: null, email: tenant.admin.email }
+    const byKey = { kind: 'key', id, label: expect.any(String), email: null }
+    const page = { externalId: 'page', title: null, url: null }
+    expect(data).toEqual([
+      {
+        ...{ id, at, actor: byAdmin, action: 'settings.update', targetType: 'settings', targetId: tenant.tenant.id },
+        ...{ before: { maxDepth: 10 }, after: { maxDepth: 3 } },
+      },
+      {
+        ...{ id, at, actor: byAdmin, action: 'discussion.update', targetType: 'discussion', targetId: id },
+        ...{ before: page, after: { ...page, title: 'New' } },
+      },
+      {
+        ...{ id, at, actor: byKey, action: 'discussion.create', targetType: 'discussion', targetId: id },
+        ...{ before: null, after: page },
+      },
+    ])
+  })
+
+  test('pages without a gap', async () => {
+    const first = await ok('GET', '/audit-log?limit=2', undefined, key)
+    const second = await ok('GET', `/audit-log?limit=2&cursor=${first.nextCursor}`, undefined, key)
+    expect([...first.data, ...second.data]).toEqual(await log())
+    expect([first.hasMore, second.hasMore]).toEqual([true, false])
+  })
+
+  test('takes one action, one kind of actor, one actor', async () => {
+    expect(await actions('?action=discussion.create')).toEqual(['discussion.create'])
+    expect(await actions('?action=nothing.like.it')).toEqual([])
+    expect(await actions('?actor=key')).toEqual(['discussion.create'])
+    expect(await actions('?actor=system')).toEqual([])
+    const { id } = await ok('GET', '/admin/me', undefined, mine)
+    expect(await actions(`?actor=${id}`)).toEqual(['settings.update', 'discussion.update'])
+    expect(await actions(`?actor=${id}&action=discussion.update`)).toEqual(['discussion.update'])
+    expect(await actions(`?actor=${newId()}`)).toEqual([])
+  })
+
+  test('takes a span: from its first instant to before its last', async () => {
+    const [newest, , oldest] = await log()
+    expect(await actions(`?from=${newest?.at}`)).toContain('settings.update')
+    expect(await actions(`?to=${newest?.at}`)).not.toContain('settings.update')
+    expect(await actions(`?from=${oldest?.at}`)).toHaveLength(3)
+    expect(await actions(`?to=${oldest?.at}`)).toEqual([])
+    expect(await actions('?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00%2B01:00')).toEqual([])
+  })
+
+  test.each([
+    ['actor=nobody', '/actor', 'not_allowed'],
+    ['action=%00', '/action', 'invalid_character'],
+    ['from=yesterday', '/from', 'wrong_type'],
+    ['to=2026-13-01T00:00:00Z', '/to', 'wrong_type'],
+    ['cursor=nonsense', '/cursor', 'invalid'],
+  ])('%s answers 422 validation_failed', async (query, pointer, code) => {
+    const { json } = await service.call('GET', `/audit-log?${query}`, { headers: key })
+    expect(json).toMatchObject({ code: 'validation_failed', errors: [{ pointer, code }] })
+  })
+})

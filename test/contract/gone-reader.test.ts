@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { onServer } from '../harness/database.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+let target: string
+let counter = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  const headers = await service.as('author')
+  const path = '/discussions/by-external/gone/comments'
+  target = (await service.call('POST', path, { body: { body: 'target' }, headers })).json.id
+})
+afterAll(() => service.close())
+
+const REMOVE = statement('test_remove_reader', 'DELETE FROM readers WHERE external_id = $1 RETURNING id')
+const FIND = statement('test_find_reader', 'SELECT id FROM readers WHERE external_id = $1')
+
+/** A reader whom this process remembers, and whose record another one has removed without a word. */
+async function goneReader(): Promise<{ externalId: string; headers: Record<string, string>; formerId: string }> {
+  const externalId = `gone-${++counter}`
+  const headers = await service.as(externalId)
+  const ticket = { body: { externalId: 'gone' }, headers }
+  expect((await service.call('POST', '/stream/ticket', ticket)).status).toBe(201)
+  const [row] = await service.app.db.query<{ id: string }>(REMOVE, [externalId])
+  if (row === undefined) throw new Error('there is no record to remove')
+  return { externalId, headers, formerId: row.id }
+}
+
+test.each([
+  ['a comment', 'POST', () => '/discussions/by-external/gone/comments', { body: 'hello' }, 201],
+  ['the first comment of a page', 'POST', () => '/discussions/by-external/gone-page/comments', { body: 'hello' }, 201],
+  ['a reaction', 'POST', () => `/comments/${target}/reactions`, { type: 'like' }, 200],
+  ['a reaction that is set', 'PUT', () => `/comments/${target}/reaction`, { type: 'like' }, 200],
+  ['a report', 'POST', () => `/comments/${target}/report`, { reason: 'spam' }, 201],
+])(
+  '%s for a reader who is remembered although their record is gone makes a new record',
+  async (_, method, path, body, status) => {
+    const { externalId, headers, formerId } = await goneReader()
+    const answer = await service.call(method, path(), { body, headers })
+    expect(answer.status, answer.text).toBe(status)
+    const [row] = await service.app.db.query<{ id: string }>(FIND, [externalId])
+    expect(row?.id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(row?.id).not.toBe(formerId)
+  },
+)
+
+test('of comments that are written together, one for a reader whose record is gone harms no other', async () => {
+  const { headers } = await goneReader()
+  const other = await service.as('somebody')
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      service.call('POST', '/discussions/by-external/gone/comments', {
+        body: { body: `comment ${n}` },
+        headers: n % 5 === 0 ? headers : other,
+      }),
+    ),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201))
+})
+
+const LOCK = statement('test_lock_discussion', "SELECT 1 FROM discussions WHERE external_id = 'gone' FOR UPDATE")
+const WAITING = statement(
+  'test_waiting',
+  `SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+)
+
+// The embedded form has one connection: nothing can come between there.
+test.runIf(onServer).each([
+  ['comment', () => '/discussions/by-external/gone/comments', { body: 'hello' }, 201],
+  ['reaction', () => `/comments/${target}/reactions`, { type: 'like' }, 200],
+  ['report', () => `/comments/${target}/report`, { reason: 'spam' }, 201],
+])(
+  'a %s whose reader goes while it waits for the discussion makes a new record (server form only)',
+  async (_, path, body, status) => {
+    const externalId = `waiting-${++counter}`
+    const headers = await service.as(externalId)
+    await service.call('POST', '/stream/ticket', { body: { externalId: 'gone' }, headers })
+    const { db } = service.app
+    const answer = await db.transaction(async (sql) => {
+      await sql(LOCK)
+      const waiting = service.call('POST', path(), { body, headers })
+      await vi.waitFor(async () => expect((await db.query<{ n: number }>(WAITING))[0]?.n).toBeGreaterThan(0), {
+        timeout: 5000,
+      })
+      expect(await db.query(REMOVE, [externalId])).toHaveLength(1)
+      return { waiting }
+    })
+    expect((await answer.waiting).status).toBe(status)
+    expect(await db.query(FIND, [externalId])).toHaveLength(1)
+  },
+)

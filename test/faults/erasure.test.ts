@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { openStream } from '../harness/stream-client.ts'
+
+const PAGES = 4
+const COMMENTS = 400
+const WORD = 'unmistakable'
+const LONG = 180_000
+
+let service: Processes
+
+beforeAll(async () => {
+  service = await startProcesses({ worker: 0 })
+}, LONG)
+afterAll(() => service.close())
+
+const post = async (n: number, reader: Record<string, string>, body: string) => {
+  const path = `/discussions/by-external/page-${n % PAGES}/comments`
+  const { status, json, text } = await service.call('POST', path, { body: { body }, headers: reader })
+  expect(status, text).toBe(201)
+  return json
+}
+
+const countOf = async (page: number): Promise<number> =>
+  (await service.call('GET', `/discussions/by-external/page-${page}`)).json.commentCount
+const countAll = async (): Promise<number> =>
+  (await Promise.all(Array.from({ length: PAGES }, (_, page) => countOf(page)))).reduce((sum, count) => sum + count, 0)
+
+/** How many comments a page lists. */
+async function listed(page: number): Promise<number> {
+  let count = 0
+  for (let query = '?limit=100'; ;) {
+    const { json } = await service.call('GET', `/discussions/by-external/page-${page}/comments${query}`)
+    count += json.data.length
+    if (!json.hasMore) return count
+    query = `?limit=100&cursor=${json.nextCursor}`
+  }
+}
+
+test(
+  'kill -9 in the middle of an erasure leaves every count exact, and calling it again finishes it',
+  async () => {
+    const person = await service.as('person', { name: `Name ${WORD}`, avatarUrl: `https://img.example/${WORD}.png` })
+    const other = await service.as('other')
+    const { author } = await post(0, person, WORD)
+    for (let n = 1; n < COMMENTS; n += 20) {
+      await Promise.all(Array.from({ length: 20 }, (_, k) => post(n + k, person, `${WORD} ${n + k}`)))
+    }
+    for (let page = 0; page < PAGES; page++) await post(page, other, 'stays')
+    const all = await countAll()
+
+    const api = first(service.apis)
+    const erasing = service.call('DELETE', `/readers/${author.id}`).catch(() => 'the connection was cut')
+    await vi.waitFor(async () => expect(await countAll()).toBeLessThan(all), { timeout: 30_000, interval: 5 })
+    await api.kill()
+    expect(await erasing).toBe('the connection was cut')
+    await api.start()
+
+    expect((await service.call('GET', `/readers/${author.id}`)).status).toBe(404)
+    for (let page = 0; page < PAGES; page++) expect(await countOf(page)).toBe(await listed(page))
+    expect(await countAll()).toBeGreaterThan(PAGES)
+
+    // 204: it was not finished; 404 would be.
+    expect((await service.call('DELETE', `/readers/${author.id}`)).status).toBe(204)
+    expect((await service.call('DELETE', `/readers/${author.id}`)).status).toBe(404)
+    expect(await countAll()).toBe(PAGES)
+    for (let page = 0; page < PAGES; page++) await expectScrubbed(page)
+  },
+  LONG,
+)
+
+/** Every number once, one `comment_deleted` for each comment of theirs, and not a word of the person. */
+async function expectScrubbed(page: number): Promise<void> {
+  const { json } = await service.call('GET', `/discussions/by-external/page-${page}`)
+  const stream = await openStream(`${first(service.apis).url}/api/v1/stream/${json.id}?lastEventId=0`, {
+    'x-api-key': service.apiKey,
+  })
+  try {
+    const length = Number(json.lastEventId)
+    await vi.waitFor(() => expect(stream.events).toHaveLength(length), { timeout: 10_000 })
+    expect(stream.seqs).toEqual(Array.from({ length }, (_, index) => index + 1))
+    expect(JSON.stringify(stream.all)).not.toContain(WORD)
+    const deleted = stream.events.flatMap(({ event, data }) =>
+      event === 'comment_deleted' ? [data.data.comment.id] : [],
+    )
+    const created = stream.events.filter(({ event }) => event === 'comment_created')
+    expect(new Set(deleted).size).toBe(deleted.length)
+    expect(deleted).toHaveLength(created.length - 1)
+  } finally {
+    stream.close()
+  }
+}
