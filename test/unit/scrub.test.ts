@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { scrubEvent } from '../../src/domains/privacy/scrub.ts'
+
+const [me, other] = [newId(), newId()]
+const reader = (id: string) => ({ id, externalId: `external-${id}`, name: 'Name', avatarUrl: null, profileUrl: null })
+const actor = (readerId: string) => ({ kind: 'reader', readerId, externalId: `external-${readerId}` })
+const comment = (id: string) => ({
+  id: newId(),
+  author: reader(id),
+  body: `by ${id}`,
+  bodyHtml: '<p>',
+  status: 'approved',
+})
+
+function scrub(who: object, data: object, isOnTheirComment = false) {
+  const texts = { actor: JSON.stringify(who), data: JSON.stringify(data) }
+  const after = scrubEvent(texts, { readerId: me, isOnTheirComment })
+  if (after === null) return null
+  const { hasLostRecipient } = after
+  return { actor: JSON.parse(after.actor) as unknown, data: JSON.parse(after.data) as unknown, hasLostRecipient }
+}
+
+test('their comment loses author and text, and keeps the rest', () => {
+  const mine = comment(me)
+  expect(scrub(actor(me), { comment: mine })).toEqual({
+    actor: { kind: 'reader' },
+    data: { comment: { ...mine, author: null, body: null, bodyHtml: null } },
+    hasLostRecipient: false,
+  })
+})
+
+test("a moderator's change of their comment keeps the moderator", () => {
+  expect(scrub({ kind: 'moderator' }, { comment: comment(me) })).toMatchObject({ actor: { kind: 'moderator' } })
+})
+
+test('a notification to them keeps the comment of the other one, and has no recipient', () => {
+  const data = { comment: comment(other), parentCommentId: newId(), recipient: { readerId: me, externalId: 'x' } }
+  expect(scrub(actor(other), data)).toEqual({
+    actor: actor(other),
+    data: { ...data, recipient: null },
+    hasLostRecipient: true,
+  })
+})
+
+test('a notification about their reply keeps its recipient', () => {
+  const data = { comment: comment(me), parentCommentId: newId(), recipient: { readerId: other, externalId: 'x' } }
+  expect(scrub(actor(me), data)).toMatchObject({ hasLostRecipient: false, data: { recipient: data.recipient } })
+})
+
+test('a reaction of theirs says what, and no longer who', () => {
+  const data = { commentId: newId(), type: 'like', previousType: null, reactionCounts: { like: 1 }, reader: reader(me) }
+  expect(scrub(actor(me), data)).toMatchObject({ actor: { kind: 'reader' }, data: { ...data, reader: null } })
+})
+
+test('a reaction of another one to their comment no longer says who', () => {
+  const data = { commentId: newId(), type: 'like', previousType: null, reactionCounts: {}, reader: reader(other) }
+  expect(scrub(actor(other), data, true)).toMatchObject({ actor: { kind: 'reader' }, data: { ...data, reader: null } })
+  expect(scrub(actor(other), data, false)).toBeNull()
+})
+
+test('what others say stays to the byte, also where it holds the id of the reader', () => {
+  expect(scrub(actor(other), { comment: { ...comment(other), body: `see ${me}` } })).toBeNull()
+  expect(scrub({ kind: 'system' }, { commentId: me, type: null, reader: null })).toBeNull()
+})
+
+test('what is scrubbed already has nothing left to take out', () => {
+  const once = scrub(actor(me), { comment: comment(me) })
+  expect(scrub(once?.actor as object, once?.data as object)).toBeNull()
+})
