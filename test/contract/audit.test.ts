@@ -109,7 +109,7 @@ describe('every write by a key or an admin is in the audit log', () => {
       expect(Date.now() - Number.parseInt((last?.id ?? '').replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(10_000)
       expect(verbOf(last?.action)).toBe(EXPECTED[described.field] ?? verbOf(described.field))
       for (const name of ['key', 'secret']) {
-        if (typeof answer.json?.[name] === 'string') secrets.push(answer.json[name] as string)
+        if (typeof answer.json?.[name] === 'string') secrets.push(answer.json[name])
       }
     }
   })
@@ -167,16 +167,34 @@ describe('GET /audit-log', () => {
     const page = { externalId: 'page', title: null, url: null }
     expect(data).toEqual([
       {
-        ...{ id, at, actor: byAdmin, action: 'settings.update', targetType: 'settings', targetId: tenant.tenant.id },
-        ...{ before: { maxDepth: 10 }, after: { maxDepth: 3 } },
+        id,
+        at,
+        actor: byAdmin,
+        action: 'settings.update',
+        targetType: 'settings',
+        targetId: tenant.tenant.id,
+        before: { maxDepth: 10 },
+        after: { maxDepth: 3 },
       },
       {
-        ...{ id, at, actor: byAdmin, action: 'discussion.update', targetType: 'discussion', targetId: id },
-        ...{ before: page, after: { ...page, title: 'New' } },
+        id,
+        at,
+        actor: byAdmin,
+        action: 'discussion.update',
+        targetType: 'discussion',
+        targetId: id,
+        before: page,
+        after: { ...page, title: 'New' },
       },
       {
-        ...{ id, at, actor: byKey, action: 'discussion.create', targetType: 'discussion', targetId: id },
-        ...{ before: null, after: page },
+        id,
+        at,
+        actor: byKey,
+        action: 'discussion.create',
+        targetType: 'discussion',
+        targetId: id,
+        before: null,
+        after: page,
       },
     ])
   })

@@ -252,15 +252,13 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     const [first, second, ...rest] = await list(name)
     expect(rest).toEqual([])
     expect(first).toMatchObject({
-      ...{
-        id: life.mine.id,
-        status: 'deleted',
-        author: null,
-        body: null,
-        bodyHtml: null,
-        pinnedAt: null,
-        replyCount: 1,
-      },
+      id: life.mine.id,
+      status: 'deleted',
+      author: null,
+      body: null,
+      bodyHtml: null,
+      pinnedAt: null,
+      replyCount: 1,
     })
     expect(second).toMatchObject({ id: life.his.id, replyCount: 0, reactionCounts: {} })
     expect(await list(name, `&parentId=${life.mine.id}`)).toMatchObject([
@@ -285,7 +283,9 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     expect(after.slice(0, before.length).map(({ type }) => type)).toEqual(before.map(({ type }) => type))
     const created = after.find(({ data }) => data.comment?.id === life.mine.id)
     expect(created).toMatchObject({
-      ...{ type: 'comment_created', audience: 'public', actor: { kind: 'reader' } },
+      type: 'comment_created',
+      audience: 'public',
+      actor: { kind: 'reader' },
       data: { comment: { author: null, body: null, bodyHtml: null, status: 'approved' } },
     })
     expect(created?.actor).toEqual({ kind: 'reader' })
@@ -310,7 +310,8 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     const deleted = told.filter(({ type }) => type === 'comment_deleted')
     const inView = [life.mine.id, life.toHim.id, life.edited.id]
     const isPublic = deleted.filter(({ audience }) => audience === 'public')
-    expect(isPublic.map(({ data }) => data.comment.id).toSorted()).toEqual(inView.toSorted())
+    expect(new Set(isPublic.map(({ data }) => data.comment.id))).toEqual(new Set(inView))
+    expect(isPublic).toHaveLength(inView.length)
     for (const { data } of deleted) expect(data.comment).toMatchObject({ status: 'deleted', author: null, body: null })
     expect(told.filter(({ type }) => type === 'reaction_toggled').map(({ data }) => data)).toEqual([
       { commentId: life.his.id, type: null, previousType: 'love', reactionCounts: {}, reader: null },

@@ -72,8 +72,12 @@ test('GET /readers/{id}/export gives all that is held of a reader, and of nobody
     reportsReceived: [{ commentId: mine.id, reason: 'spam', note: 'what somebody said', createdAt: TIME }],
     notifications: [
       {
-        ...{ eventId: ID, discussionId: mine.discussionId, seq: 4, occurredAt: TIME },
-        ...{ commentId: reply.id, parentCommentId: mine.id },
+        eventId: ID,
+        discussionId: mine.discussionId,
+        seq: 4,
+        occurredAt: TIME,
+        commentId: reply.id,
+        parentCommentId: mine.id,
       },
     ],
     auditEntries: [

@@ -110,7 +110,12 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
   if (events.length === 1) return appendEvent(sql, first)
   const now = new Date()
   const stored = events.map(({ discussionId, type, audience, recipientId = null, actor, occurredAt = now, data }) => ({
-    ...{ discussionId, type, audience, recipientId, occurredAt, data },
+    discussionId,
+    type,
+    audience,
+    recipientId,
+    occurredAt,
+    data,
     id: newId(),
     actor: JSON.stringify(actor),
   }))
