@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
@@ -52,6 +54,8 @@ export async function eraseAt(
   )
   for (const { discussionId, seq } of locked) erasure.scrubbedUpTo.set(discussionId, seq)
   announce(app, written)
+  // The embedded database answers without leaving this turn: sockets and timers would wait for the whole erasure.
+  await setImmediate()
 }
 
 /** Most of a long discussion's events lose the reader in transactions of their own, short ones. */
@@ -72,6 +76,7 @@ async function scrubPast(erasure: Erasure, discussionId: Id): Promise<void> {
     }
     after = stretch.upTo
     scrubbedUpTo.set(discussionId, after)
+    await setImmediate()
   }
 }
 

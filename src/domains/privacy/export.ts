@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
@@ -63,5 +65,6 @@ async function exportWritten(sql: Sql, tenantId: Id, readerId: Id): Promise<Writ
     for (const report of await rows.exportReportsReceived(sql, tenantId, ids)) written.reportsReceived.push(report)
     for (const entry of await rows.exportAuditEntries(sql, tenantId, 'comment', ids)) written.auditEntries.push(entry)
     if (comments.length < BATCH) return written
+    await setImmediate()
   }
 }
