@@ -356,6 +356,33 @@ test('a tombstone of nobody goes with its last reply', async () => {
   await expectExactCounts()
 })
 
+test('answers kept for an Idempotency-Key no longer show the person; an erasure with one is done once', async () => {
+  await setMode('anonymise')
+  const person = await newPerson()
+  const keyed = (key: string, method: string, path: string, body?: object, headers: Headers = {}) =>
+    call(method, path, body, { ...headers, 'idempotency-key': key })
+  const first = [
+    'erased-1',
+    'POST',
+    '/discussions/by-external/keyed/comments',
+    { body: person.word },
+    person.headers,
+  ] as const
+  const { json: comment } = await keyed(...first)
+  expect((await keyed(...first)).text).toContain(person.word)
+  const moderated = `mutation { rejectComment(input: { commentId: "${comment.id}" }) { comment { body } } }`
+  const graphql = () => service.graphql(moderated, {}, { 'idempotency-key': 'erased-2' })
+  expect((await graphql()).text).toContain(person.word)
+  const erasure = ['erased-3', 'DELETE', `/readers/${comment.author.id}`] as const
+  expect((await keyed(...erasure)).status).toBe(204)
+  expect((await keyed(...erasure)).status).toBe(204)
+  expect((await keyed('erased-4', 'DELETE', `/readers/${comment.author.id}`)).status).toBe(404)
+  expect((await keyed(...first)).json).toMatchObject({ status: 404, code: 'not_found' })
+  expect((await graphql()).text).not.toContain(person.word)
+  await expectExactCounts()
+  expect(await page('keyed')).toMatchObject({ commentCount: 0 })
+})
+
 test('who has only reacted to a comment that is erased leaves no trace either', async () => {
   await setMode('delete')
   const [author, fan] = [await newPerson(), await newPerson()]

@@ -48,6 +48,13 @@ test.each([
   },
 )
 
+test('nor does an Idempotency-Key change that', async () => {
+  const { headers } = await goneReader()
+  const path = '/discussions/by-external/gone/comments'
+  const keyed = { ...headers, 'idempotency-key': 'gone' }
+  expect((await service.call('POST', path, { body: { body: 'hello' }, headers: keyed })).status).toBe(201)
+})
+
 test('of comments that are written together, one for a reader whose record is gone harms no other', async () => {
   const { headers } = await goneReader()
   const other = await service.as('somebody')
@@ -80,16 +87,27 @@ test.runIf(onServer).each([
     const headers = await service.as(externalId)
     await service.call('POST', '/stream/ticket', { body: { externalId: 'gone' }, headers })
     const { db } = service.app
-    const answer = await db.transaction(async (sql) => {
-      await sql(LOCK)
-      const waiting = service.call('POST', path(), { body, headers })
-      await vi.waitFor(async () => expect((await db.query<{ n: number }>(WAITING))[0]?.n).toBeGreaterThan(0), {
-        timeout: 5000,
+    let unlock = (): void => undefined
+    let locked: Promise<unknown> = Promise.resolve()
+    const holding = new Promise<void>((isLocked) => {
+      locked = db.transaction(async (sql) => {
+        await sql(LOCK)
+        isLocked()
+        await new Promise<void>((resolve) => (unlock = resolve))
       })
-      expect(await db.query(REMOVE, [externalId])).toHaveLength(1)
-      return { waiting }
     })
-    expect((await answer.waiting).status).toBe(status)
+    await holding
+    try {
+      const waiting = service.call('POST', path(), { body, headers })
+      const isWaiting = async () => (await db.query<{ n: number }>(WAITING))[0]?.n ?? 0
+      await vi.waitFor(async () => expect(await isWaiting()).toBeGreaterThan(0), { timeout: 5000 })
+      expect(await db.query(REMOVE, [externalId])).toHaveLength(1)
+      unlock()
+      expect((await waiting).status).toBe(status)
+    } finally {
+      unlock()
+      await locked
+    }
     expect(await db.query(FIND, [externalId])).toHaveLength(1)
   },
 )

@@ -69,8 +69,6 @@ export async function createDiscussion(
   const { tenant } = requireCaller(ctx)
   const { externalId, title, url } = validate(discussionInput, input)
   const fields = { externalId, title, url }
-  const known = await sql.selectByExternalId(ctx.app.db.query, tenant.id, externalId)
-  if (known !== undefined && !differs(known, fields)) return { discussion: toDiscussion(known), created: false }
   const id = newId()
   const written = isForReader
     ? await sql.upsertDiscussion(ctx.app.db.query, tenant.id, id, fields)
@@ -88,6 +86,9 @@ const differs = (row: sql.DiscussionRow, { title, url }: sql.DiscussionInput): b
 function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<sql.DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (tx) => {
+    // Most calls name a page that is there and as it was: nobody waits for its row then.
+    const known = await sql.selectByExternalId(tx, tenant.id, input.externalId)
+    if (known !== undefined && !differs(known, input)) return known
     const before = await sql.lockByExternalId(tx, tenant.id, input.externalId)
     const written = await sql.upsertDiscussion(tx, tenant.id, id, input)
     if (written === undefined) return undefined

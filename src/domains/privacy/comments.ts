@@ -4,6 +4,7 @@ import { type LockedComment, lockComment } from '../comments/change-sql.ts'
 import { toComment } from '../comments/comments.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
+import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { blankComment, forgetCommentTexts, removeBlankComments, selectTheirComments } from './comments-sql.ts'
 import { BATCH, eraseAt, type Erasure } from './erasure.ts'
 
@@ -21,6 +22,7 @@ export async function eraseComments(erasure: Erasure): Promise<boolean> {
     const events: NewEvent[] = []
     for (const id of ids) events.push(...(await eraseComment(sql, erasure, id, now)))
     await forgetCommentTexts(sql, tenantId, ids)
+    await forgetInAnswers(sql, tenantId, ids)
     if (mode === 'delete') await removeChildless(sql, tenantId, ids)
     return events
   })

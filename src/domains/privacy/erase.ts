@@ -4,6 +4,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
+import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { eraseComments } from './comments.ts'
 import { eraseReactions, eraseReports } from './marks.ts'
 import type { Erasure } from './erasure.ts'
@@ -13,7 +14,10 @@ import * as sql from './sql.ts'
 const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [eraseComments, eraseReactions, eraseReports]
 
 /** In the transaction in which the reader's row goes, when nobody can write for the reader any more. */
-const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<void>)[] = [sql.forgetInAuditLog]
+const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<void>)[] = [
+  sql.forgetInAuditLog,
+  (tx, tenantId, readerId) => forgetInAnswers(tx, tenantId, [readerId]),
+]
 
 /** Each further round is for writes that began before the erasure and ended after the round before. */
 const MAX_ROUNDS = 20

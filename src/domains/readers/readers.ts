@@ -65,8 +65,10 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
     return await write(reader)
   } catch (error) {
     if (!isReaderGone(error)) throw error
+    readers(ctx.app).forget(keyOf(requireCaller(ctx).tenant.id, reader.externalId))
+    // A failed statement has ended the transaction of the whole request: only the caller can try again.
+    if (ctx.app.scope !== undefined && !(error instanceof ReaderGone)) throw new ReaderGone()
   }
-  readers(ctx.app).forget(keyOf(requireCaller(ctx).tenant.id, reader.externalId))
   try {
     return await write(await requireReader(ctx))
   } catch (error) {
