@@ -4,6 +4,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
+import { forgetReader as forgetInAnalytics } from '../analytics/fold.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { eraseComments } from './comments.ts'
 import { eraseReactions, eraseReports } from './marks.ts'
@@ -17,6 +18,8 @@ const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [eraseComment
 const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<void>)[] = [
   sql.forgetInAuditLog,
   (tx, tenantId, readerId) => forgetInAnswers(tx, tenantId, [readerId]),
+  // The last of all: what goes before it is counted under the reader's name.
+  forgetInAnalytics,
 ]
 
 /** Each further round is for writes that began before the erasure and ended after the round before. */

@@ -20,12 +20,16 @@ export const lockReaderToErase = async (
 
 const BEGIN = statement(
   'begin_erasure',
-  `UPDATE readers SET erasing_at = $3, external_id = 'erased:' || id, name = NULL, avatar_url = NULL, profile_url = NULL,
-     banned_at = NULL, banned_until = NULL, ban_reason = NULL, shadow_banned = false
-   WHERE tenant_id = $1 AND id = $2`,
+  `WITH begun AS (
+     UPDATE readers SET erasing_at = $3, external_id = 'erased:' || id, name = NULL, avatar_url = NULL, profile_url = NULL,
+       banned_at = NULL, banned_until = NULL, ban_reason = NULL, shadow_banned = false
+     WHERE tenant_id = $1 AND id = $2
+     RETURNING tenant_id
+   )
+   UPDATE tenants t SET profile_version = t.profile_version + 1 FROM begun b WHERE t.id = b.tenant_id`,
 )
 
-/** Blanks the profile. From here on no write finds the reader; the external id is free for a new record. */
+/** Blanks the profile, also on cached pages. From here on no write finds the reader; the external id is free for a new record. */
 export const beginErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
   void (await sql(BEGIN, [tenantId, readerId, now]))
 
