@@ -113,6 +113,14 @@ const SEQS = statement(
    FROM discussions d WHERE d.tenant_id = $1`,
 )
 
+const DIGESTS = statement(
+  'test_erasure_digests',
+  'SELECT count(*) AS n FROM comments WHERE discussion_id = $1 AND text_digest IS NOT NULL',
+)
+/** Of long texts, which bob has not written. */
+const digestsIn = async (discussionId: string) =>
+  (await service.app.db.query<{ n: number }>(DIGESTS, [discussionId]))[0]?.n
+
 /** Every number that is kept is what a count gives. */
 async function expectExactCounts(): Promise<void> {
   for (const of of [COUNTS, REPLIES, REACTIONS, REPORTS, SEQS]) {
@@ -182,6 +190,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     life = await livesOf(person, name)
     await vi.waitFor(async () => expect(await snippets(person.word)).toBeGreaterThan(5), WAIT)
     before = await eventsOf(life.discussionId)
+    expect(await digestsIn(life.discussionId)).toBeGreaterThan(0)
     const dump = await dumpTables(service.app.db)
     for (const mark of person.marks) expect(dump).toContain(mark)
     const stream = await openStream(`${service.url}/api/v1/stream/${life.discussionId}?lastEventId=0`, {
@@ -213,6 +222,10 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     const dump = await dumpTables(service.app.db)
     expect(dump).toContain('answer of bob')
     for (const mark of person.marks) expect(dump).not.toContain(mark)
+  })
+
+  test('of their comments not even a digest of the text is kept', async () => {
+    expect(await digestsIn(life.discussionId)).toBe(0)
   })
 
   test('nothing of the person is shown by lists, GraphQL, streams and deliveries', async () => {
@@ -421,7 +434,7 @@ test('more rows than one batch, over many discussions, go as well', async () => 
   const person = await newPerson()
   const mine = await post('many-0', person.headers, person.word)
   const write = async (n: number): Promise<void> => {
-    const { id } = await post(`many-${n % 7}`, person.headers, person.word)
+    const { id } = await post(`many-${n % 7}`, person.headers, `${person.word} ${n}`)
     if (n % 10 === 0) await post(`many-${n % 7}`, bob, 'kept', id)
     await ok('POST', `/comments/${id}/reactions`, { type: 'like' }, person.headers)
   }

@@ -15,7 +15,7 @@ export const selectTheirComments = (sql: Sql, tenantId: Id, readerId: Id, limit:
 const BLANK = statement(
   'blank_comment',
   `UPDATE comments SET status = 'deleted', deleted_at = coalesce(deleted_at, $3), pinned_at = NULL, author_id = NULL,
-     body = NULL, body_html = NULL
+     body = NULL, body_html = NULL, text_digest = NULL, hold_reason = NULL, flagged = false
    WHERE tenant_id = $1 AND id = $2`,
 )
 
@@ -29,6 +29,9 @@ const FORGET = statement(
   `WITH revisions AS (
      DELETE FROM comment_revisions WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
    ),
+   questions AS (
+     DELETE FROM classifier_requests WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
+   ),
    notes AS (
      UPDATE reports SET note = NULL WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) AND note IS NOT NULL
    )
@@ -38,7 +41,7 @@ const FORGET = statement(
    WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = 'comment'`,
 )
 
-/** Takes the texts of comments out of all that hangs on them: revisions, notes of reports, the audit log. */
+/** Takes the texts of comments out of all that hangs on them: revisions, questions, notes of reports, the audit log. */
 export const forgetCommentTexts = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   void (await sql(FORGET, [tenantId, ids]))
 
