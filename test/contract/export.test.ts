@@ -38,7 +38,7 @@ test('GET /readers/{id}/export gives all that is held of a reader, and of nobody
   const answer = await service.call('GET', `/readers/${mine.author.id}/export`)
   expect(answer.status).toBe(200)
   expect(answer.json).toEqual({
-    exportedAt: TIME,
+    asOf: TIME,
     reader: {
       ...mine.author,
       ban: { bannedAt: TIME, until: null, reason: 'once too often', shadow: true },

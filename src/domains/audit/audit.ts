@@ -35,13 +35,13 @@ interface ListAuditEntries extends PageArgs {
   to?: Date | null | undefined
 }
 
-const schema = z.object({ action: noNul(z.string().min(1).max(100)).nullish() })
+export const actionSchema = noNul(z.string().min(1).max(100))
 
 /** What keys and admins of the tenant have done, newest first. Throws `validation_failed`. */
 export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promise<Page<AuditEntry>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
-  const { action = null } = validate(schema, { action: args.action })
+  const { action = null } = validate(z.object({ action: actionSchema.nullish() }), { action: args.action })
   const filter = { action, ...actorFilter(args.actor), from: args.from ?? null, to: args.to ?? null }
   const after = decodeCursor('audit-log', 1, args.after)
   const before = after === null ? null : idOf(after[0])

@@ -1,5 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
-import { type AuditActor, type AuditEntry, listAuditEntries } from './audit.ts'
+import { shapedBy } from '../../graphql/shape.ts'
+import { actionSchema, type AuditActor, type AuditEntry, listAuditEntries } from './audit.ts'
 
 const AuditActorKindEnum = builder.enumType('AuditActorKind', {
   description: 'Who writes beside readers.',
@@ -44,7 +45,7 @@ builder.queryField('auditLog', (t) =>
     access: 'manage_settings',
     description: 'What keys and admins of the tenant have done, newest first.',
     args: {
-      action: t.arg.string({ description: 'Only this action.' }),
+      action: t.arg.string({ description: 'Only this action.', extensions: shapedBy(actionSchema) }),
       actor: t.arg.string({ description: 'Only by this key or admin, by its id, or by this kind of actor.' }),
       from: t.arg({ type: 'DateTime', description: 'Only from this instant on.' }),
       to: t.arg({ type: 'DateTime', description: 'Only before this instant.' }),

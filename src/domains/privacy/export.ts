@@ -14,7 +14,7 @@ export interface ExportedComment extends rows.ExportedCommentRow {
 
 /** All that is held of a reader. Nothing in it says who others are. */
 export interface ReaderExport {
-  exportedAt: Date
+  asOf: Date
   reader: ReaderRecord
   comments: ExportedComment[]
   reactions: rows.ReactionRow[]
@@ -36,7 +36,7 @@ export async function exportReader(ctx: Ctx, readerId: Id): Promise<ReaderExport
     const written = await exportWritten(sql, tenant.id, readerId)
     const onReader = await rows.exportAuditEntries(sql, tenant.id, 'reader', [readerId])
     return {
-      exportedAt: new Date(),
+      asOf: new Date(),
       reader,
       comments: written.comments,
       reactions: await rows.exportReactions(sql, tenant.id, readerId),

@@ -79,7 +79,7 @@ const AuditRef = builder.objectRef<AuditEntryRow>('ExportedAuditEntry').implemen
 const ExportRef = builder.objectRef<ReaderExport>('ReaderExport').implement({
   description: 'All that is held of a reader, as of one instant. Lists are whole, oldest first.',
   fields: (t) => ({
-    exportedAt: t.expose('exportedAt', { type: 'DateTime', description: 'As of when.' }),
+    asOf: t.expose('asOf', { type: 'DateTime', description: 'As of when.' }),
     reader: t.expose('reader', { type: ReaderRecordRef, description: 'Profile, and ban.' }),
     comments: t.expose('comments', { type: [CommentRef], description: 'What the reader has written.' }),
     reactions: t.expose('reactions', { type: [ReactionRef], description: 'How the reader has reacted.' }),
