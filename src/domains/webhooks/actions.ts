@@ -29,6 +29,7 @@ builder.relayMutationField(
   { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
   {
     access: 'admin',
+    throws: ['invalid_transition'],
     description: 'Puts a disabled endpoint on again and queues its held deliveries.',
     resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await enableWebhookEndpoint(ctx, input) }),
   },
@@ -54,6 +55,7 @@ builder.relayMutationField(
   },
   {
     access: 'manage_webhooks',
+    throws: ['invalid_transition'],
     description: 'Gives an endpoint a new signing secret. The present one signs as well for 24 hours.',
     resolve: (_root, { input }, ctx) => rotateWebhookSecret(ctx, input),
   },
@@ -76,6 +78,7 @@ builder.relayMutationField(
   },
   {
     access: 'manage_webhooks',
+    throws: ['invalid_transition'],
     description: 'Sends an example event to a verified endpoint. Its `seq` is 0, and a header marks it as a test.',
     resolve: async (_root, { input }, ctx) => ({ delivery: await testWebhookEndpoint(ctx, input) }),
   },
@@ -92,6 +95,7 @@ builder.relayMutationField(
   },
   {
     access: 'manage_webhooks',
+    throws: ['invalid_transition'],
     description: 'Delivers once more what a delivery carried, under the same idempotency key.',
     resolve: async (_root, { input }, ctx) => ({ delivery: await redeliverDelivery(ctx, input) }),
   },
@@ -112,6 +116,7 @@ builder.relayMutationField(
   },
   {
     access: 'manage_webhooks',
+    throws: ['invalid_transition'],
     description:
       'Queues the events of a span that were neither delivered to an endpoint nor are on their way to it, at most ' +
       '200 000 at once, oldest first. They go out behind everything else.',
