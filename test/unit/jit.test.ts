@@ -1,0 +1,43 @@
+import { buildSchema, type DocumentNode, parse } from 'graphql'
+import { expect, test } from 'vitest'
+
+import { useCompiledQueries } from '../../src/graphql/jit.ts'
+
+const schema = buildSchema('type Query { comment: Comment } type Comment { id: ID replies: [Comment] }')
+
+/** A document that doubles with each fragment. */
+function doubling(fragments: number): DocumentNode {
+  const others = Array.from(
+    { length: fragments },
+    (_, n) => `fragment f${n + 1} on Comment { a: replies { ...f${n} } b: replies { ...f${n} } }`,
+  )
+  return parse(`{ comment { ...f${fragments} } } fragment f0 on Comment { id } ${others.join(' ')}`)
+}
+
+const caller = {}
+
+/** Which of the executions of one document were compiled. */
+function executions(document: DocumentNode, contextValue: object, times = 4): boolean[] {
+  const plugin = useCompiledQueries(schema)
+  return Array.from({ length: times }, () => {
+    let compiled = false
+    const args = { schema, document, contextValue }
+    void plugin.onExecute?.({ args, setExecuteFn: () => void (compiled = true) } as never)
+    return compiled
+  })
+}
+
+test('a document is compiled when it comes for the third time', () => {
+  expect(executions(parse('{ comment { id } }'), { caller })).toEqual([false, false, true, true])
+})
+
+test('not for a caller without credentials', () => {
+  expect(executions(parse('{ comment { id } }'), { caller: null })).toEqual([false, false, false, false])
+})
+
+test('fragments that are written out to thousands of fields are never compiled', () => {
+  expect(executions(doubling(6), { caller })).toContain(true)
+  expect(executions(doubling(10), { caller })).not.toContain(true)
+  // It would take all memory there is.
+  expect(executions(doubling(60), { caller })).not.toContain(true)
+})
