@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
 
-import { type Ctx, requireCaller } from '../core/context.ts'
+import { type Ctx, hasCapability, requireCaller } from '../core/context.ts'
 import { findPageVersion } from '../domains/comments/version.ts'
 import { viewerReactions } from '../domains/reactions/read.ts'
 import { requireReader } from '../domains/readers/readers.ts'
@@ -40,17 +40,21 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     // It says itself what is wrong.
     if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
     const { discussionId, version } = found
-    const key = `${tenant.id} ${discussionId} ${form} ${queryOf(variables)}`
+    const key = `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`
     const etag = `W/"${digest(`${key} ${version} ${identity?.externalId ?? ''}`)}"`
-    void reply.headers({
+    const headers = {
       etag,
       'cache-control': 'private, no-cache',
       vary: `X-API-Key, Authorization, ${ctx.app.settings.HEADER_PREFIX}Identity`,
-    })
-    if (matches(request, etag)) return reply.code(304).send()
+    }
+    const known = tagsOf(request)
+    // Only a page has ever had this tag, never a refusal; whether there is one for `*` is still to be seen.
+    if (known.includes(etag)) return reply.code(304).headers(headers).send()
     const page = await pageCache(ctx.app).get(key, version, async () =>
       encodePage((await run(anonymous(ctx), variables)).body),
     )
+    void reply.headers(headers)
+    if (known.includes('*')) return reply.code(304).send()
     return send(reply, identity === null ? page.bytes : await personal(ctx, page))
   }
 }
@@ -66,14 +70,19 @@ function anonymous(ctx: Ctx): Ctx {
   return { ...ctx, caller: { ...requireCaller(ctx), identity: null } }
 }
 
+/** Below a comment that is not in view there is a page for moderators alone: what they are shown is kept for them. */
+function scopeOf(ctx: Ctx, { parentId }: Variables): string {
+  const isForModerators = parentId != null && hasCapability(requireCaller(ctx).actor, 'moderate_content')
+  return isForModerators ? 'moderators' : 'all'
+}
+
 /** The variables beside those that name the discussion; `read` gives them in one order. */
 const queryOf = ({ id: _id, externalId: _externalId, ...query }: Variables): string => JSON.stringify(query)
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 22)
 
-/** Whether If-None-Match names the tag, or any; compared weakly (RFC 9110, section 13.1.2). */
-function matches({ headers }: FastifyRequest, etag: string): boolean {
-  const given = headers['if-none-match']
-  if (given === undefined) return false
-  return given.trim() === '*' || given.split(',').some((tag) => tag.trim().replace(/^(?!W\/)/, 'W/') === etag)
+/** The tags of If-None-Match, in their weak form, as they are compared (RFC 9110, section 13.1.2). `*` is any. */
+function tagsOf({ headers }: FastifyRequest): string[] {
+  const given = headers['if-none-match']?.trim() ?? ''
+  return given === '*' ? [given] : given.split(',').map((tag) => tag.trim().replace(/^(?!W\/)/, 'W/'))
 }

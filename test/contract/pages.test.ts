@@ -89,6 +89,31 @@ describe('ETag and 304', () => {
     ).toBe(404)
   })
 
+  test('a refusal has no tag, and no tag turns it into a page', async () => {
+    await post('refused', 'x')
+    const unknown = `parentId=${'0'.repeat(8)}-0000-7000-8000-${'0'.repeat(12)}`
+    for (const [query, status] of [
+      [unknown, 404],
+      ['cursor=x', 422],
+    ] as const) {
+      for (const headers of [{}, { 'if-none-match': '*' }]) {
+        const refused = await get('refused', query, headers)
+        expect([refused.status, refused.headers.get('etag')]).toEqual([status, null])
+      }
+    }
+  })
+
+  test('what is below a comment out of view is kept for moderators alone', async () => {
+    const { id } = await post('withheld', 'x')
+    await ok(service.call('POST', `/comments/${id}/reject`))
+    const below = (key: string, headers = {}) => get('withheld', `parentId=${id}`, { 'x-api-key': key, ...headers })
+    const shown = await below(service.apiKey)
+    expect([shown.status, shown.json.data]).toEqual([200, []])
+    expect((await below(plain['x-api-key'] ?? '')).status).toBe(404)
+    expect((await below(plain['x-api-key'] ?? '', { 'if-none-match': etagOf(shown) })).status).toBe(404)
+    expect((await below(service.apiKey, { 'if-none-match': etagOf(shown) })).status).toBe(304)
+  })
+
   test('what cannot be an external id is refused as it ever was', async () => {
     for (const page of ['%00', 'x'.repeat(256)]) {
       const { status, json } = await get(page)
