@@ -63,15 +63,17 @@ export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
   }
 
   return {
-    onExecute({ args, setExecuteFn }) {
+    onExecute({ args, executeFn, setExecuteFn }) {
       const { document, operationName, rootValue, contextValue, variableValues } = args
       const { caller } = contextValue
       if (caller === null) return
       const compiled = compiledOf(document, operationName ?? '')
       if (compiled === null) return
-      setExecuteFn((): Promise<ExecutionResult> | ExecutionResult =>
-        compiled.query(rootValue, contextValue, variableValues ?? {}),
-      )
+      setExecuteFn((): Promise<ExecutionResult> | ExecutionResult => {
+        const result = compiled.query(rootValue, contextValue, variableValues ?? {})
+        // Wrong variables: nothing has run. What is said of them is not to depend on how often the document has come.
+        return 'errors' in result && !('data' in result) ? executeFn(args) : result
+      })
     },
   }
 }

@@ -1,9 +1,11 @@
-import { buildSchema, type DocumentNode, parse } from 'graphql'
+import { buildSchema, type DocumentNode, execute, type ExecutionArgs, type ExecutionResult, parse } from 'graphql'
 import { expect, test } from 'vitest'
 
 import { useCompiledQueries } from '../../src/graphql/jit.ts'
 
-const schema = buildSchema('type Query { comment: Comment } type Comment { id: ID replies: [Comment] }')
+const schema = buildSchema(
+  'type Query { comment: Comment byId(id: ID!): Comment } type Comment { id: ID replies: [Comment] }',
+)
 
 /** A document that doubles with each fragment. */
 function doubling(fragments: number): DocumentNode {
@@ -40,4 +42,22 @@ test('fragments that are written out to thousands of fields are never compiled',
   expect(executions(doubling(10), { caller })).not.toContain(true)
   // It would take all memory there is.
   expect(executions(doubling(60), { caller })).not.toContain(true)
+})
+
+test('wrong variables are refused in the same words, compiled or not', async () => {
+  const document = parse('query ($id: ID!) { byId(id: $id) { id } }')
+  const args = { schema, document, contextValue: { caller }, variableValues: { id: { a: 1 } } }
+  const answers: ExecutionResult[] = []
+  const plugin = useCompiledQueries(schema)
+  for (let n = 0; n < 4; n++) {
+    let run: (args: ExecutionArgs) => unknown = execute
+    void plugin.onExecute?.({
+      args,
+      executeFn: execute,
+      setExecuteFn: (other: typeof run) => void (run = other),
+    } as never)
+    answers.push((await run(args)) as ExecutionResult)
+  }
+  expect(answers.map((answer) => JSON.stringify(answer))).toEqual(Array(4).fill(JSON.stringify(answers[0])))
+  expect(answers[0]?.errors?.[0]?.locations).toEqual([{ line: 1, column: 8 }])
 })
