@@ -154,6 +154,28 @@ describe.each([
     await comment(discussionId)
     expect(seen.events).toHaveLength(1)
   })
+
+  test('an event of a comment that has left the view since tells moderators alone who reacted', async () => {
+    const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
+    const discussionId = await newDiscussion()
+    const { id } = await comment(discussionId)
+    const reaction = { body: { type: 'like' }, headers: await service.as('bob') }
+    expect((await service.call('PUT', `/comments/${id}/reaction`, reaction)).status).toBe(200)
+    const query = `subscription ($discussionId: ID!) { discussionEvents(discussionId: $discussionId, lastEventId: "0") {
+      type data { ... on CommentEventData { comment { reactions { edges { node { reader { externalId } } } } } } }
+    } }`
+    const reactors = async (apiKey: string): Promise<unknown> => {
+      const seen = subscribe(connect(single, { 'x-api-key': apiKey }), { discussionId }, query)
+      await vi.waitFor(() => expect(seen.events[0]?.type).toBe('comment_created'))
+      seen.stop()
+      return seen.events[0]?.data
+    }
+    const bob = { comment: { reactions: { edges: [{ node: { reader: { externalId: 'bob' } } }] } } }
+    expect(await reactors(key)).toEqual(bob)
+    expect((await service.call('POST', `/comments/${id}/reject`)).status).toBe(200)
+    expect(await reactors(key)).toEqual({ comment: { reactions: { edges: [] } } })
+    expect(await reactors(service.apiKey)).toEqual(bob)
+  })
 })
 
 describe('/graphql/stream', () => {

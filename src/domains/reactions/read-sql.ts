@@ -31,6 +31,7 @@ const HELD = statement(
   'held_reactions',
   `SELECT h.* FROM unnest($2::uuid[]) WITH ORDINALITY AS a (id, n)
    JOIN comments c ON c.tenant_id = $1 AND c.id = a.id
+     AND ($7 OR c.status = 'approved' OR c.status = 'deleted' AND c.reply_count > 0)
    CROSS JOIN LATERAL (
      SELECT x.comment_id AS "commentId", x.type, x.reader_id AS "readerId", r.external_id AS "externalId", r.name,
        r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl", x.updated_at AS "createdAt"
@@ -50,13 +51,16 @@ const HELD = statement(
    ORDER BY a.n, h."createdAt" DESC, h."readerId" DESC`,
 )
 
-/** Who holds what on each of several comments, `limit` of each, newest first; of one type where it is given. */
+/**
+ * Who holds what on each of several comments, `limit` of each, newest first; of one type where it is given. Nobody on a
+ * comment that is out of view now, but for moderators.
+ */
 export const listHeld = (
   sql: Sql,
   tenantId: Id,
   commentIds: readonly Id[],
-  at: { type: string | null; before: { createdAt: string; readerId: Id } | null; limit: number },
+  at: { type: string | null; before: { createdAt: string; readerId: Id } | null; limit: number; moderates: boolean },
 ): Promise<HeldRow[]> => {
   const { createdAt, readerId } = at.before ?? { createdAt: 'infinity', readerId: LAST_ID }
-  return sql<HeldRow>(HELD, [tenantId, commentIds, at.type, createdAt, readerId, at.limit])
+  return sql<HeldRow>(HELD, [tenantId, commentIds, at.type, createdAt, readerId, at.limit, at.moderates])
 }

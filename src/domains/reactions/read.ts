@@ -15,7 +15,7 @@ import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { reactionType } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
-import { type Comment, isInView } from '../comments/comments.ts'
+import type { Comment } from '../comments/comments.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 import { listHeld, selectViewerReactions } from './read-sql.ts'
 
@@ -49,15 +49,16 @@ interface ListReactions extends PageArgs {
 /**
  * Who reacted to a comment, newest first; of one type where it is given, also one that the tenant no longer has. One
  * statement serves all comments of a request that ask for the same. Of a comment that is not in view, moderators alone
- * learn it: its author, who gets it as the answer to a write, finds nobody.
+ * learn it: its author, who gets it as the answer to a write, finds nobody, nor does who has it from an event of when it
+ * was in view.
  */
 export async function listReactions(ctx: Ctx, comment: Comment, args: ListReactions): Promise<Page<HeldReaction>> {
   const size = pageSize(args)
   const { type } = validate(z.object({ type: reactionType.nullable() }), { type: args.type ?? null })
   const key = decodeCursor('reactions', 2, args.after)
   const before = key === null ? null : { createdAt: instantOf(key[0]), readerId: idOf(key[1]) }
-  const isShown = isInView(comment) || hasCapability(requireCaller(ctx).actor, 'moderate_content')
-  const held = isShown ? await loadHeld(ctx, JSON.stringify({ type, before, limit: size + 1 }), comment.id) : []
+  const moderates = hasCapability(requireCaller(ctx).actor, 'moderate_content')
+  const held = await loadHeld(ctx, JSON.stringify({ type, before, limit: size + 1, moderates }), comment.id)
   return pageOf(held, size, args, ({ createdAt, reader }) => encodeCursor('reactions', createdAt, reader.id))
 }
 
