@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DocumentNode, ExecutionArgs, ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
+import { LRUCache } from 'lru-cache'
 
 import type { App, Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
@@ -48,6 +49,18 @@ export function registerGraphQL(server: FastifyInstance, app: App, once: Once): 
   })
 }
 
+/** Characters of all documents kept. Parsed, a document takes some fifty times its text. */
+const MAX_KEPT_CHARACTERS = 1_000_000
+const MAX_DOCUMENT_CHARACTERS = 20_000
+
+/** Documents by their text. The server's own cache counts entries, and would keep a thousand of 256 KiB. */
+const keptByLength = <Value extends object>() =>
+  new LRUCache<string, Value>({
+    maxSize: MAX_KEPT_CHARACTERS,
+    maxEntrySize: MAX_DOCUMENT_CHARACTERS,
+    sizeCalculation: (_value, text) => text.length + 1,
+  })
+
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 function createYogaHandler(app: App, once: Once): Handler {
@@ -64,6 +77,7 @@ function createYogaHandler(app: App, once: Once): Handler {
     cors: false,
     landingPage: false,
     logging: false,
+    parserAndValidationCache: { documentCache: keptByLength(), errorCache: keptByLength() },
     multipart: false,
   })
   const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
