@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
 import { newId } from '../../src/core/ids.ts'
+import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 
@@ -27,7 +28,19 @@ async function ok(method: string, path: string, body?: object, headers: Headers 
 const newComment = async (): Promise<{ id: string; author: { id: string } }> =>
   ok('POST', `/discussions/by-external/${newId()}/comments`, { body: 'text' }, await service.as(newId()))
 const newDiscussion = async (): Promise<string> => (await ok('POST', '/discussions', { externalId: newId() })).id
-const newEndpoint = async (): Promise<string> => (await ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/' })).id
+const SET_STATE = statement(
+  'test_set_endpoint_state',
+  'UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1',
+)
+
+/** The last one made: a delivery goes there. */
+let endpointId = ''
+
+async function newEndpoint(state = 'verified'): Promise<string> {
+  endpointId = (await ok('POST', '/webhooks', { url: 'https://127.0.0.1:9/' })).id
+  await service.app.db.query(SET_STATE, [endpointId, state])
+  return endpointId
+}
 
 async function prepared(id: string, path: string): Promise<string> {
   await ok('POST', path.replace(':', id))
@@ -40,7 +53,8 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'comments/:commentId': async () => (await newComment()).id,
   ids: async () => prepared((await newComment()).id, '/comments/:/reject'),
   'keys/:id': async () => (await ok('POST', '/keys', { label: 'to revoke', capabilities: [] })).id,
-  'webhooks/:id': newEndpoint,
+  'webhooks/:id': () => newEndpoint(),
+  'deliveries/:deliveryId': async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
   'readers/:readerId': async () => (await newComment()).author.id,
 }
 
@@ -49,6 +63,7 @@ const MAKERS_OF_ROUTES: Readonly<Record<string, () => Promise<string>>> = {
   'POST /discussions/:discussionId/unlock': async () => prepared(await newDiscussion(), '/discussions/:/lock'),
   'POST /comments/:commentId/approve': async () => prepared((await newComment()).id, '/comments/:/reject'),
   'POST /comments/:commentId/unpin': async () => prepared((await newComment()).id, '/comments/:/pin'),
+  'POST /admin/webhooks/:id/enable': () => newEndpoint('disabled'),
   'POST /readers/:readerId/unban': async () => prepared((await newComment()).author.id, '/readers/:/ban'),
 }
 
@@ -136,7 +151,10 @@ const verbOf = (name = ''): string =>
   name.includes('.') ? (name.split('.')[1] ?? '') : (/^[a-z]+/.exec(name)?.[0] ?? '')
 
 /** Where the audit log has another word than the mutation. */
-const EXPECTED: Readonly<Record<string, string>> = { moderateComments: 'approve' }
+const EXPECTED: Readonly<Record<string, string>> = {
+  moderateComments: 'approve',
+  rotateWebhookSecret: 'rotate_secret',
+}
 
 describe('GET /audit-log', () => {
   let tenant: TestTenant

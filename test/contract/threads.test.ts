@@ -233,9 +233,9 @@ describe('replies=0..3', () => {
     const { text } = await service.graphql(
       `query ($id: ID!) {
         discussion(externalId: "nested-hidden") {
-          comments { edges { node { replies(sort: top) { edges { node { id body replies { edges { node { body } } } } } } } } }
+          comments(first: 5) { edges { node { replies(first: 5, sort: top) { edges { node { id body replies(first: 5) { edges { node { body } } } } } } } } }
         }
-        comment(id: $id) { replies(sort: oldest) { edges { node { id body status replies { edges { node { body } } } } } } }
+        comment(id: $id) { replies(first: 5, sort: oldest) { edges { node { id body status replies(first: 5) { edges { node { body } } } } } } }
       }`,
       { id: root.id },
       plain,
