@@ -187,7 +187,7 @@ async function benchSizes(service: BenchService): Promise<void> {
   await db.query(statement('bench_analyze', 'VACUUM ANALYZE'))
   await close()
   const headers = { 'X-API-Key': service.apiKey }
-  for (const sort of ['newest', 'oldest'] as const) {
+  for (const sort of ['newest', 'oldest', 'top'] as const) {
     const page = ({ discussionIds: [id] }: Filled): Side => ({
       process: service,
       requests: [httpRequest('GET', `/api/v1/discussions/${id}/comments?sort=${sort}`, headers)],
