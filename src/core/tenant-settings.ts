@@ -2,7 +2,12 @@ import { z } from 'zod'
 
 import { isCleanUrl, noNul } from './texts.ts'
 
-const wordList = z.array(noNul(z.string().trim().min(1).max(100))).max(1000)
+// Punctuation does not count when words are compared: without anything else an entry would never be found.
+const word = noNul(z.string().trim().min(1).max(100)).refine(
+  (text) => /[\p{L}\p{N}\p{So}\p{Sc}]/u.test(text),
+  'must have a letter, a digit or a symbol',
+)
+const wordList = z.array(word).max(1000)
 const httpsUrl = z
   .url({ protocol: /^https$/ })
   .max(2048)

@@ -83,6 +83,7 @@ test.each([
   ],
   ['a JWKS address without an issuer', { identity: { jwksUrl: 'https://x.example.com/jwks' } }, '/identity/issuer'],
   ['a JWKS address over http', { identity: { jwksUrl: 'http://x.example.com', issuer: 'x' } }, '/identity/jwksUrl'],
+  ['a word of punctuation alone', { bannedWords: ['fine', '!!!'] }, '/bannedWords/1'],
   ['an origin with a path', { allowedOrigins: ['https://x.example.com/a'] }, '/allowedOrigins/0'],
 ])(
   'PATCH /settings with %s: 422 validation_failed with its pointer, and nothing changes',
