@@ -316,3 +316,14 @@ test('nobody but moderators reads the reasons', async () => {
   const queue = await service.call('GET', '/moderation/queue', { headers: publicKey })
   expect([queue.status, queue.json.code]).toEqual([403, 'missing_capability'])
 })
+
+test('an edit of what a classifier was asked about, once that is switched off, waits for a moderator', async () => {
+  await set({ classifier: { url: 'https://classifier.example.com/' } })
+  const reader = await newReader()
+  const { id, status } = await post('Shall this be seen?', reader)
+  expect(status).toBe('pending')
+  await set({ classifier: null })
+  expect((await edit(id, 'This shall be seen.', reader)).json).toMatchObject({ status: 'pending', revision: 2 })
+  expect((await service.call('GET', `/comments/${id}`, { headers: publicKey })).status).toBe(404)
+  expect((await act(id, 'approve')).json).toMatchObject({ status: 'approved', body: 'This shall be seen.' })
+})

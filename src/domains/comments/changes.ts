@@ -71,6 +71,10 @@ async function decideOnEdit(
     return { status: 'pending', holdReason: reason ?? comment.holdReason, flagged: comment.flagged, asks: false }
   }
   const decision = decide(reason, comment.authorBan === 'shadow', holdPolicy(settings))
+  // Its classifier was switched off meanwhile: what comes into view for the first time does so by a moderator.
+  if (comment.status === 'pending' && decision.status === 'approved') {
+    return { ...decision, status: 'pending', holdReason: reason ?? comment.holdReason }
+  }
   if (!comment.flagged) return decision
   return { ...decision, flagged: true, holdReason: reason ?? comment.holdReason }
 }
