@@ -2,23 +2,29 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
+import { openServer } from '../../src/data/server.ts'
 import { onServer, openTestDatabase } from '../harness/database.ts'
 
 const SLEEP = statement('sleep', 'SELECT pg_sleep(30)')
 const PID = statement('pid', 'SELECT pg_backend_pid() AS pid')
+const ALIVE = statement('alive', 'SELECT 1 FROM pg_stat_activity WHERE pid = $1')
 const TERMINATE = statement('terminate', 'SELECT pg_terminate_backend($1)')
 
 describe.skipIf(!onServer)(`a database connection that dies${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
   let database: Database
+  /** Who ends the other's connections. */
+  let outside: Database
   // What nobody listens to would end the process.
   const uncaught = vi.fn()
 
   beforeAll(async () => {
     process.on('uncaughtException', uncaught)
     database = await openTestDatabase()
+    outside = await openServer({ url: process.env.DATABASE_URL ?? '', size: 1, onError: () => undefined })
   })
   afterAll(async () => {
     process.off('uncaughtException', uncaught)
+    await outside.close()
     await database.close()
   })
 
@@ -29,12 +35,8 @@ describe.skipIf(!onServer)(`a database connection that dies${onServer ? '' : ' (
       const work = db.transaction(async (sql) => {
         const [{ pid } = { pid: 0 }] = await sql<{ pid: number }>(PID)
         const sleeping = when === 'in a statement' ? sql(SLEEP).catch((error: unknown) => error) : null
-        await db.query(TERMINATE, [pid])
-        await vi.waitFor(async () =>
-          expect(await db.query(statement('alive', 'SELECT 1 FROM pg_stat_activity WHERE pid = $1'), [pid])).toEqual(
-            [],
-          ),
-        )
+        await outside.db.query(TERMINATE, [pid])
+        await vi.waitFor(async () => expect(await outside.db.query(ALIVE, [pid])).toEqual([]))
         await sleeping
         await sql(PID)
       })
