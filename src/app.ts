@@ -5,9 +5,11 @@ import type { Settings } from './core/settings.ts'
 import type { Database } from './data/database.ts'
 import { createMemoryBus } from './data/memory-bus.ts'
 import { createMemoryLimits } from './data/memory-limits.ts'
+import { createMemoryPlaces } from './data/memory-places.ts'
 import { createPrisma, openDatabase } from './data/open.ts'
 import { createRedisBus } from './data/redis-bus.ts'
 import { createRedisLimits } from './data/redis-limits.ts'
+import { createRedisPlaces } from './data/redis-places.ts'
 
 export interface OpenApp {
   app: App
@@ -35,11 +37,13 @@ export function withDatabase(settings: Settings, log: Logger, database: Database
           onUp: () => log.info('Redis is back'),
         })
   const limits = urls === undefined ? createMemoryLimits() : createRedisLimits({ urls, prefix })
+  const places = urls === undefined ? createMemoryPlaces() : createRedisPlaces({ urls, prefix })
   return {
-    app: { settings, db: database.db, prisma, bus, limits, log },
+    app: { settings, db: database.db, prisma, bus, limits, places, log },
     database,
     close: async () => {
       limits.close()
+      await places.close()
       await bus.close()
       await prisma.$disconnect()
       await database.close()

@@ -1,8 +1,12 @@
+import type { Logger } from 'pino'
+
 import { openApp } from './app.ts'
+import { baseUrl } from './core/address.ts'
 import type { App } from './core/context.ts'
 import { createLog } from './core/log.ts'
-import { baseUrl, readSettings, type Settings, SettingsError } from './core/settings.ts'
+import { readSettings, type Settings, SettingsError } from './core/settings.ts'
 import { embeddedSecrets } from './data/secrets.ts'
+import { opensSecrets } from './domains/readers/identity-secrets.ts'
 import { bootstrap, type Credentials } from './domains/tenants/bootstrap.ts'
 import { hubOf } from './domains/stream/hub.ts'
 import { watchConnections } from './http/connections.ts'
@@ -19,6 +23,7 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env, embeddedSecrets)
   const log = createLog(settings.LOG_LEVEL)
   const { app, database, close } = await openApp(settings, log).catch(explainDatabase)
+  await warnOfForeignKey(app)
   const roles: Role[] = []
   let stopping: Promise<void> | undefined
   const stop = (): Promise<void> =>
@@ -26,12 +31,13 @@ async function main(): Promise<void> {
       await Promise.allSettled(roles.map((role) => role.stop()))
       await close()
     })())
+  let isSignalled = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // Each part has less than the whole grace period; this is for one that hangs.
-      const late = setTimeout(() => process.exit(1), settings.SHUTDOWN_GRACE_SECONDS * 1000)
-      late.unref()
-      void stop().then(() => process.exit(0))
+      // npm hands on what the terminal has sent already: the same signal twice.
+      if (isSignalled) return
+      isSignalled = true
+      void stopInTime(stop(), settings.SHUTDOWN_GRACE_SECONDS, log.child({ signal }))
     })
   }
   try {
@@ -41,7 +47,7 @@ async function main(): Promise<void> {
     else if (settings.WORKER_PORT !== undefined) roles.push(await startHealth(app, settings.WORKER_PORT))
     // Credentials are shown once: nothing that can fail comes between their making and this, and a worker makes none.
     if (api === null) console.log('The worker is ready.')
-    else announce(api.url, await database.exclusively(() => bootstrap(app)))
+    else announce(baseUrl(app), api.where, await database.exclusively(() => bootstrap(app)))
     // A parent that started this process waits for the word.
     process.send?.({ ready: true })
   } catch (error) {
@@ -50,14 +56,34 @@ async function main(): Promise<void> {
   }
 }
 
-async function startApi(app: App): Promise<Role & { url: string }> {
-  const { HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
+/** Ends the process once it has stopped, or when the grace period is over. */
+async function stopInTime(stopped: Promise<void>, graceSeconds: number, log: Logger): Promise<void> {
+  const startedAt = performance.now()
+  log.info(`stopping, in ${graceSeconds} s at most`)
+  // Each part has less than the whole grace period; this is for one that hangs.
+  setTimeout(() => {
+    log.error('the grace period is over, and something has not stopped')
+    process.exit(1)
+  }, graceSeconds * 1000).unref()
+  await stopped
+  log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
+  process.exit(0)
+}
+
+/** A process with another key would run, and refuse readers and fail deliveries one by one. */
+async function warnOfForeignKey({ db, settings, log }: App): Promise<void> {
+  if ((await opensSecrets(db.query, settings.ENCRYPTION_KEY)) === false) {
+    log.warn('ENCRYPTION_KEY: it is not the one that sealed the stored secrets: identities and webhooks cannot work')
+  }
+}
+
+async function startApi(app: App): Promise<Role & { where: string }> {
+  const { BASE_URL, HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
   const server = await createServer(app)
   const connections = watchConnections(server.server)
   await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings, 'PORT', PORT))
-  const address = server.server.address()
   return {
-    url: baseUrl(app.settings, typeof address === 'object' && address !== null ? address.port : PORT),
+    where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${PORT})`,
     stop: async () => {
       // New connections are refused first; then streams end, spread over the time there is.
       const closed = server.close()
@@ -75,17 +101,20 @@ async function startHealth(app: App, port: number): Promise<Role> {
 }
 
 /** What a person who starts the service needs to know, on standard output. */
-function announce(url: string, credentials: Credentials | null): void {
-  console.log(`The Engagement Service is ready at ${url}`)
+function announce(url: string, where: string, credentials: Credentials | null): void {
+  console.log(`The Engagement Service is ready at ${url}${where}
+
+  Console    ${url}/console/
+  Reference  ${url}/docs
+`)
   if (credentials === null) return
   const { tenant, apiKey, identitySecret, admin } = credentials
-  console.log(`
-This is the first start. It made the tenant "${tenant.slug}". These are shown only now:
+  console.log(`This is the first start. It made the tenant "${tenant.slug}". These are shown only now:
 
   API key          ${apiKey}
   Identity secret  ${identitySecret.secret}
   Its kid          ${identitySecret.kid}
-  Admin            ${admin.email}
+  Admin            ${admin.email}, who signs in to the console
   Password         ${admin.password}
 
 Try it:
@@ -104,7 +133,7 @@ function explainDatabase(error: unknown): never {
 const explainListen =
   ({ HOST }: Settings, name: string, port: number) =>
   (error: NodeJS.ErrnoException): never => {
-    if (error.code === 'EADDRINUSE') throw new SettingsError(`${name}: ${port} is already in use`)
+    if (error.code === 'EADDRINUSE') throw new SettingsError(`${name}: ${port} is already in use: set another one`)
     if (error.code === 'EACCES') throw new SettingsError(`${name}: ${port} needs more rights than this process has`)
     throw new SettingsError(`HOST: cannot listen on ${HOST}: ${firstLine(error)}`)
   }

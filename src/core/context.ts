@@ -7,6 +7,7 @@ import type { Id } from './ids.ts'
 import type { Limits } from './limits.ts'
 import type { Settings } from './settings.ts'
 import type { Db } from './sql.ts'
+import type { StreamPlaces } from './stream-places.ts'
 import type { TenantSettings } from './tenant-settings.ts'
 
 export const CAPABILITIES = [
@@ -26,6 +27,7 @@ export interface App {
   readonly prisma: PrismaClient
   readonly bus: Bus
   readonly limits: Limits
+  readonly places: StreamPlaces
   readonly log: Logger
   /** Where all that a request writes commits together; absent where each change commits by itself. */
   readonly scope?: Scope
@@ -85,18 +87,37 @@ export function requireCaller(ctx: Ctx): Caller {
   return ctx.caller
 }
 
+/** The reader for whom the caller vouches. Throws `missing_credentials`, `identity_required`. */
+export function requireIdentity(ctx: Ctx): Identity {
+  const { identity } = requireCaller(ctx)
+  if (identity !== null) return identity
+  const detail = `This needs the header ${identityHeader(ctx.app)}: an assertion that vouches for the reader.`
+  throw new ServiceError('identity_required', { detail })
+}
+
+/** The admin whose token the request carries. Throws `missing_credentials`, `admin_only`. */
+export function requireAdmin(ctx: Ctx): Extract<Actor, { kind: 'admin' }> {
+  if (ctx.caller === null) throw new ServiceError('missing_credentials', { detail: NEEDS_ADMIN })
+  const { actor } = ctx.caller
+  if (actor.kind !== 'admin') throw new ServiceError('admin_only', { detail: NEEDS_ADMIN })
+  return actor
+}
+
+const NEEDS_ADMIN = "This needs an admin's token in Authorization (Bearer)."
+
+/** The header that carries an assertion, as it is written. */
+export const identityHeader = ({ settings }: App): string => `${settings.HEADER_PREFIX}Identity`
+
 /** Refuses callers without `access`: `missing_credentials`, `identity_required`, `admin_only`, `missing_capability`. */
 export function requireAccess(ctx: Ctx, access: Access): void {
   if (access === 'public') return
-  const { actor, identity } = requireCaller(ctx)
+  if (access === 'admin') return void requireAdmin(ctx)
+  const { actor } = requireCaller(ctx)
   if (access === 'key') return
-  if (access === 'reader') {
-    if (identity === null) throw new ServiceError('identity_required')
-  } else if (access === 'admin') {
-    if (actor.kind !== 'admin') throw new ServiceError('admin_only')
-  } else if (!hasCapability(actor, access)) {
-    throw new ServiceError('missing_capability', { detail: `This needs the capability ${access}.` })
-  }
+  if (access === 'reader') return void requireIdentity(ctx)
+  if (hasCapability(actor, access)) return
+  // An admin has them all.
+  throw new ServiceError('missing_capability', { detail: `The key in X-API-Key lacks the capability ${access}.` })
 }
 
 /** An admin holds every capability in its tenant. */

@@ -1,9 +1,15 @@
 /** Every error that a caller can meet: code → HTTP status and public text (contract, section 2). */
 export const ERRORS = {
   malformed_json: { status: 400, title: 'The body is not valid JSON' },
-  ambiguous_credentials: { status: 400, title: 'Send an API key or an admin token, not both' },
+  ambiguous_credentials: {
+    status: 400,
+    title: 'Send an API key in X-API-Key or an admin token in Authorization, not both',
+  },
 
-  missing_credentials: { status: 401, title: 'This request needs credentials' },
+  missing_credentials: {
+    status: 401,
+    title: 'This request needs an API key in X-API-Key, or an admin token in Authorization',
+  },
   invalid_api_key: { status: 401, title: 'The API key is unknown or malformed' },
   expired_api_key: { status: 401, title: 'The API key has expired' },
   revoked_api_key: { status: 401, title: 'The API key has been revoked' },
@@ -20,7 +26,7 @@ export const ERRORS = {
   reader_banned: { status: 403, title: 'The reader is banned' },
   not_author: { status: 403, title: 'Only the author may do this' },
   edit_window_closed: { status: 403, title: 'The time to edit this comment is over' },
-  origin_not_allowed: { status: 403, title: 'This origin is not allowed' },
+  origin_not_allowed: { status: 403, title: 'The Origin is not among those that the tenant allows' },
 
   not_found: { status: 404, title: 'There is no such resource' },
   method_not_allowed: { status: 405, title: 'This path does not take this method' },
@@ -80,9 +86,16 @@ export class ServiceError extends Error {
   }
 }
 
-/** The one wrong value as a `validation_failed`. */
+/** Wrong values as a `validation_failed`, whose detail says of each where it stands. */
+export const validationFailed = (errors: readonly FieldError[]): ServiceError =>
+  new ServiceError('validation_failed', {
+    detail: errors.map(({ pointer, message }) => `${pointer === '' ? 'The body' : pointer} ${message}`).join('; '),
+    errors,
+  })
+
+/** The one wrong value; `message` says what is wrong with what stands there: `must …`. */
 export const invalid = (pointer: string, code: string, message: string): ServiceError =>
-  new ServiceError('validation_failed', { detail: message, errors: [{ pointer, code, message }] })
+  validationFailed([{ pointer, code, message }])
 
 /** A problem document (RFC 9457). */
 export interface Problem {
@@ -95,26 +108,34 @@ export interface Problem {
   errors?: readonly FieldError[]
 }
 
+/** What a caller is told of an error, in one sentence. */
+export const detailOf = ({ code, extras }: ServiceError): string => extras.detail ?? `${ERRORS[code].title}.`
+
 /** The public form of an error, without anything of its cause. */
 export function problemOf(error: ServiceError, requestId: string): Problem {
   const { title, status } = ERRORS[error.code]
-  const { detail, errors } = error.extras
+  const { errors } = error.extras
   return {
     type: `urn:engagement-service:error:${error.code}`,
     title,
     status,
-    detail: detail ?? `${title}.`,
+    detail: detailOf(error),
     code: error.code,
     requestId,
     ...(errors === undefined ? {} : { errors }),
   }
 }
 
+/** Whole seconds after which it may be asked again, as `Retry-After` has them; undefined where it does not say. */
+export const retryAfterOf = ({ extras: { retryAfterSeconds } }: ServiceError): number | undefined =>
+  retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(retryAfterSeconds))
+
 /** Headers that go with an error: `Retry-After`, `Allow`, `WWW-Authenticate`. */
 export function headersOf(error: ServiceError): Record<string, string> {
-  const { retryAfterSeconds, allow } = error.extras
+  const { allow } = error.extras
+  const retryAfter = retryAfterOf(error)
   return {
-    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) }),
+    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
     ...(allow === undefined ? {} : { allow: allow.join(', ') }),
     ...(error.status === 401 ? { 'www-authenticate': `Bearer realm="engagement", error="${error.code}"` } : {}),
   }

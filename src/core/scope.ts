@@ -46,6 +46,7 @@ function scopedApp(root: App, sql: Sql, effects: Scope['effects'], line: Line): 
   return {
     settings: root.settings,
     limits: root.limits,
+    places: root.places,
     log: root.log,
     scope: { root, effects },
     db,

@@ -8,6 +8,9 @@ const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 const port = z.coerce.number().int().min(0).max(65_535)
 const path = z.string().min(1)
 
+/** The text whose bytes are the key of HS256; 32 of them at least (RFC 7518, section 3.2). */
+export const identitySecretSchema = z.string().min(32, 'must have at least 32 characters')
+
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -94,7 +97,7 @@ const schema = z.object({
     .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens')
     .default('demo'),
   BOOTSTRAP_API_KEY: z.string().regex(rawKey, 'must be ek_ and 64 lower-case hex characters').optional(),
-  BOOTSTRAP_IDENTITY_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  BOOTSTRAP_IDENTITY_SECRET: identitySecretSchema.optional(),
   BOOTSTRAP_ADMIN_EMAIL: z.email('must be an e-mail address').default('admin@example.com'),
   BOOTSTRAP_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
 })
@@ -159,11 +162,6 @@ function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => Secrets
     ENCRYPTION_KEY: ENCRYPTION_KEY ?? kept.ENCRYPTION_KEY,
   }
 }
-
-/** Where clients reach this process: BASE_URL, or the address it listens on. */
-export const baseUrl = (settings: Settings, listeningPort = settings.PORT): string =>
-  settings.BASE_URL?.replace(/\/$/, '') ??
-  `${settings.TLS_CERT_FILE === undefined ? 'http' : 'https'}://${settings.HOST.includes(':') ? `[${settings.HOST}]` : settings.HOST}:${listeningPort}`
 
 /** Whether browsers find GraphiQL at `/graphql`. */
 export const hasGraphiQL = ({ GRAPHIQL, NODE_ENV }: Settings): boolean => GRAPHIQL ?? NODE_ENV !== 'production'

@@ -8,10 +8,11 @@ const word = noNul(z.string().trim().min(1).max(100)).refine(
   'must have a letter, a digit or a symbol',
 )
 const wordList = z.array(word).max(1000)
-const httpsUrl = z
-  .url({ protocol: /^https$/ })
+// Whether http will do is for the process to say that takes the setting, and for the one that calls the address.
+const outboundUrl = z
+  .url({ protocol: /^https?$/ })
   .max(2048)
-  .refine(isCleanUrl, 'must be an https URL')
+  .refine(isCleanUrl, 'must be a URL')
 const origin = z
   .url({ protocol: /^https?$/ })
   .refine(
@@ -88,7 +89,7 @@ export const tenantSettingsSchema = z.strictObject({
   identity: z
     .strictObject({
       issuer: noNul(z.string().min(1).max(2048)).nullable().default(null),
-      jwksUrl: httpsUrl.nullable().default(null),
+      jwksUrl: outboundUrl.nullable().default(null),
     })
     .prefault({})
     .refine((identity) => identity.jwksUrl === null || identity.issuer !== null, {
@@ -96,7 +97,7 @@ export const tenantSettingsSchema = z.strictObject({
       message: 'is required with jwksUrl',
     }),
   classifier: z
-    .strictObject({ url: httpsUrl.nullable().default(null), fallback: z.enum(['approve', 'hold']).default('hold') })
+    .strictObject({ url: outboundUrl.nullable().default(null), fallback: z.enum(['approve', 'hold']).default('hold') })
     .nullable()
     .default(null),
 })

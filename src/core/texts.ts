@@ -9,6 +9,9 @@ export const noNul = (schema: z.ZodString) =>
       params: { code: 'invalid_character' },
     })
 
+/** The tenant's own key for a page or a reader. */
+export const externalIdSchema = noNul(z.string().min(1).max(255))
+
 /** Nothing that the URL parser would drop or replace in silence: what is stored is what was checked. */
 export const isCleanUrl = (text: string): boolean => !/[\s\p{Cc}\p{Surrogate}]/u.test(text)
 

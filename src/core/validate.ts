@@ -1,16 +1,12 @@
 import type { z } from 'zod'
 
-import { type FieldError, ServiceError } from './errors.ts'
+import { type FieldError, validationFailed } from './errors.ts'
 
 /** Checks `input` against `schema`. Throws `validation_failed` with a pointer to each wrong value. */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const result = schema.safeParse(input)
   if (result.success) return result.data
-  const errors = result.error.issues.flatMap(fieldErrors)
-  throw new ServiceError('validation_failed', {
-    detail: errors.map(({ pointer, message }) => `${pointer} ${message}`).join('; '),
-    errors,
-  })
+  throw validationFailed(result.error.issues.flatMap(fieldErrors))
 }
 
 /** A JSON pointer (RFC 6901) from a path. */

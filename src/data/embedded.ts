@@ -31,7 +31,7 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   try {
     const files = join(dataDir, 'postgres')
     if (!existsSync(join(files, 'PG_VERSION'))) await createInChild(files)
-    const database = await wrapPGlite(new PGlite(files, { parsers: PARSERS }))
+    const database = await wrapPGlite(new PGlite(files, TYPES))
     return {
       ...database,
       close: async () => {
@@ -45,11 +45,21 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   }
 }
 
-const PARSERS = { [types.INT8]: Number, [types.JSON]: (text: string) => JSON.parse(text) as unknown }
+const TYPES = {
+  parsers: { [types.INT8]: Number, [types.JSON]: (text: string) => JSON.parse(text) as unknown },
+  serializers: { [types.TIMESTAMPTZ]: timestamp },
+}
+
+/** An instant as PostgreSQL reads it, as `pg` writes it for a server: the year 0 is 1 BC. */
+function timestamp(value: unknown): string {
+  if (!(value instanceof Date)) return String(value)
+  const text = value.toISOString()
+  const year = value.getUTCFullYear()
+  return year > 0 ? text : `${String(1 - year).padStart(4, '0')}${text.slice(text.indexOf('-', 1))} BC`
+}
 
 /** A database of its own in memory, from a dump of a data folder. For tests. */
-export const openDump = (dump: Blob): Promise<Database> =>
-  wrapPGlite(new PGlite({ loadDataDir: dump, parsers: PARSERS }))
+export const openDump = (dump: Blob): Promise<Database> => wrapPGlite(new PGlite({ loadDataDir: dump, ...TYPES }))
 
 async function wrapPGlite(pglite: PGlite): Promise<Database> {
   await pglite.waitReady
@@ -117,7 +127,8 @@ function lock(dataDir: string): () => void {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       const holder = holderOf(dataDir)
-      if (holder !== null) throw new SettingsError(`DATA_DIR: ${dataDir} is in use by process ${holder}`)
+      if (holder !== null)
+        throw new SettingsError(`DATA_DIR: ${dataDir} is in use by process ${holder}: stop that one first`)
       rmSync(file, { force: true })
     }
   }
@@ -141,7 +152,7 @@ export async function openCopy(dataDir: string): Promise<Database | null> {
   const remove = (): void => rmSync(copy, { recursive: true, force: true })
   try {
     cpSync(files, copy, { recursive: true })
-    const database = await wrapPGlite(new PGlite(copy, { parsers: PARSERS }))
+    const database = await wrapPGlite(new PGlite(copy, TYPES))
     return { ...database, close: () => database.close().finally(remove) }
   } catch (error) {
     remove()

@@ -88,11 +88,11 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
 export function connect(
   urls: readonly string[],
   cluster: boolean,
-  name: 'publisher' | 'subscriber' | 'limits',
+  name: 'publisher' | 'subscriber' | 'limits' | 'places',
 ): Redis | Cluster {
   // A count that was sent twice would be counted twice, and nobody waits for one for long.
   const inTime =
-    name === 'limits'
+    name === 'limits' || name === 'places'
       ? { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 500, socketTimeout: 2000 }
       : {}
   const options = {

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
-
 import { Bucket, type BucketKind, type Limits, type Rate, SETTLE_MS, type Verdict, verdictOf } from '../core/limits.ts'
 import { createBuckets } from './memory-limits.ts'
 import { connect } from './redis-bus.ts'
+import { redisScript } from './redis-script.ts'
 
 // One key, so that it runs on a cluster; Redis's own clock, so that those of the processes need not agree.
-const SCRIPT = `
+const askRedis = redisScript<[allowed: number, left: string]>(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local perSecond, burst, taken = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -16,9 +15,7 @@ local allowed = 1
 if ARGV[4] == 'exactly' and tokens < taken then allowed = 0 else tokens = math.min(burst, tokens - taken) end
 redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', string.format('%.0f', now))
 redis.call('PEXPIRE', KEYS[1], math.ceil((burst - tokens) / perSecond * 1000) + 1000)
-return {allowed, tostring(tokens)}`
-
-const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex')
+return {allowed, tostring(tokens)}`)
 
 /** A bucket as this process sees it, between two words with Redis. */
 interface SharedBucket {
@@ -60,12 +57,7 @@ export function createRedisLimits({ urls, prefix, now = () => performance.now() 
   const keyOf = (kind: BucketKind, name: string): string => `${prefix}limit:${kind}:${name}`
 
   async function run(key: string, { perSecond, burst }: Rate, tokens: number, mode: 'settle' | 'exactly') {
-    const args = [key, perSecond, burst, tokens, mode]
-    const answer = await client.evalsha(SCRIPT_SHA, 1, ...args).catch((error: unknown) => {
-      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return client.eval(SCRIPT, 1, ...args)
-      throw error
-    })
-    const [allowed, left] = answer as [number, string]
+    const [allowed, left] = await askRedis(client, [key], [perSecond, burst, tokens, mode])
     return { isAllowed: allowed === 1, tokens: Number(left) }
   }
 

@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 
-import { problemOf, ServiceError } from '../core/errors.ts'
+import { problemOf, retryAfterOf, ServiceError } from '../core/errors.ts'
 
 // What a database, a pool or a socket says when it cannot serve now. Class 08 is "connection exception"; 40001 and 40P01
 // are a lost race and a deadlock, after which nothing was written.
@@ -42,10 +42,11 @@ function isUnavailable(error: unknown): boolean {
   return UNAVAILABLE_WORDS.test(error.message) || isUnavailable(error.cause)
 }
 
-/** The same error as GraphQL clients see it: `code`, `status` and `errors` in `extensions`. */
+/** The same error as GraphQL clients see it: `code`, `status`, `errors` and `retryAfterSeconds` in `extensions`. */
 export function toGraphQLError(error: unknown, log: Logger, requestId: string): GraphQLError {
   const refusal = toServiceError(error, log)
   const { detail, code, status, errors } = problemOf(refusal, requestId)
+  const retryAfterSeconds = retryAfterOf(refusal)
   const { path } = error instanceof GraphQLError ? error : {}
   // Where in the document: for a document that is wrong. What fails while it runs has its path, compiled or not.
   const located = error instanceof GraphQLError && path === undefined ? error : undefined
@@ -54,6 +55,12 @@ export function toGraphQLError(error: unknown, log: Logger, requestId: string): 
     source: located?.source ?? null,
     positions: located?.positions ?? null,
     path: path ?? null,
-    extensions: { code, status, requestId, ...(errors === undefined ? {} : { errors }) },
+    extensions: {
+      code,
+      status,
+      requestId,
+      ...(errors === undefined ? {} : { errors }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    },
   })
 }

@@ -1,74 +1,101 @@
-import { randomUUID } from 'node:crypto'
-
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { execute, subscribe } from 'graphql'
-import {
-  createHandler,
-  type Request,
-  type Response,
-  type ResponseInit,
-  TOKEN_HEADER_KEY,
-  TOKEN_QUERY_KEY,
-} from 'graphql-sse'
+import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import { createHandler, type OperationResult, type RequestParams, type Response } from 'graphql-sse'
 
-import { type App, type Ctx, requireCaller } from '../core/context.ts'
-import { ServiceError } from '../core/errors.ts'
+import type { App, Ctx } from '../core/context.ts'
+import { invalid } from '../core/errors.ts'
 import { admitConnection } from '../domains/stream/admission.ts'
-import { Gate } from './gate.ts'
-import { notAcceptable } from './limits.ts'
-import { maskContextOf, maskResult, maskResults } from './mask.ts'
-import { prepare } from './prepare.ts'
+import { hubOf } from '../domains/stream/hub.ts'
+import { type Cut, headersOf, requireTurn } from '../domains/stream/outlet.ts'
+import { Source } from '../domains/stream/source.ts'
+import type { Line } from './line.ts'
+import { maskContextOf, maskResult } from './mask.ts'
+import { isSubscription, prepare } from './prepare.ts'
 import { beginStream, pump } from './pump.ts'
+import { resultsOf } from './results.ts'
+import {
+  acceptEventStream,
+  anyRequest,
+  distinctRequest,
+  ownsToken,
+  type Place,
+  refusalOf,
+  type SseRequest,
+} from './sse-request.ts'
+import { Subscriber } from './subscriber.ts'
+import { subscriptionsOf } from './subscriptions.ts'
 
+/** Of a subscription's document and its variables together, in characters. */
+const MAX_SUBSCRIPTION_LENGTH = 16_384
 /** A reserved stream that nobody has opened by then is given up. */
 const RESERVATION_MS = 30_000
-interface Place {
-  ctx: Ctx
-  token: string | null
-  gate: Gate
-}
-
-type SseRequest = Request<FastifyRequest, Place>
 
 /** A stream in single-connection mode, from its reservation on: it counts as an open one. */
 interface Reservation {
-  readonly gate: Gate
+  readonly line: Line
   leave(): void
   /** Ends it, reserved or open. */
   end(): void
 }
 
-/** Answers `/graphql/stream`: the graphql-sse protocol in its distinct-connections and single-connection modes. */
-export function createEventStreamHandler(
-  app: App,
-): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** The graphql-sse protocol: in both of its modes, and in distinct-connections mode alone. */
+export interface EventStreams {
+  answer: Handler
+  answerDistinct: Handler
+}
+
+/** What `onSubscribe` answers where a subscriber takes the response over. */
+const TAKEN: Response = [null, { status: 200, statusText: 'OK' }]
+const NOT_FOUND = { status: 404, statusText: 'Not Found' } as const
+
+/**
+ * Answers by the graphql-sse protocol. The library does all of it but subscriptions on connections of their own, of which
+ * there are many: those write to their sockets themselves (design decision 7).
+ */
+export function createEventStreams(app: App): EventStreams {
   const reservations = new Map<string, Reservation>()
   const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
+  const onStall = (): void => hubOf(app).metrics.cut('stalled')
 
   const handle = createHandler<FastifyRequest, Place, Record<PropertyKey, unknown>>({
     authenticate: ({ context: { ctx, token } }) =>
       token === null || ownsToken(ctx, token) ? token : [null, NOT_FOUND],
     context: ({ context: { ctx } }) => ({ ...ctx }),
-    onSubscribe: ({ context: { ctx } }, params) => prepare(ctx, params),
+    onSubscribe: async ({ context: place }, params) => {
+      const prepared = prepare(place.ctx, params)
+      if (!isSubscription(prepared)) return prepared
+      requireShort(params)
+      if (place.token !== null) return prepared
+      const source = await createSourceEventStream(prepared)
+      // The library knows a result by its data.
+      if (!(source instanceof Source)) return { data: null, ...(source as ExecutionResult) }
+      place.begun = { source, subscription: join(place.ctx, prepared, source) }
+      return TAKEN
+    },
     // `prepare` has done it.
     validate: () => [],
     execute,
-    subscribe: async (args) => {
-      const result = await subscribe(args)
-      return Symbol.asyncIterator in result
-        ? maskResults(result, maskContextOf(args.contextValue as unknown as Ctx))
-        : result
+    // `onOperation` makes answers of it.
+    subscribe: (args) => createSourceEventStream(args) as OperationResult,
+    onOperation: (_ctx, { context: { ctx, line } }, args, result) => {
+      if (!(result instanceof Source)) return undefined
+      line.add(result)
+      return resultsOf(result, join(ctx, args, result), line.backlog)
     },
-    onNext: async (_ctx, { context: { ctx, gate } }, result) => {
-      await gate.enter()
+    onNext: async (_ctx, { context: { ctx, line } }, result) => {
+      await line.gate.enter()
       return maskResult(result, maskContextOf(ctx))
     },
   })
 
+  const join = (ctx: Ctx, operation: ExecutionArgs, source: Source) => subscriptionsOf(app).join(ctx, operation, source)
+
   const forget = (token: string | null): void => {
     const reservation = token === null ? undefined : reservations.get(token)
     if (token !== null) reservations.delete(token)
-    reservation?.gate.close()
+    reservation?.line.close()
     reservation?.leave()
   }
 
@@ -82,11 +109,14 @@ export function createEventStreamHandler(
   }
 
   const reserve = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { ctx, gate, token } = request.context
-    const reservation: Reservation = {
-      gate,
-      leave: admitConnection(ctx, () => reservation.end()),
-      end: () => void release(request).catch(onError),
+    const { ctx, line, token } = request.context
+    const end = (): void => void release(request).catch(onError)
+    const reservation: Reservation = { line, leave: () => undefined, end }
+    const leave = await admitConnection(ctx, { end: () => reservation.end() })
+    const late = setTimeout(end, RESERVATION_MS).unref()
+    reservation.leave = () => {
+      clearTimeout(late)
+      leave()
     }
     const [body, init] = await handle(request)
     if (token === null || typeof body !== 'string' || init.status !== 201) {
@@ -94,18 +124,16 @@ export function createEventStreamHandler(
       throw refusalOf(body, init)
     }
     reservations.set(token, reservation)
-    setTimeout(() => void release(request).catch(onError), RESERVATION_MS).unref()
     return reply
       .code(init.status)
       .headers(init.headers ?? {})
       .send(body)
   }
 
-  return async (fastifyRequest, reply) => {
-    const request = toSseRequest(fastifyRequest, reservations)
-    if (request.method === 'PUT') return reserve(request, reply)
-    const { token, gate } = request.context
-    const [body, init]: Response = await handle(request)
+  const answerRequest = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const place = request.context
+    const [body, init] = await handle(request)
+    if (place.begun !== null) return openSubscriber(app, reply, place.begun)
     if (init.status >= 400) throw refusalOf(body, init)
     if (body === null || typeof body === 'string') {
       return reply
@@ -113,61 +141,59 @@ export function createEventStreamHandler(
         .headers(init.headers ?? {})
         .send(body)
     }
+    const { token, line } = place
     const reservation = token === null ? undefined : reservations.get(token)
     if (reservation !== undefined) reservation.end = () => void body.return().catch(onError)
     const onTaken = (chunk: string | Uint8Array): void => {
-      if (isResult(chunk)) gate.leave()
+      if (isResult(chunk)) line.gate.leave()
     }
-    void pump(beginStream(reply, init.status, init.headers ?? {}), body, { onTaken, onError }).finally(() => {
-      gate.close()
+    const end = (): void => {
+      line.close()
       forget(token)
-    })
+    }
+    try {
+      requireTurn(reply.raw)
+    } catch (error) {
+      await body.return()
+      end()
+      throw error
+    }
+    const response = beginStream(reply, init.status, init.headers ?? {})
+    void pump(response, body, { onTaken, onStall, onError }).finally(end)
     return reply
+  }
+
+  return {
+    async answer(fastifyRequest, reply) {
+      const request = anyRequest(fastifyRequest, (token) => reservations.get(token)?.line)
+      return request.method === 'PUT' ? reserve(request, reply) : answerRequest(request, reply)
+    },
+    answerDistinct: (request, reply) => answerRequest(distinctRequest(request), reply),
   }
 }
 
-const NOT_FOUND = { status: 404, statusText: 'Not Found' } as const
-
-const acceptEventStream = (name: string): string | null => (name === 'accept' ? 'text/event-stream' : null)
+/** A document and its variables are kept for as long as their subscription lasts. */
+function requireShort({ query, variables }: RequestParams): void {
+  const length = query.length + JSON.stringify(variables ?? {}).length
+  if (length > MAX_SUBSCRIPTION_LENGTH) {
+    throw invalid('/variables', 'too_long', `have ${MAX_SUBSCRIPTION_LENGTH} characters with the document at most`)
+  }
+}
 
 const isResult = (chunk: string | Uint8Array): boolean => typeof chunk === 'string' && chunk.startsWith('event: next')
 
-/** A token begins with its tenant, so that another tenant's does not fit. */
-const ownsToken = (ctx: Ctx, token: string): boolean => token.startsWith(`${requireCaller(ctx).tenant.id}.`)
-
-function toSseRequest(request: FastifyRequest, reservations: ReadonlyMap<string, Reservation>): SseRequest {
-  const { tenant } = requireCaller(request.ctx)
-  const sent = header(request, TOKEN_HEADER_KEY) ?? (request.query as Record<string, unknown>)[TOKEN_QUERY_KEY]
-  const token = typeof sent === 'string' ? sent : request.method === 'PUT' ? `${tenant.id}.${randomUUID()}` : null
-  const gate = (token === null ? undefined : reservations.get(token)?.gate) ?? new Gate()
-  return {
-    method: request.method,
-    url: request.url,
-    // The library looks for the media type in lower case; another than JSON does not come this far.
-    headers: { get: (name) => (name === 'content-type' ? 'application/json' : header(request, name)) },
-    body: (request.body ?? null) as Record<PropertyKey, unknown> | null,
-    raw: request,
-    context: { ctx: request.ctx, token, gate },
+/** Takes the response over from Fastify. */
+function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<Place['begun']>): FastifyReply {
+  const headers = headersOf(reply.getHeaders())
+  const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000
+  const onCut = (cut: Cut): void => hubOf(app).metrics.cut(cut)
+  try {
+    requireTurn(reply.raw)
+  } catch (error) {
+    begun.source.leave()
+    throw error
   }
-}
-
-function header({ headers }: FastifyRequest, name: string): string | undefined {
-  const value = headers[name.toLowerCase()]
-  return Array.isArray(value) ? value.join(', ') : value
-}
-
-/** The library's own refusals, in the contract's words. */
-function refusalOf(body: unknown, { status, headers }: ResponseInit): ServiceError {
-  const { errors = [] } = (typeof body === 'string' ? JSON.parse(body) : {}) as { errors?: { message: string }[] }
-  const detail = errors.length === 0 ? undefined : `${errors.map(({ message }) => message).join('; ')}.`
-  if (status === 404) return new ServiceError('not_found', { detail })
-  if (status === 405)
-    return new ServiceError('method_not_allowed', { detail, allow: headers?.allow?.split(', ') ?? [] })
-  if (status === 406) return notAcceptable()
-  if (status === 409) return new ServiceError('invalid_transition', { detail })
-  if (status === 415) return new ServiceError('unsupported_media_type')
-  return new ServiceError('validation_failed', {
-    detail,
-    errors: errors.map(({ message }) => ({ pointer: '', code: 'invalid', message })),
-  })
+  reply.hijack()
+  new Subscriber(reply.raw, begun, { heartbeatMs, onCut }).open(headers)
+  return reply
 }

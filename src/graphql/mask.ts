@@ -46,34 +46,3 @@ function withoutSuggestion(error: GraphQLError): GraphQLError {
   const message = error.message.replace(/ Did you mean [^?]*\?/, '')
   return new GraphQLError(message, { nodes, source, positions, path, extensions })
 }
-
-/** The same for each result of a subscription. What throws in it ends it, as a last payload. */
-export function maskResults<R extends Pick<ExecutionResult, 'errors'>>(
-  results: AsyncIterable<R>,
-  context: MaskContext,
-): AsyncIterableIterator<R> {
-  const iterator = results[Symbol.asyncIterator]()
-  const finish = async (): Promise<IteratorReturnResult<undefined>> => {
-    await iterator.return?.()
-    return { done: true, value: undefined }
-  }
-  return {
-    async next() {
-      try {
-        const next = await iterator.next()
-        return next.done === true
-          ? { done: true, value: undefined }
-          : { done: false, value: maskResult(next.value, context) }
-      } catch (error) {
-        void finish().catch(() => undefined)
-        const { log, requestId } = context
-        return { done: false, value: { errors: [toGraphQLError(error, log, requestId)] } as unknown as R }
-      }
-    },
-    return: finish,
-    throw: finish,
-    [Symbol.asyncIterator]() {
-      return this
-    },
-  }
-}

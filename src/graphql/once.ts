@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { getOperationAST, type GraphQLError, OperationTypeNode, parse } from 'graphql'
+import type { GraphQLError } from 'graphql'
 
 import type { Ctx } from '../core/context.ts'
 import { type Answer, isOutcome, Undecided } from '../domains/idempotency/idempotency.ts'
@@ -10,19 +10,6 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export interface Once {
   hasIdempotencyKey(request: FastifyRequest): boolean
   answerOnce(request: FastifyRequest, reply: FastifyReply, run: (ctx: Ctx) => Promise<Answer>): Promise<FastifyReply>
-}
-
-/** Whether a request's body asks for a mutation. Queries change nothing, and a subscription would hold a transaction open. */
-export function isMutation(body: unknown): boolean {
-  const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
-  if (typeof query !== 'string') return false
-  const name = typeof operationName === 'string' ? operationName : null
-  try {
-    return getOperationAST(parse(query), name)?.operation === OperationTypeNode.MUTATION
-  } catch {
-    // Not a document: refused, and so nothing to do once.
-    return false
-  }
 }
 
 /**

@@ -1,4 +1,6 @@
-import { type FieldError, ServiceError } from '../core/errors.ts'
+import { getOperationAST, type OperationTypeNode, parse } from 'graphql'
+
+import { validationFailed } from '../core/errors.ts'
 import { pointer } from '../core/validate.ts'
 import { checkDocument } from './limits.ts'
 
@@ -22,7 +24,8 @@ const PARAMS: Readonly<Record<string, { is: (value: unknown) => boolean; message
  * request, one token of the bucket. Throws `validation_failed`.
  */
 export function checkParams(body: unknown): void {
-  if (!isObject(body)) throw failed([{ pointer: '', code: 'wrong_type', message: 'must be one object; no batches' }])
+  if (!isObject(body))
+    throw validationFailed([{ pointer: '', code: 'wrong_type', message: 'must be one object; no batches' }])
   const params = body as Record<string, unknown>
   const unknown = Object.keys(params).filter((name) => !Object.hasOwn(PARAMS, name))
   const errors = [
@@ -39,12 +42,18 @@ export function checkParams(body: unknown): void {
           : { pointer: `/${name}`, code: 'wrong_type', message },
       ),
   ]
-  if (errors.length > 0) throw failed(errors)
+  if (errors.length > 0) throw validationFailed(errors)
   checkDocument(String(params.query))
 }
 
-const failed = (errors: FieldError[]): ServiceError =>
-  new ServiceError('validation_failed', {
-    detail: errors.map(({ pointer: at, message }) => `${at === '' ? 'The body' : at} ${message}`).join('; '),
-    errors,
-  })
+/** Whether the body of a request asks for an operation of this kind, but a query. One that cannot be read asks for none. */
+export function asksFor(body: unknown, kind: OperationTypeNode): boolean {
+  const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
+  // Only a query need not name what it is: most documents are not parsed here.
+  if (typeof query !== 'string' || !query.includes(kind)) return false
+  try {
+    return getOperationAST(parse(query), typeof operationName === 'string' ? operationName : null)?.operation === kind
+  } catch {
+    return false
+  }
+}

@@ -2,19 +2,22 @@ import type { ServerResponse } from 'node:http'
 
 import type { FastifyReply } from 'fastify'
 
-import { isClosed } from '../domains/stream/connection.ts'
+import { drained, headersOf, isClosed, STREAM_HEADERS } from '../domains/stream/outlet.ts'
 
-/** A client that takes nothing for this long is cut off (contract, section 6). */
-const STALL_MS = 10_000
+interface PumpOptions {
+  onTaken: (chunk: string | Uint8Array) => void
+  onStall: () => void
+  onError: (error: unknown) => void
+}
 
 /**
  * Writes an iterable to a response and ends it, no faster than the client takes it. Closes the iterable when the client
- * goes. `onTaken` is called after each chunk that found room. Never rejects.
+ * goes. `onTaken` is called after each chunk that found room, `onStall` where none did in time. Never rejects.
  */
 export async function pump(
   response: ServerResponse,
   chunks: AsyncIterable<string | Uint8Array>,
-  { onTaken, onError }: { onTaken?: (chunk: string | Uint8Array) => void; onError: (error: unknown) => void },
+  { onTaken, onStall, onError }: PumpOptions,
 ): Promise<void> {
   const iterator = chunks[Symbol.asyncIterator]()
   let isGone = false
@@ -27,8 +30,13 @@ export async function pump(
   if (isClosed(response)) leave()
   try {
     for (let next = await iterator.next(); next.done !== true && !isGone; next = await iterator.next()) {
-      if (!response.write(next.value) && !(await drained(response))) leave()
-      onTaken?.(next.value)
+      const outcome = response.write(next.value) ? 'room' : await drained(response, response)
+      if (outcome !== 'room') leave()
+      if (outcome === 'stalled') {
+        onStall()
+        response.destroy()
+      }
+      onTaken(next.value)
     }
     response.end()
   } catch (error) {
@@ -43,32 +51,8 @@ export function beginStream(
   status: number,
   headers: Readonly<Record<string, string>>,
 ): ServerResponse {
-  const set = Object.entries({
-    ...reply.getHeaders(),
-    ...headers,
-    'cache-control': 'no-store',
-    'x-accel-buffering': 'no',
-  })
   // HTTP/2 knows no `connection`.
-  const sent = set.filter(([name, value]) => value !== undefined && name !== 'connection')
+  const { connection: _own, ...sent } = { ...headersOf(reply.getHeaders()), ...headers, ...STREAM_HEADERS }
   reply.hijack()
-  return reply.raw.writeHead(status, Object.fromEntries(sent.map(([name, value]) => [name, String(value)])))
-}
-
-/** Whether the response takes more in time; one that does not is closed. */
-function drained(response: ServerResponse): Promise<boolean> {
-  return new Promise((resolve) => {
-    const settle = (isDrained: boolean): void => {
-      clearTimeout(timer)
-      response.off('drain', onDrain).off('close', onClose)
-      resolve(isDrained)
-    }
-    const onDrain = (): void => settle(true)
-    const onClose = (): void => settle(false)
-    const timer = setTimeout(() => {
-      response.destroy()
-      settle(false)
-    }, STALL_MS).unref()
-    response.once('drain', onDrain).once('close', onClose)
-  })
+  return reply.raw.writeHead(status, sent)
 }

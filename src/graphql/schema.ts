@@ -12,6 +12,7 @@ import '../domains/webhooks/graphql.ts'
 import '../domains/analytics/graphql.ts'
 import '../domains/webhooks/actions.ts'
 import '../domains/audit/graphql.ts'
+import '../domains/overview/graphql.ts'
 import '../domains/privacy/graphql.ts'
 
 import { builder } from './builder.ts'

@@ -1,34 +1,44 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { DocumentNode, ExecutionArgs, ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql'
+import { type DocumentNode, GraphQLError, type GraphQLSchema, OperationTypeNode } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
-import { LRUCache } from 'lru-cache'
 
 import type { App, Ctx } from '../core/context.ts'
-import { ServiceError } from '../core/errors.ts'
+import { invalid, ServiceError } from '../core/errors.ts'
 import { hasGraphiQL, hasIntrospection } from '../core/settings.ts'
 import { costErrors } from './cost.ts'
-import { createEventStreamHandler } from './event-stream.ts'
+import { keptByLength } from './documents.ts'
+import { createEventStreams } from './event-stream.ts'
 import { useCompiledQueries } from './jit.ts'
 import { notAcceptable } from './limits.ts'
-import { maskContextOf, maskResult, maskResults } from './mask.ts'
-import { answerMutation, isMutation, type Once } from './once.ts'
-import { checkParams } from './params.ts'
-import { beginStream, pump } from './pump.ts'
+import { maskContextOf, maskResult } from './mask.ts'
+import { answerMutation, type Once } from './once.ts'
+import { asksFor, checkParams } from './params.ts'
 import { documentErrors } from './rules.ts'
 import { schema } from './schema.ts'
 
 const PATH = '/graphql'
 const STREAM_PATH = '/graphql/stream'
 
-/** Mounts Yoga at `/graphql` and graphql-sse at `/graphql/stream`. */
+/** Mounts Yoga at `/graphql` and graphql-sse at `/graphql/stream`, which has the subscriptions of both. */
 export function registerGraphQL(server: FastifyInstance, app: App, once: Once): void {
   const answer = createYogaHandler(app, once)
+  const streams = createEventStreams(app)
   server.addHook('preHandler', (request, _reply, done) => {
     const { url } = request.routeOptions
     if (request.method === 'POST' && (url === PATH || url === STREAM_PATH)) checkParams(request.body)
+    if (url === STREAM_PATH && once.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
+      throw invalid('/Idempotency-Key', 'not_here', `is honoured for mutations at ${PATH} alone`)
+    }
     done()
   })
-  server.route({ method: 'POST', url: PATH, handler: answer })
+  server.route({
+    method: 'POST',
+    url: PATH,
+    handler: (request, reply) =>
+      acceptsEvents(request) && asksFor(request.body, OperationTypeNode.SUBSCRIPTION)
+        ? streams.answerDistinct(request, reply)
+        : answer(request, reply),
+  })
   if (hasGraphiQL(app.settings)) {
     server.route({
       method: 'GET',
@@ -45,21 +55,9 @@ export function registerGraphQL(server: FastifyInstance, app: App, once: Once): 
     method: ['GET', 'POST', 'PUT', 'DELETE'],
     url: STREAM_PATH,
     exposeHeadRoute: false,
-    handler: createEventStreamHandler(app),
+    handler: streams.answer,
   })
 }
-
-/** Characters of all documents kept. Parsed, a document takes some fifty times its text. */
-const MAX_KEPT_CHARACTERS = 1_000_000
-const MAX_DOCUMENT_CHARACTERS = 20_000
-
-/** Documents by their text. The server's own cache counts entries, and would keep a thousand of 256 KiB. */
-const keptByLength = <Value extends object>() =>
-  new LRUCache<string, Value>({
-    maxSize: MAX_KEPT_CHARACTERS,
-    maxEntrySize: MAX_DOCUMENT_CHARACTERS,
-    sizeCalculation: (_value, text) => text.length + 1,
-  })
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
@@ -67,7 +65,14 @@ function createYogaHandler(app: App, once: Once): Handler {
   const yoga = createYoga<ServerContext, Ctx>({
     schema,
     graphqlEndpoint: PATH,
-    graphiql: hasGraphiQL(app.settings) && { title: 'Engagement Service', subscriptionsProtocol: 'SSE' },
+    graphiql: hasGraphiQL(app.settings) && {
+      title: 'Engagement Service',
+      subscriptionsProtocol: 'SSE',
+      defaultEditorToolsVisibility: 'headers',
+      headers: JSON.stringify({ 'X-API-Key': '' }, null, 2),
+    },
+    // All in one page, where Yoga's own comes from a third party. 9 MB, which only a process that shows it holds.
+    renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
     context: ({ ctx }) => ctx,
     // What is refused is not worth compiling.
     plugins: [limitDocuments(app), useCompiledQueries(schema), maskErrors],
@@ -80,7 +85,6 @@ function createYogaHandler(app: App, once: Once): Handler {
     parserAndValidationCache: { documentCache: keptByLength(), errorCache: keptByLength() },
     multipart: false,
   })
-  const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
   return async (request, reply) => {
     const errors: GraphQLError[] = []
     const respond = async (ctx: Ctx) => {
@@ -88,22 +92,24 @@ function createYogaHandler(app: App, once: Once): Handler {
       if (answered.status === 406) throw notAcceptable()
       return answered
     }
-    if (once.hasIdempotencyKey(request) && isMutation(request.body)) {
+    if (once.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
       return once.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx), errors))
     }
     const response = await respond(request.ctx)
     // Its Headers keep the case in which a name was set; ours must not stand beside it a second time.
     const headers = Object.fromEntries([...response.headers].map(([name, value]) => [name.toLowerCase(), value]))
-    if (response.body === null || response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
-      return reply
-        .code(response.status)
-        .headers(headers)
-        .send(await response.text())
-    }
-    const chunks = response.body as unknown as AsyncIterable<Uint8Array>
-    void pump(beginStream(reply, response.status, headers), chunks, { onError })
     return reply
+      .code(response.status)
+      .headers({ ...headers, ...retryHeader(errors) })
+      .send(await response.text())
   }
+}
+
+/** `Retry-After` of what is to be asked again last, as REST has it; none where no error says so. */
+function retryHeader(errors: readonly GraphQLError[]): Record<string, string> {
+  const seconds = errors.map(({ extensions }) => Number(extensions.retryAfterSeconds ?? 0))
+  const longest = Math.max(0, ...seconds)
+  return longest === 0 ? {} : { 'retry-after': String(longest) }
 }
 
 interface ServerContext {
@@ -116,8 +122,7 @@ const maskErrors: Plugin<object, ServerContext> = {
   onResultProcess({ result, setResult, serverContext: { ctx, errors } }) {
     const context = maskContextOf(ctx)
     if (Array.isArray(result)) setResult(result.map((one) => maskResult(one, context)))
-    else if (Symbol.asyncIterator in result) setResult(maskResults(result, context))
-    else {
+    else if (!(Symbol.asyncIterator in result)) {
       const masked = maskResult(result, context)
       setResult(masked)
       errors.push(...(masked.errors ?? []))
@@ -125,23 +130,26 @@ const maskErrors: Plugin<object, ServerContext> = {
   },
 }
 
-/** What a query and a subscription have in common before they begin. */
-interface Execution {
-  args: Pick<ExecutionArgs, 'document' | 'variableValues'>
-  setResultAndStopExecution(result: ExecutionResult): void
-}
-
 /** Refuses what a document must not ask for: by its text once, as Yoga keeps that; by its variables each time. */
 function limitDocuments(app: App): Plugin {
   const options = { introspection: hasIntrospection(app.settings) }
-  const refuseCostly = ({ args, setResultAndStopExecution }: Execution): void => {
-    const errors = costErrors(schema, args.document, args.variableValues ?? {})
-    if (errors.length > 0) setResultAndStopExecution({ errors })
-  }
   return {
     onValidate: ({ setValidationFn }) =>
       setValidationFn((of: GraphQLSchema, document: DocumentNode) => documentErrors(of, document, options)),
-    onExecute: refuseCostly,
-    onSubscribe: refuseCostly,
+    onExecute: ({ args, setResultAndStopExecution }) => {
+      const errors = costErrors(schema, args.document, args.variableValues ?? {})
+      if (errors.length > 0) setResultAndStopExecution({ errors })
+    },
+    // Whoever accepts events has not come here.
+    onSubscribe: ({ setResultAndStopExecution }) => setResultAndStopExecution({ errors: [NOT_ACCEPTABLE] }),
   }
 }
+
+const NOT_ACCEPTABLE = new GraphQLError('', { extensions: { http: { status: 406 } } })
+
+/** Whether `Accept` admits an event stream. */
+function acceptsEvents({ headers: { accept = '*/*' } }: FastifyRequest): boolean {
+  return accept.split(',').some((range) => EVENTS.has(range.split(';', 1)[0]?.trim().toLowerCase() ?? ''))
+}
+
+const EVENTS: ReadonlySet<string> = new Set(['text/event-stream', 'text/*', '*/*'])

@@ -1,14 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import type { Actor, App, Tenant } from '../core/context.ts'
-import { type FieldError, ServiceError } from '../core/errors.ts'
+import { type FieldError, ServiceError, validationFailed } from '../core/errors.ts'
 import { type Id, isId } from '../core/ids.ts'
-import { capsOf, keyIdOf } from '../domains/stream/admission.ts'
-import { Connection, type Headers, lifetimeMs, refuseConnection } from '../domains/stream/connection.ts'
+import { credentialOf } from '../domains/stream/admission.ts'
+import { admitStream } from '../domains/stream/caps.ts'
+import { Connection, lifetimeMs, type Owner, refuseConnection } from '../domains/stream/connection.ts'
 import type { Viewer } from '../domains/stream/frames.ts'
 import { hubOf } from '../domains/stream/hub.ts'
+import { type Headers, headersOf, requireTurn } from '../domains/stream/outlet.ts'
 import { presenceOf } from '../domains/stream/presence.ts'
-import type { Session } from '../domains/stream/sessions.ts'
 import { checkTicketAge, readTicket } from '../domains/stream/tickets.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import { type CorsHeaders, corsHeaders, preflightHeaders } from './cors.ts'
@@ -17,6 +18,8 @@ import { countAddress, countCaller, refuseAt } from './limits.ts'
 
 const PATH = '/api/v1/stream/:discussionId'
 const PARAMETERS = new Set(['ticket', 'token', 'lastEventId'])
+const NOTHING = {}
+const NO_LINES: string[] = []
 
 /** Who opens a stream, and what goes with the way they came in. */
 interface Opener {
@@ -63,14 +66,15 @@ async function openStream(
   if (!isId(discussionId)) throw new ServiceError('not_found')
 
   const hub = hubOf(app)
-  const headers = headersOf(reply)
-  let release = (): void => undefined
-  const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000
-  const connection = new Connection(reply.raw, { heartbeatMs, onClose: () => release() })
-  const session = sessionOf(opener, connection)
+  const headers = headersOf(reply.getHeaders())
+  const connection = new Connection(reply.raw, {
+    ...ownerOf(opener),
+    heartbeatMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
+    onCut: hub.onCut,
+  })
   try {
-    release = hub.sessions.admit(session, capsOf(app, tenant))
-    if (session.keyId !== null) await hub.requireLiveKey({ tenantId: tenant.id, keyId: session.keyId })
+    connection.admit(await admitStream(app, connection, tenant))
+    if (connection.credential !== null) await hub.requireLive(connection.credential)
     const beginning = await hub.join({
       tenantId: tenant.id,
       discussionId,
@@ -78,14 +82,14 @@ async function openStream(
       lastEventId,
       window: tenant.settings.stream,
     })
-    if (connection.isOver) {
-      beginning.seat.leave()
-      throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
-    }
+    connection.sit(beginning.seat)
+    if (connection.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    requireTurn(reply.raw)
     reply.hijack()
     connection.open(headers, beginning)
+    forgetRequest(request)
   } catch (error) {
-    release()
+    connection.abandon()
     if (actor !== null || !(error instanceof ServiceError) || error.code !== 'too_many_streams') throw error
     reply.hijack()
     refuseConnection(reply.raw, headers, lastEventId)
@@ -93,15 +97,24 @@ async function openStream(
   return reply
 }
 
-function sessionOf({ tenant, viewer, actor }: Opener, connection: Connection): Session {
+/** What the request has brought would otherwise be kept for as long as its stream lasts: about 1 KB. */
+function forgetRequest(request: FastifyRequest): void {
+  const { raw } = request
+  request.query = NOTHING
+  // HTTP/2 has its own, which cannot be set.
+  if (raw.httpVersionMajor > 1) return
+  raw.url = PATH
+  raw.headers = NOTHING
+  raw.rawHeaders = NO_LINES
+}
+
+function ownerOf({ tenant, viewer, actor }: Opener): Owner {
   const lifetime = lifetimeMs(tenant.settings.stream.maxDurationSeconds, Math.random())
   return {
     tenantId: tenant.id,
-    keyId: actor === null ? null : keyIdOf(actor),
+    credential: actor === null ? null : credentialOf(actor, tenant.id),
     readerId: viewer.kind === 'public' ? viewer.readerId : null,
     endsAt: Math.min(Date.now() + lifetime, actor?.expiresAt?.getTime() ?? Infinity),
-    end: () => connection.end(),
-    tick: (now) => connection.tick(now),
   }
 }
 
@@ -125,7 +138,11 @@ async function openerOf(
   if (ticket !== undefined) return openerByTicket(app, request, ticket, discussionId, isReconnect)
   if (token !== undefined) return openerByToken(app, token)
   const authenticated = await authenticate(app, credentials)
-  if (authenticated === null) throw new ServiceError('missing_credentials')
+  if (authenticated === null) {
+    throw new ServiceError('missing_credentials', {
+      detail: 'Send an API key in X-API-Key, an admin token in Authorization, or a ticket in the query.',
+    })
+  }
   return { ...authenticated, viewer: { kind: 'tenant' }, headers: {} }
 }
 
@@ -194,12 +211,7 @@ function readQuery(request: FastifyRequest): Map<string, string> {
     }
     return typeof value === 'string' ? [] : [{ pointer: `/${name}`, code: 'wrong_type', message: 'must be given once' }]
   })
-  if (errors.length > 0) {
-    throw new ServiceError('validation_failed', {
-      detail: errors.map((e) => `${e.pointer} ${e.message}`).join('; '),
-      errors,
-    })
-  }
+  if (errors.length > 0) throw validationFailed(errors)
   return new Map(entries.flatMap(([name, value]) => (typeof value === 'string' && value !== '' ? [[name, value]] : [])))
 }
 
@@ -207,9 +219,3 @@ function header({ headers }: FastifyRequest, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value.join(', ') : value
 }
-
-/** What hooks have put on the answer: `X-Request-Id`, limits. */
-const headersOf = (reply: FastifyReply): Headers =>
-  Object.fromEntries(
-    Object.entries(reply.getHeaders()).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
-  )

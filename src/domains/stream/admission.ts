@@ -1,25 +1,33 @@
-import { type Actor, type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
+import { type Actor, type Ctx, requireCaller } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
-import { hubOf } from './hub.ts'
-import type { Caps } from './sessions.ts'
+import { admitStream } from './caps.ts'
+import type { Session } from './sessions.ts'
+import type { Credential } from './sql.ts'
 
-/** How many streams may be open (contract, section 6, "Caps"). */
-export const capsOf = (app: App, { settings }: Tenant): Caps => ({
-  perProcess: app.settings.STREAM_MAX_PER_PROCESS,
-  perTenant: settings.stream.maxStreams,
-  perReader: settings.stream.maxStreamsPerReader,
-})
-
-/** The key whose revocation ends a stream of this actor. */
-export const keyIdOf = (actor: Actor): Id | null => (actor.kind === 'key' ? actor.id : null)
+/** With what a stream of this actor ends. */
+export const credentialOf = ({ kind, id }: Actor, tenantId: Id): Credential => ({ kind, tenantId, id })
 
 /**
  * Counts a connection of the caller in; it is ended with its credentials, or at a shutdown. Whoever asks calls the
- * result when it is over. Throws `too_many_streams`.
+ * result when it is over. Throws `too_many_streams`, `unavailable`.
  */
-export function admitConnection(ctx: Ctx, end: () => void): () => void {
+export async function admitConnection(ctx: Ctx, stream: Pick<Session, 'end' | 'tick'>): Promise<() => void> {
   const { tenant, actor } = requireCaller(ctx)
-  const endsAt = actor.expiresAt?.getTime() ?? Infinity
-  const session = { tenantId: tenant.id, keyId: keyIdOf(actor), readerId: null, endsAt, end }
-  return hubOf(ctx.app).sessions.admit(session, capsOf(ctx.app, tenant))
+  let isEnded = false
+  const session: Session = {
+    tenantId: tenant.id,
+    credential: credentialOf(actor, tenant.id),
+    readerId: null,
+    endsAt: actor.expiresAt?.getTime() ?? Infinity,
+    end: () => {
+      isEnded = true
+      stream.end()
+    },
+    tick: (now) => stream.tick?.(now) ?? Infinity,
+  }
+  const release = await admitStream(ctx.app, session, tenant)
+  if (!isEnded) return release
+  release()
+  throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
 }

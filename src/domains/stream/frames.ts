@@ -1,5 +1,6 @@
 import type { Audience, EventType, News } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
+import { chunkOf } from './chunk.ts'
 
 /** An event ready to be sent: encoded once, the same bytes for every stream. */
 export interface Frame {
@@ -10,13 +11,30 @@ export interface Frame {
   readonly json: string
   /** The whole server-sent event, with its empty line. */
   readonly bytes: Buffer
+  /** What the public is sent in its place, now that its comment has left the view; null while it has not. */
+  withdrawn: Frame | null
+}
+
+/** An event of the past. */
+export interface PastNews extends News {
+  /** Its JSON for the public, where its comment has left the view since; absent while it has not. */
+  withdrawn?: string | null
 }
 
 /** JSON holds no line break, so that one `data:` line carries it. */
-export const frameOf = (news: News): Frame => ({
+export const frameOf = ({ withdrawn = null, ...news }: PastNews): Frame => ({
   ...news,
   bytes: Buffer.from(`id: ${news.seq}\nevent: ${news.type}\ndata: ${news.json}\n\n`),
+  withdrawn: withdrawn === null ? null : frameOf({ ...news, json: withdrawn }),
 })
+
+const OCCURRED_AT = '"occurredAt":"'
+
+/** When an event happened. `encodeEvent` puts it before anything that a tenant has written. */
+export function occurredAt({ json }: Frame): Date {
+  const from = json.indexOf(OCCURRED_AT) + OCCURRED_AT.length
+  return new Date(json.slice(from, json.indexOf('"', from)))
+}
 
 /** Who looks on: a caller with a key or an admin token, or a browser with a ticket, which may name a reader. */
 export type Viewer = { kind: 'tenant' } | { kind: 'public'; readerId: Id | null }
@@ -27,11 +45,14 @@ export function isVisible(event: Pick<Frame, 'audience' | 'recipientId'>, viewer
   return event.audience === 'recipient' && viewer.readerId !== null && event.recipientId === viewer.readerId
 }
 
-/** What of `frames` is for this viewer. Without a copy where all of it is. */
-export const visibleTo = (frames: readonly Frame[], viewer: Viewer): readonly Frame[] =>
-  frames.every((frame) => isVisible(frame, viewer)) ? frames : frames.filter((frame) => isVisible(frame, viewer))
+/** What of `frames` is for this viewer, as this viewer may see it now. Without a copy where that is all of it as it is. */
+export function visibleTo(frames: readonly Frame[], viewer: Viewer): readonly Frame[] {
+  if (viewer.kind === 'tenant') return frames
+  if (frames.every((frame) => frame.withdrawn === null && isVisible(frame, viewer))) return frames
+  return frames.filter((frame) => isVisible(frame, viewer)).map((frame) => frame.withdrawn ?? frame)
+}
 
-export const HEARTBEAT = Buffer.from(':\n\n')
+export const HEARTBEAT = chunkOf([':\n\n'])
 
 export const retryLine = (ms: number): string => `retry: ${ms}\n`
 

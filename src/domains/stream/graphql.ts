@@ -1,5 +1,4 @@
 import { EVENT_TYPES, type EventActor } from '../../core/events.ts'
-import { ServiceError } from '../../core/errors.ts'
 import { builder } from '../../graphql/builder.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { type Comment, reactionCountsSchema } from '../comments/comments.ts'
@@ -9,8 +8,9 @@ import { DiscussionRef, DiscussionStateEnum } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import type { Reader } from '../readers/readers.ts'
 import { eventOf, type StreamEvent } from './events.ts'
+import type { Frame } from './frames.ts'
 import { getPresence, type Presence } from './presence.ts'
-import { followDiscussion, type SourceItem } from './source.ts'
+import { followDiscussion } from './source.ts'
 import * as stream from './stream.ts'
 
 const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').implement({
@@ -201,9 +201,6 @@ builder.subscriptionField('discussionEvents', (t) =>
       lastEventId: t.arg.string({ description: 'Resume strictly after this position.' }),
     },
     subscribe: (_root, args, ctx) => followDiscussion(ctx, args),
-    resolve: (item: SourceItem) => {
-      if (item instanceof ServiceError) throw item
-      return eventOf(item)
-    },
+    resolve: (frame: Frame) => eventOf(frame),
   }),
 )

@@ -1,14 +1,19 @@
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 
+import { inBatches } from '../../core/batches.ts'
 import type { Bus } from '../../core/bus.ts'
 import { perApp } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
+import { metricsOf } from '../../core/metrics.ts'
 import { followCacheNews } from '../../core/read-cache.ts'
 import type { Viewer } from './frames.ts'
 import { databaseLog, type EventLog } from './log.ts'
+import { type CutReason, StreamMetrics } from './metrics.ts'
+import type { RingBudget } from './ring.ts'
 import type { Seat } from './seat.ts'
 import { Sessions } from './sessions.ts'
-import { type DiscussionKey, type KeyId, readLiveKeys } from './sql.ts'
+import { type Credential, type DiscussionKey, readLiveCredentials } from './sql.ts'
 import { Topic } from './topic.ts'
 
 /** How much of the past a stream can have back (contract, section 6; a tenant setting). */
@@ -37,18 +42,30 @@ export interface Beginning {
 export interface HubOptions {
   bus: Bus
   events: EventLog
-  liveKeys(keys: readonly KeyId[]): Promise<ReadonlySet<string>>
+  /** The ids of those that are neither revoked, expired nor gone. */
+  live(some: readonly Credential[]): Promise<ReadonlySet<string>>
   log: Logger
+  registry: Registry
   repairMs: number
 }
+
+/** What the rings of all discussions may hold together. */
+const MAX_RING_BYTES = 64 * 1024 * 1024
+/** As many are looked up at once. */
+const MAX_CREDENTIALS = 500
 
 const POSITION = /^\d{1,15}$/
 const HOUR_MS = 3_600_000
 
 /** Every discussion with listeners in this process, and every open stream (design decision 5). */
 export class Hub {
-  readonly sessions = new Sessions()
+  readonly metrics: StreamMetrics
+  readonly onCut = (reason: CutReason): void => this.metrics.cut(reason)
+  readonly sessions = new Sessions(this.onCut)
   readonly #options: HubOptions
+  readonly #budget: RingBudget = { bytes: 0, maxBytes: MAX_RING_BYTES }
+  /** Who comes while a look is under way waits for the next one: this one may be from before a revocation. */
+  readonly #isLive: (credential: Credential) => Promise<boolean>
   readonly #topics = new Map<string, Topic>()
   /** Topics that had no listener at the last look. They linger for a while, because clients reconnect. */
   #idle = new Set<Topic>()
@@ -59,6 +76,12 @@ export class Hub {
 
   constructor(options: HubOptions) {
     this.#options = options
+    const look = () => ({ streams: this.sessions.size, discussions: this.topicCount })
+    this.metrics = new StreamMetrics(options.registry, look)
+    this.#isLive = inBatches(MAX_CREDENTIALS, async (batch) => {
+      const live = await options.live(batch.map(({ input }) => input))
+      for (const { input, resolve } of batch) resolve(live.has(input.id))
+    })
     options.bus.onGap(() => void this.repair())
   }
 
@@ -117,7 +140,7 @@ export class Hub {
     this.#repairing = true
     try {
       this.#dropIdle()
-      await Promise.all([this.#repairTopics(), this.#recheckKeys()])
+      await Promise.all([this.#repairTopics(), this.#recheckCredentials()])
     } catch (err) {
       if (!this.#closed) this.#options.log.warn({ err }, 'streams could not be compared with the database')
     } finally {
@@ -126,11 +149,12 @@ export class Hub {
   }
 
   /**
-   * Checks the key of a stream that is counted in already: a revocation is either seen here, or its news ends the
-   * session. Throws `revoked_api_key`.
+   * Checks the credentials of a stream that is counted in already: a revocation is either seen here, or its news ends the
+   * session. Throws `revoked_api_key`, `invalid_admin_token`.
    */
-  async requireLiveKey(key: KeyId): Promise<void> {
-    if (!(await this.#options.liveKeys([key])).has(key.keyId)) throw new ServiceError('revoked_api_key')
+  async requireLive(credential: Credential): Promise<void> {
+    if (await this.#isLive(credential)) return
+    throw new ServiceError(credential.kind === 'key' ? 'revoked_api_key' : 'invalid_admin_token')
   }
 
   /** Forgets what is kept of the tenant's events: an erasure has rewritten some. A replay then asks the database. */
@@ -162,6 +186,7 @@ export class Hub {
     if (after === topic.seq) return { after, replayed: 0 }
     const { visible, firstAt } = await topic.survey(after, viewer)
     if (firstAt === null || firstAt.getTime() < Date.now() - window.replayHours * HOUR_MS) return null
+    this.metrics.replays()
     return { after, replayed: visible }
   }
 
@@ -170,7 +195,8 @@ export class Hub {
     const existing = this.#topics.get(name)
     if (existing !== undefined) return existing
     const { bus, events, log } = this.#options
-    const topic = new Topic({ key: { tenantId, discussionId }, bus, events, log })
+    const key = { tenantId, discussionId }
+    const topic = new Topic({ key, bus, events, log, budget: this.#budget, metrics: this.metrics })
     this.#topics.set(name, topic)
     return topic
   }
@@ -188,11 +214,11 @@ export class Hub {
     this.#idle = new Set(empty.filter((topic) => !this.#idle.has(topic)))
   }
 
-  async #recheckKeys(): Promise<void> {
-    const keys = this.sessions.keys()
-    if (keys.length === 0) return
-    const live = await this.#options.liveKeys(keys)
-    this.sessions.endKeys(new Set(keys.map(({ keyId }) => keyId).filter((keyId) => !live.has(keyId))))
+  async #recheckCredentials(): Promise<void> {
+    const some = this.sessions.credentials()
+    if (some.length === 0) return
+    const live = await this.#options.live(some)
+    this.sessions.endCredentials(new Set(some.map(({ id }) => id).filter((id) => !live.has(id))))
   }
 
   async #repairTopics(): Promise<void> {
@@ -208,13 +234,14 @@ export const hubOf = perApp((app) => {
   const hub = new Hub({
     bus: app.bus,
     events: databaseLog(app.db),
-    liveKeys: (keys) => readLiveKeys(app.db.query, keys, new Date()),
+    live: (some) => readLiveCredentials(app.db.query, some, new Date()),
     log: app.log,
+    registry: metricsOf(app),
     repairMs: app.settings.STREAM_REPAIR_SECONDS * 1000,
   })
   followCacheNews(app, {
     kind: 'key',
-    forget: ({ keyId }) => hub.sessions.endKeys(new Set([keyId])),
+    forget: ({ keyId }) => hub.sessions.endCredentials(new Set([keyId])),
     clear: () => void hub.repair(),
   })
   followCacheNews(app, {

@@ -65,3 +65,17 @@ export const countStreams = (
   { except, maxAgeMs }: { except: Id; maxAgeMs: number },
 ): Promise<{ discussionId: Id; streams: number; asOf: Date }[]> =>
   sql(COUNT, [tenantId, discussionIds, except, maxAgeMs])
+
+const COUNT_ALL = statement(
+  'count_streams_of_tenant',
+  `SELECT coalesce(sum(c.streams), 0)::int AS streams
+   FROM stream_counts c JOIN stream_processes p ON p.id = c.process_id
+   WHERE c.tenant_id = $1 AND c.process_id <> $2 AND p.seen_at > now() - $3::int * interval '1 millisecond'`,
+)
+
+/** The same of all discussions of a tenant. */
+export const countStreamsOfTenant = async (
+  sql: Sql,
+  tenantId: Id,
+  { except, maxAgeMs }: { except: Id; maxAgeMs: number },
+): Promise<number> => (await sql<{ streams: number }>(COUNT_ALL, [tenantId, except, maxAgeMs]))[0]?.streams ?? 0

@@ -1,11 +1,11 @@
-import DataLoader from 'dataloader'
 import type { Logger } from 'pino'
 
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { type Id, newId } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
 import type { Db } from '../../core/sql.ts'
 import { type Hub, hubOf } from './hub.ts'
-import { countStreams, forgetProcess, reportStreams, type StreamCount } from './presence-sql.ts'
+import { countStreams, countStreamsOfTenant, forgetProcess, reportStreams, type StreamCount } from './presence-sql.ts'
 
 /** How many streams are open on a discussion, over all processes. */
 export interface Presence {
@@ -74,17 +74,10 @@ export const presenceOf = perApp((app) => {
   return reporter
 })
 
-const loaders = new WeakMap<Ctx, DataLoader<Id, Presence>>()
+/** How many streams are open on a discussion. One statement serves all of a request. */
+export const getPresence = (ctx: Ctx, discussionId: Id): Promise<Presence> => loadPresence(ctx, '', discussionId)
 
-/** How many streams are open on a discussion. One statement serves all of a request; a subscription's lasts, so nothing is kept. */
-export function getPresence(ctx: Ctx, discussionId: Id): Promise<Presence> {
-  const existing = loaders.get(ctx)
-  const loader = existing ?? new DataLoader<Id, Presence>((ids) => loadPresence(ctx, ids), { cache: false })
-  if (existing === undefined) loaders.set(ctx, loader)
-  return loader.load(discussionId)
-}
-
-async function loadPresence(ctx: Ctx, discussionIds: readonly Id[]): Promise<Presence[]> {
+const loadPresence = perRequest<Id, Presence>(async (ctx, _group, discussionIds) => {
   const { tenant } = requireCaller(ctx)
   const { processId } = presenceOf(ctx.app)
   const others = await countStreams(ctx.app.db.query, tenant.id, discussionIds, {
@@ -98,4 +91,15 @@ async function loadPresence(ctx: Ctx, discussionIds: readonly Id[]): Promise<Pre
     const own = hubOf(ctx.app).streamsOf({ tenantId: tenant.id, discussionId })
     return { streams: own + (other?.streams ?? 0), asOf: other?.asOf ?? now }
   })
+})
+
+/** How many streams the tenant has open, over all processes. */
+export async function countOpenStreams(ctx: Ctx): Promise<number> {
+  const { tenant } = requireCaller(ctx)
+  const except = presenceOf(ctx.app).processId
+  const others = await countStreamsOfTenant(ctx.app.db.query, tenant.id, { except, maxAgeMs: MAX_AGE_MS })
+  const own = hubOf(ctx.app)
+    .counts()
+    .filter(({ tenantId }) => tenantId === tenant.id)
+  return own.reduce((sum, { streams }) => sum + streams, others)
 }

@@ -1,110 +1,95 @@
+import { setTimeout } from 'node:timers/promises'
+
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
-import type { KeyId } from './sql.ts'
-
-/** How often open streams are looked at for silence and for their end. */
-const TICK_MS = 200
-const RETRY_AFTER_SECONDS = 5
+import { Wheel } from '../../core/wheel.ts'
+import type { CutReason } from './metrics.ts'
+import type { Credential } from './sql.ts'
 
 /** An open stream, as far as its caps, its credentials and its time are concerned. */
 export interface Session {
   readonly tenantId: Id
-  /** The API key that it was opened with; null for admin tokens and tickets. */
-  readonly keyId: Id | null
+  /** What it was opened with; null for tickets. */
+  readonly credential: Credential | null
   /** The reader whom its ticket names. */
   readonly readerId: Id | null
   /** When it ends at the latest (ms since 1970): its lifetime, or that of its credentials. */
   readonly endsAt: number
   /** Says goodbye and closes. */
   end(): void
-  /** Called some times a second. */
-  tick?(now: number): void
+  /** Does what silence asks for. Returns when it wants to be looked at again (ms since 1970). */
+  tick?(now: number): number
 }
 
-export interface Caps {
-  perProcess: number
-  perTenant: number
-  perReader: number
-}
-
-/** All open streams of a process: counted against the caps, ended by the clock, by a revoked key, or by a shutdown. */
+/** All open streams of a process: ended by the clock, with their credentials, or by a shutdown. */
 export class Sessions {
   readonly #open = new Set<Session>()
-  readonly #tenants = new Counter()
-  readonly #readers = new Counter()
-  #timer: NodeJS.Timeout | undefined
+  readonly #wheel = new Wheel<Session>((session, now) => this.#look(session, now))
+  readonly #told = new WeakSet<Session>()
+  readonly #onCut: (reason: CutReason) => void
   #closing = false
+
+  constructor(onCut: (reason: CutReason) => void) {
+    this.#onCut = onCut
+  }
 
   get size(): number {
     return this.#open.size
   }
 
-  /** Counts a stream in. The caller calls the result once, when it is over. Throws `too_many_streams`, `unavailable`. */
-  admit(session: Session, caps: Caps): () => void {
+  /** Lets a stream in, which leaves when it is over. Throws `unavailable` when all are to end. */
+  enter(session: Session): void {
     if (this.#closing) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
-    const { tenantId, readerId } = session
-    const reader = readerId === null ? null : `${tenantId}/${readerId}`
-    const isFull =
-      this.#open.size >= caps.perProcess ||
-      this.#tenants.get(tenantId) >= caps.perTenant ||
-      (reader !== null && this.#readers.get(reader) >= caps.perReader)
-    if (isFull) throw new ServiceError('too_many_streams', { retryAfterSeconds: RETRY_AFTER_SECONDS })
     this.#open.add(session)
-    this.#tenants.add(tenantId, 1)
-    if (reader !== null) this.#readers.add(reader, 1)
-    this.#timer ??= setInterval(() => this.#tick(Date.now()), TICK_MS).unref()
-    return () => {
-      if (!this.#open.delete(session)) return
-      this.#tenants.add(tenantId, -1)
-      if (reader !== null) this.#readers.add(reader, -1)
+    this.#watch(session, Date.now())
+  }
+
+  /** Whether it was in. */
+  leave(session: Session): boolean {
+    this.#wheel.delete(session)
+    return this.#open.delete(session)
+  }
+
+  /** What open streams were opened with, each once. */
+  credentials(): Credential[] {
+    const some = new Map<Id, Credential>()
+    for (const { credential } of this.#open) if (credential !== null) some.set(credential.id, credential)
+    return [...some.values()]
+  }
+
+  /** Ends every stream of these API keys and admins. */
+  endCredentials(ids: ReadonlySet<Id>): void {
+    for (const session of this.#open) {
+      if (session.credential !== null && ids.has(session.credential.id)) this.#cut(session, 'revoked')
     }
-  }
-
-  /** The API keys of open streams. */
-  keys(): KeyId[] {
-    const keys = new Map<Id, KeyId>()
-    for (const { tenantId, keyId } of this.#open) if (keyId !== null) keys.set(keyId, { tenantId, keyId })
-    return [...keys.values()]
-  }
-
-  /** Ends every stream of these keys. */
-  endKeys(keyIds: ReadonlySet<Id>): void {
-    for (const session of this.#open) if (session.keyId !== null && keyIds.has(session.keyId)) session.end()
   }
 
   /** Ends every stream, spread over `graceMs`, so that not all clients return at once. Resolves when all were told. */
   async endAll(graceMs: number): Promise<void> {
     this.#closing = true
-    clearInterval(this.#timer)
     const sessions = [...this.#open]
-    await Promise.all(
-      sessions.map(async (session, index) => {
-        const delay = (graceMs * index) / sessions.length
-        if (delay >= 1) await new Promise((resolve) => setTimeout(resolve, delay))
-        session.end()
-      }),
-    )
-  }
-
-  #tick(now: number): void {
-    for (const session of this.#open) {
-      if (now >= session.endsAt) session.end()
-      else session.tick?.(now)
+    const begun = Date.now()
+    for (const [index, session] of sessions.entries()) {
+      const dueIn = begun + (graceMs * index) / sessions.length - Date.now()
+      if (dueIn >= 1) await setTimeout(dueIn)
+      if (this.#open.has(session)) this.#cut(session, 'shutdown')
     }
   }
-}
 
-/** Counts by name; what is at zero takes no room. */
-class Counter {
-  readonly #counts = new Map<string, number>()
-
-  get(name: string): number {
-    return this.#counts.get(name) ?? 0
+  #look(session: Session, now: number): void {
+    if (now >= session.endsAt) this.#cut(session, 'expired')
+    else this.#watch(session, now)
   }
 
-  add(name: string, by: number): void {
-    const count = this.get(name) + by
-    if (count === 0) this.#counts.delete(name)
-    else this.#counts.set(name, count)
+  #cut(session: Session, reason: CutReason): void {
+    // One that has been told may still be on its way out.
+    if (this.#told.has(session)) return
+    this.#told.add(session)
+    this.#onCut(reason)
+    session.end()
+  }
+
+  #watch(session: Session, now: number): void {
+    this.#wheel.put(session, Math.min(session.endsAt, session.tick?.(now) ?? Infinity))
   }
 }

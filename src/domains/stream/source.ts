@@ -1,56 +1,49 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { admitConnection, keyIdOf } from './admission.ts'
-import type { Frame, Viewer } from './frames.ts'
+import { admitConnection, credentialOf } from './admission.ts'
+import type { Frame } from './frames.ts'
 import { type Beginning, hubOf } from './hub.ts'
-import type { Seat, Sink } from './seat.ts'
+import { Backlog, Queue } from './queue.ts'
+import type { Seat, Taker } from './seat.ts'
 
-const MAX_QUEUED_BYTES = 1024 * 1024
-const MAX_QUEUED = 10_000
-/** A replay waits while more than this is queued. */
-const ROOMY_BYTES = 64 * 1024
-
-/** What a subscription yields. A failure comes last, as a payload: a source that throws would end the process. */
-export type SourceItem = Frame | ServiceError
+interface Following {
+  discussionId: Id
+  lastEventId?: string | null | undefined
+}
 
 /**
  * Follows a discussion for a GraphQL subscription: the same events, order, replay and audience as the SSE route.
- * Throws `not_found`, `too_many_streams`, `validation_failed` where the position asked for cannot be resumed from.
+ * Throws `not_found`, `too_many_streams`, `validation_failed` where the position asked for cannot be resumed from,
+ * `unavailable` where it has ended meanwhile.
  */
-export async function followDiscussion(
-  ctx: Ctx,
-  { discussionId, lastEventId }: { discussionId: Id; lastEventId?: string | null | undefined },
-): Promise<AsyncIterable<SourceItem>> {
+export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: Following): Promise<Source> {
   const { app } = ctx
   const { tenant, actor } = requireCaller(ctx)
   if (!isId(discussionId)) throw new ServiceError('not_found')
   const hub = hubOf(app)
-  const viewer: Viewer = { kind: 'tenant' }
-  const queue = new Queue()
-  const keyId = keyIdOf(actor)
-  const release = admitConnection(ctx, () => queue.finish())
-  let seat: Seat | undefined
-  queue.onFinish = () => {
-    release()
-    seat?.leave()
-  }
+  const source = new Source({
+    idleMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
+    onOverflow: () => hub.metrics.cut('unsent'),
+  })
+  source.onLeave(await admitConnection(ctx, source))
   try {
-    if (keyId !== null) await hub.requireLiveKey({ tenantId: tenant.id, keyId })
+    await hub.requireLive(credentialOf(actor, tenant.id))
     const beginning = await hub.join({
       tenantId: tenant.id,
       discussionId,
-      viewer,
+      viewer: { kind: 'tenant' },
       lastEventId: lastEventId ?? null,
       window: tenant.settings.stream,
     })
-    seat = beginning.seat
+    source.sit(beginning.seat)
     requireComplete(beginning)
+    if (source.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    return source
   } catch (error) {
-    queue.finish()
+    source.leave()
     throw error
   }
-  return iterate(queue, seat)
 }
 
 // A subscription has no first frame that could tell of a gap.
@@ -60,86 +53,75 @@ function requireComplete({ complete, lastEventId }: Beginning): void {
 }
 
 /**
- * The queue as an async iterator. It is written out because `return` must end it at any time, also before the first
- * `next` and while one waits: an async generator would do neither. Nothing is fed before the first `next`.
+ * The events of a discussion for one subscription. They go to whoever takes them by `start`, or are iterated over: not
+ * both. It holds a seat and counts as an open stream until it is left.
  */
-function iterate(queue: Queue, seat: Seat): AsyncIterableIterator<SourceItem> {
-  let isFed = false
-  return {
-    async next() {
-      if (!isFed) seat.start(queue)
-      isFed = true
-      const value = await queue.take()
-      return value === undefined ? { done: true, value } : { done: false, value }
-    },
-    return() {
-      queue.finish()
-      return Promise.resolve({ done: true, value: undefined })
-    },
-    throw() {
-      queue.finish()
-      return Promise.resolve({ done: true, value: undefined })
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
-  }
-}
+export class Source implements AsyncIterable<Frame> {
+  readonly #idleMs: number
+  readonly #onOverflow: () => void
+  #seat: Seat | undefined
+  #taker: Taker | undefined
+  #isOver = false
+  readonly #leaving: (() => void)[] = []
 
-/** What a subscriber has not taken yet, bounded. One that does not keep up gets an error as its last payload. */
-class Queue implements Sink {
-  onFinish: () => void = () => undefined
-  #items: SourceItem[] = []
-  #bytes = 0
-  #over = false
-  /** Woken by whatever changes. */
-  #wake: (() => void)[] = []
-
-  get isFull(): boolean {
-    return this.#bytes > ROOMY_BYTES
+  /** `idleMs`: after how long it is looked at again where nobody takes it; `onOverflow`: an iteration did not keep up. */
+  constructor({ idleMs, onOverflow }: { idleMs: number; onOverflow: () => void }) {
+    this.#idleMs = idleMs
+    this.#onOverflow = onOverflow
   }
 
-  deliver(frames: readonly Frame[]): void {
-    if (this.#over) return
-    this.#items.push(...frames)
-    for (const { bytes } of frames) this.#bytes += bytes.length
-    if (this.#bytes > MAX_QUEUED_BYTES || this.#items.length > MAX_QUEUED) {
-      this.finish(
-        new ServiceError('unavailable', { detail: 'The subscriber does not keep up; resume by lastEventId.' }),
-      )
-    } else this.#wakeAll()
+  get isOver(): boolean {
+    return this.#isOver
   }
 
-  async ready(): Promise<void> {
-    while (!this.#over && this.isFull) await this.#changed()
+  /** Has something done when it is left; at once where it was. */
+  onLeave(leave: () => void): void {
+    if (this.#isOver) leave()
+    else this.#leaving.push(leave)
   }
 
-  /** The next item; undefined at the end. */
-  async take(): Promise<SourceItem | undefined> {
-    while (this.#items.length === 0 && !this.#over) await this.#changed()
-    const item = this.#items.shift()
-    if (item !== undefined && !(item instanceof ServiceError)) this.#bytes -= item.bytes.length
-    this.#wakeAll()
-    return item
+  /** Takes the seat over. */
+  sit(seat: Seat): void {
+    this.#seat = seat
+    this.onLeave(() => seat.leave())
   }
 
-  /** Ends the subscription: what is queued goes, `failure` is the last payload. */
-  finish(failure?: ServiceError): void {
-    if (this.#over) return
-    this.#over = true
-    this.#items = failure === undefined ? [] : [failure]
-    this.#bytes = 0
-    this.onFinish()
-    this.#wakeAll()
+  /** Begins with the replay, goes over to live. */
+  start(taker: Taker): void {
+    if (this.#isOver) return taker.end()
+    this.#taker = taker
+    this.#seat?.start(taker)
   }
 
-  #changed(): Promise<void> {
-    return new Promise((resolve) => this.#wake.push(resolve))
+  /** Nothing is delivered from then on. May be called again. */
+  leave(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    for (const leave of this.#leaving.splice(0)) leave()
   }
 
-  #wakeAll(): void {
-    const waiting = this.#wake
-    this.#wake = []
-    for (const wake of waiting) wake()
+  /** Leaves, and tells whoever takes it. */
+  end(): void {
+    this.leave()
+    this.#taker?.end()
+  }
+
+  tick(now: number): number {
+    return this.#taker?.tick?.(now) ?? now + this.#idleMs
+  }
+
+  /** Its events, from the first `next` on. `next` rejects once where they are not taken in time. */
+  iterate(backlog: Backlog): AsyncIterableIterator<Frame> {
+    const queue = new Queue(backlog, {
+      onEnd: () => this.leave(),
+      onOverflow: this.#onOverflow,
+    })
+    // Over before it has begun, too.
+    this.onLeave(() => queue.end())
+    return queue.iterate(() => this.start(queue))
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<Frame> {
+    return this.iterate(new Backlog())
   }
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 
+import { baseUrl } from '../../core/address.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { baseUrl } from '../../core/settings.ts'
+import { externalIdSchema } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
-import { ensureDiscussion, externalIdSchema } from '../discussions/discussions.ts'
+import { ensureDiscussion } from '../discussions/discussions.ts'
 import { ensureReader } from '../readers/readers.ts'
 import { type DiscussionState, readDiscussionState } from './sql.ts'
 import { firstConnectionBy, signTicket } from './tickets.ts'
@@ -51,7 +52,7 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
     expiresAt: firstConnectionBy(bound, tenant),
     discussionState: discussion.state,
     lastEventId: String(discussion.seq),
-    streamUrl: `${baseUrl(app.settings)}/api/v1/stream/${discussionId}?ticket=${ticket}`,
+    streamUrl: `${baseUrl(app)}/api/v1/stream/${discussionId}?ticket=${ticket}`,
   }
 }
 
@@ -59,5 +60,5 @@ async function discussionOf(ctx: Ctx, input: StreamTicketInput): Promise<Id> {
   const { discussionId, externalId } = validate(ticketInput, input)
   if (discussionId != null && externalId == null) return discussionId
   if (externalId != null && discussionId == null) return ensureDiscussion(ctx, externalId)
-  throw invalid('', 'exactly_one', 'give exactly one of discussionId and externalId')
+  throw invalid('', 'exactly_one', 'must have exactly one of discussionId and externalId')
 }

@@ -1,33 +1,41 @@
-import { setImmediate, setTimeout } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 
 import type { Logger } from 'pino'
 
+import { inBatches } from '../../core/batches.ts'
 import { type Bus, CHANNELS, type Unsubscribe } from '../../core/bus.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { decodeNews, type News } from '../../core/events.ts'
-import { type Frame, frameOf, type Viewer, visibleTo } from './frames.ts'
+import { Batch, Broadcast } from './batch.ts'
+import { type Frame, frameOf, type Viewer } from './frames.ts'
 import type { EventLog } from './log.ts'
-import { Ring } from './ring.ts'
+import type { StreamMetrics } from './metrics.ts'
+import { Past } from './past.ts'
+import type { RingBudget } from './ring.ts'
 import type { Seat, Sink } from './seat.ts'
 import type { DiscussionKey, Head, Survey } from './sql.ts'
 
 /** News that overtook others waits this long for them before the database is asked. */
 const HOLE_WAIT_MS = 20
 const RETRY_MS = 250
-/** Rows of one read. A row may carry a comment of 10 000 characters twice, as Markdown and HTML. */
+/** Rows of one read of what the bus has lost. */
 const READ_ROWS = 200
 /** A replay goes out in pieces of about this size, each waiting for room on the socket. */
 const PIECE_BYTES = 64 * 1024
+/** What comes within so many milliseconds after a write goes out together in the next one. */
+const GATHER_MS = 5
 /** News kept until what is missing before it has come. */
 const MAX_EARLY = 100
-const pause = (ms: number): Promise<void> => setTimeout(ms, undefined, { ref: false })
-const EVERYTHING: Viewer = { kind: 'tenant' }
+const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
+const FOR_ALL = null
 
 export interface TopicOptions {
   key: DiscussionKey
   bus: Bus
   events: EventLog
   log: Logger
+  budget: RingBudget
+  metrics: StreamMetrics
 }
 
 /**
@@ -35,24 +43,25 @@ export interface TopicOptions {
  *
  * `seq` only ever grows: by news that follows on it, and by what the database holds beyond it. Whatever the bus loses,
  * doubles or reorders, each event so goes out once and in order. A seat has a position: while it is behind, it is fed
- * from the ring or the database; in the instant that it is not, it is live.
+ * from the past; in the instant that it is not, it is live.
  */
 export class Topic {
   readonly key: DiscussionKey
   /** Settles once `seq` is known. Rejects with `not_found`, or where the database does not answer. */
   readonly started: Promise<void>
   readonly #options: TopicOptions
-  readonly #ring = new Ring()
+  readonly #past: Past
   readonly #seats = new Set<TopicSeat>()
   /** News that cannot go out yet, because some before it is missing. */
   readonly #early = new Map<number, News>()
   #seq = -1
+  /** The last events up to `seq`, which are to go out together at the next turn or the end of the write's pause. */
+  #gathered: Frame[] = []
+  #isGathering = false
   /** The highest position that anything has told of. */
   #target = -1
   /** Of the last head that was read. */
   #scrubs = 0
-  /** Counts how often what is kept was forgotten: a read from before must not bring it back. */
-  #forgets = 0
   /** Settles when what is missing has come; null while nothing is. Never rejects. */
   #catching: Promise<void> | null = null
   #closed = false
@@ -61,6 +70,7 @@ export class Topic {
   constructor(options: TopicOptions) {
     this.key = options.key
     this.#options = options
+    this.#past = new Past(options)
     this.started = this.#start()
     // Whoever joins hears of it; the promise itself may have no one.
     this.started.catch(() => undefined)
@@ -68,6 +78,11 @@ export class Topic {
 
   get seq(): number {
     return this.#seq
+  }
+
+  /** Up to where live seats have been brought. */
+  get sent(): number {
+    return this.#gathered[0] === undefined ? this.#seq : this.#gathered[0].seq - 1
   }
 
   /** How many seats are taken. */
@@ -92,13 +107,13 @@ export class Topic {
 
   close(): void {
     this.#closed = true
+    this.#past.forget()
     this.#unsubscribe?.()
   }
 
   /** Forgets the events that are kept for replays: an erasure has rewritten some of them. */
   forgetEvents(): void {
-    this.#forgets++
-    this.#ring.clear()
+    this.#past.forget()
     this.#early.clear()
     if (this.#target > this.#seq && this.#seq >= 0) this.#catchUp()
   }
@@ -117,20 +132,24 @@ export class Topic {
 
   /** What a replay after `after` up to now would bring. */
   async survey(after: number, viewer: Viewer): Promise<Survey> {
-    return this.#options.events.survey(this.key, { after, upTo: this.#seq }, viewer)
+    return this.#past.survey({ after, upTo: this.#seq }, viewer)
   }
 
-  /** Asks the database how far the discussion is, and comes up to it. */
-  async refresh(): Promise<void> {
+  /** Asks the database how far the discussion is, and comes up to it. Those who ask at the same time do so together. */
+  readonly refresh = (): Promise<void> => this.#refresh(undefined)
+
+  readonly #refresh = inBatches<undefined, void>(Infinity, async (waiting) => {
     const [head] = await this.#options.events.heads([this.key])
     if (head === undefined) throw new ServiceError('not_found')
     this.learn(head)
     await this.#catching
-  }
+    for (const { resolve } of waiting) resolve()
+  })
 
   /** Brings a seat from its position to live. A failing database is asked again until the seat is left. */
   async feed(seat: TopicSeat, sink: Sink): Promise<void> {
     while (!seat.left) {
+      this.#flush()
       if (seat.fed >= this.#seq) {
         // No await stands between this check and the next delivery: nothing comes in between.
         seat.live = sink
@@ -140,22 +159,18 @@ export class Topic {
       for (const piece of pieces(frames)) {
         await sink.ready()
         if (seat.left) return
+        this.#options.metrics.replayed(piece)
         sink.deliver(piece)
-        seat.fed = piece.at(-1)?.seq ?? seat.fed
+        seat.fed = piece.frames.at(-1)?.seq ?? seat.fed
       }
       seat.fed = upTo
     }
   }
 
   async #missedBy(seat: TopicSeat): Promise<{ frames: readonly Frame[]; upTo: number }> {
-    const upTo = this.#seq
-    const recent = this.#ring.after(seat.fed)
-    if (recent !== null) return { frames: visibleTo(recent, seat.viewer), upTo }
-    const range = { after: seat.fed, upTo }
     for (;;) {
       try {
-        const news = await this.#options.events.events(this.key, range, seat.viewer, READ_ROWS)
-        return { frames: news.map(frameOf), upTo: news.length < READ_ROWS ? upTo : (news.at(-1)?.seq ?? upTo) }
+        return await this.#past.read({ after: seat.fed, upTo: this.#seq }, seat.viewer)
       } catch (err) {
         this.#options.log.warn({ err, ...this.key }, 'a replay could not be read; it is tried again')
         await pause(RETRY_MS)
@@ -175,6 +190,7 @@ export class Topic {
     const [head] = await events.heads([this.key])
     if (head === undefined) throw new ServiceError('not_found')
     this.#seq = head.seq
+    this.#past.begin(head.seq)
     this.#scrubs = head.scrubs
     this.#target = Math.max(this.#target, head.seq)
     this.#goOn()
@@ -195,7 +211,7 @@ export class Topic {
     for (let news = this.#early.get(this.#seq + 1); news !== undefined; news = this.#early.get(this.#seq + 1)) {
       frames.push(this.#advance(frameOf(news)))
     }
-    this.#broadcast(frames)
+    this.#gather(frames)
     if (this.#target > this.#seq) this.#catchUp(HOLE_WAIT_MS)
     // Left over from before `seq` was known, or overtaken by the database.
     if (this.#target <= this.#seq) this.#early.clear()
@@ -204,8 +220,30 @@ export class Topic {
   #advance(frame: Frame): Frame {
     this.#seq = frame.seq
     this.#early.delete(frame.seq)
-    this.#ring.push(frame)
+    this.#past.push(frame)
     return frame
+  }
+
+  /** An event after a pause goes out at the end of this turn, what follows on it closely in one write after that. */
+  #gather(frames: readonly Frame[]): void {
+    if (frames.length === 0) return
+    this.#gathered.push(...frames)
+    if (this.#isGathering) return
+    this.#isGathering = true
+    setImmediate(this.#endPause)
+  }
+
+  readonly #endPause = (): void => {
+    this.#isGathering = this.#gathered.length > 0
+    if (!this.#isGathering) return
+    this.#flush()
+    setTimeout(this.#endPause, GATHER_MS).unref()
+  }
+
+  #flush(): void {
+    const frames = this.#gathered
+    this.#gathered = []
+    this.#broadcast(frames)
   }
 
   #catchUp(waitMs = 0): void {
@@ -226,10 +264,10 @@ export class Topic {
 
   async #readOn(): Promise<void> {
     const range = { after: this.#seq, upTo: this.#target }
-    const forgets = this.#forgets
-    const read = await this.#options.events.events(this.key, range, EVERYTHING, READ_ROWS)
+    const { forgets } = this.#past
+    const read = await this.#options.events.events(this.key, range, FOR_ALL, READ_ROWS)
     // Read again what was read while it was being rewritten.
-    if (this.#closed || forgets !== this.#forgets) return
+    if (this.#closed || forgets !== this.#past.forgets) return
     if (read.length === 0 && this.#seq === range.after && this.#target === range.upTo) {
       // News of what no transaction has committed. The database is right.
       this.#target = this.#seq
@@ -237,11 +275,13 @@ export class Topic {
       return
     }
     for (const piece of pieces(read.map(frameOf))) {
+      this.#flush()
       // The bus may have brought some of it meanwhile. A number that the database no longer has is passed over.
-      const frames = piece.filter(({ seq }) => seq > this.#seq).map((frame) => this.#advance(frame))
+      const frames = piece.frames.filter(({ seq }) => seq > this.#seq).map((frame) => this.#advance(frame))
+      this.#options.metrics.repaired(frames.length)
       this.#broadcast(frames, { isBurst: true })
       // Sockets get their turn, or a long catch-up would look as if nobody read.
-      await setImmediate()
+      await turn()
       if (this.#closed) return
     }
     this.#goOn()
@@ -250,6 +290,7 @@ export class Topic {
   #broadcast(frames: readonly Frame[], { isBurst = false } = {}): void {
     const [first] = frames
     if (first === undefined) return
+    const broadcast = new Broadcast(frames)
     for (const seat of this.#seats) {
       const sink = seat.live
       if (sink === null) continue
@@ -260,9 +301,12 @@ export class Topic {
         void this.feed(seat, sink)
         continue
       }
-      const visible = visibleTo(frames, seat.viewer)
-      if (visible.length > 0) sink.deliver(visible)
+      const batch = broadcast.for(seat.viewer)
+      if (batch === null) continue
+      batch.taken++
+      sink.deliver(batch)
     }
+    this.#options.metrics.sent(broadcast)
   }
 }
 
@@ -281,7 +325,7 @@ class TopicSeat implements Seat {
   }
 
   get position(): number {
-    return this.live === null ? this.fed : this.#topic.seq
+    return this.live === null ? this.fed : this.#topic.sent
   }
 
   start(sink: Sink): void {
@@ -298,13 +342,13 @@ class TopicSeat implements Seat {
 }
 
 /** Cuts frames into pieces of about 64 KiB, a single longer one by itself. */
-function* pieces(frames: readonly Frame[]): Generator<readonly Frame[]> {
+function* pieces(frames: readonly Frame[]): Generator<Batch> {
   let from = 0
   let bytes = 0
   for (let at = 0; at < frames.length; at++) {
     bytes += frames[at]?.bytes.length ?? 0
     if (bytes < PIECE_BYTES && at < frames.length - 1) continue
-    yield frames.slice(from, at + 1)
+    yield new Batch(frames.slice(from, at + 1))
     from = at + 1
     bytes = 0
   }

@@ -1,0 +1,34 @@
+/** Who waits for a batch, and with what. */
+export interface Waiting<Input, Output> {
+  input: Input
+  resolve: (output: Output) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * Joins what comes at the same time: one `flush` is under way at a time, and what arrives meanwhile goes together in the
+ * next one, at most `max` at once; a lone one goes at once. `flush` resolves all of its batch; where it rejects, whoever of
+ * the batch still waits is told so.
+ */
+export function inBatches<Input, Output>(
+  max: number,
+  flush: (batch: readonly Waiting<Input, Output>[]) => Promise<void>,
+): (input: Input) => Promise<Output> {
+  const waiting: Waiting<Input, Output>[] = []
+  let isFlushing = false
+
+  async function drain(): Promise<void> {
+    isFlushing = true
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, max)
+      await flush(batch).catch((error: unknown) => batch.forEach(({ reject }) => reject(error)))
+    }
+    isFlushing = false
+  }
+
+  return (input) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ input, resolve, reject })
+      if (!isFlushing) void drain()
+    })
+}

@@ -1,0 +1,66 @@
+import type { Id } from '../../core/ids.ts'
+import { type Chunk, chunkOf } from './chunk.ts'
+import { type Frame, type Viewer, visibleTo } from './frames.ts'
+
+/** Events that go out together: one write to each socket, of the same bytes. */
+export class Batch {
+  readonly frames: readonly Frame[]
+  /** How many streams have taken it. */
+  taken = 0
+  #chunk: Chunk | undefined
+
+  constructor(frames: readonly Frame[]) {
+    this.frames = frames
+  }
+
+  get size(): number {
+    return this.frames.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  }
+
+  get chunk(): Chunk {
+    return (this.#chunk ??= chunkOf(this.frames.map(({ bytes }) => bytes)))
+  }
+}
+
+/** Events on their way to everybody: parted by audience once, however many listeners there are. */
+export class Broadcast {
+  readonly #whole: Batch
+  readonly #anyone: Batch | null
+  /** For the readers whom some of the events are for. */
+  readonly #readers = new Map<Id, Batch>()
+
+  /** `frames`: at least one, in order. */
+  constructor(frames: readonly Frame[]) {
+    this.#whole = new Batch(frames)
+    this.#anyone = this.#batchFor({ kind: 'public', readerId: null })
+    for (const { recipientId } of frames) {
+      if (recipientId === null || this.#readers.has(recipientId)) continue
+      const batch = this.#batchFor({ kind: 'public', readerId: recipientId })
+      if (batch !== null) this.#readers.set(recipientId, batch)
+    }
+  }
+
+  get frames(): readonly Frame[] {
+    return this.#whole.frames
+  }
+
+  /** Every different batch of it. */
+  get batches(): ReadonlySet<Batch> {
+    const all = new Set([this.#whole, ...this.#readers.values()])
+    return this.#anyone === null ? all : all.add(this.#anyone)
+  }
+
+  /** What of it is for this viewer; null for nothing. */
+  for(viewer: Viewer): Batch | null {
+    if (viewer.kind === 'tenant') return this.#whole
+    if (this.#readers.size === 0 || viewer.readerId === null) return this.#anyone
+    return this.#readers.get(viewer.readerId) ?? this.#anyone
+  }
+
+  #batchFor(viewer: Viewer): Batch | null {
+    const { frames } = this.#whole
+    const visible = visibleTo(frames, viewer)
+    if (visible.length === 0) return null
+    return visible === frames ? this.#whole : new Batch(visible)
+  }
+}

@@ -1,0 +1,25 @@
+import { Backlog } from '../domains/stream/queue.ts'
+import type { Source } from '../domains/stream/source.ts'
+import { Gate } from './gate.ts'
+
+/** What the operations of one connection share: together they hold no more than one may. */
+export class Line {
+  readonly gate = new Gate()
+  readonly backlog = new Backlog()
+  readonly #sources = new Set<Source>()
+  #isOver = false
+
+  add(source: Source): void {
+    // Its connection may have gone while it was begun: the library would not end it any more.
+    if (this.#isOver) return source.leave()
+    this.#sources.add(source)
+    source.onLeave(() => this.#sources.delete(source))
+  }
+
+  /** Nobody takes anything any more. */
+  close(): void {
+    this.#isOver = true
+    for (const source of this.#sources) source.leave()
+    this.gate.close()
+  }
+}
