@@ -2,66 +2,9 @@
 // It stands alone, on Node by itself.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-export interface Reader {
-  id: string
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
-}
+import type { CommonEvent } from './events.ts'
 
-export interface Comment {
-  id: string
-  discussionId: string
-  parentId: string | null
-  depth: number
-  author: Reader | null
-  body: string | null
-  bodyHtml: string | null
-  status: 'pending' | 'approved' | 'rejected' | 'deleted'
-  pinnedAt: string | null
-  editedAt: string | null
-  deletedAt: string | null
-  revision: number
-  replyCount: number
-  reactionCounts: Record<string, number>
-  createdAt: string
-}
-
-export interface Discussion {
-  id: string
-  externalId: string
-  title: string | null
-  url: string | null
-  state: 'open' | 'locked' | 'archived'
-  commentCount: number
-  lastEventId: string
-  createdAt: string
-  updatedAt: string
-  lastCommentedAt: string | null
-}
-
-interface EventOf<Type extends string, Data> {
-  id: string
-  type: Type
-  discussionId: string
-  /** The order within the discussion; 0 for a test. */
-  seq: number
-  occurredAt: string
-  actor: { kind: 'reader'; readerId: string; externalId: string } | { kind: 'moderator' } | { kind: 'system' }
-  data: Data
-}
-
-type CommentEvent = `comment_${'created' | 'edited' | 'deleted' | 'approved' | 'rejected' | 'pinned' | 'unpinned'}`
-type DiscussionEvent = `discussion_${'locked' | 'unlocked' | 'archived'}`
-
-export interface Reaction {
-  commentId: string
-  type: string | null
-  previousType: string | null
-  reactionCounts: Record<string, number>
-  reader: Reader
-}
+export type { Actor, Comment, Discussion, Reaction, Reader } from './events.ts'
 
 /** The ownership handshake: answer 200 with `{"challenge": …}` as JSON. */
 export interface Verification {
@@ -71,11 +14,7 @@ export interface Verification {
 }
 
 /** What a receiver is sent; `type` tells which. */
-export type WebhookEvent =
-  | { [Type in CommentEvent]: EventOf<Type, { comment: Comment }> }[CommentEvent]
-  | { [Type in DiscussionEvent]: EventOf<Type, { discussion: Discussion }> }[DiscussionEvent]
-  | EventOf<'reaction_toggled', Reaction>
-  | Verification
+export type WebhookEvent = CommonEvent | Verification
 
 export type Reason = 'missing_header' | 'malformed_header' | 'outside_tolerance' | 'wrong_signature' | 'malformed_body'
 

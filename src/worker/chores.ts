@@ -4,6 +4,7 @@ import { foldWaiting } from '../domains/analytics/fold.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
+import { finishErasure } from '../domains/privacy/erase.ts'
 import { holdDeliveries, releaseHeld } from '../domains/webhooks/holding-sql.ts'
 import { deleteExpiredSecrets, deleteOldDeliveries, deleteOldEvents } from '../domains/webhooks/retention-sql.ts'
 import { type Loop, startLoop } from './loop.ts'
@@ -22,7 +23,7 @@ interface Chore {
 const BATCH = 2000
 
 /** A chore that is done in batches until one is not full. */
-const inBatches = (name: string, pollMs: number, batch: (sql: Sql, limit: number) => Promise<number>): Chore => ({
+const batched = (name: string, pollMs: number, batch: (sql: Sql, limit: number) => Promise<number>): Chore => ({
   name,
   pollMs,
   work: async (app) => (await batch(app.db.query, BATCH)) === BATCH,
@@ -44,13 +45,14 @@ const CHORES: readonly Chore[] = [
     pollMs: 60_000,
     work: async (app) => (await closeOldDiscussions(app, AUTO_CLOSE_BATCH)) === AUTO_CLOSE_BATCH,
   },
-  inBatches('deliveries to hold', 1000, holdDeliveries),
-  inBatches('deliveries held no more', 1000, releaseHeld),
+  { name: 'interrupted erasures', pollMs: 10_000, work: (app, _outbound, signal) => finishErasure(app, signal) },
+  batched('deliveries to hold', 1000, holdDeliveries),
+  batched('deliveries held no more', 1000, releaseHeld),
   // Deliveries first: events stay while a delivery may need them.
-  inBatches('old deliveries and events', 60_000, async (sql, limit) =>
+  batched('old deliveries and events', 60_000, async (sql, limit) =>
     Math.max(await deleteOldDeliveries(sql, limit), await deleteOldEvents(sql, limit)),
   ),
-  inBatches('expired signing secrets', 60_000, deleteExpiredSecrets),
+  batched('expired signing secrets', 60_000, deleteExpiredSecrets),
   // What waits is added by each reading: seldom enough to fold much at once, often enough to keep that cheap.
   { name: 'analytics', pollMs: 2000, work: (app, _outbound, signal) => foldWaiting(app, signal) },
 ]

@@ -1,12 +1,11 @@
 import type { App } from '../core/context.ts'
-import { type Id, newId } from '../core/ids.ts'
+import { newId } from '../core/ids.ts'
 import { type DueRequest, leaseRequests, releaseRequest } from '../domains/classifier/sql.ts'
 import { applyVerdict, questionOf, type Verdict, verdictOf } from '../domains/classifier/verdicts.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
-import { type Task, withinMs } from './deliveries.ts'
-import { startLoop } from './loop.ts'
 import type { Outbound } from './outbound.ts'
+import { countByTenant, startTask, type Task } from './tasks.ts'
 
 const MAX_IN_FLIGHT = 256
 /** One tenant whose classifier hangs takes no more. */
@@ -16,56 +15,28 @@ const TIMEOUT_MS = 2000
 const LEASE_MS = 10_000
 
 /** Asks the tenants' classifiers about new comments, and does what they say, or the tenant's fallback. */
-export function startClassifier(app: App, outbound: Outbound): Task {
-  const inFlight = new Map<DueRequest, { giveUp: AbortController; over: Promise<void> }>()
-  let stopping = false
-  const pollMs = app.settings.WEBHOOK_POLL_SECONDS * 1000
-  const loop = startLoop({ name: 'classifier', pollMs, log: app.log, work })
+export const startClassifier = (app: App, outbound: Outbound): Task =>
+  startTask<DueRequest>(app, {
+    name: 'classifier',
+    maxInFlight: MAX_IN_FLIGHT,
+    lease: (limit, inFlight) => {
+      const busy = countByTenant(inFlight)
+      return leaseRequests(app.db.query, { busy, perTenant: MAX_PER_TENANT, limit, leaseMs: LEASE_MS })
+    },
+    perform: (request, signal) => classify(app, outbound, request, signal),
+    release: (request) => releaseRequest(app.db.query, request),
+    idsOf: ({ id }) => ({ commentId: id }),
+  })
 
-  async function work(): Promise<void> {
-    const limit = MAX_IN_FLIGHT - inFlight.size
-    if (limit <= 0) return
-    const options = { busy: countByTenant(inFlight.keys()), perTenant: MAX_PER_TENANT, limit, leaseMs: LEASE_MS }
-    const due = await leaseRequests(app.db.query, options)
-    if (stopping) return void (await Promise.all(due.map((request) => releaseRequest(app.db.query, request))))
-    for (const request of due) start(request)
-  }
-
-  function start(request: DueRequest): void {
-    const giveUp = new AbortController()
-    const over = perform(request, giveUp.signal)
-      .catch((err: unknown) => app.log.warn({ err, commentId: request.id }, 'a comment could not be classified'))
-      .finally(() => {
-        inFlight.delete(request)
-        // Others may wait for the slot; where none do, one look costs little.
-        loop.wake()
-      })
-    inFlight.set(request, { giveUp, over })
-  }
-
-  async function perform(request: DueRequest, signal: AbortSignal): Promise<void> {
-    const { tenantId, id: commentId } = request
-    const { classifier } = (await loadTenant(app, tenantId)).settings
-    // Whoever has switched it off meanwhile has moderators look at what was not asked yet.
-    const { url, fallback } = classifier ?? { url: null, fallback: 'hold' as const }
-    const { verdict, error } = url === null ? unasked('switched off') : await ask(app, outbound, request, url, signal)
-    if (signal.aborted) return
-    if (error !== null) app.log.warn({ tenantId, commentId, error, fallback }, 'no verdict of the classifier')
-    await applyVerdict(app, request, verdict ?? fallback)
-  }
-
-  async function stop(graceMs: number): Promise<void> {
-    stopping = true
-    await withinMs(
-      graceMs,
-      loop.stop().then(() => Promise.all([...inFlight.values()].map(({ over }) => over))),
-    )
-    const rest = [...inFlight]
-    for (const [, { giveUp }] of rest) giveUp.abort(new Error('stopping'))
-    await withinMs(1000, Promise.all(rest.map(([request]) => releaseRequest(app.db.query, request))))
-  }
-
-  return { wake: loop.wake, stop }
+async function classify(app: App, outbound: Outbound, request: DueRequest, signal: AbortSignal): Promise<void> {
+  const { tenantId, id: commentId } = request
+  const { classifier } = (await loadTenant(app, tenantId)).settings
+  // Whoever has switched it off meanwhile has moderators look at what was not asked yet.
+  const { url, fallback } = classifier ?? { url: null, fallback: 'hold' as const }
+  const { verdict, error } = url === null ? unasked('switched off') : await ask(app, outbound, request, url, signal)
+  if (signal.aborted) return
+  if (error !== null) app.log.warn({ tenantId, commentId, error, fallback }, 'no verdict of the classifier')
+  await applyVerdict(app, request, verdict ?? fallback)
 }
 
 interface Asked {
@@ -98,10 +69,4 @@ async function ask(
   }
   const verdict = verdictOf(answer.body.toString('utf8'))
   return { verdict, error: verdict === null ? 'the answer has no verdict' : null }
-}
-
-function countByTenant(requests: Iterable<DueRequest>): Map<Id, number> {
-  const counts = new Map<Id, number>()
-  for (const { tenantId } of requests) counts.set(tenantId, (counts.get(tenantId) ?? 0) + 1)
-  return counts
 }

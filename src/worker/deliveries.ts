@@ -1,18 +1,13 @@
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
-import { extendLeases, type Lease, leaseDeliveries, releaseLeases } from '../domains/webhooks/lease-sql.ts'
+import { type Busy, extendLeases, type Lease, leaseDeliveries, releaseLeases } from '../domains/webhooks/lease-sql.ts'
 import type { Outcome } from '../domains/webhooks/record-sql.ts'
 import { attemptDelivery } from './attempt.ts'
 import { startLoop } from './loop.ts'
 import { deliveryMetrics } from './metrics.ts'
 import type { Outbound } from './outbound.ts'
 import { createRecorder } from './recorder.ts'
-
-export interface Task {
-  wake(): void
-  /** Takes nothing new, waits for what is under way until `graceMs` are over, and gives the rest back. */
-  stop(graceMs: number): Promise<void>
-}
+import { type Task, withinMs } from './tasks.ts'
 
 /** Attempts under way in one worker. */
 const MAX_IN_FLIGHT = 1024
@@ -39,8 +34,8 @@ interface InFlight {
 /** Leases due deliveries, attempts them and records what came of it. */
 export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbeatMs } = TIMING): Task {
   const inFlight = new Map<Id, InFlight>()
-  const busy = new Map<Id, number>()
-  // Endpoints that have more due than they had slots for, and whether the worker itself had none left.
+  const busy = new Map<Id, Busy>()
+  // Endpoints that have more due than they had slots for, and whether the worker, or a tenant in it, had none left.
   const crowded = new Set<Id>()
   let saturated = false
   let stopping = false
@@ -54,17 +49,30 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     saturated = limit <= 0
     if (saturated) return
     const askedAt = performance.now()
-    const leases = await leaseDeliveries(app.db.query, { leaseMs, busy, perEndpoint: slotsPerEndpoint(limit), limit })
+    const options = { leaseMs, busy, perEndpoint: slotsPerEndpoint(limit), limit }
+    const { leases, leftOut } = await leaseDeliveries(app.db.query, options)
     if (stopping) return void (await releaseLeases(app.db.query, leases))
     for (const lease of leases) start(lease, askedAt + leaseMs)
-    saturated = leases.length >= limit
+    const free = MAX_IN_FLIGHT - inFlight.size
+    saturated = leases.length >= limit || isTenantFull(free)
+    // A share is taken in several steps, the last of which brings nothing. What has ended meanwhile could not know that
+    // its slot is waited for.
+    const hasFreed = free > limit - leases.length
+    if (leftOut || (saturated && hasFreed)) loop.wake()
+  }
+
+  function isTenantFull(free: number): boolean {
+    const counts = new Map<Id, number>()
+    for (const { tenantId, count } of busy.values()) counts.set(tenantId, (counts.get(tenantId) ?? 0) + count)
+    return Math.max(0, ...counts.values()) >= free - MAX_PER_ENDPOINT * 2
   }
 
   function start(lease: Lease, heldUntil: number): void {
     const giveUp = new AbortController()
     const entry: InFlight = { lease, giveUp, heldUntil, recording: false, over: Promise.resolve() }
     inFlight.set(lease.leaseId, entry)
-    busy.set(lease.endpointId, (busy.get(lease.endpointId) ?? 0) + 1)
+    const { tenantId, endpointId } = lease
+    busy.set(endpointId, { tenantId, count: (busy.get(endpointId)?.count ?? 0) + 1 })
     metrics.begun()
     let ended: Outcome | null = null
     entry.over = attemptDelivery(app, outbound, lease, giveUp.signal)
@@ -72,7 +80,7 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
       // The worker's slot at the endpoint is free with the answer, not only once that is written down.
       .finally(() => {
         metrics.ended(ended)
-        freeSlot(lease.endpointId)
+        freeSlot(lease)
       })
       .then((outcome) => (outcome === null ? undefined : record(entry, outcome)))
       .catch(async (err: unknown) => {
@@ -85,16 +93,16 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
       })
   }
 
-  function freeSlot(endpointId: Id): void {
-    const count = (busy.get(endpointId) ?? 1) - 1
-    if (count > 0) busy.set(endpointId, count)
+  function freeSlot({ tenantId, endpointId }: Lease): void {
+    const count = (busy.get(endpointId)?.count ?? 1) - 1
+    if (count > 0) busy.set(endpointId, { tenantId, count })
     else busy.delete(endpointId)
     refill(endpointId)
   }
 
   /** Not for each free slot: a statement that fills several at once costs hardly more than one for a single slot. */
   function refill(endpointId: Id): void {
-    if ((busy.get(endpointId) ?? 0) <= MAX_PER_ENDPOINT / 2 && crowded.delete(endpointId)) loop.wake()
+    if ((busy.get(endpointId)?.count ?? 0) <= MAX_PER_ENDPOINT / 2 && crowded.delete(endpointId)) loop.wake()
   }
 
   async function record(entry: InFlight, outcome: Outcome): Promise<void> {
@@ -148,12 +156,4 @@ const leasesOf = (entries: readonly InFlight[]): Lease[] => entries.map(({ lease
 function slotsPerEndpoint(free: number): number {
   if (free > MAX_IN_FLIGHT / 2) return MAX_PER_ENDPOINT
   return free > MAX_IN_FLIGHT / 4 ? MAX_PER_ENDPOINT / 2 : 1
-}
-
-/** Waits for `work`, for `ms` at most, and whatever becomes of it. */
-export async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)))
-  await Promise.race([work.catch(() => undefined), late])
-  clearTimeout(timer)
 }

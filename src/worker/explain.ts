@@ -1,6 +1,7 @@
 const WORDS: Readonly<Record<string, string>> = {
   EADDRREFUSED: 'address not allowed',
   EPORTREFUSED: 'port not allowed',
+  EPROTOREFUSED: 'http not allowed',
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection closed by the receiver',
   EPIPE: 'connection closed by the receiver',

@@ -8,64 +8,37 @@ import {
   releaseHandshake,
 } from '../domains/webhooks/handshake-sql.ts'
 import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
-import { type Task, withinMs } from './deliveries.ts'
-import { startLoop } from './loop.ts'
 import type { Outbound, OutboundAnswer } from './outbound.ts'
+import { countByTenant, startTask, type Task } from './tasks.ts'
 
-const MAX_IN_FLIGHT = 64
+const MAX_IN_FLIGHT = 512
+/** One tenant whose endpoints hang takes no more. */
+const MAX_PER_TENANT = 64
 /** Specification, section 8. */
 const TIMEOUT_MS = 30_000
 // Longer than the handshake can take, so that no second worker begins it.
 const LEASE_MS = 40_000
 
 /** Makes the ownership handshakes that are due (specification, section 3.2). */
-export function startHandshakes(app: App, outbound: Outbound): Task {
-  const inFlight = new Map<Handshake, { giveUp: AbortController; over: Promise<void> }>()
-  let stopping = false
-  const loop = startLoop({ name: 'handshakes', pollMs: app.settings.WEBHOOK_POLL_SECONDS * 1000, log: app.log, work })
-
-  async function work(): Promise<void> {
-    const limit = MAX_IN_FLIGHT - inFlight.size
-    if (limit <= 0) return
-    const due = await leaseHandshakes(app.db.query, limit, LEASE_MS)
-    if (stopping) return void (await Promise.all(due.map((handshake) => releaseHandshake(app.db.query, handshake))))
-    for (const handshake of due) start(handshake)
-  }
-
-  function start(handshake: Handshake): void {
-    const giveUp = new AbortController()
-    const over = perform(handshake, giveUp.signal)
-      .catch((err: unknown) => app.log.warn({ err, endpointId: handshake.endpointId }, 'a handshake could not be made'))
-      .finally(() => {
-        const wasFull = inFlight.size >= MAX_IN_FLIGHT
-        inFlight.delete(handshake)
-        if (wasFull) loop.wake()
-      })
-    inFlight.set(handshake, { giveUp, over })
-  }
-
-  async function perform(handshake: Handshake, signal: AbortSignal): Promise<void> {
-    const error = await shakeHands(app, outbound, handshake, signal)
-    if (signal.aborted) return
-    const counted = await recordHandshake(app.db.query, handshake, error, new Date())
-    app.log.debug({ endpointId: handshake.endpointId, error, counted }, 'handshake made')
-    // What waited for the endpoint may go now.
-    if (counted && error === null) app.bus.publish(CHANNELS.work, '')
-  }
-
-  async function stop(graceMs: number): Promise<void> {
-    stopping = true
-    await withinMs(
-      graceMs,
-      loop.stop().then(() => Promise.all([...inFlight.values()].map(({ over }) => over))),
-    )
-    const rest = [...inFlight]
-    for (const [, { giveUp }] of rest) giveUp.abort(new Error('stopping'))
-    await withinMs(1000, Promise.all(rest.map(([handshake]) => releaseHandshake(app.db.query, handshake))))
-  }
-
-  return { wake: loop.wake, stop }
-}
+export const startHandshakes = (app: App, outbound: Outbound): Task =>
+  startTask<Handshake>(app, {
+    name: 'handshakes',
+    maxInFlight: MAX_IN_FLIGHT,
+    lease: (limit, inFlight) => {
+      const busy = countByTenant(inFlight)
+      return leaseHandshakes(app.db.query, { busy, perTenant: MAX_PER_TENANT, limit, leaseMs: LEASE_MS })
+    },
+    perform: async (handshake, signal) => {
+      const error = await shakeHands(app, outbound, handshake, signal)
+      if (signal.aborted) return
+      const counted = await recordHandshake(app.db.query, handshake, error, new Date())
+      app.log.debug({ endpointId: handshake.endpointId, error, counted }, 'handshake made')
+      // What waited for the endpoint may go now.
+      if (counted && error === null) app.bus.publish(CHANNELS.work, '')
+    },
+    release: (handshake) => releaseHandshake(app.db.query, handshake),
+    idsOf: ({ endpointId }) => ({ endpointId }),
+  })
 
 /** Sends the challenge. Null where the endpoint has proved itself, else why it has not. */
 async function shakeHands(

@@ -14,6 +14,11 @@ export class PortRefused extends Error {
   readonly code = 'EPORTREFUSED'
 }
 
+/** A connection without TLS where the settings want it. */
+export class ProtocolRefused extends Error {
+  readonly code = 'EPROTOREFUSED'
+}
+
 /** A name to its addresses. */
 export type Resolve = (host: string) => Promise<LookupAddress[]>
 

@@ -9,7 +9,7 @@ import { type Got, got, type Request } from 'got'
 import { type Settings, SettingsError } from '../core/settings.ts'
 import { createAddressRule, createPortRule, literalAddress } from '../domains/webhooks/addresses.ts'
 import { USER_AGENT } from '../domains/webhooks/secrets.ts'
-import { AddressRefused, guardedLookup, PortRefused, type Resolve, resolveHost } from './lookup.ts'
+import { AddressRefused, guardedLookup, PortRefused, ProtocolRefused, type Resolve, resolveHost } from './lookup.ts'
 import { explain } from './explain.ts'
 
 /** Every request that the service makes by itself goes through here (design decision 8). */
@@ -67,8 +67,10 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
     retry: { limit: 0 },
     throwHttpErrors: false,
   })
-  /** For an address in the URL itself no look-up is made, so none of the agents' checks would see it. */
+  /** Of an address in the URL itself no look-up is made, so none of the agents' checks would see it. */
   function requireAllowed(url: URL): void {
+    // It may have been given while the setting was on.
+    if (url.protocol !== 'https:' && !settings.WEBHOOK_ALLOW_HTTP) throw new ProtocolRefused('http is not allowed')
     const address = literalAddress(url.hostname)
     if (address !== null && !isAllowed(address)) throw new AddressRefused('this address is not allowed')
     if (!isAllowedPort(url)) throw new PortRefused('this port is not allowed')
@@ -78,7 +80,6 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
   return {
     post: (request) => send({ ...request, method: 'POST' }),
     fetchJson: async (url) => {
-      if (new URL(url).protocol !== 'https:' && !settings.WEBHOOK_ALLOW_HTTP) throw new Error('not an https URL')
       const { signal } = new AbortController()
       const headers = { accept: 'application/json' }
       const answer = await send({ url, method: 'GET', headers, body: '', timeoutMs: FETCH_TIMEOUT_MS, signal })

@@ -3,6 +3,7 @@ import { encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
 import { bodyOf, idempotencyKeyOf } from './body.ts'
 import { lastingHeaders } from './secrets.ts'
@@ -38,17 +39,20 @@ interface ListArgs extends PageArgs {
   id: Id
   status?: DeliveryStatus | null | undefined
   eventType?: string | null | undefined
+  from?: Date | null | undefined
+  to?: Date | null | undefined
 }
 
 /** Deliveries to one endpoint, newest first. Throws `not_found`, `validation_failed`. */
 export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Delivery>> {
   const { tenant } = requireCaller(ctx)
-  const { id, status = null, eventType = null } = args
+  const { id, status = null, eventType = null, from = null, to = null } = args
   if (eventType !== null) requireEventType(eventType)
   const size = pageSize(args)
   const after = idOfCursor('deliveries', args)
   await getWebhookEndpoint(ctx, { id })
-  const found = await rows.listDeliveries(ctx.app.db.query, tenant.id, id, { status, eventType }, after, size + 1)
+  const filter = { status, eventType, from, to }
+  const found = await rows.listDeliveries(ctx.app.db.query, tenant.id, id, filter, after, size + 1)
   return pageOf(found.map(deliveryOf), size, args, (delivery) => encodeCursor('deliveries', delivery.id))
 }
 
@@ -68,6 +72,19 @@ export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; delive
   })
   return { ...deliveryOf(found), body: bodyOf(found), headers }
 }
+
+/** Held deliveries are counted no further. */
+export const HELD_LIMIT = 1000
+
+/** How many deliveries wait for an endpoint to be enabled. One statement serves all of a request. */
+export const countHeldDeliveries = (ctx: Ctx, endpointId: Id): Promise<number> => loadHeld(ctx, '', endpointId)
+
+const loadHeld = perRequest<Id, number>(async (ctx, _group, endpointIds) => {
+  const { tenant } = requireCaller(ctx)
+  const counts = await rows.countHeld(ctx.app.db.query, tenant.id, [...new Set(endpointIds)], HELD_LIMIT)
+  const held = new Map(counts.map((row) => [row.endpointId, row.held]))
+  return endpointIds.map((id) => held.get(id) ?? 0)
+})
 
 /** The event of a name that webhooks can subscribe to. Throws `validation_failed` at `/eventType`. */
 export function requireEventType(name: string): EventType {

@@ -2,7 +2,7 @@ import type { Tenant } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { WebhookPolicy } from '../../core/tenant-settings.ts'
 import type { EndpointState } from '../../generated/prisma/enums.ts'
-import { effectivePolicy } from './policy.ts'
+import { effectivePolicy, type PolicyOverrides } from './policy.ts'
 import type { EndpointRow } from './sql.ts'
 
 /** A webhook endpoint (contract, section 4). */
@@ -17,7 +17,10 @@ export interface WebhookEndpoint {
   consecutiveFailures: number
   disabledReason: string | null
   policy: WebhookPolicy
+  ownPolicy: PolicyOverrides
   secrets: { kid: string; createdAt: Date; expiresAt: Date | null }[]
+  /** Whether a handshake is due or under way: how it ends will be in `lastVerification`. */
+  verificationPending: boolean
   lastVerification: { at: Date; ok: boolean; error: string | null } | null
   createdAt: Date
   updatedAt: Date
@@ -43,11 +46,13 @@ export function endpointOf(row: EndpointRow, tenant: Tenant): WebhookEndpoint {
     consecutiveFailures: row.consecutiveFailures,
     disabledReason: row.disabledReason,
     policy: effectivePolicy(tenant.settings, row.policy),
+    ownPolicy: row.policy,
     secrets: row.secrets.map(({ kid, createdAt, expiresAt }) => ({
       kid,
       createdAt: new Date(createdAt),
       expiresAt: expiresAt === null ? null : new Date(expiresAt),
     })),
+    verificationPending: row.challenge !== null,
     lastVerification: at === null || ok === null ? null : { at, ok, error },
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,

@@ -36,6 +36,8 @@ builder.queryField('webhookDeliveries', (t) =>
       id: t.arg.id({ required: true, description: ENDPOINT_ID }),
       status: t.arg({ type: DeliveryStatusEnum, description: 'Only those that are so far.' }),
       eventType: t.arg.string({ description: 'Only those of this event.' }),
+      from: t.arg({ type: 'DateTime', description: 'Only those written from this instant on.' }),
+      to: t.arg({ type: 'DateTime', description: 'Only those written before this instant.' }),
     },
     resolve: (_root, args, ctx) => deliveries.listDeliveries(ctx, args),
   }),

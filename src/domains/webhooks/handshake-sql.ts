@@ -11,16 +11,30 @@ export interface Handshake {
   secrets: SealedSecret[] | null
 }
 
+const DUE = `verification_due_at <= now() AND state <> 'verified' AND challenge IS NOT NULL`
+
+// Each tenant's by themselves: one whose endpoints hang takes no more than its share of a worker. Where slots are short,
+// tenants take turns, those with the fewest under way first.
 const LEASE_HANDSHAKES = statement(
   'lease_handshakes',
-  `WITH due AS (
-     SELECT tenant_id, id FROM webhook_endpoints
-     WHERE verification_due_at <= now() AND state <> 'verified' AND challenge IS NOT NULL
-     ORDER BY verification_due_at
-     LIMIT $1
-     FOR NO KEY UPDATE SKIP LOCKED
+  `WITH mine AS (
+     SELECT * FROM unnest($1::uuid[], $2::int[]) AS b(tenant_id, count)
+   ), available AS (
+     SELECT q.tenant_id, q.id,
+       coalesce(b.count, 0) + row_number() OVER (PARTITION BY q.tenant_id ORDER BY q.verification_due_at) AS turn
+     FROM (SELECT DISTINCT tenant_id FROM webhook_endpoints WHERE ${DUE}) t
+     LEFT JOIN mine b ON b.tenant_id = t.tenant_id
+     CROSS JOIN LATERAL (
+       SELECT tenant_id, id, verification_due_at FROM webhook_endpoints
+       WHERE tenant_id = t.tenant_id AND ${DUE}
+       ORDER BY verification_due_at
+       LIMIT greatest(0, $3::int - coalesce(b.count, 0))
+       FOR NO KEY UPDATE SKIP LOCKED
+     ) q
+   ), due AS (
+     SELECT tenant_id, id FROM available ORDER BY turn LIMIT $4
    ), leased AS (
-     UPDATE webhook_endpoints e SET verification_due_at = now() + $2::int * interval '1 millisecond'
+     UPDATE webhook_endpoints e SET verification_due_at = now() + $5::int * interval '1 millisecond'
      FROM due WHERE e.tenant_id = due.tenant_id AND e.id = due.id
      RETURNING e.tenant_id, e.id, e.url, e.challenge
    )
@@ -31,9 +45,17 @@ const LEASE_HANDSHAKES = statement(
      WHERE tenant_id = l.tenant_id AND endpoint_id = l.id AND (expires_at IS NULL OR expires_at > now())) s`,
 )
 
-/** Takes due handshakes for `leaseMs`; those that another worker holds are skipped. */
-export const leaseHandshakes = (sql: Sql, limit: number, leaseMs: number): Promise<Handshake[]> =>
-  sql<Handshake>(LEASE_HANDSHAKES, [limit, leaseMs])
+interface LeaseOptions {
+  /** How many handshakes of each tenant this worker has under way. */
+  busy: ReadonlyMap<Id, number>
+  perTenant: number
+  limit: number
+  leaseMs: number
+}
+
+/** Takes due handshakes for `leaseMs`; those that another worker holds are skipped, not awaited. */
+export const leaseHandshakes = (sql: Sql, { busy, perTenant, limit, leaseMs }: LeaseOptions): Promise<Handshake[]> =>
+  sql<Handshake>(LEASE_HANDSHAKES, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
 
 // Only where the challenge is still the current one: a late answer to an older one counts for nothing. A disabled endpoint
 // stays so; what it has proved counts when an admin enables it.

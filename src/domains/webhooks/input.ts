@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import type { Tenant } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
+import { ServiceError, validationFailed } from '../../core/errors.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import type { Settings } from '../../core/settings.ts'
 import { type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
@@ -90,11 +90,8 @@ export function requirePolicy({ settings }: Tenant, overrides: PolicyOverrides):
     validate(webhookPolicySchema, { ...settings.webhookPolicy, ...overrides } satisfies WebhookPolicy)
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    const errors = error.extras.errors?.map((entry) => ({ ...entry, pointer: `/policy${entry.pointer}` }))
-    throw new ServiceError('validation_failed', {
-      detail: errors?.map(({ pointer, message }) => `${pointer} ${message}`).join('; '),
-      errors,
-    })
+    const { errors = [] } = error.extras
+    throw validationFailed(errors.map((entry) => ({ ...entry, pointer: `/policy${entry.pointer}` })))
   }
   return overrides
 }

@@ -28,11 +28,18 @@ export interface Lease {
   secrets: SealedSecret[] | null
 }
 
+/** Attempts under way in one worker at an endpoint. */
+export interface Busy {
+  tenantId: Id
+  count: number
+}
+
 export interface LeaseOptions {
   leaseMs: number
-  /** Attempts under way in this worker, by endpoint. */
-  busy: ReadonlyMap<Id, number>
+  /** By endpoint. */
+  busy: ReadonlyMap<Id, Busy>
   perEndpoint: number
+  /** Slots that the worker has free. */
   limit: number
 }
 
@@ -41,7 +48,10 @@ const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pend
 
 // `waiting` hops from endpoint to endpoint in the index of due deliveries: it costs by endpoints, not by backlog.
 // `candidate` leaves out what has no slot or nothing due, by what the statement saw at its beginning, so that few rows are
-// locked; tenants take turns, the least busy endpoints first.
+// locked; tenants take turns, the least busy endpoints first. A tenant's `share` ends where it holds as many of the worker's
+// slots as stay free; it is counted in endpoints, any of which may take all that one can. The `reserve` beyond it ends at
+// twice as many as stay free: one slot each for endpoints that have nothing under way and whose last attempt did not fail.
+// So however many endpoints hang, there is room for their tenant's healthy ones, and for those of another tenant.
 // `locked`: one worker at a time takes from an endpoint; others pass by it. Only the row's present version counts, and
 // `attempts_in_flight` counts after the lock: so the slots hold over all workers.
 // Per endpoint a LATERAL takes what its free slots allow, so that one backlog never hides another's; replays come last.
@@ -57,35 +67,43 @@ const LEASE = statement(
        WHERE status IN ('pending', 'delivering') AND (tenant_id, endpoint_id) > (w.tenant_id, w.endpoint_id)
        ORDER BY tenant_id, endpoint_id LIMIT 1) n
    ), mine AS (
-     SELECT * FROM unnest($1::uuid[], $2::int[]) AS b(endpoint_id, count)
+     SELECT * FROM unnest($1::uuid[], $2::int[], $6::uuid[]) AS b(endpoint_id, count, tenant_id)
+   ), held AS (
+     SELECT tenant_id, sum(count) AS count FROM mine GROUP BY tenant_id
    ), candidate AS (
-     SELECT r.tenant_id, r.id, coalesce(b.count, 0) AS busy,
-       row_number() OVER (PARTITION BY r.tenant_id ORDER BY coalesce(b.count, 0), random())
-         + sum(coalesce(b.count, 0)) OVER (PARTITION BY r.tenant_id) / $3::int AS turn
+     SELECT r.tenant_id, r.id, coalesce(b.count, 0) AS busy, b.count IS NULL AND r.sound AS idle, coalesce(h.count, 0) AS held,
+       greatest(0, ceil(($4 - coalesce(h.count, 0)) / 2.0 / $3::int)) AS share
      FROM waiting w
      JOIN (
-       SELECT e.tenant_id, e.id, ${SLOTS} AS slots
+       SELECT e.tenant_id, e.id, e.consecutive_failures = 0 AS sound, ${SLOTS} AS slots
        FROM webhook_endpoints e JOIN tenants t ON t.id = e.tenant_id
        WHERE e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
      ) r ON r.tenant_id = w.tenant_id AND r.id = w.endpoint_id
      LEFT JOIN mine b ON b.endpoint_id = r.id
+     LEFT JOIN held h ON h.tenant_id = r.tenant_id
      WHERE coalesce(b.count, 0) < $3::int
        AND (EXISTS (SELECT 1 FROM deliveries WHERE ${DUE} AND NOT is_replay)
          OR EXISTS (SELECT 1 FROM deliveries WHERE ${DUE} AND is_replay))
        AND r.slots > (SELECT count(*) FROM deliveries WHERE tenant_id = r.tenant_id AND endpoint_id = r.id
          AND status = 'delivering' AND next_attempt_at > now())
+   ), placed AS (
+     SELECT *, (2 * $4 - held) / 3 - share * $3::int AS reserve,
+       row_number() OVER turn AS place, count(*) FILTER (WHERE idle) OVER turn AS idle_place
+     FROM candidate
+     WINDOW turn AS (PARTITION BY tenant_id ORDER BY busy, random())
    ), locked AS (
-     SELECT e.tenant_id, e.id, e.url, e.policy, c.busy, ${SLOTS} AS slots
-     FROM candidate c
+     SELECT e.tenant_id, e.id, e.url, e.policy, ${SLOTS} AS slots,
+       CASE WHEN c.place <= c.share THEN $3::int - c.busy ELSE 1 END AS allowed
+     FROM placed c
      JOIN webhook_endpoints e ON e.tenant_id = c.tenant_id AND e.id = c.id
      JOIN tenants t ON t.id = e.tenant_id
      WHERE e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
-     ORDER BY c.turn
+       AND (c.place <= c.share OR c.idle AND c.idle_place <= c.reserve)
+     ORDER BY c.place + c.held / $3::int
      LIMIT $4
      FOR NO KEY UPDATE OF e SKIP LOCKED
    ), room AS MATERIALIZED (
-     SELECT tenant_id, id, url, policy,
-       greatest(0, least($3::int - busy, slots - attempts_in_flight(tenant_id, id))) AS room
+     SELECT tenant_id, id, url, policy, greatest(0, least(allowed, slots - attempts_in_flight(tenant_id, id))) AS room
      FROM locked
    ), live AS (
      SELECT r.tenant_id, r.id AS endpoint_id, d.id, r.url, r.policy
@@ -114,7 +132,8 @@ const LEASE = statement(
    SELECT l.lease_id AS "leaseId", l.tenant_id AS "tenantId", l.id AS "deliveryId", l.endpoint_id AS "endpointId",
      l.url, l.policy, l.attempt_count AS "attemptCount", l.event_type AS "eventType", l.event_id AS "eventId",
      l.discussion_id AS "discussionId", l.seq, l.body, e.occurred_at AS "occurredAt",
-     e.actor::text AS actor, e.data::text AS data, s.secrets
+     e.actor::text AS actor, e.data::text AS data, s.secrets,
+     (SELECT coalesce(bool_or(place > share), false) FROM placed) AS "leftOut"
    FROM leased l
    LEFT JOIN events e ON e.tenant_id = l.tenant_id AND e.discussion_id = l.discussion_id AND e.seq = l.seq
    CROSS JOIN LATERAL (
@@ -124,12 +143,22 @@ const LEASE = statement(
    ORDER BY l.id`,
 )
 
+interface Leased {
+  leases: Lease[]
+  /** Whether an endpoint was bounded by its tenant's share: with the slots that are held now, more may be leased at once. */
+  leftOut: boolean
+}
+
 /**
- * Takes due deliveries for `leaseMs`, within the slots of their endpoints over all workers. Of two workers that ask at once
- * each gets others.
+ * Takes due deliveries for `leaseMs`, within the slots of their endpoints over all workers, and each tenant's share of this
+ * one's. Of two workers that ask at once each gets others.
  */
-export function leaseDeliveries(sql: Sql, { leaseMs, busy, perEndpoint, limit }: LeaseOptions): Promise<Lease[]> {
-  return sql<Lease>(LEASE, [[...busy.keys()], [...busy.values()], perEndpoint, limit, leaseMs])
+export async function leaseDeliveries(sql: Sql, { leaseMs, busy, perEndpoint, limit }: LeaseOptions): Promise<Leased> {
+  const counts = [...busy.values()]
+  const [byEndpoint, tenants] = [counts.map(({ count }) => count), counts.map(({ tenantId }) => tenantId)]
+  const parameters = [[...busy.keys()], byEndpoint, perEndpoint, limit, leaseMs, tenants]
+  const leases = await sql<Lease & { leftOut: boolean }>(LEASE, parameters)
+  return { leases, leftOut: leases[0]?.leftOut ?? false }
 }
 
 const EXTEND = statement(

@@ -1,5 +1,5 @@
 import type { EventType } from '../../core/events.ts'
-import type { Id } from '../../core/ids.ts'
+import { FIRST_ID, firstIdAt, type Id, LAST_ID } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { DeliveryStatus, EndpointState } from '../../generated/prisma/enums.ts'
 import type { PolicyOverrides } from './policy.ts'
@@ -202,27 +202,56 @@ const DELIVERY = `d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId", 
 export interface DeliveryFilter {
   status: DeliveryStatus | null
   eventType: string | null
+  /** From this instant on, and before that one. */
+  from: Date | null
+  to: Date | null
 }
 
 const LIST_DELIVERIES = statement(
   'list_deliveries',
   `SELECT ${DELIVERY} FROM deliveries d
-   WHERE d.tenant_id = $1 AND d.endpoint_id = $2 AND ($3::uuid IS NULL OR d.id < $3)
-     AND ($4::text IS NULL OR d.status = $4::delivery_status) AND ($5::text IS NULL OR d.event_type = $5)
-   ORDER BY d.id DESC LIMIT $6`,
+   WHERE d.tenant_id = $1 AND d.endpoint_id = $2 AND d.id >= $3 AND d.id < $4
+     AND ($5::text IS NULL OR d.status = $5::delivery_status) AND ($6::text IS NULL OR d.event_type = $6)
+     AND d.created_at >= $7 AND d.created_at < $8
+   ORDER BY d.id DESC LIMIT $9`,
 )
+
+/** An id is as old as its row, but for clocks and long transactions: it bounds what is looked through. */
+const SLACK_MS = 3_600_000
 
 /** Deliveries to one endpoint, newest first, older than `after`. */
 export function listDeliveries(
   sql: Sql,
   tenantId: Id,
   endpointId: Id,
-  { status, eventType }: DeliveryFilter,
+  { status, eventType, from, to }: DeliveryFilter,
   after: Id | null,
   limit: number,
 ): Promise<DeliveryRow[]> {
-  return sql(LIST_DELIVERIES, [tenantId, endpointId, after, status, eventType, limit])
+  const first = from === null ? FIRST_ID : firstIdAt(new Date(from.getTime() - SLACK_MS))
+  const last = to === null ? LAST_ID : firstIdAt(new Date(to.getTime() + SLACK_MS))
+  const before = after !== null && after < last ? after : last
+  const span = [from ?? '-infinity', to ?? 'infinity']
+  return sql(LIST_DELIVERIES, [tenantId, endpointId, first, before, status, eventType, ...span, limit])
 }
+
+const COUNT_HELD = statement(
+  'count_held_deliveries',
+  `SELECT p.id AS "endpointId", l.held FROM unnest($2::uuid[]) AS p (id)
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS held FROM (
+       SELECT 1 FROM deliveries WHERE tenant_id = $1 AND endpoint_id = p.id AND status = 'held' LIMIT $3
+     ) AS bounded
+   ) l`,
+)
+
+/** How many deliveries each of several endpoints holds, counted no further than `limit`. */
+export const countHeld = (
+  sql: Sql,
+  tenantId: Id,
+  endpointIds: readonly Id[],
+  limit: number,
+): Promise<{ endpointId: Id; held: number }[]> => sql(COUNT_HELD, [tenantId, endpointIds, limit])
 
 /** A delivery with its event; the event's parts are null where the log no longer holds it. */
 export interface DeliveryWithEvent extends DeliveryRow {

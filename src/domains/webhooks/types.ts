@@ -2,8 +2,9 @@ import { z } from 'zod'
 
 import { builder } from '../../graphql/builder.ts'
 import { shapedBy } from '../../graphql/shape.ts'
-import type { Attempt, Delivery, DeliveryDetail } from './deliveries.ts'
+import { type Attempt, countHeldDeliveries, type Delivery, type DeliveryDetail, HELD_LIMIT } from './deliveries.ts'
 import type { WebhookEndpoint } from './endpoint.ts'
+import type { PolicyOverrides } from './policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
   description: 'Whether an endpoint gets deliveries.',
@@ -52,6 +53,18 @@ const PolicyRef = builder.objectRef<WebhookEndpoint['policy']>('WebhookPolicy').
     breakerThreshold: t.exposeInt('breakerThreshold', { description: POLICY.breakerThreshold }),
     breakerCooldownMs: t.exposeInt('breakerCooldownMs', { description: POLICY.breakerCooldownMs }),
     disableThreshold: t.exposeInt('disableThreshold', { description: POLICY.disableThreshold }),
+  }),
+})
+
+const OwnPolicyRef = builder.objectRef<PolicyOverrides>('WebhookOwnPolicy').implement({
+  description: "What an endpoint sets by itself. What is null is the tenant's.",
+  fields: (t) => ({
+    maxAttempts: t.exposeInt('maxAttempts', { nullable: true, description: POLICY.maxAttempts }),
+    backoffBaseMs: t.exposeInt('backoffBaseMs', { nullable: true, description: POLICY.backoffBaseMs }),
+    timeoutMs: t.exposeInt('timeoutMs', { nullable: true, description: POLICY.timeoutMs }),
+    breakerThreshold: t.exposeInt('breakerThreshold', { nullable: true, description: POLICY.breakerThreshold }),
+    breakerCooldownMs: t.exposeInt('breakerCooldownMs', { nullable: true, description: POLICY.breakerCooldownMs }),
+    disableThreshold: t.exposeInt('disableThreshold', { nullable: true, description: POLICY.disableThreshold }),
   }),
 })
 
@@ -111,9 +124,17 @@ export const WebhookEndpointRef = builder.objectRef<WebhookEndpoint>('WebhookEnd
       type: PolicyRef,
       description: "The policy in force: its own values over the tenant's.",
     }),
+    ownPolicy: t.expose('ownPolicy', { type: OwnPolicyRef, description: 'What of the policy it sets by itself.' }),
     secrets: t.expose('secrets', {
       type: [SecretRef],
       description: 'Its signing secrets, newest first, without the secrets.',
+    }),
+    deliveriesHeld: t.int({
+      description: `Deliveries that wait for it to be enabled. Counted up to ${HELD_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means as many or more.`,
+      resolve: ({ id }, _args, ctx) => countHeldDeliveries(ctx, id),
+    }),
+    verificationPending: t.exposeBoolean('verificationPending', {
+      description: 'Whether a handshake is due or under way; lastVerification tells how it ends.',
     }),
     lastVerification: t.expose('lastVerification', {
       type: VerificationRef,

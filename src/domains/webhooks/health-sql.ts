@@ -1,0 +1,26 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+
+/** What of a tenant's webhooks asks for somebody's attention. */
+export interface WebhookHealth {
+  circuitsOpen: number
+  endpointsDisabled: number
+  endpointsUnverified: number
+  deliveriesHeld: number
+}
+
+const HEALTH = statement(
+  'webhook_health',
+  `SELECT count(*) FILTER (WHERE state <> 'disabled' AND circuit_open_until IS NOT NULL) AS "circuitsOpen",
+     count(*) FILTER (WHERE state = 'disabled') AS "endpointsDisabled",
+     count(*) FILTER (WHERE state = 'unverified') AS "endpointsUnverified",
+     (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE tenant_id = $1 AND status = 'held' LIMIT $2) AS bounded)
+       AS "deliveriesHeld"
+   FROM webhook_endpoints WHERE tenant_id = $1`,
+)
+
+/** Endpoints are few; held deliveries are counted no further than `limit`. */
+export async function selectWebhookHealth(sql: Sql, tenantId: Id, limit: number): Promise<WebhookHealth> {
+  const [row] = await sql<WebhookHealth>(HEALTH, [tenantId, limit])
+  return row ?? { circuitsOpen: 0, endpointsDisabled: 0, endpointsUnverified: 0, deliveriesHeld: 0 }
+}

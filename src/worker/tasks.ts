@@ -1,0 +1,81 @@
+import type { App } from '../core/context.ts'
+import type { Id } from '../core/ids.ts'
+import { startLoop } from './loop.ts'
+
+/** A part of the worker. */
+export interface Task {
+  wake(): void
+  /** Takes nothing new, waits for what is under way until `graceMs` are over, and gives the rest back. */
+  stop(graceMs: number): Promise<void>
+}
+
+/** What a task does with its pieces of work. */
+interface Work<T> {
+  name: string
+  /** Pieces under way in one worker. */
+  maxInFlight: number
+  /** Takes up to `limit` that are due; `inFlight` are under way in this worker. */
+  lease(limit: number, inFlight: Iterable<T>): Promise<T[]>
+  /** Does one, and writes down what came of it, unless `signal` has ended it: then it is given back. */
+  perform(piece: T, signal: AbortSignal): Promise<void>
+  /** Gives one back: due again at once. */
+  release(piece: T): Promise<unknown>
+  /** What names one in the log. */
+  idsOf(piece: T): object
+}
+
+/** Leases due pieces of work and does them side by side; any number of workers do so at once. */
+export function startTask<T>(app: App, work: Work<T>): Task {
+  const { name, maxInFlight, lease, perform, release, idsOf } = work
+  const inFlight = new Map<T, { giveUp: AbortController; over: Promise<void> }>()
+  let stopping = false
+  const loop = startLoop({ name, pollMs: app.settings.WEBHOOK_POLL_SECONDS * 1000, log: app.log, work: fill })
+
+  async function fill(): Promise<void> {
+    const limit = maxInFlight - inFlight.size
+    if (limit <= 0) return
+    const due = await lease(limit, inFlight.keys())
+    if (stopping) return void (await Promise.all(due.map(release)))
+    for (const piece of due) start(piece)
+  }
+
+  function start(piece: T): void {
+    const giveUp = new AbortController()
+    const over = perform(piece, giveUp.signal)
+      .catch((err: unknown) => app.log.warn({ err, task: name, ...idsOf(piece) }, 'work of this task has failed'))
+      .finally(() => {
+        inFlight.delete(piece)
+        // Others may wait for the slot; where none do, one look costs little.
+        loop.wake()
+      })
+    inFlight.set(piece, { giveUp, over })
+  }
+
+  async function stop(graceMs: number): Promise<void> {
+    stopping = true
+    await withinMs(
+      graceMs,
+      loop.stop().then(() => Promise.all([...inFlight.values()].map(({ over }) => over))),
+    )
+    const rest = [...inFlight]
+    for (const [, { giveUp }] of rest) giveUp.abort(new Error('stopping'))
+    await withinMs(1000, Promise.all(rest.map(([piece]) => release(piece))))
+  }
+
+  return { wake: loop.wake, stop }
+}
+
+/** How many pieces of work each tenant has among these. */
+export function countByTenant(pieces: Iterable<{ tenantId: Id }>): Map<Id, number> {
+  const counts = new Map<Id, number>()
+  for (const { tenantId } of pieces) counts.set(tenantId, (counts.get(tenantId) ?? 0) + 1)
+  return counts
+}
+
+/** Waits for `work`, for `ms` at most, and whatever becomes of it. */
+export async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)))
+  await Promise.race([work.catch(() => undefined), late])
+  clearTimeout(timer)
+}
