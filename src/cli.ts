@@ -1,95 +1,82 @@
 import { setTimeout } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 
 import { SignJWT } from 'jose'
 import { z } from 'zod'
 
 import { openApp } from './app.ts'
+import { type Command, defineCommand, readCommandLine, UsageError } from './command-line.ts'
 import { type App, CAPABILITIES } from './core/context.ts'
 import { ServiceError } from './core/errors.ts'
 import { createLog } from './core/log.ts'
-import { readSettings, SettingsError } from './core/settings.ts'
+import { identitySecretSchema, readSettings, SettingsError } from './core/settings.ts'
 import { embeddedSecrets } from './data/secrets.ts'
 import { examine } from './doctor.ts'
 import { mintKey, revokeKeyOf } from './domains/keys/keys.ts'
 import { type ApiKey, listKeys } from './domains/keys/sql.ts'
 import { kidOf, replaceIdentitySecret } from './domains/readers/identity-secrets.ts'
 import { createAdmin, createTenant, TakenError } from './domains/tenants/bootstrap.ts'
-import { findTenantBySlug, listAdmins, listTenants, type TenantRow } from './domains/tenants/sql.ts'
-
-const USAGE = `Usage: npm run cli -- <command>
-
-  tenant create --slug <slug> [--admin-email <e-mail>] [--admin-password <password>]
-  tenant list
-  admin create --tenant <slug> --email <e-mail> [--password <password>]
-  admin list [--tenant <slug>]
-  key create --tenant <slug> --label <label> [--capabilities <name,name>] [--expires-at <time>]   (none unless named)
-  key list --tenant <slug>
-  key revoke --tenant <slug> --id <id>
-  identity-secret create --tenant <slug>   (the one before stays valid for 24 h)
-  identity sign --tenant <slug> --secret <identity secret> --sub <reader's id> [--name <name>]
-  doctor
-
-Answers are JSON on standard output. Secrets are shown only there, and only once.
-identity sign needs no database: it prints an assertion that vouches for a reader for an hour, to try the API by hand.
-doctor changes nothing: it prints a line for each part of the deployment, and ends with 1 where one of them fails.
-Capabilities: ${CAPABILITIES.join(', ')}.`
-
-/** The command line itself is wrong: the usage is shown, and the exit status is 2. */
-class UsageError extends Error {}
+import { deleteAdmin, findTenantBySlug, listAdmins, listTenants, type TenantRow } from './domains/tenants/sql.ts'
 
 /** The command is right, but cannot be done: one line, and exit status 1. */
 class RefusedError extends Error {}
 
 const email = z.email('must be an e-mail address')
 const password = z.string().min(8, 'must have at least 8 characters')
+const ofTenant = z.string().describe('slug')
 
 const COMMANDS = {
   'tenant create': command(
+    'Makes a tenant, with a key of all capabilities, an identity secret and an admin.',
     {
       slug: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens'),
-      'admin-email': email.optional(),
-      'admin-password': password.optional(),
+      'admin-email': email.optional().describe('e-mail'),
+      'admin-password': password.optional().describe('password'),
     },
     (app, { slug, ...admin }) =>
       createTenant(app, { slug, adminEmail: admin['admin-email'], adminPassword: admin['admin-password'] }),
   ),
-  'tenant list': command({}, (app) => listTenants(app.db.query)),
-  'admin create': command({ tenant: z.string(), email, password: password.optional() }, async (app, options) => {
-    const { id, slug } = await tenantOf(app, options.tenant)
-    return { tenant: { id, slug }, admin: await createAdmin(app, id, options.email, options.password) }
-  }),
-  'admin list': command({ tenant: z.string().optional() }, async (app, { tenant }) =>
-    listAdmins(app.db.query, tenant === undefined ? null : (await tenantOf(app, tenant)).id),
+  'tenant list': command('Lists tenants.', {}, (app) => listTenants(app.db.query)),
+  'admin create': command(
+    'Makes one more admin of a tenant.',
+    { tenant: ofTenant, email: email.describe('e-mail'), password: password.optional() },
+    async (app, options) => {
+      const { id, slug } = await tenantOf(app, options.tenant)
+      return { tenant: { id, slug }, admin: await createAdmin(app, id, options.email, options.password) }
+    },
   ),
-  'key list': command({ tenant: z.string() }, async (app, { tenant }) =>
-    allKeys(app, (await tenantOf(app, tenant)).id),
+  'admin remove': command(
+    'Removes an admin: what they have open ends within 5 s. Made again by admin create, they have a new password.',
+    { tenant: ofTenant, email: email.describe('e-mail') },
+    async (app, options) => {
+      const { id, slug } = await tenantOf(app, options.tenant)
+      const admin = await deleteAdmin(app.db.query, id, options.email)
+      if (admin === undefined) throw new RefusedError(`${slug} has no admin ${options.email}`)
+      return { tenant: { id, slug }, admin }
+    },
   ),
-  'key revoke': command({ tenant: z.string(), id: z.string() }, async (app, { tenant, id }) =>
-    revokeKeyOf(app, (await tenantOf(app, tenant)).id, id),
+  'admin list': command(
+    'Lists the admins of a tenant, or of all.',
+    { tenant: ofTenant.optional().describe('slug') },
+    async (app, options) =>
+      listAdmins(app.db.query, options.tenant === undefined ? null : (await tenantOf(app, options.tenant)).id),
   ),
-  'identity-secret create': command({ tenant: z.string() }, async (app, { tenant }) =>
-    replaceIdentitySecret(app, (await tenantOf(app, tenant)).id),
-  ),
-  doctor: offline({}, async () => {
-    const findings = await examine(process.env)
-    if (findings.some(({ level }) => level === 'fail')) process.exitCode = 1
-    return findings.map(({ level, part, text }) => `${level.padEnd(5)} ${part.padEnd(10)} ${text}`).join('\n')
-  }),
   'key create': command(
+    `Makes an API key, without any capability unless named: ${CAPABILITIES.join(', ')}.`,
     {
-      tenant: z.string(),
-      label: z.string().min(1).max(100),
+      tenant: ofTenant,
+      label: z.string().min(1, 'must not be empty').max(100, 'must have at most 100 characters'),
       capabilities: z
         .string()
         .transform((text) => [...new Set(text.split(',').filter((name) => name !== ''))])
-        .pipe(z.array(z.enum(CAPABILITIES, 'must be names of capabilities, separated by commas')))
-        .default([]),
+        .pipe(z.array(z.enum(CAPABILITIES, `must be some of ${CAPABILITIES.join(', ')}, separated by commas`)))
+        .default([])
+        .describe('name,name'),
       'expires-at': z.iso
         .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
         .transform((text) => new Date(text))
         .refine((date) => date.getTime() > Date.now(), 'must be in the future')
-        .optional(),
+        .optional()
+        .describe('RFC 3339 time'),
     },
     async (app, { label, capabilities, ...options }) => {
       const { id, slug } = await tenantOf(app, options.tenant)
@@ -98,28 +85,54 @@ const COMMANDS = {
       return { tenant: { id, slug }, ...apiKey, key: rawKey }
     },
   ),
-  'identity sign': offline(
-    { tenant: z.string(), secret: z.string(), sub: z.string().min(1).max(255), name: z.string().optional() },
-    ({ tenant, secret, sub, name }) =>
+  'key list': command('Lists the API keys of a tenant.', { tenant: ofTenant }, async (app, options) =>
+    allKeys(app, (await tenantOf(app, options.tenant)).id),
+  ),
+  'key revoke': command(
+    'Revokes an API key, for good.',
+    { tenant: ofTenant, id: z.string() },
+    async (app, { id, ...options }) => revokeKeyOf(app, (await tenantOf(app, options.tenant)).id, id),
+  ),
+  'identity-secret create': command(
+    'Makes a new identity secret. The one before stays valid for 24 h.',
+    { tenant: ofTenant },
+    async (app, options) => replaceIdentitySecret(app, (await tenantOf(app, options.tenant)).id),
+  ),
+  'identity sign': defineCommand(
+    'Prints an assertion that vouches for a reader for an hour, to try the API by hand. It needs no database.',
+    {
+      tenant: ofTenant,
+      secret: identitySecretSchema.describe('identity secret'),
+      sub: z.string().min(1, 'must not be empty').max(255, 'must have at most 255 characters').describe("reader's id"),
+      name: z.string().optional(),
+    },
+    ({ secret, sub, name, ...options }) =>
       new SignJWT(name === undefined ? {} : { name })
         .setProtectedHeader({ alg: 'HS256', kid: kidOf(secret) })
         .setSubject(sub)
-        .setAudience(tenant)
+        .setAudience(options.tenant)
         .setIssuedAt()
         .setExpirationTime('1 h')
         .sign(new TextEncoder().encode(secret)),
   ),
+  doctor: defineCommand(
+    'Prints a line for each part of the deployment, and ends with 1 where one of them fails. It changes nothing.',
+    {},
+    async () => {
+      const findings = await examine(process.env)
+      if (findings.some(({ level }) => level === 'fail')) process.exitCode = 1
+      return findings.map(({ level, part, text }) => `${level.padEnd(5)} ${part.padEnd(10)} ${text}`).join('\n')
+    },
+  ),
 }
 
-/** What a command prints, made when it is run. */
-type Command = (args: string[]) => () => Promise<string>
-
-/** A command that takes these options: read before the database is opened, run after. */
+/** A command on the database. */
 function command<Shape extends z.ZodRawShape>(
+  about: string,
   shape: Shape,
   run: (app: App, options: z.output<z.ZodObject<Shape>>) => Promise<unknown>,
 ): Command {
-  return offline(shape, async (options) => {
+  return defineCommand(about, shape, async (options) => {
     const { app, close } = await openApp(readSettings(process.env, embeddedSecrets), createLog('silent'))
     try {
       await busIsUp(app)
@@ -128,21 +141,6 @@ function command<Shape extends z.ZodRawShape>(
       await close()
     }
   })
-}
-
-/** A command that needs no database. */
-function offline<Shape extends z.ZodRawShape>(
-  shape: Shape,
-  run: (options: z.output<z.ZodObject<Shape>>) => Promise<string>,
-): Command {
-  const schema = z.object(shape)
-  return (args) => {
-    const options = schema.safeParse(readOptions(Object.keys(shape), args))
-    if (options.success) return () => run(options.data)
-    const issue = options.error.issues[0]
-    const isMissing = issue?.code === 'invalid_type' && issue.input === undefined
-    throw new UsageError(`--${String(issue?.path[0])} ${isMissing ? 'is required' : issue?.message}`)
-  }
 }
 
 /** Gives the bus a moment, so that other processes hear of a change at once; without it they learn of it within 5 s. */
@@ -159,33 +157,14 @@ async function allKeys(app: App, tenantId: string): Promise<ApiKey[]> {
   }
 }
 
-function readOptions(names: string[], args: string[]): Record<string, unknown> {
-  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
-  try {
-    return parseArgs({ args, options, allowPositionals: false }).values
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : 'the options are wrong')
-  }
-}
-
 async function tenantOf(app: App, slug: string): Promise<TenantRow> {
   const tenant = await findTenantBySlug(app.db.query, slug)
   if (tenant === undefined) throw new RefusedError(`there is no tenant ${slug}`)
   return tenant
 }
 
-async function main(words: string[]): Promise<void> {
-  const [noun = '', verb = ''] = words
-  // Only one command is a single word.
-  const name = noun === 'doctor' ? noun : `${noun} ${verb}`
-  const args = words.slice(name.split(' ').length)
-  if (!Object.hasOwn(COMMANDS, name))
-    throw new UsageError(noun === '' ? 'a command is missing' : `there is no command ${name.trim()}`)
-  console.log(await COMMANDS[name as keyof typeof COMMANDS](args)())
-}
-
 const isExpected = (error: unknown): error is Error =>
-  [SettingsError, RefusedError, TakenError, ServiceError].some((kind) => error instanceof kind)
+  [UsageError, SettingsError, RefusedError, TakenError, ServiceError].some((kind) => error instanceof kind)
 
 /** One line. A failed connection to several addresses is an error without words of its own. */
 function reasonOf(error: unknown): string {
@@ -193,15 +172,12 @@ function reasonOf(error: unknown): string {
   return (inner instanceof Error ? inner.message : String(inner)).split('\n')[0] ?? ''
 }
 
-await main(process.argv.slice(2)).catch((error: unknown) => {
-  if (error instanceof UsageError) {
-    console.error(`${error.message}\n\n${USAGE}`)
-    process.exitCode = 2
-    return
-  }
+try {
+  console.log(await readCommandLine(COMMANDS, process.argv.slice(2))())
+} catch (error) {
   console.error(isExpected(error) ? error.message : `The command failed: ${reasonOf(error)}`)
-  process.exitCode = 1
-})
+  process.exitCode = error instanceof UsageError ? 2 : 1
+}
 
 // The migration engine leaves a timer of 10 s behind, for which nobody should wait. What is printed goes out first.
 process.stdout.write('', () => process.stderr.write('', () => process.exit()))

@@ -1,7 +1,7 @@
 import { type GraphQLSchema, isObjectType } from 'graphql'
 
 import { EVENT_TYPES, EVENTS, type EventType, WEBHOOK_EVENT_TYPES } from '../core/events.ts'
-import { baseUrl, type Settings } from '../core/settings.ts'
+import type { Settings } from '../core/settings.ts'
 import { API_BASE } from '../rest/route.ts'
 import { eventDocument } from '../rest/routes.ts'
 import { selectionSchema } from './answers.ts'
@@ -12,12 +12,12 @@ import { exampleOf, type Schemas } from './examples.ts'
 const ID = { type: 'string', format: 'uuid' }
 
 /** AsyncAPI 3 of the stream and the webhooks: made from the catalogue of events and the types of GraphQL. */
-export function asyncApiDocument(schema: GraphQLSchema, settings: Settings) {
+export function asyncApiDocument(schema: GraphQLSchema, settings: Settings, baseUrl: string) {
   const components = createComponents()
   const events = EVENT_TYPES.map((type) => [type, eventMessage(schema, type, components)] as const)
   const messages = Object.fromEntries(events)
   const deliveries = WEBHOOK_EVENT_TYPES.map((type) => [type, deliveryMessage(type, settings, messages)] as const)
-  const { host, protocol, pathname } = new URL(baseUrl(settings))
+  const { host, protocol, pathname } = new URL(baseUrl)
   return {
     asyncapi: '3.0.0',
     info: {

@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql'
 
-import { baseUrl, type Settings } from '../core/settings.ts'
+import type { Settings } from '../core/settings.ts'
 import { API_BASE } from '../rest/route.ts'
 import { ROUTES_BY_DOMAIN } from '../rest/routes.ts'
 import { HEADER_PARAMETERS, HEADERS } from './headers.ts'
@@ -10,7 +10,7 @@ import { outsidePaths } from './outside.ts'
 import { PROBLEM, PROBLEM_EXAMPLES } from './refusals.ts'
 
 /** OpenAPI 3.1 of the REST API: made from the route table and the schema, so that it says what the service does. */
-export function openApiDocument(schema: GraphQLSchema, settings: Settings) {
+export function openApiDocument(schema: GraphQLSchema, settings: Settings, baseUrl: string) {
   const components = createComponents()
   components.refTo('Problem', PROBLEM)
   const paths: Record<string, Record<string, unknown>> = {}
@@ -33,7 +33,7 @@ export function openApiDocument(schema: GraphQLSchema, settings: Settings) {
       description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: baseUrl(settings) }],
+    servers: [{ url: baseUrl }],
     tags: [...Object.keys(ROUTES_BY_DOMAIN), 'service'].map((name) => ({ name })),
     paths: { ...paths, ...outsidePaths(components) },
     components: {

@@ -1,4 +1,4 @@
-import type { GraphQLSchema } from 'graphql'
+import { getNamedType, type GraphQLField, type GraphQLSchema, isObjectType, Kind, OperationTypeNode } from 'graphql'
 
 import type { Access } from '../core/context.ts'
 import {
@@ -28,7 +28,7 @@ export function operationObject(schema: GraphQLSchema, route: Route, tag: string
   return {
     tags: [tag],
     summary: route.summary,
-    description: `${rootField(schema, route).description ?? ''}\n\n${ACCESS[access] ?? needs(access)}`,
+    description: `${answeredField(schema, route).description ?? ''}\n\n${ACCESS[access] ?? needs(access)}`,
     'x-access': access,
     security: securityOf(access),
     parameters: [...parameters(route, inputs, components), ...headerParameters(route, isWrite)],
@@ -38,6 +38,20 @@ export function operationObject(schema: GraphQLSchema, route: Route, tag: string
       ...refusalResponses(codes, (code) => refusalHeaders(code, access !== 'public', isWrite), components),
     },
   }
+}
+
+/** The field that the route is about: where a query only goes through others, the one that it comes to. */
+function answeredField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, unknown> {
+  let field = rootField(schema, route)
+  let [selection] = operationOf(route).selectionSet.selections
+  while (operationOf(route).operation === OperationTypeNode.QUERY && selection?.kind === Kind.FIELD) {
+    const [inner, ...others] = selection.selectionSet?.selections ?? []
+    const type = getNamedType(field.type)
+    if (inner?.kind !== Kind.FIELD || others.length > 0 || !isObjectType(type)) break
+    field = type.getFields()[inner.name.value] ?? field
+    selection = inner
+  }
+  return field
 }
 
 const ACCESS: Readonly<Record<string, string>> = {

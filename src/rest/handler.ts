@@ -9,7 +9,7 @@ import {
 } from 'graphql'
 
 import { type Access, type Ctx, requireAccess } from '../core/context.ts'
-import { type FieldError, ServiceError } from '../core/errors.ts'
+import { type FieldError, ServiceError, validationFailed } from '../core/errors.ts'
 import { ACCESS_EXTENSION } from '../graphql/access.ts'
 import { compile } from '../graphql/execute.ts'
 import { checkInput, fromQuery, variableTypes } from './input.ts'
@@ -143,7 +143,7 @@ function readQuery(
   return (request: RestRequest): Read => {
     const errors = unknownParameters(request.query, new Set(names.keys()))
     if (request.body !== undefined)
-      errors.push({ pointer: '', code: 'unknown_field', message: 'this request takes no body' })
+      errors.push({ pointer: '', code: 'unknown_field', message: 'must be absent: this request takes no body' })
     const variables: Record<string, unknown> = { ...request.params }
     for (const [outer, inner] of names) {
       const text = request.query[outer]
@@ -174,12 +174,6 @@ const unknownParameters = (query: RestRequest['query'], known: ReadonlySet<strin
     .filter((name) => !known.has(name))
     .map((name) => ({ pointer: `/${name}`, code: 'unknown_parameter', message: 'is not a parameter of this request' }))
 
-const validationFailed = (errors: FieldError[]): ServiceError =>
-  new ServiceError('validation_failed', {
-    detail: errors.map(({ pointer: at, message }) => `${at === '' ? 'The body' : at} ${message}`).join('; '),
-    errors,
-  })
-
 /** What a route's answer shows of its operation's data. */
 export const projectionOf = (route: Route) => (route.answer ?? plainAnswer) as (data: unknown) => unknown
 
@@ -202,5 +196,5 @@ const REST_POINTERS: Readonly<Record<string, string>> = { '/first': '/limit', '/
 function inRestWords(error: unknown): never {
   if (!(error instanceof ServiceError) || error.extras.errors === undefined) throw error
   const errors = error.extras.errors.map((each) => ({ ...each, pointer: REST_POINTERS[each.pointer] ?? each.pointer }))
-  throw new ServiceError(error.code, { ...error.extras, errors })
+  throw validationFailed(errors)
 }

@@ -5,6 +5,7 @@ import { routes as comments } from '../domains/comments/rest.ts'
 import { routes as discussions } from '../domains/discussions/rest.ts'
 import { routes as keys } from '../domains/keys/rest.ts'
 import { routes as moderation } from '../domains/moderation/rest.ts'
+import { routes as overview } from '../domains/overview/rest.ts'
 import { routes as privacy } from '../domains/privacy/rest.ts'
 import { routes as reactions } from '../domains/reactions/rest.ts'
 import { routes as readers } from '../domains/readers/rest.ts'
@@ -26,6 +27,7 @@ export const ROUTES_BY_DOMAIN: Readonly<Record<string, readonly Route[]>> = {
   privacy,
   stream,
   webhooks,
+  overview,
   analytics,
   keys,
   settings,

@@ -77,6 +77,7 @@ const MODERATE = statement(
   'moderate_comment',
   `UPDATE comments SET status = $3::comment_status, pinned_at = $4,
      first_approved_at = CASE WHEN $3 = 'approved' THEN coalesce(first_approved_at, $5) ELSE first_approved_at END,
+     shown_revision = CASE WHEN $3 = 'approved' AND status <> 'approved' THEN revision ELSE shown_revision END,
      reports_answered = CASE WHEN $6 THEN report_count ELSE reports_answered END,
      hold_reason = $7, flagged = flagged AND NOT $6
    WHERE tenant_id = $1 AND id = $2`,

@@ -94,7 +94,7 @@ async function targetOf(
   readerId: Id,
 ): Promise<Id> {
   if ((discussionId == null) === (externalId == null)) {
-    throw invalid('/discussionId', 'required', 'give either the discussionId or the externalId of the discussion')
+    throw invalid('/discussionId', 'required', 'must be given, or externalId, and not both')
   }
   if (discussionId != null) {
     if (!isId(discussionId)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
@@ -118,7 +118,7 @@ function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: Tenan
     case 'parent_not_found':
       return new ServiceError('not_found', { detail: 'There is no such comment to reply to.' })
     case 'too_deep':
-      return invalid('/parentId', 'too_deep', `A reply may be at most ${maxDepth} levels deep.`)
+      return invalid('/parentId', 'too_deep', `must not be ${maxDepth} levels deep already: no reply may be deeper`)
     case 'unavailable':
       return new ReaderGone()
     default:

@@ -1,13 +1,18 @@
 import { z } from 'zod'
 
+import { requireCaller } from '../../core/context.ts'
+import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../graphql/builder.ts'
 import { shapedBy } from '../../graphql/shape.ts'
-import { externalIdSchema } from '../discussions/discussions.ts'
+import { loadDiscussion } from '../discussions/discussions.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { viewerReaction } from '../reactions/read.ts'
-import { ReaderRef } from '../readers/graphql.ts'
+import { ReaderRecordRef, ReaderRef } from '../readers/graphql.ts'
+import { COUNTED_COMMENTS, countCommentsOfReader, listCommentsOfReader } from './by-reader.ts'
+import type { ReaderCommentCounts } from './by-reader-sql.ts'
 import * as changes from './changes.ts'
 import * as comments from './comments.ts'
+import { parentOf } from './context.ts'
 import { createComment } from './create.ts'
 import { listComments, listRepliesOf } from './list.ts'
 import { type CommentRevision, listRevisions } from './revisions.ts'
@@ -65,7 +70,8 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
     viewerReaction: t.string({
       nullable: true,
       description: 'What the asserted reader holds on it; null without an identity.',
-      resolve: ({ id, viewerReaction: known }, _args, ctx) => (known === undefined ? viewerReaction(ctx, id) : known),
+      resolve: ({ id, viewerReaction: known }, _args, ctx) =>
+        known !== undefined || requireCaller(ctx).identity === null ? (known ?? null) : viewerReaction(ctx, id),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
   }),
@@ -77,6 +83,54 @@ builder.objectField(CommentRef, 'replies', (t) =>
     description: 'The direct replies that are in view.',
     args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order.' }) },
     resolve: (comment, args, ctx) => listRepliesOf(ctx, comment, args),
+  }),
+)
+
+builder.objectField(CommentRef, 'discussion', (t) =>
+  t.field({
+    type: DiscussionRef,
+    description: 'The discussion that it stands in, as it is now.',
+    resolve: ({ discussionId }, _args, ctx) => loadDiscussion(ctx, discussionId),
+  }),
+)
+
+builder.objectField(CommentRef, 'parent', (t) =>
+  t.field({
+    type: CommentRef,
+    nullable: true,
+    description:
+      'The comment that it replies to, as it is now; null at the top. One that is out of view is shown to moderators only.',
+    resolve: (comment, _args, ctx) => parentOf(ctx, comment),
+  }),
+)
+
+builder.objectField(ReaderRecordRef, 'comments', (t) =>
+  t.connection({
+    type: CommentRef,
+    description: 'Their comments in whatever state, newest first.',
+    resolve: ({ id }, args, ctx) => listCommentsOfReader(ctx, id, args),
+  }),
+)
+
+const COUNTED = `Of their newest ${COUNTED_COMMENTS.toLocaleString('en').replace(',', ' ')} comments`
+
+const ReaderCommentCountsRef = builder.objectRef<ReaderCommentCounts>('ReaderCommentCounts').implement({
+  description: "What has become of a reader's newest comments.",
+  fields: (t) => ({
+    total: t.exposeInt('total', { description: `How many there are, counted up to ${COUNTED_COMMENTS}.` }),
+    approved: t.exposeInt('approved', { description: 'Those in view.' }),
+    pending: t.exposeInt('pending', { description: 'Those that wait for a moderator.' }),
+    rejected: t.exposeInt('rejected', { description: 'Those that a moderator refused.' }),
+    deleted: t.exposeInt('deleted', { description: 'Those that are deleted.' }),
+    reportsReceived: t.exposeInt('reportsReceived', { description: 'How often readers have reported them.' }),
+  }),
+})
+
+builder.objectField(ReaderRecordRef, 'commentCounts', (t) =>
+  t.field({
+    type: ReaderCommentCountsRef,
+    description: `${COUNTED}: how many are in which state, and how often they were reported.`,
+    resolve: ({ id }, _args, ctx) => countCommentsOfReader(ctx, id),
   }),
 )
 

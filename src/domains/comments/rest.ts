@@ -7,9 +7,10 @@ import {
   DiscussionCommentsDocument,
   DiscussionThreadsByExternalIdDocument,
   DiscussionThreadsDocument,
+  ReaderCommentsDocument,
   UpdateCommentDocument,
 } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { listOf, type Route, route } from '../../rest/route.ts'
 
 const page = {
   bounds: { replies: { min: 0, max: 3, description: 'How many first replies each comment comes with.' } },
@@ -65,6 +66,14 @@ export const routes: readonly Route[] = [
     summary: 'The bodies of a comment, the present one first',
     document: CommentRevisionsDocument,
     status: 200,
+  }),
+  route({
+    method: 'GET',
+    path: '/readers/:id/comments',
+    summary: "A reader's comments in whatever state, newest first, and how many of the newest are in which",
+    document: ReaderCommentsDocument,
+    status: 200,
+    answer: ({ reader }) => reader && { commentCounts: reader.commentCounts, ...listOf(reader.comments) },
   }),
   route({
     method: 'PATCH',

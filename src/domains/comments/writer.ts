@@ -1,3 +1,4 @@
+import { inBatches, type Waiting } from '../../core/batches.ts'
 import { type App, perApp } from '../../core/context.ts'
 import type { StoredEvent } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
@@ -18,62 +19,32 @@ export interface Written {
   createdAt: Date
 }
 
-interface Waiting {
-  draft: Draft
-  resolve: (written: Written) => void
-  reject: (error: unknown) => void
-}
-
 /** The most comments in one statement: beyond it a batch only makes its first comment wait longer. */
 const MAX_BATCH = 128
 
 /** PostgreSQL's own refusals. Anything else may have come after the commit, and must not be tried again. */
 const SQLSTATE = /^(?!08|57P|XX)[0-9A-Z]{5}$/
 
-/**
- * Writes the process's comments. One statement is under way at a time; the creates that arrive meanwhile go together in
- * the next one (design decision 9). Nothing is acknowledged before its commit.
- */
-class CommentWriter {
-  readonly #app: App
-  #waiting: Waiting[] = []
-  #isWriting = false
+/** Writes the process's comments (design decision 9). Nothing is acknowledged before its commit. */
+const commentWriter = perApp((app) => inBatches<Draft, Written>(MAX_BATCH, (batch) => flush(app, batch)))
 
-  constructor(app: App) {
-    this.#app = app
-  }
-
-  write(draft: Draft): Promise<Written> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ draft, resolve, reject })
-      if (!this.#isWriting) void this.#drain()
-    })
-  }
-
-  async #drain(): Promise<void> {
-    this.#isWriting = true
-    while (this.#waiting.length > 0) await this.#flush(this.#waiting.splice(0, MAX_BATCH))
-    this.#isWriting = false
-  }
-
-  async #flush(batch: readonly Waiting[]): Promise<void> {
-    try {
-      const drafts = batch.map(({ draft }) => draft)
-      const written = await insertAll(this.#app, drafts)
-      for (const [index, one] of written.entries()) batch[index]?.resolve(one)
-    } catch (error) {
-      // The statement was rolled back as a whole. Alone, each row meets its own fate.
-      if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await this.#flush([waiting])
-      else for (const { reject } of batch) reject(error)
-    }
+async function flush(app: App, batch: readonly Waiting<Draft, Written>[]): Promise<void> {
+  try {
+    const written = await insertAll(
+      app,
+      batch.map(({ input }) => input),
+    )
+    for (const [index, one] of written.entries()) batch[index]?.resolve(one)
+  } catch (error) {
+    // The statement was rolled back as a whole. Alone, each row meets its own fate.
+    if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await flush(app, [waiting])
+    else for (const { reject } of batch) reject(error)
   }
 }
 
-const commentWriter = perApp((app) => new CommentWriter(app))
-
 /** Writes a comment, with others that come at the same time; alone where the request has a transaction of its own. */
 export async function writeComment(app: App, draft: Draft): Promise<Written> {
-  if (app.scope === undefined) return commentWriter(app).write(draft)
+  if (app.scope === undefined) return commentWriter(app)(draft)
   const [written] = await insertAll(app, [draft])
   if (written === undefined) throw new Error('the statement lost a row')
   return written

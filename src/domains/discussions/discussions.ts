@@ -15,7 +15,9 @@ import {
 } from '../../core/cursor.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import { noNul, webUrl } from '../../core/texts.ts'
+import { perRequest } from '../../core/per-request.ts'
+import { searchSchema } from '../../core/search.ts'
+import { externalIdSchema, noNul, webUrl } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import * as sql from './sql.ts'
@@ -34,8 +36,6 @@ export interface Discussion {
   updatedAt: string
   lastCommentedAt: string | null
 }
-
-export const externalIdSchema = noNul(z.string().min(1).max(255))
 
 export const discussionInput = z.object({
   externalId: externalIdSchema,
@@ -117,10 +117,14 @@ export interface DiscussionKey {
 function findRow(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<sql.DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
   if ((id == null) === (externalId == null)) {
-    throw invalid('/id', 'required', 'give either the id or the externalId of the discussion')
+    throw invalid('/id', 'required', 'must be given, or externalId, and not both')
   }
   if (id != null) return isId(id) ? sql.selectDiscussion(ctx.app.db.query, tenant.id, id) : Promise.resolve(undefined)
-  return sql.selectByExternalId(ctx.app.db.query, tenant.id, validate(externalIdSchema, externalId))
+  return sql.selectByExternalId(
+    ctx.app.db.query,
+    tenant.id,
+    validate(z.object({ externalId: externalIdSchema }), { externalId }).externalId,
+  )
 }
 
 // An external id keeps its discussion for good, so what is known once is known.
@@ -142,28 +146,45 @@ export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id
   return (await findDiscussionId(ctx, externalId)) ?? (await createDiscussion(ctx, { externalId })).discussion.id
 }
 
+/** A discussion that a row of the tenant points to, by its id. One statement serves all of a request. Throws `not_found`. */
+export async function loadDiscussion(ctx: Ctx, id: Id): Promise<Discussion> {
+  const discussion = await loadById(ctx, '', id)
+  if (discussion === null) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  return discussion
+}
+
+const loadById = perRequest<Id, Discussion | null>(async (ctx, _group, ids) => {
+  const rows = await sql.selectDiscussions(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)])
+  const discussions = new Map(rows.map((row) => [row.id, toDiscussion(row)]))
+  return ids.map((id) => discussions.get(id) ?? null)
+})
+
 export type DiscussionSort = 'recent' | 'active'
 
 interface ListDiscussions extends PageArgs {
   state?: DiscussionState | null | undefined
   sort?: DiscussionSort | null | undefined
+  search?: string | null | undefined
 }
 
-/** Discussions, newest first or last active first (to the minute). */
+const listSchema = z.object({ search: searchSchema.nullish() })
+
+/** Discussions, newest first or last active first (to the minute); with a search those that it finds. Throws `validation_failed`. */
 export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<Page<Discussion>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
-  const state = args.state ?? null
+  const { search = null } = validate(listSchema, { search: args.search })
+  const filter = { state: args.state ?? null, search }
   const query = ctx.app.db.query
   if (args.sort === 'active') {
     const after = decodeCursor('active', 2, args.after)
     const before = after === null ? null : { activeAt: instantOf(after[0]), id: idOf(after[1]) }
-    const rows = await sql.listActive(query, tenant.id, before, state, size + 1)
+    const rows = await sql.listActive(query, tenant.id, filter, before, size + 1)
     const cursors = new Map(rows.map((row) => [row.id, encodeCursor('active', row.activeAt.toISOString(), row.id)]))
     return pageOf(rows.map(toDiscussion), size, args, ({ id }) => cursors.get(id) ?? '')
   }
   const after = decodeCursor('recent', 1, args.after)
-  const rows = await sql.listRecent(query, tenant.id, after === null ? null : idOf(after[0]), state, size + 1)
+  const rows = await sql.listRecent(query, tenant.id, filter, after === null ? null : idOf(after[0]), size + 1)
   return pageOf(rows.map(toDiscussion), size, args, ({ id }) => encodeCursor('recent', id))
 }
 

@@ -1,3 +1,5 @@
+import { searchSchema } from '../../core/search.ts'
+import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../graphql/builder.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import * as discussions from './discussions.ts'
@@ -68,7 +70,7 @@ builder.queryField('discussion', (t) =>
       id: t.arg.id({ description: 'Its id in this service.' }),
       externalId: t.arg.string({
         description: "The tenant's own key for the page.",
-        extensions: shapedBy(discussions.externalIdSchema),
+        extensions: shapedBy(externalIdSchema),
       }),
     },
     resolve: (_root, key, ctx) => discussions.getDiscussion(ctx, key),
@@ -83,6 +85,11 @@ builder.queryField('discussions', (t) =>
     args: {
       state: t.arg({ type: DiscussionStateEnum, description: 'Only those in this state.' }),
       sort: t.arg({ type: DiscussionSortEnum, defaultValue: 'recent', description: 'The order.' }),
+      search: t.arg.string({
+        description:
+          'Only those whose external id begins with this, or whose title has all of its words, the last one as a beginning.',
+        extensions: shapedBy(searchSchema),
+      }),
     },
     resolve: (_root, args, ctx) => discussions.listDiscussions(ctx, args),
   }),

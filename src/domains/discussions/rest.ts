@@ -24,7 +24,7 @@ export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/discussions',
-    summary: 'All discussions, newest or last active first',
+    summary: 'All discussions, or those that a search finds, newest or last active first',
     document: DiscussionsDocument,
     status: 200,
   }),

@@ -1,5 +1,6 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { findFirst, searched, searchedNear } from '../../core/search.ts'
+import { type Sql, type Statement, statement } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 
 export interface DiscussionRow {
@@ -28,6 +29,15 @@ const BY_EXTERNAL = statement(
   'discussion_by_external_id',
   `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2`,
 )
+
+const BY_IDS = statement(
+  'discussions_by_ids',
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
+)
+
+/** Those of the discussions that there are, in no order. */
+export const selectDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<DiscussionRow[]> =>
+  sql<DiscussionRow>(BY_IDS, [tenantId, ids])
 
 export const selectDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
   (await sql<DiscussionRow>(BY_ID, [tenantId, id]))[0]
@@ -95,33 +105,64 @@ export interface DiscussionCount {
 export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly string[]): Promise<DiscussionCount[]> =>
   sql<DiscussionCount>(COUNTS, [tenantId, externalIds])
 
-const RECENT = statement(
-  'discussions_recent',
-  `SELECT ${DISCUSSION_COLUMNS} FROM discussions
-   WHERE tenant_id = $1 AND id < $2 AND ($3::text IS NULL OR state::text = $3)
-   ORDER BY id DESC LIMIT $4`,
-)
+const IN_STATE = '($2::text IS NULL OR state::text = $2)'
 
-const ACTIVE = statement(
-  'discussions_active',
-  `SELECT ${DISCUSSION_COLUMNS} FROM discussions
-   WHERE tenant_id = $1 AND (active_at, id) < ($2, $3::uuid) AND ($4::text IS NULL OR state::text = $4)
-   ORDER BY active_at DESC, id DESC LIMIT $5`,
-)
+// The discussions of the tenant in the state $2, and those of them that the search $3 finds: the same parameters for both.
+const ALL = `(SELECT * FROM discussions WHERE tenant_id = $1 AND ${IN_STATE} AND $3::text IS NULL) AS found`
+const FOUND = searched('discussions', IN_STATE, '$1', '$3::text')
+const near = (place: { before: string; order: string }): string =>
+  searchedNear('discussions', IN_STATE, '$1', '$3::text', place)
+
+const RECENT_PLACE = { before: 'id < $4', order: 'id DESC' }
+const ACTIVE_PLACE = { before: '(active_at, id) < ($4, $5::uuid)', order: 'active_at DESC, id DESC' }
+
+const recent = (name: string, from: string): Statement =>
+  statement(
+    name,
+    `SELECT ${DISCUSSION_COLUMNS} FROM ${from} WHERE ${RECENT_PLACE.before} ORDER BY ${RECENT_PLACE.order} LIMIT $5`,
+  )
+
+const active = (name: string, from: string): Statement =>
+  statement(
+    name,
+    `SELECT ${DISCUSSION_COLUMNS} FROM ${from} WHERE ${ACTIVE_PLACE.before} ORDER BY ${ACTIVE_PLACE.order} LIMIT $6`,
+  )
+
+const RECENT = recent('discussions_recent', ALL)
+const RECENT_FOUND = {
+  near: recent('discussions_recent_near', near(RECENT_PLACE)),
+  all: recent('discussions_recent_found', FOUND),
+}
+const ACTIVE = active('discussions_active', ALL)
+const ACTIVE_FOUND = {
+  near: active('discussions_active_near', near(ACTIVE_PLACE)),
+  all: active('discussions_active_found', FOUND),
+}
+
+export interface DiscussionFilter {
+  state: DiscussionState | null
+  search: string | null
+}
 
 export const listRecent = (
   sql: Sql,
   tenantId: Id,
+  filter: DiscussionFilter,
   before: Id | null,
-  state: string | null,
   limit: number,
-): Promise<DiscussionRow[]> => sql<DiscussionRow>(RECENT, [tenantId, before ?? LAST_ID, state, limit])
+): Promise<DiscussionRow[]> => {
+  const params = [tenantId, filter.state, filter.search, before ?? LAST_ID, limit]
+  return filter.search === null ? sql<DiscussionRow>(RECENT, params) : findFirst(sql, RECENT_FOUND, params, limit)
+}
 
 export const listActive = (
   sql: Sql,
   tenantId: Id,
+  filter: DiscussionFilter,
   before: { activeAt: string; id: Id } | null,
-  state: string | null,
   limit: number,
-): Promise<DiscussionRow[]> =>
-  sql<DiscussionRow>(ACTIVE, [tenantId, before?.activeAt ?? 'infinity', before?.id ?? LAST_ID, state, limit])
+): Promise<DiscussionRow[]> => {
+  const from = [before?.activeAt ?? 'infinity', before?.id ?? LAST_ID]
+  const params = [tenantId, filter.state, filter.search, ...from, limit]
+  return filter.search === null ? sql<DiscussionRow>(ACTIVE, params) : findFirst(sql, ACTIVE_FOUND, params, limit)
+}

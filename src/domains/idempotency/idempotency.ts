@@ -54,7 +54,7 @@ export async function runOnce(
 ): Promise<Answer & { replayed: boolean }> {
   const caller = requireCaller(ctx)
   if (!KEY.test(request.key)) {
-    throw invalid('/Idempotency-Key', 'invalid', 'the header must have 1 to 255 visible ASCII characters')
+    throw invalid('/Idempotency-Key', 'invalid', 'must have 1 to 255 visible ASCII characters')
   }
   const digests = digestsOf(ctx.app, caller, request)
   const tenantId = caller.tenant.id

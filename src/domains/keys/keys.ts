@@ -24,6 +24,7 @@ import { validate } from '../../core/validate.ts'
 import { lockTenant } from '../tenants/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { type ApiKey, countActiveKeys, findKeyByDigest, insertKey, listKeys, lockKey, revokeKey } from './sql.ts'
+import { keyUsesOf } from './uses.ts'
 
 const RAW_KEY = /^ek_[0-9a-f]{64}$/
 
@@ -61,6 +62,7 @@ export async function findCallerByKey(app: App, rawKey: string): Promise<{ tenan
   if (key.revoked) throw new ServiceError('revoked_api_key')
   const { expiresAt } = key.actor
   if (expiresAt !== null && expiresAt.getTime() <= Date.now()) throw new ServiceError('expired_api_key')
+  keyUsesOf(app).note(key.tenantId, key.actor.id)
   return { tenant: await loadTenant(app, key.tenantId), actor: key.actor }
 }
 

@@ -10,10 +10,12 @@ export interface ApiKey {
   capabilities: Capability[]
   expiresAt: Date | null
   revokedAt: Date | null
+  lastUsedAt: Date | null
   createdAt: Date
 }
 
-const KEY = `id, label, prefix, capabilities, expires_at AS "expiresAt", revoked_at AS "revokedAt", created_at AS "createdAt"`
+const KEY = `id, label, prefix, capabilities, expires_at AS "expiresAt", revoked_at AS "revokedAt",
+  last_used_at AS "lastUsedAt", created_at AS "createdAt"`
 
 export type KeyOfCaller = Pick<ApiKey, 'id' | 'capabilities' | 'expiresAt' | 'revokedAt'> & { tenantId: Id }
 
@@ -75,3 +77,24 @@ const LIST_KEYS = statement(
 /** Keys of the tenant, newest first, after (that is, older than) `after`. */
 export const listKeys = (sql: Sql, tenantId: Id, after: Id | null, limit: number): Promise<ApiKey[]> =>
   sql(LIST_KEYS, [tenantId, after, limit])
+
+// In the order of ids, so that two processes that write the same keys wait for each other and never both.
+const RECORD_USES = statement(
+  'record_key_uses',
+  `UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, u.at)
+   FROM (
+     SELECT k2.tenant_id, k2.id, given.at
+     FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS given (tenant_id, id, at)
+     JOIN api_keys k2 ON k2.tenant_id = given.tenant_id AND k2.id = given.id
+     ORDER BY k2.id FOR NO KEY UPDATE OF k2
+   ) u
+   WHERE k.tenant_id = u.tenant_id AND k.id = u.id`,
+)
+
+/** Writes down when keys were used; an earlier time than the one that is there changes nothing. */
+export const recordUses = (sql: Sql, uses: readonly { tenantId: Id; id: Id; at: Date }[]): Promise<unknown> =>
+  sql(RECORD_USES, [
+    uses.map(({ tenantId }) => tenantId),
+    uses.map(({ id }) => id),
+    uses.map(({ at }) => at.toISOString()),
+  ])

@@ -6,10 +6,10 @@ import { type Id, isId } from '../../core/ids.ts'
 import { validate } from '../../core/validate.ts'
 import { removeComment } from '../comments/changes.ts'
 import type { Comment } from '../comments/comments.ts'
-import { approveComment, pinComment, rejectComment, unpinComment } from './comments.ts'
+import { approveComment, pinComment, rejectComment, revisionSchema, unpinComment } from './comments.ts'
 import { lockDiscussionsOf } from './sql.ts'
 
-type Act = (ctx: Ctx, target: { commentId: Id }) => Promise<Comment>
+type Act = (ctx: Ctx, target: { commentId: Id; revision: number | null }) => Promise<Comment>
 
 const ACTIONS = {
   approve: approveComment,
@@ -34,28 +34,46 @@ export interface BulkOutcome {
   detail: string | null
 }
 
-export const bulkInput = z.object({ ids: z.array(z.string()).min(1).max(100) })
+export const bulkInput = z.object({
+  ids: z.array(z.string()).min(1).max(100),
+  revisions: z.array(revisionSchema).max(100).nullish(),
+})
+
+const wholeInput = bulkInput.extend({ action: z.enum(BULK_ACTIONS) }).superRefine((input, { addIssue }) => {
+  const { ids, revisions, action } = input
+  if (revisions == null) return
+  const refuse = (message: string): void => addIssue({ code: 'custom', path: ['revisions'], message, input: revisions })
+  if (action !== 'approve') refuse('go with the action approve only')
+  else if (revisions.length !== ids.length) refuse('must be as many as there are ids')
+})
+
+interface Bulk {
+  ids: readonly Id[]
+  action: BulkAction
+  revisions?: readonly number[] | null | undefined
+}
 
 /**
  * Does the same to up to 100 comments, each in a transaction of its own, in the order given; one outcome for each. Within
- * a transaction of the whole request, a failure of one that is no refusal fails all.
+ * a transaction of the whole request, a failure of one that is no refusal fails all. `revisions`, in the order of `ids`:
+ * the texts that were judged, as for `approveComment`. Throws `validation_failed`.
  */
-export async function moderateComments(
-  ctx: Ctx,
-  { ids, action }: { ids: readonly Id[]; action: BulkAction },
-): Promise<BulkOutcome[]> {
-  validate(bulkInput, { ids })
+export async function moderateComments(ctx: Ctx, { ids, action, revisions }: Bulk): Promise<BulkOutcome[]> {
+  validate(wholeInput, { ids, action, revisions })
   const { db, scope } = ctx.app
   // Locks are kept to the end then: in the order of the ids given, two requests could wait for each other.
   if (scope !== undefined) await lockDiscussionsOf(db.query, requireCaller(ctx).tenant.id, ids.filter(isId))
   const outcomes: BulkOutcome[] = []
-  for (const id of ids) outcomes.push(await actOn(ctx, id, ACTIONS[action]))
+  for (const [n, id] of ids.entries()) {
+    outcomes.push(await actOn(ctx, { commentId: id, revision: revisions?.[n] ?? null }, ACTIONS[action]))
+  }
   return outcomes
 }
 
-async function actOn(ctx: Ctx, id: Id, act: Act): Promise<BulkOutcome> {
+async function actOn(ctx: Ctx, target: Parameters<Act>[1], act: Act): Promise<BulkOutcome> {
+  const { commentId: id } = target
   try {
-    const { status } = await act(ctx, { commentId: id })
+    const { status } = await act(ctx, target)
     return { id, ok: true, status, code: null, detail: null }
   } catch (error) {
     const refusal = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })

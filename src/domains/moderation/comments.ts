@@ -1,6 +1,9 @@
+import { z } from 'zod'
+
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
+import { validate } from '../../core/validate.ts'
 import { changeComment } from '../comments/change.ts'
 import type { LockedComment } from '../comments/change-sql.ts'
 import type { Comment } from '../comments/comments.ts'
@@ -11,12 +14,23 @@ interface Target {
   commentId: Id
 }
 
+/** Of a comment's text, counted from 1. */
+export const revisionSchema = z.int().min(1).max(1_000_000)
+
+export const approveInput = z.object({ revision: revisionSchema.nullish() })
+
 /**
  * Puts a comment in view, and answers the reports on it. At its first time in view, its parent's author is told.
- * Throws `not_found`, `discussion_archived`, `invalid_transition`.
+ * `revision`: the text that was judged; where the author has written another one since, it is not put in view unread.
+ * Throws `validation_failed`, `not_found`, `discussion_archived`, `invalid_transition`.
  */
-export const approveComment = (ctx: Ctx, { commentId }: Target): Promise<Comment> =>
-  judgeComment(ctx, commentId, 'approve')
+export function approveComment(
+  ctx: Ctx,
+  { commentId, revision }: Target & { revision?: number | null | undefined },
+): Promise<Comment> {
+  validate(approveInput, { revision })
+  return judgeComment(ctx, commentId, 'approve', revision ?? null)
+}
 
 /** Takes a comment out of view. Throws `not_found`, `discussion_archived`, `invalid_transition`. */
 export const rejectComment = (ctx: Ctx, { commentId }: Target): Promise<Comment> =>
@@ -30,10 +44,10 @@ export const unpinComment = (ctx: Ctx, { commentId }: Target): Promise<Comment> 
 
 const MODERATOR = { kind: 'moderator' } as const
 
-function judgeComment(ctx: Ctx, commentId: Id, verb: CommentVerb): Promise<Comment> {
+function judgeComment(ctx: Ctx, commentId: Id, verb: CommentVerb, judged: number | null = null): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   return changeComment(ctx, commentId, async (sql, comment, now) => {
-    const change = await applyVerb(sql, comment, { tenantId: tenant.id, verb, now, actor: MODERATOR })
+    const change = await applyVerb(sql, comment, { tenantId: tenant.id, verb, judged, now, actor: MODERATOR })
     if (change === null) return { comment, events: [] }
     const target = { action: `comment.${verb}`, targetType: 'comment', targetId: comment.id }
     await recordAudit(sql, ctx, { ...target, before: stateOf(comment), after: stateOf(change.comment) })

@@ -5,10 +5,12 @@ import { shapedBy } from '../../graphql/shape.ts'
 import { CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
+import { ReaderRef } from '../readers/graphql.ts'
 import { BULK_ACTIONS, type BulkOutcome, bulkInput, moderateComments } from './bulk.ts'
 import * as comments from './comments.ts'
 import * as discussions from './discussions.ts'
 import { listModerationQueue, type QueueItem } from './queue.ts'
+import { listReportsById, listReportsOf, type ReceivedReport } from './received-reports.ts'
 import { type Report, REPORT_REASONS, reportComment, reportInput } from './reports.ts'
 
 const ReportReasonEnum = builder.enumType('ReportReason', {
@@ -25,6 +27,38 @@ const ReportRef = builder.objectRef<Report>('Report').implement({
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was reported.' }),
   }),
 })
+
+const ReceivedReportRef = builder.objectRef<ReceivedReport>('ReceivedReport').implement({
+  description: 'A report of a comment, as moderators see it.',
+  fields: (t) => ({
+    reason: t.expose('reason', { type: ReportReasonEnum, description: 'What is wrong with the comment.' }),
+    note: t.exposeString('note', { nullable: true, description: 'More about it.' }),
+    reader: t.expose('reader', { type: ReaderRef, description: 'Who reported it.' }),
+    counted: t.exposeBoolean('counted', {
+      description: 'Whether it counts; one of a reader who was banned in shadow does not.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was reported.' }),
+  }),
+})
+
+builder.objectField(CommentRef, 'reports', (t) =>
+  t.connection({
+    type: ReceivedReportRef,
+    nullable: true,
+    description: 'The reports of it, newest first. Null without moderate_content.',
+    resolve: ({ id }, args, ctx) => listReportsOf(ctx, id, args),
+  }),
+)
+
+builder.queryField('commentReports', (t) =>
+  t.connection({
+    type: ReceivedReportRef,
+    access: 'moderate_content',
+    description: 'The reports of a comment, newest first.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
+    resolve: (_root, { id, ...args }, ctx) => listReportsById(ctx, id, args),
+  }),
+)
 
 const QueueStatusEnum = builder.enumType('ModerationQueueStatus', {
   description: 'Which comments moderators are to look at.',
@@ -110,10 +144,7 @@ discussionMutation('lockDiscussion', 'Keeps readers from writing in a discussion
 discussionMutation('unlockDiscussion', 'Lets readers write in a locked discussion again.')
 discussionMutation('archiveDiscussion', 'Closes a discussion for good: nothing in it changes any more.')
 
-const commentMutation = (
-  name: 'approveComment' | 'rejectComment' | 'pinComment' | 'unpinComment',
-  description: string,
-): void =>
+const commentMutation = (name: 'rejectComment' | 'pinComment' | 'unpinComment', description: string): void =>
   void builder.relayMutationField(
     name,
     { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
@@ -130,7 +161,29 @@ const commentMutation = (
     },
   )
 
-commentMutation('approveComment', 'Puts a pending or rejected comment in view, and answers the reports on a comment.')
+builder.relayMutationField(
+  'approveComment',
+  {
+    extensions: shapedBy(comments.approveInput),
+    inputFields: (t) => ({
+      commentId: t.id({ required: true, description: 'The comment.' }),
+      revision: t.int({
+        description: 'The text that was judged: a comment that was edited since is refused, with invalid_transition.',
+      }),
+    }),
+  },
+  {
+    access: 'moderate_content',
+    throws: ['invalid_transition', 'discussion_archived'],
+    description: 'Puts a pending or rejected comment in view, and answers the reports on a comment.',
+    resolve: async (_root, { input }, ctx) => ({ comment: await comments.approveComment(ctx, input) }),
+  },
+  {
+    outputFields: (t) => ({
+      comment: t.expose('comment', { type: CommentRef, description: 'The comment as it is now.' }),
+    }),
+  },
+)
 commentMutation('rejectComment', 'Takes a comment out of view, or keeps a pending one out of it.')
 commentMutation('pinComment', 'Puts an approved comment before all others of its level.')
 commentMutation('unpinComment', 'Puts a pinned comment back in its place.')
@@ -145,6 +198,9 @@ builder.relayMutationField(
         type: ModerationActionEnum,
         required: true,
         description: 'What to do to each of them.',
+      }),
+      revisions: t.intList({
+        description: 'With approve: the texts that were judged, one for each of the ids; one edited since is refused.',
       }),
     }),
   },
@@ -187,7 +243,10 @@ builder.queryField('moderationQueue', (t) =>
     type: QueueItemRef,
     access: 'moderate_content',
     description: 'Comments that moderators are to look at: what has waited longest first; rejected ones newest first.',
-    args: { status: t.arg({ type: QueueStatusEnum, defaultValue: 'pending', description: 'Which of them.' }) },
+    args: {
+      status: t.arg({ type: QueueStatusEnum, defaultValue: 'pending', description: 'Which of them.' }),
+      discussionId: t.arg.id({ description: 'Only those of this discussion.' }),
+    },
     resolve: (_root, args, ctx) => listModerationQueue(ctx, args),
   }),
 )

@@ -18,6 +18,8 @@ const EVENTS = {
 interface Judge {
   tenantId: Id
   verb: CommentVerb
+  /** The revision that was read, where that is said. */
+  judged?: number | null
   now: Date
   /** The tenant's classifier speaks for the system: the reports and flags of a comment stay for moderators to answer. */
   actor: Extract<EventActor, { kind: 'moderator' | 'system' }>
@@ -30,13 +32,18 @@ interface Judge {
 export async function applyVerb(
   sql: Sql,
   comment: LockedComment,
-  { tenantId, verb, now, actor }: Judge,
+  { tenantId, verb, judged = null, now, actor }: Judge,
 ): Promise<Change | null> {
   const { status, pinnedAt, reportCount, reportsAnswered, flagged } = comment
   if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
   const isPinned = pinnedAt !== null
   const next = nextComment(verb, { status, isPinned, awaitsAnswer: reportCount > reportsAnswered || flagged })
   if (next === null) return null
+  if (judged !== null && judged !== comment.revision) {
+    throw new ServiceError('invalid_transition', {
+      detail: `The comment has another text by now: revision ${comment.revision}, not ${judged}.`,
+    })
+  }
   const answersReports = next.answersReports && actor.kind === 'moderator'
   const to = {
     status: next.status,

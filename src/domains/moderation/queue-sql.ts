@@ -7,26 +7,34 @@ export const QUEUE_STATUSES = ['pending', 'reported', 'rejected'] as const
 
 export type QueueStatus = (typeof QUEUE_STATUSES)[number]
 
-const queue = (status: QueueStatus, condition: string, order: 'ASC' | 'DESC'): Statement =>
+// Each has a partial index in its own order.
+const CONDITIONS: Readonly<Record<QueueStatus, string>> = {
+  pending: "c.status = 'pending'",
+  reported: "(c.report_count > c.reports_answered OR c.flagged) AND c.status IN ('approved', 'pending')",
+  rejected: "c.status = 'rejected'",
+}
+
+const ORDERS: Readonly<Record<QueueStatus, 'ASC' | 'DESC'>> = { pending: 'ASC', reported: 'ASC', rejected: 'DESC' }
+
+const queue = (status: QueueStatus, name: string, scope: string): Statement =>
   statement(
-    `queue_${status}`,
+    `queue_${status}${name}`,
     `SELECT ${COMMENT_COLUMNS}, c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered",
        c.hold_reason AS "holdReason"
      FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
-     WHERE c.tenant_id = $1 AND ${condition} AND c.id ${order === 'ASC' ? '>' : '<'} $2
-     ORDER BY c.id ${order} LIMIT $3`,
+     WHERE c.tenant_id = $1 ${scope} AND ${CONDITIONS[status]} AND c.id ${ORDERS[status] === 'ASC' ? '>' : '<'} $2
+     ORDER BY c.id ${ORDERS[status]} LIMIT $3`,
   )
 
-// Each has a partial index in its own order.
-const QUEUES: Readonly<Record<QueueStatus, Statement>> = {
-  pending: queue('pending', "c.status = 'pending'", 'ASC'),
-  reported: queue(
-    'reported',
-    "(c.report_count > c.reports_answered OR c.flagged) AND c.status IN ('approved', 'pending')",
-    'ASC',
-  ),
-  rejected: queue('rejected', "c.status = 'rejected'", 'DESC'),
-}
+// Two statements of each, so that each has the plan of its own index.
+const queues = (name: string, scope: string): Readonly<Record<QueueStatus, Statement>> => ({
+  pending: queue('pending', name, scope),
+  reported: queue('reported', name, scope),
+  rejected: queue('rejected', name, scope),
+})
+
+const QUEUES = queues('', '')
+const QUEUES_OF_DISCUSSION = queues('_of_discussion', 'AND c.discussion_id = $4')
 
 export interface QueueRow extends CommentRow {
   reportCount: number
@@ -34,14 +42,33 @@ export interface QueueRow extends CommentRow {
   holdReason: HoldReason | null
 }
 
+interface QueuePlace {
+  status: QueueStatus
+  /** Null: of all discussions. */
+  discussionId: Id | null
+  after: Id | null
+  limit: number
+}
+
 /** Comments after `after` in the order of their queue. */
 export function listQueue(
   sql: Sql,
   tenantId: Id,
-  status: QueueStatus,
-  after: Id | null,
-  limit: number,
+  { status, discussionId, after, limit }: QueuePlace,
 ): Promise<QueueRow[]> {
-  const start = status === 'rejected' ? LAST_ID : FIRST_ID
-  return sql<QueueRow>(QUEUES[status], [tenantId, after ?? start, limit])
+  const start = after ?? (ORDERS[status] === 'ASC' ? FIRST_ID : LAST_ID)
+  return discussionId === null
+    ? sql<QueueRow>(QUEUES[status], [tenantId, start, limit])
+    : sql<QueueRow>(QUEUES_OF_DISCUSSION[status], [tenantId, start, limit, discussionId])
 }
+
+const upTo = (status: QueueStatus): string =>
+  `(SELECT count(*) FROM (SELECT 1 FROM comments c WHERE c.tenant_id = $1 AND ${CONDITIONS[status]} LIMIT $2) AS bounded)`
+
+const COUNT = statement('count_queues', `SELECT ${upTo('pending')} AS pending, ${upTo('reported')} AS reported`)
+
+/** How many comments wait in a queue, counted no further than `limit`. */
+export type QueueCounts = Record<'pending' | 'reported', number>
+
+export const countQueues = async (sql: Sql, tenantId: Id, limit: number): Promise<QueueCounts> =>
+  (await sql<QueueCounts>(COUNT, [tenantId, limit]))[0] ?? { pending: 0, reported: 0 }

@@ -1,6 +1,8 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { type Id, isId } from '../../core/ids.ts'
 import { type Comment, toComment } from '../comments/comments.ts'
+import { getDiscussion } from '../discussions/discussions.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { listQueue, type QueueStatus } from './queue-sql.ts'
 
@@ -17,15 +19,23 @@ export interface QueueItem {
 
 interface ListQueue extends PageArgs {
   status?: QueueStatus | null | undefined
+  discussionId?: Id | null | undefined
 }
 
-/** Comments of the tenant that are to be judged, or, rejected, were: what has waited longest first; rejected ones newest first. */
+/**
+ * Comments of the tenant, or of one discussion, that are to be judged, or, rejected, were: what has waited longest first;
+ * rejected ones newest first. Throws `not_found` for a discussion that is not there.
+ */
 export async function listModerationQueue(ctx: Ctx, args: ListQueue): Promise<Page<QueueItem>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
   const status = args.status ?? 'pending'
   const after = decodeCursor(status, 1, args.after)
-  const rows = await listQueue(ctx.app.db.query, tenant.id, status, after === null ? null : idOf(after[0]), size + 1)
+  const discussionId = args.discussionId ?? null
+  const place = { status, discussionId, after: after === null ? null : idOf(after[0]), limit: size + 1 }
+  const isKnown = discussionId === null || isId(discussionId)
+  const rows = isKnown ? await listQueue(ctx.app.db.query, tenant.id, place) : []
+  if (discussionId !== null && rows.length === 0) await getDiscussion(ctx, { id: discussionId })
   const items = rows.map(({ reportCount, reportsAnswered, holdReason, ...row }) => ({
     comment: toComment(row),
     reportCount,

@@ -1,4 +1,4 @@
-import type { Id } from '../../core/ids.ts'
+import { type Id, LAST_ID } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
 const REPORT = statement(
@@ -29,3 +29,39 @@ interface NewReport {
 /** Whether it was written: false where the reader has reported the comment before. The comment's row is locked already. */
 export const insertReport = async (sql: Sql, r: NewReport): Promise<boolean> =>
   (await sql(REPORT, [r.tenantId, r.commentId, r.readerId, r.reason, r.note, r.now, r.counts])).length > 0
+
+export interface ReportRow {
+  commentId: Id
+  reason: string
+  note: string | null
+  counted: boolean
+  createdAt: Date
+  readerId: Id
+  externalId: string
+  name: string | null
+  avatarUrl: string | null
+  profileUrl: string | null
+}
+
+// Ordered by time in memory: a comment has few reports, and all of them lie together.
+const LIST = statement(
+  'reports_of_comments',
+  `SELECT l.* FROM unnest($2::uuid[]) WITH ORDINALITY AS p (id, n)
+   CROSS JOIN LATERAL (
+     SELECT x.comment_id AS "commentId", x.reason, x.note, x.counted, x.created_at AS "createdAt", r.id AS "readerId",
+       r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl"
+     FROM reports x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id
+     WHERE x.tenant_id = $1 AND x.comment_id = p.id AND (x.created_at, x.reader_id) < ($3::timestamptz, $4::uuid)
+     ORDER BY x.created_at DESC, x.reader_id DESC LIMIT $5
+   ) l
+   ORDER BY p.n, l."createdAt" DESC, l."readerId" DESC`,
+)
+
+/** The reports of each of several comments, `limit` of each, newest first. */
+export const listReports = (
+  sql: Sql,
+  tenantId: Id,
+  commentIds: readonly Id[],
+  { before, limit }: { before: { createdAt: string; readerId: Id } | null; limit: number },
+): Promise<ReportRow[]> =>
+  sql(LIST, [tenantId, commentIds, before?.createdAt ?? 'infinity', before?.readerId ?? LAST_ID, limit])

@@ -1,6 +1,7 @@
 import {
   ApproveCommentDocument,
   ArchiveDiscussionDocument,
+  CommentReportsDocument,
   LockDiscussionDocument,
   ModerateCommentsDocument,
   ModerationQueueDocument,
@@ -76,6 +77,13 @@ export const routes: readonly Route[] = [
     summary: 'Reports a comment to the moderators, once per reader',
     document: ReportCommentDocument,
     status: 201,
+  }),
+  route({
+    method: 'GET',
+    path: '/comments/:id/reports',
+    summary: 'Who reported a comment, and why, newest first',
+    document: CommentReportsDocument,
+    status: 200,
   }),
   route({
     method: 'GET',

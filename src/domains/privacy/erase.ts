@@ -1,14 +1,15 @@
 import { recordAudit } from '../../core/audit.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
 import { forgetReader as forgetInAnalytics } from '../analytics/fold.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
+import { loadTenant } from '../tenants/tenants.ts'
 import { eraseComments } from './comments.ts'
 import { eraseReactions, eraseReports } from './marks.ts'
-import type { Erasure } from './erasure.ts'
+import { beginWork, type Erasure } from './erasure.ts'
 import * as sql from './sql.ts'
 
 /** Each takes a batch of rows away in a transaction of its own, until it finds none and says false. */
@@ -28,21 +29,40 @@ const MAX_ROUNDS = 20
 /**
  * Erases a reader, for good: comments by the tenant's `erasureMode`, reactions, reports, and what events and the audit
  * log say of them. From its first transaction on the reader cannot be found, and no write finds them. The rest goes in
- * batches, the row last: where this is interrupted, calling it again goes on. Throws `not_found`.
+ * batches, the row last: where this is interrupted, calling it again goes on, and so does a worker. Throws `not_found`.
  */
 export async function eraseReader(ctx: Ctx, { readerId }: { readerId: Id }): Promise<Id> {
-  const { app } = ctx
-  const { tenant } = requireCaller(ctx)
   await begin(ctx, readerId)
-  const mode = tenant.settings.erasureMode
-  const erasure: Erasure = { app, tenantId: tenant.id, readerId, mode, scrubbedUpTo: new Map() }
+  await goOn(ctx.app, requireCaller(ctx).tenant, readerId)
+  return readerId
+}
+
+/** Whoever is at it says so more often: that process is gone. */
+const ABANDONED_MS = 60_000
+
+/**
+ * Goes on with one erasure that was interrupted, until it is done or `signal` is aborted; then another process does, as any
+ * number may. Returns whether there was one.
+ */
+export async function finishErasure(app: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
+  const left = await sql.takeUpErasure(app.db.query, now, new Date(now.getTime() - ABANDONED_MS))
+  if (left === undefined) return false
+  const tenant = await loadTenant(app, left.tenantId)
+  await goOn(app, tenant, left.readerId, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  return true
+}
+
+async function goOn(app: App, { id: tenantId, settings }: Tenant, readerId: Id, signal?: AbortSignal): Promise<void> {
+  const erasure = beginWork({ app, tenantId, readerId, mode: settings.erasureMode, signal })
   try {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       for (const step of STEPS) while (await step(erasure)) continue
-      if (await removeReader(erasure)) return readerId
+      if (await removeReader(erasure)) return
     }
   } finally {
-    announceChange(app, { kind: 'erasure', tenantId: tenant.id })
+    announceChange(app, { kind: 'erasure', tenantId })
   }
   throw new ServiceError('unavailable', { detail: 'The reader is still writing; try again.', retryAfterSeconds: 1 })
 }

@@ -6,7 +6,7 @@ import type { Sql } from '../../core/sql.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/events.ts'
 import { selectDiscussion } from '../discussions/sql.ts'
-import { lockDiscussions, type Place } from './sql.ts'
+import { lockDiscussions, type Place, touchErasure } from './sql.ts'
 import { scrubEvent } from './scrub.ts'
 import { recallDeliveries, rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
 
@@ -16,9 +16,22 @@ export interface Erasure {
   tenantId: Id
   readerId: Id
   mode: TenantSettings['erasureMode']
+  /** Ends it between two transactions, by an error. */
+  signal: AbortSignal | undefined
   /** By discussion, up to which event the reader has been taken out. What is lost by a crash is only found again. */
   scrubbedUpTo: Map<Id, number>
+  /** When other processes were last told that somebody is at it. */
+  touchedAt: number
 }
+
+export const beginWork = (erasure: Omit<Erasure, 'scrubbedUpTo' | 'touchedAt'>): Erasure => ({
+  ...erasure,
+  scrubbedUpTo: new Map(),
+  touchedAt: Date.now(),
+})
+
+/** So much more often than others take it for abandoned that a slow transaction does not matter. */
+const TOUCH_MS = 10_000
 
 /** How many rows go in one transaction: others wait no longer than that for their discussions. */
 export const BATCH = 100
@@ -35,7 +48,8 @@ export async function eraseAt(
   places: readonly Place[],
   work: (sql: Sql) => Promise<NewEvent[]>,
 ): Promise<void> {
-  const { app, tenantId } = erasure
+  const { app, tenantId, signal } = erasure
+  signal?.throwIfAborted()
   const discussionIds = [...new Set(places.map(({ discussionId }) => discussionId))].toSorted()
   for (const discussionId of discussionIds) await scrubPast(erasure, discussionId)
   const { locked, written } = await untilNoDeadlock(() =>
@@ -54,16 +68,18 @@ export async function eraseAt(
   )
   for (const { discussionId, seq } of locked) erasure.scrubbedUpTo.set(discussionId, seq)
   announce(app, written)
+  await touch(erasure)
   // The embedded database answers without leaving this turn: sockets and timers would wait for the whole erasure.
   await setImmediate()
 }
 
 /** Most of a long discussion's events lose the reader in transactions of their own, short ones. */
 async function scrubPast(erasure: Erasure, discussionId: Id): Promise<void> {
-  const { app, tenantId, readerId, scrubbedUpTo } = erasure
+  const { app, tenantId, readerId, signal, scrubbedUpTo } = erasure
   const head = await selectDiscussion(app.db.query, tenantId, discussionId)
   let after = scrubbedUpTo.get(discussionId) ?? 0
   while (head !== undefined && after + STRETCH <= head.seq) {
+    signal?.throwIfAborted()
     const stretch = { tenantId, discussionId, after, upTo: after + STRETCH }
     if ((await selectNamingEvents(app.db.query, readerId, stretch)).length > 0) {
       await untilNoDeadlock(() =>
@@ -76,6 +92,7 @@ async function scrubPast(erasure: Erasure, discussionId: Id): Promise<void> {
     }
     after = stretch.upTo
     scrubbedUpTo.set(discussionId, after)
+    await touch(erasure)
     await setImmediate()
   }
 }
@@ -89,6 +106,13 @@ async function scrubStretch(sql: Sql, { readerId }: Erasure, stretch: Stretch): 
     return after === null ? [] : [{ ...after, seq }]
   })
   return scrubbed.length === 0 ? [] : rewriteEvents(sql, stretch, scrubbed)
+}
+
+async function touch(erasure: Erasure): Promise<void> {
+  const now = Date.now()
+  if (now - erasure.touchedAt < TOUCH_MS) return
+  erasure.touchedAt = now
+  await touchErasure(erasure.app.db.query, erasure.tenantId, erasure.readerId, new Date(now))
 }
 
 const DEADLOCK = '40P01'

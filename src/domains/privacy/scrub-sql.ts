@@ -65,14 +65,15 @@ export async function rewriteEvents(
   return rows.map(({ id }) => id)
 }
 
-// Whoever is sending the old text now loses its lease: it is not recorded, and the new text is sent in its place.
+// Whoever is sending the old text now has its lease no more, and leaves off at its next heartbeat: what comes of it is not
+// recorded, and the new text is sent in its place. Not before the lease would have ended: never two attempts at once.
 const RECALL = statement(
   'recall_deliveries',
   `WITH theirs AS MATERIALIZED (
      SELECT id, status FROM deliveries WHERE tenant_id = $1 AND event_id = ANY($2::uuid[]) ORDER BY id FOR NO KEY UPDATE
    ),
    recalled AS (
-     UPDATE deliveries d SET status = 'pending', lease_id = NULL, next_attempt_at = now()
+     UPDATE deliveries d SET lease_id = gen_random_uuid()
      FROM theirs t WHERE t.status = 'delivering' AND d.tenant_id = $1 AND d.id = t.id
    )
    SELECT id FROM theirs`,
@@ -85,7 +86,7 @@ const FORGET_ANSWERS = statement(
 )
 
 /**
- * Takes deliveries of events back from the workers that are at it, and forgets what receivers have answered to them, who
+ * Takes deliveries of events from the workers that are at it, and forgets what receivers have answered to them, who
  * may have said the text back. In two statements: the second sees what was recorded while the first waited.
  */
 export async function recallDeliveries(sql: Sql, tenantId: Id, eventIds: readonly Id[]): Promise<void> {

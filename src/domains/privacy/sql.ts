@@ -33,6 +33,31 @@ const BEGIN = statement(
 export const beginErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
   void (await sql(BEGIN, [tenantId, readerId, now]))
 
+const TOUCH = statement(
+  'touch_erasure',
+  'UPDATE readers SET erasing_at = $3 WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NOT NULL',
+)
+
+/** Tells other processes that somebody is at it. */
+export const touchErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
+  void (await sql(TOUCH, [tenantId, readerId, now]))
+
+const TAKE_UP = statement(
+  'take_up_erasure',
+  `UPDATE readers r SET erasing_at = $1
+   FROM (SELECT tenant_id, id FROM readers WHERE erasing_at < $2 ORDER BY erasing_at LIMIT 1 FOR UPDATE SKIP LOCKED) due
+   WHERE r.tenant_id = due.tenant_id AND r.id = due.id
+   RETURNING r.tenant_id AS "tenantId", r.id AS "readerId"`,
+)
+
+/** A reader whose erasure nobody has gone on with since `before`: for one caller alone, who does. */
+export const takeUpErasure = async (
+  sql: Sql,
+  now: Date,
+  before: Date,
+): Promise<{ tenantId: Id; readerId: Id } | undefined> =>
+  (await sql<{ tenantId: Id; readerId: Id }>(TAKE_UP, [now, before]))[0]
+
 const HAS_TRACES = statement(
   'has_traces_of_reader',
   `SELECT EXISTS (SELECT 1 FROM comments WHERE tenant_id = $1 AND author_id = $2)

@@ -1,3 +1,5 @@
+import { searchSchema } from '../../core/search.ts'
+import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../graphql/builder.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { createIdentitySecret, type IdentitySecret, listIdentitySecrets } from './identity-secrets.ts'
@@ -101,6 +103,17 @@ builder.queryField('readers', (t) =>
     type: ReaderRecordRef,
     access: 'moderate_content',
     description: "The tenant's readers, newest first.",
+    args: {
+      externalId: t.arg.string({
+        description: 'Only the reader with this id at the tenant: a list of one, or of none.',
+        extensions: shapedBy(externalIdSchema),
+      }),
+      search: t.arg.string({
+        description:
+          'Only those whose id at the tenant begins with this, or whose name has all of its words, the last one as a beginning.',
+        extensions: shapedBy(searchSchema),
+      }),
+    },
     resolve: (_root, args, ctx) => listReaders(ctx, args),
   }),
 )

@@ -1,6 +1,14 @@
 import { LRUCache } from 'lru-cache'
 
-import { type App, type Ctx, type Identity, perApp, requireCaller, type Tenant } from '../../core/context.ts'
+import {
+  type App,
+  type Ctx,
+  type Identity,
+  perApp,
+  requireCaller,
+  requireIdentity,
+  type Tenant,
+} from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
@@ -50,9 +58,8 @@ const keyOf = (tenantId: Id, externalId: string): string => `${tenantId} ${exter
 
 /** The reader on whose behalf the request is made. Throws `identity_required`. */
 export async function requireReader(ctx: Ctx): Promise<Reader> {
-  const { tenant, identity } = requireCaller(ctx)
-  if (identity === null) throw new ServiceError('identity_required')
-  return ensureReader(ctx.app, tenant, identity)
+  const identity = requireIdentity(ctx)
+  return ensureReader(ctx.app, requireCaller(ctx).tenant, identity)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { findFirst, searched, searchedNear } from '../../core/search.ts'
+import { type Sql, type Statement, statement } from '../../core/sql.ts'
 
 export interface ReaderRecordRow {
   id: Id
@@ -38,9 +39,44 @@ const LIST = statement(
   `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id < $2 AND erasing_at IS NULL ORDER BY id DESC LIMIT $3`,
 )
 
-/** Newest first, those older than `before`. */
-export const listReaders = (sql: Sql, tenantId: Id, before: Id | null, limit: number): Promise<ReaderRecordRow[]> =>
-  sql<ReaderRecordRow>(LIST, [tenantId, before ?? LAST_ID, limit])
+const OF_SEARCH = [
+  'readers',
+  'erasing_at IS NULL AND ($3::text IS NULL OR external_id = $3)',
+  '$1',
+  '$4::text',
+] as const
+
+const searchIn = (name: string, from: string): Statement =>
+  statement(name, `SELECT ${COLUMNS} FROM ${from} WHERE id < $2 ORDER BY id DESC LIMIT $5`)
+
+const SEARCH = {
+  near: searchIn('search_readers_near', searchedNear(...OF_SEARCH, { before: 'id < $2', order: 'id DESC' })),
+  all: searchIn('search_readers', searched(...OF_SEARCH)),
+}
+
+const BY_EXTERNAL_ID = statement(
+  'reader_by_external_id',
+  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id < $2 AND external_id = $3 AND erasing_at IS NULL`,
+)
+
+interface ReaderFilter {
+  externalId: string | null
+  search: string | null
+}
+
+/** Newest first, those older than `before`; with an external id at most one. */
+export function listReaders(
+  sql: Sql,
+  tenantId: Id,
+  { externalId, search }: ReaderFilter,
+  before: Id | null,
+  limit: number,
+): Promise<ReaderRecordRow[]> {
+  const from = [tenantId, before ?? LAST_ID]
+  if (search !== null) return findFirst(sql, SEARCH, [...from, externalId, search, limit], limit)
+  if (externalId !== null) return sql<ReaderRecordRow>(BY_EXTERNAL_ID, [...from, externalId])
+  return sql<ReaderRecordRow>(LIST, [...from, limit])
+}
 
 export interface BanRow {
   bannedAt: Date

@@ -6,8 +6,9 @@ import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pag
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
+import { searchSchema } from '../../core/search.ts'
 import type { Sql } from '../../core/sql.ts'
-import { noNul } from '../../core/texts.ts'
+import { externalIdSchema, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { Reader } from './readers.ts'
 import * as sql from './record-sql.ts'
@@ -28,12 +29,24 @@ export interface ReaderRecord extends Reader {
   createdAt: string
 }
 
-/** The tenant's readers, newest first. */
-export async function listReaders(ctx: Ctx, args: PageArgs): Promise<Page<ReaderRecord>> {
+interface ListReaders extends PageArgs {
+  externalId?: string | null | undefined
+  search?: string | null | undefined
+}
+
+const listSchema = z.object({ externalId: externalIdSchema.nullish(), search: searchSchema.nullish() })
+
+/** The tenant's readers, newest first; with a search those that it finds, with an external id that one. Throws `validation_failed`. */
+export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<ReaderRecord>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
+  const { externalId = null, search = null } = validate(listSchema, {
+    externalId: args.externalId,
+    search: args.search,
+  })
   const after = decodeCursor('readers', 1, args.after)
-  const rows = await sql.listReaders(ctx.app.db.query, tenant.id, after === null ? null : idOf(after[0]), size + 1)
+  const before = after === null ? null : idOf(after[0])
+  const rows = await sql.listReaders(ctx.app.db.query, tenant.id, { externalId, search }, before, size + 1)
   return pageOf(rows.map(toRecord), size, args, ({ id }) => encodeCursor('readers', id))
 }
 

@@ -23,7 +23,13 @@ export const routes: readonly Route[] = [
     document: IdentitySecretsDocument,
     status: 200,
   }),
-  route({ method: 'GET', path: '/readers', summary: 'Readers, newest first', document: ReadersDocument, status: 200 }),
+  route({
+    method: 'GET',
+    path: '/readers',
+    summary: 'Readers, newest first, or those that a search finds, or the one with an external id',
+    document: ReadersDocument,
+    status: 200,
+  }),
   route({ method: 'GET', path: '/readers/:id', summary: 'One reader', document: ReaderDocument, status: 200 }),
   route({
     method: 'POST',

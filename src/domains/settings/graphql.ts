@@ -2,7 +2,7 @@ import { type TenantSettings, tenantSettingsSchema } from '../../core/tenant-set
 import { builder } from '../../graphql/builder.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { RateLimit, Stream, Ticket, WebhookDefaults } from './groups.ts'
-import { findSettings, updateSettings } from './settings.ts'
+import { findPublicSettings, findSettings, type PublicSettings, updateSettings } from './settings.ts'
 
 const ModerationMode = builder.enumType('ModerationMode', {
   description: 'When moderators see comments.',
@@ -16,8 +16,8 @@ const ModerationMode = builder.enumType('ModerationMode', {
 const ErasureMode = builder.enumType('ErasureMode', {
   description: "What becomes of an erased reader's comments.",
   values: {
-    anonymise: { description: 'They stay, without an author.' },
-    delete: { description: 'They are deleted.' },
+    anonymise: { description: 'Each stays as a tombstone, without its text and its author.' },
+    delete: { description: 'They go; a tombstone stays where one has replies.' },
   },
 })
 
@@ -132,6 +132,25 @@ builder.queryField('settings', (t) =>
     access: 'manage_settings',
     description: 'The settings of the tenant.',
     resolve: (_root, _args, ctx) => findSettings(ctx),
+  }),
+)
+
+const PublicSettingsRef = builder.objectRef<PublicSettings>('PublicSettings').implement({
+  description: 'The settings that a page for readers is made by; none of them is a secret.',
+  fields: (t) => ({
+    reactionTypes: t.exposeStringList('reactionTypes', { description: TEXT.reactionTypes }),
+    editWindowSeconds: t.exposeInt('editWindowSeconds', { description: TEXT.editWindowSeconds }),
+    maxDepth: t.exposeInt('maxDepth', { description: TEXT.maxDepth }),
+  }),
+})
+
+builder.queryField('publicSettings', (t) =>
+  t.field({
+    type: PublicSettingsRef,
+    nullable: true,
+    access: 'key',
+    description: 'What a page for readers must know of the settings. A change is seen within 5 s.',
+    resolve: (_root, _args, ctx) => findPublicSettings(ctx),
   }),
 )
 

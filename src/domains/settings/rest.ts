@@ -1,4 +1,4 @@
-import { SettingsDocument, UpdateSettingsDocument } from '../../generated/documents.ts'
+import { PublicSettingsDocument, SettingsDocument, UpdateSettingsDocument } from '../../generated/documents.ts'
 import { type Route, route } from '../../rest/route.ts'
 
 export const routes: readonly Route[] = [
@@ -7,6 +7,13 @@ export const routes: readonly Route[] = [
     path: '/settings',
     summary: "The tenant's settings in force",
     document: SettingsDocument,
+    status: 200,
+  }),
+  route({
+    method: 'GET',
+    path: '/settings/public',
+    summary: 'What a page for readers must know of the settings',
+    document: PublicSettingsDocument,
     status: 200,
   }),
   route({

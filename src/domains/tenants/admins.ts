@@ -1,6 +1,6 @@
 import { errors, jwtVerify, SignJWT } from 'jose'
 
-import { type Actor, type App, type Ctx, perApp, requireCaller, type Tenant } from '../../core/context.ts'
+import { type Actor, type App, type Ctx, perApp, requireAdmin, requireCaller, type Tenant } from '../../core/context.ts'
 import { deriveKey } from '../../core/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
@@ -79,8 +79,7 @@ export interface Me {
 
 /** The admin whose token the request carries. Throws `admin_only`. */
 export function findMe(ctx: Ctx): Me {
-  const { tenant, actor } = requireCaller(ctx)
-  if (actor.kind !== 'admin') throw new ServiceError('admin_only')
-  const { id, email, expiresAt } = actor
+  const { id, email, expiresAt } = requireAdmin(ctx)
+  const { tenant } = requireCaller(ctx)
   return { id, email, tenant: { id: tenant.id, slug: tenant.slug }, expiresAt }
 }

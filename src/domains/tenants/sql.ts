@@ -92,3 +92,16 @@ const INSERT_ADMIN = statement(
 /** False where the e-mail address is taken. */
 export const insertAdmin = async (sql: Sql, admin: Omit<AdminRow, 'createdAt'>): Promise<boolean> =>
   (await sql(INSERT_ADMIN, [admin.tenantId, admin.id, admin.email, admin.passwordHash])).length === 1
+
+const DELETE_ADMIN = statement(
+  'delete_admin',
+  'DELETE FROM admins WHERE tenant_id = $1 AND email = $2 RETURNING id, email',
+)
+
+/** Undefined where the tenant has no such admin. */
+export const deleteAdmin = async (
+  sql: Sql,
+  tenantId: Id,
+  email: string,
+): Promise<{ id: Id; email: string } | undefined> =>
+  (await sql<{ id: Id; email: string }>(DELETE_ADMIN, [tenantId, email.toLowerCase()]))[0]

@@ -1,0 +1,105 @@
+import { parseArgs } from 'node:util'
+
+import { z } from 'zod'
+
+const PROGRAM = 'npm run cli --'
+
+/** The command line itself is wrong: one line that names what, and one that says what is right. The exit status is 2. */
+export class UsageError extends Error {
+  constructor(what: string, right: string) {
+    super(`${what}\n${right}`)
+  }
+}
+
+export interface Command {
+  readonly about: string
+  readonly shape: z.ZodRawShape
+  /** What it is to do with these options, or what is wrong with one of them. */
+  readonly prepare: (given: Readonly<Record<string, string>>) => (() => Promise<string>) | z.core.$ZodIssue
+}
+
+/** Commands by their names of one or two words: `tenant create`. */
+type Commands = Readonly<Record<string, Command>>
+
+/** A command that prints what `run` gives. `about` says what it does; an option is described by the name of its value. */
+export function defineCommand<Shape extends z.ZodRawShape>(
+  about: string,
+  shape: Shape,
+  run: (options: z.output<z.ZodObject<Shape>>) => Promise<string>,
+): Command {
+  const schema = z.object(shape)
+  return {
+    about,
+    shape,
+    prepare: (given) => {
+      const options = schema.safeParse(given)
+      if (options.success) return () => run(options.data)
+      const [issue] = options.error.issues
+      if (issue === undefined) throw options.error
+      return issue
+    },
+  }
+}
+
+/** What the words of a command line ask for: to run a command, or the text that helps. Throws UsageError. */
+export function readCommandLine(commands: Commands, words: readonly string[]): () => Promise<string> {
+  const asked = words[0] === 'help' ? words.slice(1) : words
+  const named = asked.filter((word) => word !== '--help' && word !== '-h')
+  const helps = named.length < words.length
+  const name = [2, 1].map((count) => named.slice(0, count).join(' ')).find((text) => Object.hasOwn(commands, text))
+  const command = name === undefined ? undefined : commands[name]
+  if (name === undefined || command === undefined) {
+    if (helps && isBeginning(commands, named)) return async () => helpOfAll(commands, named)
+    const what = named.length === 0 ? 'a command is missing' : `there is no command ${named.slice(0, 2).join(' ')}`
+    throw new UsageError(what, `Commands: ${Object.keys(commands).join(', ')}. ${PROGRAM} help tells of them`)
+  }
+  if (helps) return async () => `${usageOf(name, command)}\n\n${command.about}`
+  return prepare(name, command, named.slice(name.split(' ').length))
+}
+
+/** Nothing, or the first word of some commands. */
+const isBeginning = (commands: Commands, words: readonly string[]): boolean =>
+  words.length === 0 || (words.length === 1 && Object.keys(commands).some((name) => name.startsWith(`${words[0]} `)))
+
+function helpOfAll(commands: Commands, [noun]: readonly string[]): string {
+  const lines = Object.entries(commands)
+    .filter(([name]) => noun === undefined || name.startsWith(`${noun} `))
+    .map(([name, command]) => `  ${[name, ...optionsOf(command)].join(' ')}\n      ${command.about}`)
+  return `Usage: ${PROGRAM} <command>\n\n${lines.join('\n')}
+
+Answers are JSON on standard output. Secrets are shown only there, and only once.
+The exit status is 0, 1 for what cannot be done, and 2 for a command line that is wrong.`
+}
+
+const usageOf = (name: string, command: Command): string => `Usage: ${[PROGRAM, name, ...optionsOf(command)].join(' ')}`
+
+function optionsOf({ shape }: Command): string[] {
+  return Object.entries(z.object(shape).shape).map(([name, schema]) => {
+    const text = `--${name} <${z.globalRegistry.get(schema)?.description ?? name}>`
+    return z.safeParse(schema, undefined).success ? `[${text}]` : text
+  })
+}
+
+function prepare(name: string, command: Command, args: string[]): () => Promise<string> {
+  const refuse = (what: string): UsageError => new UsageError(what, usageOf(name, command))
+  const names = Object.keys(command.shape)
+  const known = Object.fromEntries(names.map((option) => [option, { type: 'string' as const }]))
+  // Not strict: its errors are paragraphs.
+  const { tokens } = parseArgs({ args, options: known, strict: false, allowPositionals: true, tokens: true })
+  const given = new Map<string, string>()
+  for (const token of tokens) {
+    if (token.kind === 'positional') throw refuse(`"${token.value}" is no option`)
+    if (token.kind === 'option-terminator') continue
+    if (!names.includes(token.name)) throw refuse(`there is no option ${token.rawName}`)
+    if (given.has(token.name)) throw refuse(`--${token.name} is given twice`)
+    // The next option; a value that begins like one is given as --name=-value.
+    if (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))) {
+      throw refuse(`--${token.name} needs a value`)
+    }
+    given.set(token.name, token.value)
+  }
+  const prepared = command.prepare(Object.fromEntries(given))
+  if (typeof prepared === 'function') return prepared
+  const option = String(prepared.path[0])
+  throw refuse(`--${option} ${given.has(option) ? prepared.message : 'is required'}`)
+}

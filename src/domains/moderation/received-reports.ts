@@ -1,0 +1,57 @@
+import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
+import {
+  decodeCursor,
+  encodeCursor,
+  idOf,
+  instantOf,
+  type Page,
+  type PageArgs,
+  pageOf,
+  pageSize,
+} from '../../core/cursor.ts'
+import type { Id } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
+import { getComment } from '../comments/comments.ts'
+import type { Reader } from '../readers/readers.ts'
+import { listReports } from './report-sql.ts'
+import type { ReportReason } from './reports.ts'
+
+/** A report as moderators see it. */
+export interface ReceivedReport {
+  reason: ReportReason
+  note: string | null
+  reader: Reader
+  /** Whether it is in the comment's number of reports: one of a reader banned in shadow is not. */
+  counted: boolean
+  createdAt: string
+}
+
+/** The reports of a comment, newest first; null to others than moderators. One statement serves all of a request. */
+export async function listReportsOf(ctx: Ctx, commentId: Id, args: PageArgs): Promise<Page<ReceivedReport> | null> {
+  if (!hasCapability(requireCaller(ctx).actor, 'moderate_content')) return null
+  const size = pageSize(args)
+  const key = decodeCursor('reports', 2, args.after)
+  const before = key === null ? null : { createdAt: instantOf(key[0]), readerId: idOf(key[1]) }
+  const reports = await loadReports(ctx, JSON.stringify({ before, limit: size + 1 }), commentId)
+  return pageOf(reports, size, args, ({ createdAt, reader }) => encodeCursor('reports', createdAt, reader.id))
+}
+
+/** The same of a comment by its id. Throws `not_found`. */
+export async function listReportsById(ctx: Ctx, id: Id, args: PageArgs): Promise<Page<ReceivedReport> | null> {
+  const comment = await getComment(ctx, id)
+  return listReportsOf(ctx, comment.id, args)
+}
+
+const loadReports = perRequest<Id, ReceivedReport[]>(async (ctx, group, commentIds) => {
+  const at = JSON.parse(group) as Parameters<typeof listReports>[3]
+  const rows = await listReports(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(commentIds)], at)
+  const byComment = new Map<Id, ReceivedReport[]>(commentIds.map((id) => [id, []]))
+  for (const { commentId, reason, note, counted, createdAt, readerId, ...profile } of rows) {
+    const { externalId, name, avatarUrl, profileUrl } = profile
+    const reader = { id: readerId, externalId, name, avatarUrl, profileUrl }
+    // Only what the enum has was ever stored.
+    const report = { reason: reason as ReportReason, note, reader, counted, createdAt: createdAt.toISOString() }
+    byComment.get(commentId)?.push(report)
+  }
+  return commentIds.map((id) => byComment.get(id) ?? [])
+})
