@@ -1,4 +1,5 @@
 // schema → schema.graphql (committed: the contract in a diff) and typed documents of the operations that REST runs.
+// The table of the settings, from which the console makes its form, has the form of `SettingsTable`.
 // `--check` leaves schema.graphql alone and fails where it is not the code's; the documents, which git ignores, it writes.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import * as operations from '@graphql-codegen/typescript-operations'
 import { lexicographicSortSchema, parse, printSchema } from 'graphql'
 
 import { schema } from './src/graphql/schema.ts'
+import { settingsTable } from './src/reference/settings.ts'
 
 const root = import.meta.dirname
 const schemaFile = join(root, 'schema.graphql')
@@ -20,15 +22,18 @@ if (process.argv.includes('--check')) {
     process.exit(1)
   }
 } else writeFileSync(schemaFile, text)
-await writeDocuments()
+await writeDocuments('src/domains', 'documents.ts', { optimizeDocumentNode: true })
+// A browser sends their text: it needs neither the tree nor what prints it.
+await writeDocuments('src/console', 'console.ts', { documentMode: 'string' })
+writeFileSync(join(root, 'src/generated/settings.json'), JSON.stringify(settingsTable(schema), null, 2))
 
-async function writeDocuments(): Promise<void> {
-  const domains = join(root, 'src/domains')
-  const documents = readdirSync(domains, { recursive: true, encoding: 'utf8' })
+async function writeDocuments(folder: string, filename: string, how: object): Promise<void> {
+  const documents = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.graphql'))
     .sort()
-    .map((file) => ({ location: file, document: parse(readFileSync(join(domains, file), 'utf8')) }))
+    .map((file) => ({ location: file, document: parse(readFileSync(join(root, folder, file), 'utf8')) }))
   const config = {
+    ...how,
     scalars: { ID: 'string', DateTime: 'string', JSON: 'unknown' },
     enumType: 'string-literal',
     enumsAsTypes: true,
@@ -36,11 +41,10 @@ async function writeDocuments(): Promise<void> {
     skipTypename: true,
     avoidOptionals: false,
     namingConvention: 'keep',
-    optimizeDocumentNode: true,
     dedupeFragments: true,
   }
   const output = await codegen({
-    filename: 'documents.ts',
+    filename,
     schema: parse(text),
     documents,
     config,
@@ -48,5 +52,5 @@ async function writeDocuments(): Promise<void> {
     pluginMap: { operations, typedDocumentNode },
   })
   mkdirSync(join(root, 'src/generated'), { recursive: true })
-  writeFileSync(join(root, 'src/generated/documents.ts'), output)
+  writeFileSync(join(root, 'src/generated', filename), output)
 }

@@ -21,7 +21,7 @@ export function registerBodies(server: FastifyInstance): void {
   server.addHook('preValidation', (request, _reply, done) => {
     // No handler would see it, and what is not understood is refused, never ignored.
     if (!hasUnreadBody(request)) return done()
-    done(invalid('', 'unknown_field', 'this request takes no body'))
+    done(invalid('', 'unknown_field', 'must be absent: this request takes no body'))
   })
 }
 

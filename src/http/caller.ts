@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
-import type { App } from '../core/context.ts'
+import { type App, identityHeader } from '../core/context.ts'
 import { verifyIdentity } from '../domains/readers/identity.ts'
 import { allowOrigin, varyByOrigin } from './cors.ts'
-import { authenticate } from './credentials.ts'
+import { authenticate, cameIn } from './credentials.ts'
 import { countAddress, countCaller, refuseAt } from './limits.ts'
 
 const NO_BODY = Buffer.alloc(0)
@@ -13,7 +13,7 @@ const NO_BODY = Buffer.alloc(0)
  * Each request takes a token of the caller's bucket, or of the address of a caller without good credentials.
  */
 export function registerCaller(scope: FastifyInstance, app: App): void {
-  const identityHeader = `${app.settings.HEADER_PREFIX}Identity`.toLowerCase()
+  const identityName = identityHeader(app)
 
   scope.addHook('onRequest', async (request, reply) => {
     varyByOrigin(request, reply)
@@ -32,9 +32,11 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 
   scope.addHook('preHandler', async (request) => {
     const { caller } = request.ctx
-    const token = header(request, identityHeader)
+    const token = header(request, identityName.toLowerCase())
     if (caller === null || token === undefined) return
-    const identity = await verifyIdentity(app, caller.tenant, token, request.rawBody ?? NO_BODY)
+    const identity = await verifyIdentity(app, caller.tenant, token, request.rawBody ?? NO_BODY).catch(
+      cameIn(identityName),
+    )
     request.ctx = { ...request.ctx, caller: { ...caller, identity } }
   })
 }

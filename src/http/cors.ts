@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-import type { App, Tenant } from '../core/context.ts'
+import { type App, identityHeader, type Tenant } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { isOriginAllowed } from '../domains/stream/origins.ts'
 
@@ -58,7 +58,7 @@ export function registerPreflights(scope: FastifyInstance, app: App): void {
     'X-Request-Id',
     'Idempotency-Key',
     'X-GraphQL-Event-Stream-Token',
-    `${app.settings.HEADER_PREFIX}Identity`,
+    identityHeader(app),
   ]
   for (const [url, methods] of METHODS) {
     scope.route({

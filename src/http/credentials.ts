@@ -1,5 +1,5 @@
 import type { Actor, App, Tenant } from '../core/context.ts'
-import { ServiceError } from '../core/errors.ts'
+import { detailOf, ServiceError } from '../core/errors.ts'
 import { findCallerByKey } from '../domains/keys/keys.ts'
 import { verifyAdminToken } from '../domains/tenants/admins.ts'
 
@@ -7,6 +7,14 @@ export interface Credentials {
   tenant: Tenant
   actor: Actor
 }
+
+/** Says in which header, or query parameter, what was refused came. */
+export const cameIn =
+  (place: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof ServiceError) || error.status !== 401) throw error
+    throw new ServiceError(error.code, { ...error.extras, detail: `${place}: ${detailOf(error)}` })
+  }
 
 /**
  * Who sent `X-API-Key` or `Authorization: Bearer` (contract, section 3); null where neither was sent.
@@ -17,14 +25,21 @@ export async function authenticate(
   { apiKey, authorization }: { apiKey?: string | undefined; authorization?: string | undefined },
 ): Promise<Credentials | null> {
   if (apiKey !== undefined && authorization !== undefined) throw new ServiceError('ambiguous_credentials')
-  if (apiKey !== undefined) return findCallerByKey(app, apiKey)
+  if (apiKey !== undefined) return findCallerByKey(app, apiKey).catch(cameIn('X-API-Key'))
   if (authorization === undefined) return null
+  return findAdmin(app, authorization).catch(cameIn('Authorization'))
+}
+
+async function findAdmin(app: App, authorization: string): Promise<Credentials> {
   // The scheme is case-insensitive (RFC 9110, section 11.1).
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-  if (token === undefined) throw new ServiceError('invalid_admin_token')
+  if (token === undefined) throw refuseToken('It must be Bearer and an admin token.')
+  if (token.startsWith('ek_')) throw refuseToken('It takes admin tokens; an API key goes into X-API-Key.')
   return verifyAdminToken(app, token)
 }
 
+const refuseToken = (detail: string): ServiceError => new ServiceError('invalid_admin_token', { detail })
+
 /** Who sent `?token=`, a raw API key or an admin token (contract, section 6). */
 export const authenticateToken = (app: App, token: string): Promise<Credentials> =>
-  token.startsWith('ek_') ? findCallerByKey(app, token) : verifyAdminToken(app, token)
+  (token.startsWith('ek_') ? findCallerByKey(app, token) : verifyAdminToken(app, token)).catch(cameIn('token'))

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
+import { baseUrl } from '../core/address.ts'
 import type { App } from '../core/context.ts'
 import { schema } from '../graphql/schema.ts'
 import { asyncApiDocument } from '../reference/asyncapi.ts'
@@ -29,7 +30,7 @@ export function serveAsset(server: FastifyInstance, url: string, make: () => Ass
   server.get(url, async (request, reply) => sendAsset(request, reply, (made ??= make())))
 }
 
-function sendAsset(request: FastifyRequest, reply: FastifyReply, { type, bytes, etag, headers = {} }: Asset) {
+export function sendAsset(request: FastifyRequest, reply: FastifyReply, { type, bytes, etag, headers = {} }: Asset) {
   const known = (request.headers['if-none-match'] ?? '').split(/\s*,\s*/)
   void reply.headers({ etag, 'cache-control': 'no-cache', ...headers })
   if (known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === etag)) return reply.code(304).send()
@@ -37,9 +38,10 @@ function sendAsset(request: FastifyRequest, reply: FastifyReply, { type, bytes, 
 }
 
 /** `GET /openapi.json` and `GET /asyncapi.json`. Made at the first request, so that a start need not wait for them. */
-export function registerDocuments(server: FastifyInstance, { settings }: App): void {
+export function registerDocuments(server: FastifyInstance, app: App): void {
+  const { settings } = app
   const json = (document: object): Asset =>
     assetOf('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
-  serveAsset(server, `${API_BASE}/openapi.json`, () => json(openApiDocument(schema, settings)))
-  serveAsset(server, `${API_BASE}/asyncapi.json`, () => json(asyncApiDocument(schema, settings)))
+  serveAsset(server, `${API_BASE}/openapi.json`, () => json(openApiDocument(schema, settings, baseUrl(app))))
+  serveAsset(server, `${API_BASE}/asyncapi.json`, () => json(asyncApiDocument(schema, settings, baseUrl(app))))
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
 
-import { type Ctx, hasCapability, requireCaller } from '../core/context.ts'
+import { type Ctx, hasCapability, identityHeader, requireCaller } from '../core/context.ts'
 import { findPageVersion } from '../domains/comments/version.ts'
 import { viewerReactions } from '../domains/reactions/read.ts'
 import { requireReader } from '../domains/readers/readers.ts'
@@ -45,7 +45,7 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     const headers = {
       etag,
       'cache-control': 'private, no-cache',
-      vary: `X-API-Key, Authorization, ${ctx.app.settings.HEADER_PREFIX}Identity`,
+      vary: `X-API-Key, Authorization, ${identityHeader(ctx.app)}`,
     }
     const known = tagsOf(request)
     // Only a page has ever had this tag, never a refusal; whether there is one for `*` is still to be seen.

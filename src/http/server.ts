@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { v4 } from 'uuid'
 
+import { listensOn } from '../core/address.ts'
 import type { App, Ctx } from '../core/context.ts'
 import { headersOf, problemOf, ServiceError } from '../core/errors.ts'
 import { SettingsError } from '../core/settings.ts'
@@ -12,6 +14,7 @@ import { toServiceError } from '../graphql/errors.ts'
 import { registerGraphQL } from '../graphql/server.ts'
 import { registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
+import { registerConsole } from './console.ts'
 import { registerPreflights } from './cors.ts'
 import { registerDocuments } from './documents.ts'
 import { registerHealth } from './health.ts'
@@ -19,8 +22,10 @@ import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { countAddress } from './limits.ts'
 import { Methods } from './methods.ts'
 import { registerReference } from './reference.ts'
+import { measureRequests } from './request-metrics.ts'
 import { registerRest } from './rest.ts'
 import { registerStream } from './stream.ts'
+import { registerWidget } from './widget.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -57,6 +62,11 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   })
   server.decorateRequest('ctx')
   server.decorateRequest('rawBody')
+  server.addHook('onListen', (done) => {
+    const address = server.server.address()
+    if (typeof address === 'object' && address !== null) listensOn(app, address.port)
+    done()
+  })
   server.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id)
     done()
@@ -68,6 +78,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     app.log.debug({ requestId, method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request')
     done()
   })
+  measureRequests(server, app)
   server.setErrorHandler((error, request, reply) => sendProblem(app, error, request, reply))
   const methods = new Methods()
   server.setNotFoundHandler((request, reply) => {
@@ -81,12 +92,14 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     scope.addHook('onRequest', async ({ ip }) => countAddress(app, ip))
     registerDocuments(scope, app)
     registerReference(scope)
+    registerConsole(scope, app)
     refuseOthers()
   })
   await server.register(async (scope) => {
     const refuseOthers = methods.watch(scope)
     registerHealth(scope, app)
     registerStream(scope, app)
+    registerWidget(scope)
     refuseOthers()
   })
   await server.register(async (scope) => {
@@ -101,8 +114,10 @@ export async function createServer(app: App): Promise<FastifyInstance> {
 }
 
 /** Answers what is not HTTP at all, before there is a request. */
-function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+function refuseMalformed(error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse }): void {
+  // Within an answer that has begun, as Node itself looks at it, a second one would be its content.
+  const isAnswering = socket._httpMessage?.headersSent === true
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) return void socket.destroy()
   const refusal = new ServiceError('malformed_json', { detail: 'This is not an HTTP request that can be read.' })
   const requestId = v4()
   const body = JSON.stringify(problemOf(refusal, requestId))

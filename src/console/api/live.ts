@@ -1,0 +1,78 @@
+import { createClient } from 'graphql-sse'
+import { useEffect, useRef } from 'react'
+
+import { DiscussionEventsDocument, type DiscussionEventsSubscription } from '../../generated/console.ts'
+import { expire, validToken } from './session.ts'
+
+type DiscussionEvent = DiscussionEventsSubscription['discussionEvents']
+
+/** What the connection was last asked for with. */
+let token = ''
+
+// One connection for all subscriptions of a tab: over HTTP/1.1 browsers open six to a site, and the rest would wait.
+const client = createClient({
+  singleConnection: true,
+  url: new URL('../graphql/stream', document.baseURI).href,
+  headers: async () => {
+    token = await validToken()
+    return { authorization: `Bearer ${token}` }
+  },
+  // A tab in the background asks for nothing else: refused, it waits for the sign-in, and does not ask on all night.
+  fetchFn: async (...request: Parameters<typeof fetch>) => {
+    const response = await fetch(...request)
+    if (response.status === 401) expire(token)
+    return response
+  },
+  retryAttempts: Infinity,
+  retry: async (retries) => {
+    const longestMs = Math.min(1_000 * 2 ** retries, 30_000)
+    await new Promise((resolve) => setTimeout(resolve, longestMs * (0.5 + Math.random() / 2)))
+  },
+})
+
+/** Follows the events of some discussions while the component is there, each from where its last one was seen. */
+export function useDiscussionEvents(discussionIds: readonly string[], onEvent: (event: DiscussionEvent) => void): void {
+  const listener = useRef(onEvent)
+  useEffect(() => {
+    listener.current = onEvent
+  })
+  const ids = [...new Set(discussionIds)].sort().join()
+  useEffect(() => {
+    const ends = ids
+      .split(',')
+      .filter((id) => id !== '')
+      .map((id) => follow(id, (event) => listener.current(event)))
+    return () => {
+      for (const end of ends) end()
+    }
+  }, [ids])
+}
+
+/** Subscribes, and again after every end, until the returned function is called. */
+function follow(discussionId: string, onEvent: (event: DiscussionEvent) => void): () => void {
+  let lastEventId: string | null = null
+  let isOver = false
+  let stop = (): void => undefined
+  const begin = (): void => {
+    const again = (): void => {
+      if (!isOver) setTimeout(() => isOver || begin(), 2_000 + Math.random() * 2_000)
+    }
+    stop = client.subscribe<DiscussionEventsSubscription>(
+      { query: DiscussionEventsDocument.toString(), variables: { discussionId, lastEventId } },
+      {
+        next: ({ data }) => {
+          if (data == null) return
+          lastEventId = String(data.discussionEvents.seq)
+          onEvent(data.discussionEvents)
+        },
+        error: again,
+        complete: again,
+      },
+    )
+  }
+  begin()
+  return () => {
+    isOver = true
+    stop()
+  }
+}

@@ -1,0 +1,120 @@
+import {
+  keepPreviousData,
+  QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  type UseMutationResult,
+  useQuery,
+  useQueryClient,
+  type UseQueryResult,
+} from '@tanstack/react-query'
+
+import { ApiError } from './errors.ts'
+import { type Document, request } from './request.ts'
+import { subscribe, whoIsHere } from './session.ts'
+
+// A refusal stays one; only what may be otherwise a moment later is tried again.
+const TRANSIENT = new Set(['unavailable', 'internal', 'unreadable'])
+const isTransient = (error: unknown): boolean => !(error instanceof ApiError) || TRANSIENT.has(error.code)
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      retry: (failures, error) => failures < 2 && isTransient(error),
+      staleTime: 5_000,
+      networkMode: 'always',
+    },
+    // A write is sent once: what became of one that got no answer is for the person to see.
+    mutations: { retry: false, networkMode: 'always' },
+  },
+})
+
+// What one admin has seen is not for the next one, in whichever tab they have signed out or in.
+let seenBy = whoIsHere()
+subscribe(() => {
+  if (seenBy === whoIsHere()) return
+  seenBy = whoIsHere()
+  queryClient.clear()
+})
+
+/**
+ * What an operation answers; asked again every `everyMs` while the tab is in view, which may depend on what it answered
+ * last. The last answer stays meanwhile.
+ */
+export function useApi<Result, Variables extends object>(
+  operation: Document<Result, Variables>,
+  variables: Variables,
+  { everyMs, enabled = true }: { everyMs?: number | ((last: Result | undefined) => number); enabled?: boolean } = {},
+): UseQueryResult<Result> {
+  return useQuery({
+    queryKey: [nameOf(operation), variables],
+    queryFn: ({ signal }) => request(operation, variables, signal),
+    placeholderData: keepPreviousData,
+    enabled,
+    ...(everyMs === undefined
+      ? {}
+      : {
+          refetchInterval:
+            typeof everyMs === 'number'
+              ? everyMs
+              : ({ state }: { state: { data: Result | undefined } }) => everyMs(state.data),
+        }),
+  })
+}
+
+/** A Relay connection, as every list of the schema is one. */
+export interface Connection<Node> {
+  edges: readonly { node: Node }[]
+  pageInfo: { hasNextPage: boolean; endCursor?: string | null }
+}
+
+/** A list, page by page. `connectionOf` finds the connection in the answer. The operation takes `$after`. */
+export function useList<Result, Variables extends { after?: string | null | undefined }, Node>(
+  operation: Document<Result, Variables>,
+  variables: Omit<Variables, 'after'>,
+  connectionOf: (result: Result) => Connection<Node> | null | undefined,
+  { everyMs, enabled = true }: { everyMs?: number; enabled?: boolean } = {},
+) {
+  const list = useInfiniteQuery({
+    queryKey: [nameOf(operation), variables, 'pages'],
+    queryFn: ({ pageParam, signal }) =>
+      request(operation, { ...variables, after: pageParam } as unknown as Variables, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => {
+      const pageInfo = connectionOf(last)?.pageInfo
+      return pageInfo?.hasNextPage === true ? (pageInfo.endCursor ?? null) : null
+    },
+    placeholderData: keepPreviousData,
+    enabled,
+    ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
+  })
+  const nodes = list.data?.pages.flatMap((page) => nodesOf(connectionOf(page)))
+  return { ...list, nodes }
+}
+
+export const nodesOf = <Node>(connection: Connection<Node> | null | undefined): Node[] =>
+  (connection?.edges ?? []).map(({ node }) => node)
+
+/** Asks anew what the named queries have answered; without names, everything. */
+export function useRefresh(outdated: readonly Document<unknown, never>[] = []): () => Promise<void> {
+  const client = useQueryClient()
+  return async () => {
+    if (outdated.length === 0) return client.invalidateQueries()
+    await Promise.all(outdated.map((each) => client.invalidateQueries({ queryKey: [nameOf(each)] })))
+  }
+}
+
+/** A write. What the named queries have answered is asked anew once it is done; without names, everything. */
+export function useWrite<Result, Variables extends object>(
+  operation: Document<Result, Variables>,
+  outdated: readonly Document<unknown, never>[] = [],
+): UseMutationResult<Result, Error, Variables> {
+  const refresh = useRefresh(outdated)
+  return useMutation({
+    mutationFn: (variables: Variables) => request(operation, variables),
+    onSettled: refresh,
+  })
+}
+
+const nameOf = (operation: { toString(): string }): string =>
+  /^\s*(?:query|mutation|subscription) (\w+)/m.exec(operation.toString())?.[1] ?? operation.toString()

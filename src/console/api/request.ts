@@ -1,0 +1,95 @@
+import { ApiError, type InvalidField, isExpiry } from './errors.ts'
+import { expire, validToken, whoIsHere } from './session.ts'
+
+/** A document of `src/generated/console.ts`: its text, and the types of what it takes and gives. */
+export interface Document<Result, Variables> {
+  toString(): string
+  __apiType?: (variables: Variables) => Result
+}
+
+interface Refusal {
+  code?: string
+  requestId?: string
+  errors?: InvalidField[]
+}
+
+interface Answer<Result> {
+  data?: Result | null
+  errors?: { message: string; extensions?: Refusal }[]
+}
+
+/** What is refused before there is an operation, such as a token. */
+interface Problem extends Refusal {
+  code: string
+  detail: string
+}
+
+/** The service that the page came from, whatever path a proxy has put in front of it. */
+const GRAPHQL = new URL('../graphql', document.baseURI)
+
+/**
+ * The answer to an operation, as whoever is signed in. One that finds the token expired waits until somebody has signed
+ * in again, and is sent once more: nothing that was typed is lost, and nothing of one admin is sent as another, who may
+ * be another tenant's. Throws `ApiError`, or `TypeError` without a network.
+ */
+export async function request<Result, Variables>(
+  operation: Document<Result, Variables>,
+  variables: Variables,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const email = whoIsHere()
+  for (;;) {
+    const token = await validToken(email)
+    try {
+      return await send(operation, variables, { token, ...(signal === undefined ? {} : { signal }) })
+    } catch (error) {
+      if (!isExpiry(error)) throw error
+      expire(token)
+    }
+  }
+}
+
+/** The same without any sign-in. */
+export async function send<Result, Variables>(
+  operation: Document<Result, Variables>,
+  variables: Variables,
+  { token, signal }: { token?: string; signal?: AbortSignal } = {},
+): Promise<Result> {
+  const response = await fetch(GRAPHQL, {
+    method: 'POST',
+    headers: {
+      accept: 'application/json',
+      'content-type': 'application/json',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify({ query: operation.toString(), variables }),
+    ...(signal === undefined ? {} : { signal }),
+  })
+  const answer = await answerOf<Result>(response)
+  if ('detail' in answer) throw errorOf(answer.detail, answer, response)
+  return resultOf(answer, response)
+}
+
+async function answerOf<Result>(response: Response): Promise<Answer<Result> | Problem> {
+  try {
+    return (await response.json()) as Answer<Result> | Problem
+  } catch {
+    throw new ApiError('unreadable', `The service answered ${response.status} with something else than JSON.`)
+  }
+}
+
+function resultOf<Result>({ data, errors }: Answer<Result>, response: Response): Result {
+  const [error] = errors ?? []
+  if (error !== undefined) throw errorOf(error.message, error.extensions ?? {}, response)
+  if (data == null) throw new ApiError('unreadable', 'The service answered without data.')
+  return data
+}
+
+function errorOf(message: string, { code, requestId, errors }: Refusal, { headers }: Response): ApiError {
+  const retryAfter = headers.get('retry-after')
+  return new ApiError(code ?? 'internal', message, {
+    fields: errors ?? [],
+    requestId: requestId ?? null,
+    retryAfterSeconds: retryAfter === null ? null : Number(retryAfter),
+  })
+}

@@ -1,0 +1,78 @@
+import { Badge, createTheme, type CSSVariablesResolver, MantineProvider } from '@mantine/core'
+import { Notifications } from '@mantine/notifications'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { createBrowserRouter, RouterProvider } from 'react-router'
+
+import { queryClient } from './api/queries.ts'
+import { useSession } from './api/session.ts'
+import { styleNonce } from './nonce.ts'
+import { Pages } from './pages.tsx'
+import { Shell } from './shell/shell.tsx'
+import { SignInAgain } from './shell/sign-in-again.tsx'
+import { SignInPage } from './shell/sign-in-page.tsx'
+
+const theme = createTheme({
+  primaryColor: 'indigo',
+  // Dimmed and coloured words keep a contrast of 4.5 to 1 in both themes.
+  primaryShade: { light: 7, dark: 7 },
+  autoContrast: true,
+  cursorType: 'pointer',
+  defaultRadius: 'md',
+  components: { Badge: Badge.extend({ defaultProps: { variant: 'default', tt: 'none', miw: 'fit-content' } }) },
+})
+
+// White is read on these.
+const DANGER = { '--mantine-color-red-filled': '#c92a2a', '--mantine-color-red-filled-hover': '#a61e1e' }
+
+// The library's own are fainter than 4.5 to 1.
+const variables: CSSVariablesResolver = ({ colors }) => ({
+  variables: {},
+  light: {
+    '--mantine-color-dimmed': colors.gray[7],
+    '--mantine-color-placeholder': colors.gray[7],
+    '--mantine-color-error': colors.red[9],
+    ...DANGER,
+  },
+  dark: {
+    '--mantine-color-dimmed': colors.dark[1],
+    '--mantine-color-placeholder': colors.dark[1],
+    '--mantine-color-error': colors.red[4],
+    ...DANGER,
+  },
+})
+
+// Where the page stands below the host: a proxy may have put a path in front.
+const BASE_PATH = new URL(document.baseURI).pathname.replace(/\/$/, '')
+
+// Every page below one route, as `Pages` finds them; a data router, for a page to be able to ask before it is left.
+const router = createBrowserRouter([{ path: '*', element: <SignedIn /> }], { basename: BASE_PATH })
+
+export function App() {
+  return (
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={variables}
+      defaultColorScheme="auto"
+      getStyleNonce={styleNonce}
+    >
+      <Notifications position="bottom-right" />
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  )
+}
+
+function SignedIn() {
+  const { session, isExpired } = useSession()
+  if (session === null) return <SignInPage />
+  return (
+    <>
+      {/* Another admin, signed in by another tab, begins anew. */}
+      <Shell key={session.email}>
+        <Pages />
+      </Shell>
+      {isExpired && <SignInAgain email={session.email} />}
+    </>
+  )
+}

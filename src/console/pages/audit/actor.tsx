@@ -1,0 +1,34 @@
+import { Anchor, Text } from '@mantine/core'
+
+import type { AuditLogQuery } from '../../../generated/console.ts'
+import { WRITTEN } from '../../ui/written.ts'
+
+type AuditActor = AuditLogQuery['auditLog']['edges'][number]['node']['actor']
+
+const KINDS = { admin: 'Admin', key: 'API key', system: 'The service' } as const
+
+/** Who did it; pressed, the list is of what they did. */
+export function Actor({ actor, onOnly }: { actor: AuditActor; onOnly: (actor: string) => void }) {
+  // A key or an admin that is gone has no name any more.
+  const name = actor.email ?? actor.label ?? actor.id?.slice(-8) ?? KINDS[actor.kind]
+  return (
+    <>
+      <Anchor
+        component="button"
+        type="button"
+        size="sm"
+        ta="start"
+        {...WRITTEN}
+        aria-label={`Only what ${name} did`}
+        onClick={() => onOnly(actor.id ?? actor.kind)}
+      >
+        {name}
+      </Anchor>
+      {actor.kind !== 'system' && (
+        <Text size="xs" c="dimmed">
+          {KINDS[actor.kind]}
+        </Text>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,50 @@
+/** What became of one field. A list of words is told by what came to it and what went from it. */
+export interface Change {
+  field: string
+  before: string | null
+  after: string | null
+}
+
+type Json = Record<string, unknown>
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null
+
+/** Every field by its path, as `policy.timeoutMs`. */
+function flattened(value: unknown, path = ''): Map<string, unknown> {
+  if (!isObject(value)) return new Map(value === undefined ? [] : [[path, value]])
+  return new Map(
+    Object.entries(value).flatMap(([name, each]) => [...flattened(each, path === '' ? name : `${path}.${name}`)]),
+  )
+}
+
+function shown(value: unknown): string | null {
+  if (value === undefined) return null
+  if (value === null) return 'none'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** The fields that differ, in their order; of something that is new or gone, all of them. */
+export function changesOf(before: unknown, after: unknown): Change[] {
+  const [old, now] = [flattened(before ?? undefined), flattened(after ?? undefined)]
+  const fields = [...new Set([...old.keys(), ...now.keys()])]
+  return fields.flatMap((field) => {
+    const [was, is] = [old.get(field), now.get(field)]
+    // That something new has no value there tells nothing.
+    if (JSON.stringify(was ?? null) === JSON.stringify(is ?? null)) return []
+    if (isWords(was) && isWords(is)) return wordChange(field, was, is)
+    return [{ field, before: shown(was), after: shown(is) }]
+  })
+}
+
+const isWords = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isPlain)
+
+function wordChange(field: string, was: readonly unknown[], is: readonly unknown[]): Change[] {
+  const words = (list: readonly unknown[], without: readonly unknown[]): string | null => {
+    const rest = list.filter((each) => !without.includes(each))
+    return rest.length === 0 ? null : rest.join(', ')
+  }
+  const change = { field, before: words(was, is), after: words(is, was) }
+  // The same words in another order.
+  return [change.before === null && change.after === null ? { field, before: shown(was), after: shown(is) } : change]
+}

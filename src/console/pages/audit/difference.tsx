@@ -1,0 +1,49 @@
+import { Button, Stack, Text, VisuallyHidden } from '@mantine/core'
+import { useState } from 'react'
+
+import { WRITTEN } from '../../ui/written.ts'
+import { type Change, changesOf } from './changes.ts'
+
+const FEW = 3
+
+/** What was changed, field by field: what it was, struck through, and what it is. */
+export function Difference({ before, after }: { before: unknown; after: unknown }) {
+  const [isWhole, setWhole] = useState(false)
+  const changes = changesOf(before, after)
+  if (changes.length === 0) return <Text size="sm">–</Text>
+  const rest = changes.length - FEW
+  return (
+    <Stack gap={2} align="flex-start">
+      {(isWhole ? changes : changes.slice(0, FEW)).map((change) => (
+        <OneChange key={change.field} change={change} />
+      ))}
+      {rest > 0 && (
+        <Button variant="subtle" size="compact-xs" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+          {isWhole ? 'Show less' : `Show ${rest} more`}
+        </Button>
+      )}
+    </Stack>
+  )
+}
+
+function OneChange({ change: { field, before, after } }: { change: Change }) {
+  return (
+    <Text size="sm" component="div" {...WRITTEN}>
+      <Text span size="sm" c="dimmed">
+        {field}
+      </Text>{' '}
+      {before !== null && (
+        <>
+          <VisuallyHidden>was </VisuallyHidden>
+          <del>{before}</del>{' '}
+        </>
+      )}
+      {after !== null && (
+        <>
+          <VisuallyHidden>is </VisuallyHidden>
+          <ins style={{ textDecoration: 'none', fontWeight: 500 }}>{after}</ins>
+        </>
+      )}
+    </Text>
+  )
+}

@@ -1,0 +1,122 @@
+import { Button, Group, Select, TextInput } from '@mantine/core'
+import { useSearchParams } from 'react-router'
+
+import { useFilter } from '../../ui/filters.ts'
+
+// What the service writes, by kind of target.
+const ACTIONS: Readonly<Record<string, readonly string[]>> = {
+  comment: ['approve', 'delete', 'pin', 'reject', 'unpin'],
+  reader: ['ban', 'erase', 'unban'],
+  discussion: ['archive', 'create', 'lock', 'unlock', 'update'],
+  webhook: [
+    'create',
+    'delete',
+    'disable',
+    'enable',
+    'failing',
+    'redeliver',
+    'replay',
+    'rotate_secret',
+    'test',
+    'update',
+    'verify',
+  ],
+  api_key: ['create', 'revoke'],
+  identity_secret: ['create'],
+  classifier_secret: ['create'],
+  settings: ['update'],
+}
+
+const GROUPS = Object.entries(ACTIONS).map(([group, verbs]) => ({
+  group,
+  items: verbs.map((verb) => `${group}.${verb}`),
+}))
+
+const isKnown = (action: string): boolean => GROUPS.some(({ items }) => items.includes(action))
+
+const ACTORS = [
+  { value: 'admin', label: 'Admins' },
+  { value: 'key', label: 'API keys' },
+  { value: 'system', label: 'The service' },
+]
+
+interface Filter {
+  value: string | null
+  set: (value: string | null) => void
+}
+
+type Name = 'action' | 'actor' | 'from' | 'to'
+
+/** The filters of the URL. Days are those of whoever looks, and `to` is in the span. */
+export function useAuditFilters() {
+  const filters: Record<Name, Filter> = {
+    action: useNamed('action'),
+    actor: useNamed('actor'),
+    from: useNamed('from'),
+    to: useNamed('to'),
+  }
+  const variables = {
+    action: filters.action.value,
+    actor: filters.actor.value,
+    from: midnight(filters.from.value, 0),
+    to: midnight(filters.to.value, 1),
+  }
+  return { filters, variables, isFiltered: Object.values(filters).some(({ value }) => value !== null) }
+}
+
+function useNamed(name: Name): Filter {
+  const [value, set] = useFilter(name)
+  return { value, set }
+}
+
+/** The beginning of a day such as 2026-11-21, or of the one so many days after it; null where it is none. */
+function midnight(day: string | null, later: number): string | null {
+  const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day ?? '') ?? []
+  if (year === undefined) return null
+  return new Date(Number(year), Number(month) - 1, Number(date) + later).toISOString()
+}
+
+export function AuditFilters({ filters: { action, actor, from, to } }: { filters: Record<Name, Filter> }) {
+  const [, setParams] = useSearchParams()
+  const actors = ACTORS.some(({ value }) => value === actor.value) || actor.value === null ? [] : [actor.value]
+  return (
+    <Group align="flex-end" gap="sm">
+      <Select
+        label="Action"
+        placeholder="Any"
+        data={
+          action.value === null || isKnown(action.value)
+            ? GROUPS
+            : [...GROUPS, { group: 'Others', items: [action.value] }]
+        }
+        searchable
+        clearable
+        {...picked(action)}
+      />
+      <Select
+        label="By"
+        placeholder="Anybody"
+        data={[...ACTORS, ...actors.map((id) => ({ value: id, label: `One alone (…${id.slice(-8)})` }))]}
+        clearable
+        {...picked(actor)}
+      />
+      <Day label="From" filter={from} />
+      <Day label="Until" filter={to} />
+      {[action, actor, from, to].some(({ value }) => value !== null) && (
+        <Button variant="subtle" onClick={() => setParams({}, { replace: true })}>
+          Clear the filters
+        </Button>
+      )}
+    </Group>
+  )
+}
+
+const picked = ({ value, set }: Filter) => ({
+  value,
+  onChange: set,
+  clearButtonProps: { 'aria-label': 'Clear' },
+})
+
+const Day = ({ label, filter: { value, set } }: { label: string; filter: Filter }) => (
+  <TextInput type="date" label={label} value={value ?? ''} onChange={({ currentTarget }) => set(currentTarget.value)} />
+)

@@ -1,0 +1,98 @@
+import { Anchor, Badge, Card, Group, Text } from '@mantine/core'
+import { IconFlag, IconPinned } from '@tabler/icons-react'
+import { useState } from 'react'
+import { Link } from 'react-router'
+
+import type { HoldReason, ThreadCommentFragment } from '../../../generated/console.ts'
+import { Problem } from '../../ui/states.tsx'
+import { StatusBadge } from '../../ui/status-badge.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { CommentMenu } from './comment-menu.tsx'
+
+/** Why a comment waits, or was put before moderators. */
+const REASONS: Readonly<Record<HoldReason, string>> = {
+  pre_moderation: 'every comment waits',
+  suspect_word: 'a suspect word',
+  too_many_links: 'many links',
+  repeated_text: 'the same text again',
+  first_comments: 'one of its author’s first',
+  shadow_ban: 'its author is banned in shadow',
+  classifier: 'the classifier',
+  reports: 'reports',
+}
+
+interface About {
+  reason?: HoldReason | null
+  openReportCount: number
+}
+
+/** A comment as it was written, what became of it, and what can be done to it. */
+export function CommentCard({
+  comment,
+  about,
+  isFinal,
+}: {
+  comment: ThreadCommentFragment
+  about: About | undefined
+  isFinal: boolean
+}) {
+  const [error, setError] = useState<unknown>(null)
+  const { author, body, status, createdAt, editedAt, pinnedAt, reactionCounts } = comment
+  const name = author == null ? null : (author.name ?? author.externalId)
+  return (
+    <Card withBorder padding="sm" component="article" aria-label={`Comment of ${name ?? 'nobody'}`}>
+      <Group justify="space-between" wrap="nowrap" align="flex-start">
+        <Group gap="xs">
+          {author == null ? (
+            <Text size="sm" c="dimmed">
+              without an author
+            </Text>
+          ) : (
+            <Anchor component={Link} to={`/readers/${author.id}`} size="sm" fw={600} {...WRITTEN}>
+              {name}
+            </Anchor>
+          )}
+          <Time at={createdAt} c="dimmed" />
+          {editedAt != null && (
+            <Text size="sm" c="dimmed">
+              edited
+            </Text>
+          )}
+          {pinnedAt != null && <Badge leftSection={<IconPinned size={12} aria-hidden />}>pinned</Badge>}
+          {status !== 'approved' && <StatusBadge status={status} />}
+          {about?.reason != null && <Badge>{REASONS[about.reason]}</Badge>}
+          {about !== undefined && about.openReportCount > 0 && (
+            <Badge leftSection={<IconFlag size={12} aria-hidden />}>
+              {about.openReportCount === 1 ? '1 report' : `${about.openReportCount} reports`}
+            </Badge>
+          )}
+        </Group>
+        {status !== 'deleted' && (
+          <CommentMenu
+            comment={comment}
+            name={name}
+            isReported={about !== undefined && status === 'approved'}
+            isFinal={isFinal}
+            onError={setError}
+          />
+        )}
+      </Group>
+      <Text size="sm" {...WRITTEN} mt={4} {...(body == null ? { c: 'dimmed' } : {})}>
+        {body ?? 'deleted'}
+      </Text>
+      <Reactions counts={reactionCounts} />
+      {error !== null && <Problem error={error} />}
+    </Card>
+  )
+}
+
+function Reactions({ counts }: { counts: unknown }) {
+  const held = Object.entries((counts ?? {}) as Readonly<Record<string, number>>)
+  if (held.length === 0) return null
+  return (
+    <Text size="xs" c="dimmed" mt={4} {...WRITTEN}>
+      {held.map(([type, n]) => `${type} ${n}`).join(' · ')}
+    </Text>
+  )
+}

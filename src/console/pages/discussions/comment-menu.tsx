@@ -1,0 +1,112 @@
+import { ActionIcon, Menu } from '@mantine/core'
+import { IconCheck, IconDots, IconPinned, IconPinnedOff, IconTrash, IconUser, IconX } from '@tabler/icons-react'
+import { useState } from 'react'
+import { Link } from 'react-router'
+
+import {
+  ApproveCommentDocument,
+  DeleteCommentDocument,
+  DiscussionDocument,
+  MarkedDocument,
+  PinCommentDocument,
+  RejectCommentDocument,
+  ThreadDocument,
+  type ThreadCommentFragment,
+  UnpinCommentDocument,
+} from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+
+const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument]
+
+interface Props {
+  comment: ThreadCommentFragment
+  /** The author's. */
+  name: string | null
+  /** There are reports, or a rule's objection, that nobody has answered. */
+  isReported: boolean
+  isFinal: boolean
+  /** Told why something was refused; null at each new try. */
+  onError: (error: unknown) => void
+}
+
+/** What a moderator can do to a comment in its state (contract, section 4). */
+export function CommentMenu({
+  comment: { id, revision, author, status, pinnedAt },
+  name,
+  isReported,
+  isFinal,
+  onError,
+}: Props) {
+  const approve = useWrite(ApproveCommentDocument, OUTDATED)
+  const reject = useWrite(RejectCommentDocument, OUTDATED)
+  const pin = useWrite(PinCommentDocument, OUTDATED)
+  const unpin = useWrite(UnpinCommentDocument, OUTDATED)
+  const remove = useWrite(DeleteCommentDocument, OUTDATED)
+  const [isDeleting, setDeleting] = useState(false)
+  const input = { input: { commentId: id } }
+  const run = async (write: () => Promise<unknown>): Promise<void> => {
+    onError(null)
+    try {
+      await write()
+    } catch (refusal) {
+      onError(refusal)
+    }
+  }
+  const isPinned = pinnedAt != null
+  const verb = isPinned ? unpin : pin
+  return (
+    <>
+      <Menu position="bottom-end" disabled={isFinal && author == null}>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions on the comment of ${name ?? 'nobody'}`}>
+            <IconDots size={18} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {!isFinal && (status !== 'approved' || isReported) && (
+            <Menu.Item
+              leftSection={<IconCheck size={16} />}
+              onClick={() => void run(() => approve.mutateAsync({ input: { commentId: id, revision } }))}
+            >
+              {status === 'approved' ? 'Approve, and answer the reports' : 'Approve'}
+            </Menu.Item>
+          )}
+          {!isFinal && status !== 'rejected' && (
+            <Menu.Item leftSection={<IconX size={16} />} onClick={() => void run(() => reject.mutateAsync(input))}>
+              Reject
+            </Menu.Item>
+          )}
+          {!isFinal && status === 'approved' && (
+            <Menu.Item
+              leftSection={isPinned ? <IconPinnedOff size={16} /> : <IconPinned size={16} />}
+              onClick={() => void run(() => verb.mutateAsync(input))}
+            >
+              {isPinned ? 'Unpin' : 'Pin'}
+            </Menu.Item>
+          )}
+          {!isFinal && (
+            <Menu.Item leftSection={<IconTrash size={16} />} onClick={() => setDeleting(true)}>
+              Delete
+            </Menu.Item>
+          )}
+          {author != null && (
+            <Menu.Item leftSection={<IconUser size={16} />} component={Link} to={`/readers/${author.id}`}>
+              Its author
+            </Menu.Item>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+      {isDeleting && (
+        <Confirm
+          title={`Delete the comment of ${name ?? 'nobody'}?`}
+          action="Delete"
+          onConfirm={() => remove.mutateAsync(input)}
+          onClose={() => setDeleting(false)}
+        >
+          It goes for good. Where it has replies in view, a mark stays in its place.
+        </Confirm>
+      )}
+    </>
+  )
+}

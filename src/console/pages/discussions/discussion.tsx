@@ -1,0 +1,117 @@
+import { Group, Select, SegmentedControl, Stack, Text } from '@mantine/core'
+import { useParams } from 'react-router'
+
+import { type CommentSort, DiscussionDocument, type DiscussionQuery } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { useFilter } from '../../ui/filters.ts'
+import { PageFrame } from '../../ui/page.tsx'
+import { Answered, Empty } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WebLink } from '../../ui/web-link.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { DiscussionActions } from './discussion-actions.tsx'
+import { useLiveThread } from './live-thread.ts'
+import { type Mark, MARKS, type Marks, useMarks } from './marks.ts'
+import { StateBadge } from './state-badge.tsx'
+import { MarkedOnly, Thread } from './thread.tsx'
+
+export function Page() {
+  const { id = '' } = useParams()
+  // Who follows it has no event; and what an event is lost of is seen by its position then.
+  const query = useApi(DiscussionDocument, { id }, { everyMs: 5_000 })
+  return (
+    <Answered query={query} of="the discussion">
+      {({ discussion }) => discussion != null && <Discussion {...discussion} />}
+    </Answered>
+  )
+}
+
+type Discussion = NonNullable<DiscussionQuery['discussion']>
+
+function Discussion(discussion: Discussion) {
+  const { id, externalId, title, state, lastEventId } = discussion
+  useLiveThread(id, lastEventId)
+  const marks = useMarks(id)
+  return (
+    <PageFrame
+      title={title ?? externalId}
+      about={<About {...discussion} />}
+      actions={<DiscussionActions id={id} externalId={externalId} state={state} />}
+    >
+      <Answered query={marks} of="what waits in it">
+        {(marked) => <Comments id={id} isFinal={state === 'archived'} marks={marked} />}
+      </Answered>
+    </PageFrame>
+  )
+}
+
+function About({ externalId, url, state, commentCount, presence, createdAt, lastCommentedAt }: Discussion) {
+  return (
+    <Stack gap={4} component="span">
+      <span {...WRITTEN}>{externalId}</span>
+      <WebLink url={url} />
+      <Group gap="sm" component="span">
+        <StateBadge state={state} />
+        <span>
+          {commentCount} {commentCount === 1 ? 'comment' : 'comments'}
+        </span>
+        <span>
+          {presence.streams} {presence.streams === 1 ? 'stream' : 'streams'} open
+        </span>
+        <span>
+          created <Time at={createdAt} />
+        </span>
+        {lastCommentedAt != null && (
+          <span>
+            last comment <Time at={lastCommentedAt} />
+          </span>
+        )}
+      </Group>
+    </Stack>
+  )
+}
+
+const SORTS: { value: CommentSort; label: string }[] = [
+  { value: 'newest', label: 'Newest first' },
+  { value: 'oldest', label: 'Oldest first' },
+  { value: 'top', label: 'Most reactions first' },
+]
+
+/** The thread, or what of it is marked. */
+function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks: Marks }) {
+  const [chosen, choose] = useFilter('show')
+  const [chosenSort, setSort] = useFilter('sort')
+  const show: Mark | null = MARKS.find((mark) => mark === chosen) ?? null
+  const sort = SORTS.find(({ value }) => value === chosenSort)?.value ?? 'newest'
+  const choices = [
+    { value: 'all', label: 'All' },
+    ...MARKS.map((mark) => ({
+      value: mark,
+      label: `${mark[0]?.toUpperCase()}${mark.slice(1)} (${marks.counts[mark]})`,
+    })),
+  ]
+  return (
+    <>
+      <Group align="flex-end" justify="space-between">
+        <SegmentedControl
+          aria-label="Show"
+          data={choices}
+          value={show ?? 'all'}
+          onChange={(value) => choose(value === 'all' ? null : value)}
+          size="xs"
+        />
+        {show === null && (
+          <Select aria-label="Order" data={SORTS} value={sort} onChange={setSort} allowDeselect={false} w={200} />
+        )}
+      </Group>
+      {isFinal && <Text size="sm">It is archived: nothing in it changes any more, but by an erasure.</Text>}
+      {show === null ? (
+        <Thread discussionId={id} sort={sort} marks={marks} isFinal={isFinal} />
+      ) : marks.lists[show].length === 0 ? (
+        <Empty title={`No comment is ${show}`} />
+      ) : (
+        <MarkedOnly mark={show} marks={marks} isFinal={isFinal} />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,13 @@
+import { Badge } from '@mantine/core'
+import { IconArchive, IconLock } from '@tabler/icons-react'
+
+import type { DiscussionState } from '../../../generated/console.ts'
+
+const ICONS = {
+  open: null,
+  locked: <IconLock size={12} aria-hidden />,
+  archived: <IconArchive size={12} aria-hidden />,
+}
+
+/** Who may write in a discussion. */
+export const StateBadge = ({ state }: { state: DiscussionState }) => <Badge leftSection={ICONS[state]}>{state}</Badge>

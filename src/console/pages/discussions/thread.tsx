@@ -1,0 +1,83 @@
+import { Box, Button, Stack } from '@mantine/core'
+import { useState } from 'react'
+
+import { type CommentSort, ThreadDocument, type ThreadCommentFragment } from '../../../generated/console.ts'
+import { useList } from '../../api/queries.ts'
+import { List } from '../../ui/list.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { CommentCard } from './comment-card.tsx'
+import { type Mark, type Marks, withHidden } from './marks.ts'
+
+interface ThreadProps {
+  discussionId: string
+  sort: CommentSort
+  marks: Marks
+  /** Archived: nothing can be done any more. */
+  isFinal: boolean
+}
+
+// Deeper ones stand under each other: a phone has no room for more.
+const DEEPEST_INDENT = 4
+
+/** One level of a thread, with the comments that only moderators see at their place. */
+export function Thread({
+  parentId = null,
+  depth = 0,
+  ...props
+}: ThreadProps & { parentId?: string | null; depth?: number }) {
+  const { discussionId: id, sort, marks } = props
+  const list = useList(ThreadDocument, { id, parentId, sort, first: 20 }, ({ discussion }) => discussion?.comments)
+  const hidden = marks.hidden.get(parentId) ?? []
+  const nodes = list.nodes && withHidden(list.nodes, hidden, { sort, isWhole: !list.hasNextPage })
+  return (
+    <List
+      list={{ ...list, nodes }}
+      of={parentId === null ? 'the thread' : 'the replies'}
+      empty={<Empty title={parentId === null ? 'There is no comment yet' : 'There is no reply in view'} />}
+    >
+      {(comments) => (
+        <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
+          {comments.map((comment) => (
+            <li key={comment.id}>
+              <CommentCard comment={comment} about={marks.about.get(comment.id)} isFinal={props.isFinal} />
+              <Replies comment={comment} depth={depth + 1} {...props} />
+            </li>
+          ))}
+        </Stack>
+      )}
+    </List>
+  )
+}
+
+function Replies({ comment, depth, ...props }: ThreadProps & { comment: ThreadCommentFragment; depth: number }) {
+  const hidden = props.marks.hidden.get(comment.id)?.length ?? 0
+  const count = comment.replyCount + hidden
+  // What somebody is to look at is not folded away.
+  const [isOpen = hidden > 0, setOpen] = useState<boolean>()
+  if (count === 0) return null
+  return (
+    <Box
+      mt="xs"
+      pl={depth <= DEEPEST_INDENT ? { base: 10, sm: 20 } : 0}
+      style={{ borderInlineStart: '1px solid var(--mantine-color-default-border)' }}
+    >
+      <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {isOpen ? 'Hide' : 'Show'} {count === 1 ? '1 reply' : `${count} replies`}
+      </Button>
+      {isOpen && <Thread {...props} parentId={comment.id} depth={depth} />}
+    </Box>
+  )
+}
+
+/** The comments of one mark, without those around them. */
+export function MarkedOnly({ mark, marks, isFinal }: { mark: Mark; marks: Marks; isFinal: boolean }) {
+  return (
+    <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
+      {marks.lists[mark].map((item) => (
+        <li key={item.comment.id}>
+          <CommentCard comment={item.comment} about={item} isFinal={isFinal} />
+        </li>
+      ))}
+    </Stack>
+  )
+}

@@ -1,0 +1,117 @@
+import { Badge, Button, Code, Stack, Table, Text } from '@mantine/core'
+import { IconRefresh } from '@tabler/icons-react'
+import { useState } from 'react'
+
+import { CreateIdentitySecretDocument, IdentitySecretsDocument } from '../../../generated/console.ts'
+import { useList, useWrite } from '../../api/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Countdown } from '../../ui/countdown.tsx'
+import { DataTable, List } from '../../ui/list.tsx'
+import { PageFrame } from '../../ui/page.tsx'
+import { Section } from '../../ui/section.tsx'
+import { SecretOnce } from '../../ui/secret.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { isPast, Time } from '../../ui/time.tsx'
+import { Provider } from './provider.tsx'
+import { SignSnippet } from './sign-snippet.tsx'
+
+export function Page() {
+  const list = useList(IdentitySecretsDocument, { first: 50 }, ({ identitySecrets }) => identitySecrets)
+  const create = useWrite(CreateIdentitySecretDocument, [IdentitySecretsDocument])
+  const [isAsking, setAsking] = useState(false)
+  const [made, setMade] = useState<{ kid: string; secret: string } | null>(null)
+  const current = list.nodes?.find(({ expiresAt }) => expiresAt === null)
+  const action = current === undefined ? 'Create a secret' : 'Rotate the secret'
+  return (
+    <PageFrame
+      title="Identity"
+      about="How your backend vouches for the readers who are signed in with you: it signs a short-lived assertion."
+      actions={
+        <Button
+          leftSection={<IconRefresh size={16} aria-hidden />}
+          disabled={list.nodes === undefined}
+          onClick={() => setAsking(true)}
+        >
+          {action}
+        </Button>
+      }
+    >
+      <Stack gap="xl">
+        <List
+          list={list}
+          of="identity secrets"
+          empty={<Empty title="There is no secret yet">Create one for your backend to sign with.</Empty>}
+        >
+          {(secrets) => (
+            <DataTable label="Identity secrets" head={['Key id (kid)', 'Created', 'Valid']} minWidth={360}>
+              {secrets.map((secret) => (
+                <SecretRow key={secret.kid} secret={secret} />
+              ))}
+            </DataTable>
+          )}
+        </List>
+        <Section title="Public keys instead of a secret">
+          <Provider />
+        </Section>
+        <Section title="Sign an assertion">
+          {current === undefined ? (
+            <Text size="sm">Once there is a secret, the code to sign with it is here.</Text>
+          ) : (
+            <SignSnippet kid={current.kid} />
+          )}
+        </Section>
+      </Stack>
+      {isAsking && (
+        <Confirm
+          title={`${action}?`}
+          action={action}
+          color="indigo"
+          onConfirm={async () => setMade((await create.mutateAsync({})).createIdentitySecret)}
+          onClose={() => setAsking(false)}
+        >
+          {current === undefined
+            ? 'Whoever has it can speak for any of your readers.'
+            : `Assertions signed with ${current.kid} are taken for 24 hours more, and then no longer: until then your backend has to have the new secret and its kid.`}
+        </Confirm>
+      )}
+      {made !== null && (
+        <SecretOnce
+          title={`The new secret, ${made.kid}`}
+          secret={made.secret}
+          warning="This is the only time that it is shown. Whoever has it can speak for any of your readers: put it where your backend reads its secrets, with its kid."
+          onClose={() => setMade(null)}
+        />
+      )}
+    </PageFrame>
+  )
+}
+
+interface Secret {
+  kid: string
+  createdAt: string
+  expiresAt: string | null
+}
+
+function SecretRow({ secret: { kid, createdAt, expiresAt } }: { secret: Secret }) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Code>{kid}</Code>
+      </Table.Td>
+      <Table.Td>
+        <Time at={createdAt} />
+      </Table.Td>
+      <Table.Td>
+        {expiresAt === null ? (
+          <Badge>until it is rotated</Badge>
+        ) : isPast(expiresAt) ? (
+          <Badge>expired</Badge>
+        ) : (
+          <>
+            expires <Countdown until={expiresAt} />
+          </>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  )
+}

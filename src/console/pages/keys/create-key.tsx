@@ -1,0 +1,70 @@
+import { Button, Checkbox, Group, Select, Stack, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+
+import { ApiKeysDocument, type Capability, CreateApiKeyDocument } from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Form } from '../../ui/form.tsx'
+import { daysFromNow } from '../../ui/time.tsx'
+
+/** Each capability, and what somebody with the key may then do. */
+const CAPABILITIES: Readonly<Record<Capability, string>> = {
+  moderate_content: 'Approve, reject and delete comments, lock discussions, ban readers',
+  manage_settings: 'Change settings, create identity secrets, export and erase readers',
+  manage_webhooks: 'Register webhooks and read their deliveries',
+  manage_api_keys: 'Create and revoke keys that may do no more than this one',
+  view_analytics: 'Read the figures',
+}
+
+const TERMS = [
+  { value: '', label: 'Never' },
+  { value: '30', label: 'In 30 days' },
+  { value: '90', label: 'In 90 days' },
+  { value: '365', label: 'In a year' },
+]
+
+export function CreateKey({ onCreated, onClose }: { onCreated: (key: string) => void; onClose: () => void }) {
+  const create = useWrite(CreateApiKeyDocument, [ApiKeysDocument])
+  const form = useForm({
+    initialValues: { label: '', capabilities: [] as Capability[], days: '' },
+    validate: { label: (label) => (label.trim() === '' ? 'Say what the key is for.' : null) },
+  })
+  const send = async ({ label, capabilities, days }: typeof form.values): Promise<void> => {
+    const expiresAt = days === '' ? null : daysFromNow(Number(days))
+    const { createApiKey } = await create.mutateAsync({ input: { label, capabilities, expiresAt } })
+    onCreated(createApiKey.key)
+  }
+  return (
+    <Dialog onClose={onClose} title="Create a key" size="lg">
+      <Form form={form} send={send}>
+        <TextInput
+          label="Label"
+          description="What the key is for, and where it is kept"
+          maxLength={100}
+          data-autofocus
+          {...form.getInputProps('label')}
+        />
+        <Checkbox.Group
+          label="Capabilities"
+          description="Without any, it may read, post and react"
+          {...form.getInputProps('capabilities')}
+        >
+          <Stack gap="xs" mt="xs">
+            {Object.entries(CAPABILITIES).map(([value, description]) => (
+              <Checkbox key={value} value={value} label={value} description={description} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+        <Select label="Expires" data={TERMS} allowDeselect={false} {...form.getInputProps('days')} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={create.isPending}>
+            Create the key
+          </Button>
+        </Group>
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,126 @@
+import { Badge, Button, Code, Group, Table, VisuallyHidden } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useState } from 'react'
+
+import { ApiKeysDocument, type ApiKeysQuery, RevokeApiKeyDocument } from '../../../generated/console.ts'
+import { useList, useWrite } from '../../api/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { DataTable, List } from '../../ui/list.tsx'
+import { PageFrame } from '../../ui/page.tsx'
+import { SecretOnce } from '../../ui/secret.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { isPast, Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { CreateKey } from './create-key.tsx'
+
+type ApiKey = ApiKeysQuery['apiKeys']['edges'][number]['node']
+
+export function Page() {
+  const list = useList(ApiKeysDocument, { first: 50 }, ({ apiKeys }) => apiKeys, { everyMs: 5_000 })
+  const [isCreating, setCreating] = useState(false)
+  const [created, setCreated] = useState<string | null>(null)
+  const [toRevoke, setToRevoke] = useState<ApiKey | null>(null)
+  const revoke = useWrite(RevokeApiKeyDocument, [ApiKeysDocument])
+  const createButton = (
+    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setCreating(true)}>
+      Create a key
+    </Button>
+  )
+  return (
+    <PageFrame
+      title="API keys"
+      about="What your backend calls the service with. A key never belongs in a browser."
+      actions={createButton}
+    >
+      <List
+        list={list}
+        of="API keys"
+        empty={<Empty title="There is no key yet">Create one for your backend to call the service with.</Empty>}
+      >
+        {(keys) => (
+          <DataTable
+            label="API keys"
+            head={[
+              'Label',
+              'Key',
+              'Capabilities',
+              'Created',
+              'Last used',
+              'Expires',
+              <VisuallyHidden key="actions">Actions</VisuallyHidden>,
+            ]}
+          >
+            {keys.map((key) => (
+              <KeyRow key={key.id} apiKey={key} onRevoke={() => setToRevoke(key)} />
+            ))}
+          </DataTable>
+        )}
+      </List>
+      {isCreating && (
+        <CreateKey
+          onClose={() => setCreating(false)}
+          onCreated={(key) => {
+            setCreating(false)
+            setCreated(key)
+          }}
+        />
+      )}
+      {created !== null && (
+        <SecretOnce
+          title="Your new key"
+          secret={created}
+          warning="This is the only time that the key is shown. Put it where your backend reads its secrets, now."
+          onClose={() => setCreated(null)}
+        />
+      )}
+      {toRevoke !== null && (
+        <Confirm
+          title={`Revoke ${toRevoke.label}?`}
+          action="Revoke"
+          onConfirm={() => revoke.mutateAsync({ input: { id: toRevoke.id } })}
+          onClose={() => setToRevoke(null)}
+        >
+          Whatever calls the service with it is refused within a second, for good.
+        </Confirm>
+      )}
+    </PageFrame>
+  )
+}
+
+function KeyRow({ apiKey: key, onRevoke }: { apiKey: ApiKey; onRevoke: () => void }) {
+  const isOver = key.revokedAt !== null || (key.expiresAt !== null && isPast(key.expiresAt))
+  return (
+    <Table.Tr>
+      <Table.Td miw={120} {...WRITTEN}>
+        {key.label}
+      </Table.Td>
+      <Table.Td>
+        <Code>{key.prefix}…</Code>
+      </Table.Td>
+      <Table.Td>
+        <Group gap={4}>
+          {key.capabilities.map((capability) => (
+            <Badge key={capability}>{capability}</Badge>
+          ))}
+          {key.capabilities.length === 0 && 'read, post and react'}
+        </Group>
+      </Table.Td>
+      <Table.Td>
+        <Time at={key.createdAt} />
+      </Table.Td>
+      <Table.Td>{key.lastUsedAt === null ? 'never' : <Time at={key.lastUsedAt} />}</Table.Td>
+      <Table.Td>{key.expiresAt === null ? 'never' : <Time at={key.expiresAt} />}</Table.Td>
+      <Table.Td ta="end" className="row-action">
+        {key.revokedAt !== null ? (
+          <Badge>revoked</Badge>
+        ) : isOver ? (
+          <Badge>expired</Badge>
+        ) : (
+          <Button variant="default" size="compact-sm" onClick={onRevoke} aria-label={`Revoke ${key.label}`}>
+            Revoke
+          </Button>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  )
+}

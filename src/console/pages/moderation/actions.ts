@@ -1,0 +1,116 @@
+import { useRef } from 'react'
+
+import {
+  ModerateCommentsDocument,
+  ModerationQueueDocument,
+  type ModerationQueueStatus,
+} from '../../../generated/console.ts'
+import { wordsOf } from '../../api/errors.ts'
+import { useWrite } from '../../api/queries.ts'
+import { type Entry, isWaiting } from './queue.ts'
+import { type Before, DONE, inverseOf, type Step, type Verb } from './undo.ts'
+
+/** Tells how something went, and whether what was done last can be taken back. */
+type Tell = (words: string, canUndo: boolean) => void
+
+/** Takes one thing back, and says how that went. */
+type Undo = () => Promise<string>
+
+interface Done {
+  undo: Undo
+  /** False where all that `undo` can do is to say why not. */
+  canUndo: boolean
+}
+
+interface Queue {
+  status: ModerationQueueStatus
+  change: (id: string, news: Partial<Entry>) => void
+}
+
+/** As many as the service takes in one request. */
+const MOST_AT_ONCE = 100
+
+const beforeOf = ({ item, status, pinnedAt }: Entry): Before => ({
+  id: item.comment.id,
+  revision: item.comment.revision,
+  status,
+  isPinned: pinnedAt !== null,
+})
+
+/** What can be done to the comments in view, one or many. `tell` is told each time how it went. */
+export function useActions({ status: queue, change }: Queue, tell: Tell) {
+  const { mutateAsync } = useWrite(ModerateCommentsDocument, [ModerationQueueDocument])
+  const all = useRef<Done[]>([])
+  const say = (words: string): void => tell(words, all.current.at(-1)?.canUndo ?? false)
+
+  /** Does it, marks at each comment what became of it, and answers with those that it was done to. */
+  const apply = async (verb: Verb, comments: readonly Before[]): Promise<Before[]> => {
+    for (const { id } of comments) change(id, { isBusy: true, refusal: null })
+    const done = new Set<string>()
+    for (let from = 0; from < comments.length; from += MOST_AT_ONCE) {
+      const some = comments.slice(from, from + MOST_AT_ONCE)
+      const ids = some.map(({ id }) => id)
+      // What comes into view is what was read here, not what its author has made of it since.
+      const revisions = verb === 'approve' ? some.map(({ revision }) => revision) : null
+      try {
+        const { moderateComments } = await mutateAsync({ input: { ids, action: verb, revisions } })
+        for (const { id, ok, status, detail } of moderateComments.outcomes) {
+          if (ok) done.add(id)
+          change(id, ok && status != null ? judged(verb, status, queue) : { isBusy: false, refusal: detail ?? null })
+        }
+      } catch (error) {
+        for (const id of ids) change(id, { isBusy: false, refusal: wordsOf(error) })
+      }
+    }
+    return comments.filter(({ id }) => done.has(id))
+  }
+
+  const takeBack = async (step: Step): Promise<string> => {
+    const { steps, because } = inverseOf(step)
+    let count = 0
+    for (const { verb, comments } of steps) count = Math.max(count, (await apply(verb, comments)).length)
+    if (count === 0 && steps.length > 0) throw new Error('It could not be taken back.')
+    const words = count === 0 ? [] : [`Taken back: ${DONE[step.verb].toLowerCase()} no longer.`]
+    return [...words, ...(because === null ? [] : [because])].join(' ')
+  }
+
+  const judge = async (verb: Verb, entries: readonly Entry[]): Promise<void> => {
+    const comments = await apply(verb, entries.map(beforeOf))
+    const step = { verb, comments }
+    if (comments.length > 0) {
+      all.current.push({ undo: () => takeBack(step), canUndo: inverseOf(step).steps.length > 0 })
+    }
+    say(wordsFor(verb, comments.length, entries.length - comments.length))
+  }
+
+  const undo = async (): Promise<void> => {
+    const last = all.current.pop()
+    if (last === undefined) return say('There is nothing to take back.')
+    try {
+      say(await last.undo())
+    } catch (error) {
+      all.current.push(last)
+      say(wordsOf(error))
+    }
+  }
+
+  /** Something else was done, which `last` takes back. */
+  const remember = (words: string, last: Undo): void => {
+    all.current.push({ undo: last, canUndo: true })
+    say(words)
+  }
+
+  return { judge, undo, remember, say }
+}
+
+function judged(verb: Verb, status: Entry['status'], queue: ModerationQueueStatus): Partial<Entry> {
+  const news = { status, isBusy: false, refusal: null, pinnedAt: verb === 'pin' ? new Date().toISOString() : null }
+  // A pin judges nothing: what waited for a judgement still does.
+  return verb === 'pin' || verb === 'unpin' ? news : { ...news, dealtBy: isWaiting(status, queue) ? null : 'me' }
+}
+
+function wordsFor(verb: Verb, done: number, refused: number): string {
+  if (refused === 0) return done === 1 ? `${DONE[verb]}.` : `${DONE[verb]}: ${done} comments.`
+  const why = refused === 1 ? 'one was refused, and says why' : `${refused} were refused, and say why`
+  return done === 0 ? `Nothing was done: ${why}.` : `${DONE[verb]}: ${done} of ${done + refused}; ${why}.`
+}

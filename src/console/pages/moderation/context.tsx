@@ -1,0 +1,115 @@
+import { Anchor, Badge, Group, Stack, Text } from '@mantine/core'
+import { Link } from 'react-router'
+
+import type { HoldReason, ReportReason } from '../../../generated/console.ts'
+import { Time } from '../../ui/time.tsx'
+import { webAddress } from '../../ui/web-link.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import type { QueueItem } from './queue.ts'
+import { nameOf } from './reader.tsx'
+
+const HELD: Readonly<Record<HoldReason, string>> = {
+  pre_moderation: 'every comment waits',
+  suspect_word: 'has a suspect word',
+  too_many_links: 'has many links',
+  repeated_text: 'the same text within 24 hours',
+  first_comments: 'one of their first comments',
+  shadow_ban: 'banned in shadow',
+  classifier: 'the classifier is unsure',
+  reports: 'reported often',
+}
+
+const REPORTED: Readonly<Record<ReportReason, string>> = {
+  abuse: 'Abuse',
+  off_topic: 'Off topic',
+  other: 'Other',
+  spam: 'Spam',
+}
+
+/** Why it is here, in a few words. */
+export function Reasons({ item: { reason, openReportCount, reportCount, comment } }: { item: QueueItem }) {
+  return (
+    <Group gap={4}>
+      {reason != null && <Badge>{HELD[reason]}</Badge>}
+      {openReportCount > 0 && <Badge>{openReportCount === 1 ? 'one report' : `${openReportCount} reports`}</Badge>}
+      {reportCount > openReportCount && <Badge>{`${reportCount - openReportCount} answered`}</Badge>}
+      {comment.editedAt != null && <Badge>edited</Badge>}
+    </Group>
+  )
+}
+
+/** Where it was written: the discussion here, and the publisher's page. */
+export function Where({
+  discussion: { id, title, externalId, url, state },
+}: {
+  discussion: QueueItem['comment']['discussion']
+}) {
+  const address = webAddress(url)
+  return (
+    <Text size="sm" c="dimmed" component="div">
+      on{' '}
+      <Anchor component={Link} to={`/discussions/${id}`} size="sm" {...WRITTEN}>
+        {title ?? externalId}
+      </Anchor>
+      {state !== 'open' && ` (${state})`}
+      {address !== null && (
+        <>
+          {' · '}
+          <Anchor
+            href={address}
+            target="_blank"
+            rel="noopener noreferrer"
+            size="sm"
+            aria-label={`The page of ${title ?? externalId}, in a new tab`}
+          >
+            the page
+          </Anchor>
+        </>
+      )}
+    </Text>
+  )
+}
+
+/** What it replies to. */
+export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['parent']> }) {
+  return (
+    <Stack gap={0} ps="sm" style={{ borderInlineStart: '3px solid var(--mantine-color-default-border)' }}>
+      <Text size="xs" c="dimmed" {...WRITTEN}>
+        replies to <bdi>{nameOf(parent.author)}</bdi>
+        {parent.status !== 'approved' && ` (${parent.status})`}
+      </Text>
+      <Text size="sm" c="dimmed" {...WRITTEN} lineClamp={3}>
+        {parent.body ?? 'A deleted comment'}
+      </Text>
+    </Stack>
+  )
+}
+
+/** What readers say is wrong with it. */
+export function Reports({ reports, count }: { reports: QueueItem['comment']['reports']; count: number }) {
+  if (reports == null || reports.edges.length === 0) return null
+  const rest = count - reports.edges.length
+  return (
+    <Stack gap={2} component="ul" ps="md" m={0} aria-label="Reports">
+      {reports.edges.map(({ node: { reason, note, counted, createdAt, reader } }) => (
+        <Text key={reader.id} component="li" size="sm" {...WRITTEN}>
+          <b>{REPORTED[reason]}</b>
+          {note != null && (
+            <>
+              : <bdi>{note}</bdi>
+            </>
+          )}{' '}
+          <Text span size="xs" c="dimmed">
+            <bdi>{nameOf(reader)}</bdi>, <Time at={createdAt} size="xs" />
+            {!counted && ', not counted: banned in shadow'}
+          </Text>
+        </Text>
+      ))}
+      {rest > 0 && (
+        <Text component="li" size="xs" c="dimmed">
+          and {rest} more
+        </Text>
+      )}
+    </Stack>
+  )
+}

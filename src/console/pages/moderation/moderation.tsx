@@ -1,0 +1,76 @@
+import { Badge, Button, Group, SegmentedControl } from '@mantine/core'
+import { IconKeyboard } from '@tabler/icons-react'
+import { useState } from 'react'
+
+import { type ModerationQueueStatus, QueueCountsDocument } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { useFilter } from '../../ui/filters.ts'
+import { PageFrame } from '../../ui/page.tsx'
+import { ShortcutsHelp } from './help.tsx'
+import { Queue } from './queue-list.tsx'
+import { useShortcutsSetting } from './shortcuts.ts'
+
+const QUEUES: Readonly<Record<ModerationQueueStatus, string>> = {
+  pending: 'Pending',
+  reported: 'Reported',
+  rejected: 'Rejected',
+}
+
+const isQueue = (name: string | null): name is ModerationQueueStatus => name !== null && Object.hasOwn(QUEUES, name)
+
+export function Page() {
+  const [wanted, setWanted] = useFilter('status')
+  const status = isQueue(wanted) ? wanted : 'pending'
+  const [isOn, setOn] = useShortcutsSetting()
+  const [isHelping, setHelping] = useState(false)
+  return (
+    <PageFrame
+      title="Moderation"
+      about="What waits for a moderator, and what readers have reported."
+      actions={
+        <Button
+          variant="default"
+          leftSection={<IconKeyboard size={16} aria-hidden />}
+          aria-keyshortcuts="?"
+          onClick={() => setHelping(true)}
+        >
+          {isOn ? 'Keys' : 'Keys are off'}
+        </Button>
+      }
+    >
+      <Group>
+        <Queues status={status} onChange={setWanted} />
+      </Group>
+      <Queue key={status} status={status} hasShortcuts={isOn} onHelp={() => setHelping(true)} />
+      {isHelping && <ShortcutsHelp isOn={isOn} onSwitch={setOn} onClose={() => setHelping(false)} />}
+    </PageFrame>
+  )
+}
+
+/** The queues, with how much is in them. */
+function Queues({ status, onChange }: { status: ModerationQueueStatus; onChange: (status: string) => void }) {
+  const { data } = useApi(QueueCountsDocument, {}, { everyMs: 5_000 })
+  const counts: Partial<Record<ModerationQueueStatus, number | null>> = { ...data?.overview }
+  return (
+    <SegmentedControl
+      aria-label="Queue"
+      value={status}
+      onChange={onChange}
+      data={Object.entries(QUEUES).map(([value, label]) => ({
+        value,
+        label: (
+          <Group gap={6} wrap="nowrap" justify="center">
+            {label}
+            <Count of={isQueue(value) ? counts[value] : null} />
+          </Group>
+        ),
+      }))}
+    />
+  )
+}
+
+function Count({ of }: { of: number | null | undefined }) {
+  if (of == null || of === 0) return null
+  // Counted up to 1 000.
+  return <Badge size="sm">{of >= 1000 ? '1000+' : of}</Badge>
+}

@@ -1,0 +1,54 @@
+import { Anchor, Badge, Group, Text } from '@mantine/core'
+import { Link } from 'react-router'
+
+import { QueuedReaderDocument } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+
+/** What somebody is called: their name where the publisher gave one. */
+export const nameOf = (reader: { name?: string | null; externalId: string } | null | undefined): string =>
+  reader == null ? 'An erased reader' : (reader.name ?? reader.externalId)
+
+/** Somebody, linked to all that is known of them. */
+export function ReaderLink({
+  reader,
+}: {
+  reader: { id: string; name?: string | null; externalId: string } | null | undefined
+}) {
+  if (reader == null) return <Text size="sm">{nameOf(reader)}</Text>
+  return (
+    <Anchor component={Link} to={`/readers/${reader.id}`} size="sm" fw={600} {...WRITTEN}>
+      {nameOf(reader)}
+    </Anchor>
+  )
+}
+
+/** What else the author has written, and whether they are banned. Asked for where `isWanted`: once it comes into view. */
+export function ReaderHistory({ id, isWanted }: { id: string; isWanted: boolean }) {
+  const { data, error } = useApi(QueuedReaderDocument, { id }, { enabled: isWanted })
+  const reader = data?.reader
+  // Of no matter enough for an alert at each comment: the page of the reader tells more.
+  if (error != null) return null
+  if (reader == null) return <Text size="xs">…</Text>
+  const { total, approved, rejected, pending, reportsReceived } = reader.commentCounts
+  const parts = [
+    `${total >= 1000 ? '1 000 or more' : total} ${total === 1 ? 'comment' : 'comments'}`,
+    `${approved} in view`,
+    ...(pending > 0 ? [`${pending} pending`] : []),
+    ...(rejected > 0 ? [`${rejected} rejected`] : []),
+    ...(reportsReceived > 0 ? [`reported ${reportsReceived} ${reportsReceived === 1 ? 'time' : 'times'}`] : []),
+  ]
+  return (
+    <Group gap="xs">
+      <Text size="xs" c="dimmed">
+        First seen <Time at={reader.createdAt} size="xs" />: {parts.join(', ')}
+      </Text>
+      {reader.ban != null && (
+        <Badge color="red" variant="outline" maw="100%">
+          banned{reader.ban.shadow && ' in shadow'}
+        </Badge>
+      )}
+    </Group>
+  )
+}

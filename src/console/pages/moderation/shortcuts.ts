@@ -1,0 +1,65 @@
+import { useLocalStorage } from '@mantine/hooks'
+import { useEffect, useRef } from 'react'
+
+/** What each key does, as the help shows it. */
+export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: string])[] = [
+  [['j', '↓'], 'To the next comment'],
+  [['k', '↑'], 'To the one before'],
+  [['a'], 'Approve'],
+  [['r'], 'Reject'],
+  [['p'], 'Pin, or unpin; approved comments only'],
+  [['b'], 'Ban the reader'],
+  [['x'], 'Select, for several at once'],
+  [['Shift', 'A'], 'Approve all that are selected'],
+  [['Shift', 'R'], 'Reject all that are selected'],
+  [['u'], 'Take back what was done last, where that can be'],
+  [['o'], 'Open the discussion'],
+  [['?'], 'Show these keys'],
+]
+
+const UNTYPED = new Set(['checkbox', 'radio', 'button', 'submit', 'reset'])
+
+/** Whether keys pressed there are text, or are some widget's own. */
+function isTaken(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  if (target instanceof HTMLInputElement) return !UNTYPED.has(target.type)
+  if (target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement)
+    return true
+  return target.closest('[role=dialog], [role=menu], [role=listbox]') !== null
+}
+
+const ARROWS: Readonly<Record<string, string>> = { ArrowDown: 'j', ArrowUp: 'k' }
+
+/** The name of what was pressed: arrows are keys of the list only while the focus is on one of its comments. */
+function keyOf(event: KeyboardEvent): string {
+  const arrow = ARROWS[event.key]
+  const isOnComment = event.target instanceof HTMLElement && event.target.dataset.comment !== undefined
+  if (arrow !== undefined && isOnComment && !event.shiftKey) return arrow
+  const isLetter = event.shiftKey && /^[a-z]$/i.test(event.key)
+  return isLetter ? `shift+${event.key.toLowerCase()}` : event.key.toLowerCase()
+}
+
+/** Runs what belongs to a key while `isOn`, but never while somebody types, or above a dialog. */
+export function useShortcuts(isOn: boolean, actions: Readonly<Record<string, () => void>>): void {
+  const current = useRef(actions)
+  useEffect(() => {
+    current.current = actions
+  })
+  useEffect(() => {
+    if (!isOn) return
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTaken(event.target)) return
+      if (document.querySelector('[role=dialog]') !== null) return
+      const run = current.current[keyOf(event)]
+      if (run === undefined) return
+      event.preventDefault()
+      run()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [isOn])
+}
+
+/** Whether single keys act, as whoever works in this browser has chosen (WCAG 2.1.4). */
+export const useShortcutsSetting = () =>
+  useLocalStorage({ key: 'engagement-console-shortcuts', defaultValue: true, getInitialValueInEffect: false })

@@ -1,0 +1,109 @@
+import { Button, Checkbox, Group, Paper, Text, VisuallyHidden } from '@mantine/core'
+import { IconArrowBackUp } from '@tabler/icons-react'
+
+import { WRITTEN } from '../../ui/written.ts'
+import { ApproveIcon, RejectIcon } from './icons.tsx'
+import type { Verb } from './undo.ts'
+
+/** What was done last, what can be done to those that are selected, and what has come meanwhile. */
+export function Toolbar({
+  said,
+  waiting,
+  selected,
+  dealt,
+  fresh,
+  isBacklog,
+  onSelectAll,
+  onJudge,
+  onUndo,
+  onShowFresh,
+  onClear,
+}: {
+  said: { words: string; canUndo: boolean; n: number }
+  waiting: number
+  selected: number
+  dealt: number
+  fresh: number
+  isBacklog: boolean
+  onSelectAll: (isAll: boolean) => void
+  onJudge: (verb: Verb) => void
+  onUndo: () => void
+  onShowFresh: () => void
+  onClear: () => void
+}) {
+  // What is said next must be in what is there already, to be read out; with nothing in it, it is only not seen.
+  const isBare = waiting + dealt + fresh === 0 && said.words === ''
+  return (
+    <Paper
+      withBorder={!isBare}
+      p={isBare ? 0 : 'xs'}
+      role={isBare ? undefined : 'toolbar'}
+      aria-label={isBare ? undefined : 'The queue'}
+      style={{ position: 'sticky', top: 'calc(var(--app-shell-header-offset, 56px) + 4px)', zIndex: 10 }}
+    >
+      <Group gap="xs" mih={isBare ? 0 : 30}>
+        {waiting > 0 && (
+          <Checkbox
+            label={selected === 0 ? 'All' : `${selected} selected`}
+            aria-label="Select all"
+            checked={selected === waiting}
+            indeterminate={selected > 0 && selected < waiting}
+            onChange={({ currentTarget }) => onSelectAll(currentTarget.checked)}
+          />
+        )}
+        {selected > 0 && (
+          <>
+            <Button
+              size="compact-sm"
+              variant="default"
+              leftSection={<ApproveIcon />}
+              aria-keyshortcuts="Shift+A"
+              onClick={() => onJudge('approve')}
+            >
+              Approve {selected}
+            </Button>
+            <Button
+              size="compact-sm"
+              variant="default"
+              leftSection={<RejectIcon />}
+              aria-keyshortcuts="Shift+R"
+              onClick={() => onJudge('reject')}
+            >
+              Reject {selected}
+            </Button>
+          </>
+        )}
+        {fresh > 0 && (
+          <Button size="compact-sm" variant="light" onClick={onShowFresh}>
+            Show {fresh} {isBacklog ? 'more' : 'new'}
+          </Button>
+        )}
+        {dealt > 0 && (
+          <Button size="compact-sm" variant="subtle" onClick={onClear}>
+            Clear {dealt} done
+          </Button>
+        )}
+        <Group gap="xs" ms="auto" wrap="nowrap">
+          {/* The same words said twice are two things done: what is read out must differ. */}
+          <Text size="sm" component="output" {...WRITTEN}>
+            {said.words}
+            {said.n % 2 === 1 && '\u00a0'}
+          </Text>
+          {said.canUndo && (
+            <Button
+              size="compact-sm"
+              variant="default"
+              miw="fit-content"
+              leftSection={<IconArrowBackUp size={14} aria-hidden />}
+              aria-keyshortcuts="u"
+              onClick={onUndo}
+            >
+              Undo
+            </Button>
+          )}
+        </Group>
+      </Group>
+      <VisuallyHidden component="output">{fresh > 0 && !isBacklog ? `${fresh} new` : ''}</VisuallyHidden>
+    </Paper>
+  )
+}

@@ -1,0 +1,59 @@
+import type { CommentStatus, ModerationAction } from '../../../generated/console.ts'
+
+export type Verb = Exclude<ModerationAction, 'delete'>
+
+export const DONE: Readonly<Record<Verb, string>> = {
+  approve: 'Approved',
+  reject: 'Rejected',
+  pin: 'Pinned',
+  unpin: 'Unpinned',
+}
+
+/** A comment as it was before something was done to it. */
+export interface Before {
+  id: string
+  /** Of the text in view. */
+  revision: number
+  status: CommentStatus
+  isPinned: boolean
+}
+
+/** What was done to comments, as far as the service did it. */
+export interface Step {
+  verb: Verb
+  comments: readonly Before[]
+}
+
+/** What takes a step back, in order; of some comments it may be nothing, and `because` says why. */
+export interface Inverse {
+  steps: readonly Step[]
+  because: string | null
+}
+
+/**
+ * The contract knows approved ↔ rejected, but no way back to pending; and a report that was answered stays so.
+ * A pin is lost by a rejection, and is set again.
+ */
+export function inverseOf({ verb, comments }: Step): Inverse {
+  if (verb === 'pin' || verb === 'unpin') {
+    const steps: Step[] = comments.length === 0 ? [] : [{ verb: verb === 'pin' ? 'unpin' : 'pin', comments }]
+    return { steps, because: null }
+  }
+  const back = comments.filter(({ status }) => status === (verb === 'approve' ? 'rejected' : 'approved'))
+  const steps: Step[] = [
+    { verb: verb === 'approve' ? 'reject' : 'approve', comments: back },
+    { verb: 'pin', comments: verb === 'reject' ? back.filter(({ isPinned }) => isPinned) : [] },
+  ]
+  const wasPending = comments.some(({ status }) => status === 'pending')
+  return {
+    steps: steps.filter((step) => step.comments.length > 0),
+    because: back.length === comments.length ? null : becauseOf(verb, wasPending),
+  }
+}
+
+function becauseOf(verb: 'approve' | 'reject', wasPending: boolean): string {
+  if (!wasPending) return 'Its reports are answered, and stay so.'
+  return verb === 'approve'
+    ? 'An approved comment cannot wait again. Press r to reject it instead.'
+    : 'A rejected comment cannot wait again. Press a to approve it instead.'
+}

@@ -1,0 +1,110 @@
+import { Button, Card, Group, Skeleton, Stack, Table, Text, Title } from '@mantine/core'
+import { lazy, Suspense, useState } from 'react'
+
+import type { AnalyticsInterval, FiguresQuery } from '../../../generated/console.ts'
+import { changeWords, type Figure, numberWords } from './figures.ts'
+import { bucketLabel } from './span.ts'
+
+const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }))
+
+/** One figure: its number, how it has changed, and its course as a chart or as a table. */
+export function FigureCard({
+  figure,
+  series,
+  interval,
+  than,
+}: {
+  figure: Figure
+  series: FiguresQuery['now']['series']
+  interval: AnalyticsInterval
+  than: string
+}) {
+  const [isTable, setTable] = useState(false)
+  const rows = series.map((bucket) => ({
+    at: bucketLabel(bucket.at, interval),
+    ...Object.fromEntries(figure.parts.map(({ name, of }) => [name, of(bucket)])),
+  }))
+  return (
+    <Card withBorder component="section" aria-label={figure.title}>
+      <Group justify="space-between" align="flex-start" wrap="nowrap">
+        <Stack gap={0}>
+          <Title order={3} size="h5">
+            {figure.title}
+          </Title>
+          <Text size="xl" fw={600}>
+            {numberWords(figure.value)}
+            {figure.unit !== undefined && (
+              <Text span size="sm" c="dimmed" fw={400}>
+                {` ${figure.unit}`}
+              </Text>
+            )}
+          </Text>
+          <Text size="sm" c="dimmed" mb="sm">
+            {changeWords(figure, than)}
+          </Text>
+        </Stack>
+        <Button
+          variant="default"
+          size="compact-sm"
+          miw="fit-content"
+          aria-label={`${isTable ? 'Show as chart' : 'Show as table'}: ${figure.title}`}
+          onClick={() => setTable(!isTable)}
+        >
+          {isTable ? 'Show as chart' : 'Show as table'}
+        </Button>
+      </Group>
+      {isTable ? (
+        <FigureTable figure={figure} rows={rows} interval={interval} />
+      ) : (
+        <Suspense fallback={<Skeleton h={figure.parts.length > 1 ? 220 : 180} />}>
+          <Chart figure={figure} rows={rows} />
+        </Suspense>
+      )}
+    </Card>
+  )
+}
+
+function FigureTable({
+  figure: { title, parts },
+  rows,
+  interval,
+}: {
+  figure: Figure
+  rows: readonly Record<string, string | number>[]
+  interval: AnalyticsInterval
+}) {
+  return (
+    <Table.ScrollContainer
+      minWidth={0}
+      maxHeight={320}
+      scrollAreaProps={{ viewportProps: { tabIndex: 0, 'aria-label': `${title} as a table` } }}
+    >
+      <Table stickyHeader aria-label={title}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{interval === 'hour' ? 'Hour' : 'Day (UTC)'}</Table.Th>
+            {parts.map(({ name }) => (
+              <Table.Th key={name} ta="end">
+                {name}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((row, index) => (
+            <Table.Tr key={index}>
+              <Table.Th scope="row" fw={400}>
+                {row.at}
+              </Table.Th>
+              {parts.map(({ name }) => (
+                <Table.Td key={name} ta="end">
+                  {row[name]}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}

@@ -1,0 +1,114 @@
+import type { FiguresQuery } from '../../../generated/console.ts'
+
+type Bucket = FiguresQuery['now']['series'][number]
+type Totals = FiguresQuery['now']['totals']
+
+/** A part of a figure: what it is called, and its number in a bucket. */
+interface Part {
+  name: string
+  colour: string
+  of: (bucket: Bucket) => number
+}
+
+/** One thing that is counted, over the span and before it. */
+export interface Figure {
+  title: string
+  parts: readonly Part[]
+  /** What stands above its chart. Of readers no sum can be made: who came on two days is one reader of each. */
+  value: number
+  before: number
+  unit?: string
+}
+
+const sum = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((all, n) => all + n, 0)
+
+const COMMENTS = ['approved', 'pending', 'rejected', 'deleted'] as const
+const DELIVERIES = ['delivered', 'pending', 'failed', 'held', 'cancelled'] as const
+
+// Each differs from its neighbours in lightness too, for eyes that do not tell their hues (console.css has both themes).
+const COLOURS = {
+  approved: 'var(--chart-good)',
+  delivered: 'var(--chart-good)',
+  pending: 'var(--chart-waiting)',
+  rejected: 'var(--chart-bad)',
+  failed: 'var(--chart-bad)',
+  held: 'var(--chart-held)',
+  deleted: 'var(--chart-gone)',
+  cancelled: 'var(--chart-gone)',
+}
+
+const single = (name: string, of: (bucket: Bucket) => number): Part[] => [{ name, colour: 'var(--chart-good)', of }]
+
+const total = (
+  title: string,
+  parts: readonly Part[],
+  of: (totals: Totals) => number,
+  { now, before }: FiguresQuery,
+) => ({
+  title,
+  parts,
+  value: of(now.totals),
+  before: of(before.totals),
+})
+
+/** What a publisher asks in the morning, in that order. */
+export function figuresOf(answer: FiguresQuery, interval: 'hour' | 'day'): readonly Figure[] {
+  const comments = COMMENTS.map((name) => ({ name, colour: COLOURS[name], of: (at: Bucket) => at.comments[name] }))
+  const deliveries = DELIVERIES.map((name) => ({
+    name,
+    colour: COLOURS[name],
+    of: (at: Bucket) => at.deliveries[name],
+  }))
+  return [
+    total('Comments', comments, (totals) => sum(totals.comments), answer),
+    {
+      title: 'Active readers',
+      parts: single('readers', (bucket) => bucket.activeReaders),
+      ...readersOf(answer, interval),
+    },
+    total(
+      'Reactions',
+      single('reactions', ({ reactions }) => reactions),
+      (totals) => totals.reactions,
+      answer,
+    ),
+    total(
+      'Reports',
+      single('reports', ({ reports }) => reports),
+      (totals) => totals.reports,
+      answer,
+    ),
+    total('Webhook deliveries', deliveries, (totals) => sum(totals.deliveries), answer),
+  ]
+}
+
+/** On average, without the bucket of now, which is not over; of somebody's first day what there is of it. */
+function readersOf({ now, readersBefore }: FiguresQuery, interval: 'hour' | 'day') {
+  const [value, before] = [meanReaders(now.series.slice(0, -1)), meanReaders(readersBefore.series)]
+  if (value === 0 && before === 0) {
+    const unit = interval === 'hour' ? 'this hour so far' : 'today so far'
+    return { value: now.series.at(-1)?.activeReaders ?? 0, before, unit }
+  }
+  return { value, before, unit: interval === 'hour' ? 'an hour on average' : 'a day on average, before today' }
+}
+
+function meanReaders(series: readonly { activeReaders: number }[]): number {
+  const all = series.reduce((readers, { activeReaders }) => readers + activeReaders, 0)
+  return series.length === 0 ? 0 : Math.round((all / series.length) * 10) / 10
+}
+
+const NUMBER = new Intl.NumberFormat()
+const PERCENT = new Intl.NumberFormat(undefined, {
+  style: 'percent',
+  maximumFractionDigits: 0,
+  signDisplay: 'exceptZero',
+})
+
+export const numberWords = (n: number): string => NUMBER.format(n)
+
+/** "+12 % against the 7 days before". */
+export function changeWords({ value, before }: Pick<Figure, 'value' | 'before'>, than: string): string {
+  if (value === before) return `as many as in ${than}`
+  if (before === 0) return `none in ${than}`
+  return `${PERCENT.format(value / before - 1)} against ${than}`
+}

@@ -1,0 +1,61 @@
+import { Anchor, Code, List, Stack, Text, ThemeIcon, Title, VisuallyHidden } from '@mantine/core'
+import { IconCheck } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { Link } from 'react-router'
+
+import type { FirstStepsQuery } from '../../../generated/console.ts'
+import { isPast } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+
+const SNIPPET = `<script type="module" src="${new URL('../widget.js', document.baseURI).href}"></script>
+<engagement-thread discussion="article-123" backend="/engagement"></engagement-thread>`
+
+/** What a tenant does before anything can be counted, and how far it is. */
+export function FirstSteps({ apiKeys, readers }: Pick<FirstStepsQuery, 'apiKeys' | 'readers'>) {
+  const hasKey = apiKeys.edges.some(
+    ({ node: { revokedAt, expiresAt } }) => revokedAt === null && (expiresAt === null || !isPast(expiresAt)),
+  )
+  return (
+    <Stack component="section" maw={640} aria-label="First steps">
+      <Title order={2} size="h4">
+        First steps
+      </Title>
+      <Text size="sm">There are no comments yet. The figures begin with the first one.</Text>
+      <List type="ordered" spacing="md">
+        <Step number={1} isDone={hasKey}>
+          <Anchor component={Link} to="/keys">
+            Create a key
+          </Anchor>{' '}
+          for your backend, and put it where it reads its secrets.
+        </Step>
+        <Step number={2} isDone={readers.edges.length > 0}>
+          <Anchor component={Link} to="/identity">
+            Sign an identity
+          </Anchor>{' '}
+          for the reader who is signed in on your site: the page has a snippet for your backend’s language.
+        </Step>
+        <Step number={3} isDone={false}>
+          Put the widget on a page:
+          <Code block mt="xs" {...WRITTEN}>
+            {SNIPPET}
+          </Code>
+        </Step>
+      </List>
+    </Stack>
+  )
+}
+
+function Step({ number, isDone, children }: { number: number; isDone: boolean; children: ReactNode }) {
+  return (
+    <List.Item
+      icon={
+        <ThemeIcon size={24} radius="xl" variant="default">
+          {isDone ? <IconCheck size={14} aria-hidden /> : <Text size="xs">{number}</Text>}
+        </ThemeIcon>
+      }
+    >
+      {isDone && <VisuallyHidden>Done: </VisuallyHidden>}
+      {children}
+    </List.Item>
+  )
+}

@@ -1,0 +1,72 @@
+import { SegmentedControl, SimpleGrid, Stack, Title } from '@mantine/core'
+import { useInterval } from '@mantine/hooks'
+import { useState } from 'react'
+
+import { FiguresDocument, FirstStepsDocument } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { useFilter } from '../../ui/filters.ts'
+import { PageFrame } from '../../ui/page.tsx'
+import { Answered } from '../../ui/states.tsx'
+import { FigureCard } from './figure-card.tsx'
+import { figuresOf } from './figures.ts'
+import { FirstSteps } from './first-steps.tsx'
+import { boundsOf, spanNamed, type SpanName, SPANS } from './span.ts'
+import { Top } from './top.tsx'
+import { Waiting } from './waiting.tsx'
+
+export function Page() {
+  const query = useApi(FirstStepsDocument, {}, { everyMs: 30_000 })
+  return (
+    <PageFrame title="Overview" about="What has happened, and what waits for somebody.">
+      <Answered query={query} of="the overview">
+        {(steps) => (
+          <>
+            <Waiting />
+            {steps.discussions.edges.length === 0 ? <FirstSteps {...steps} /> : <Figures />}
+          </>
+        )}
+      </Answered>
+    </PageFrame>
+  )
+}
+
+const CHOICES = Object.entries(SPANS).map(([value, { label }]) => ({ value, label }))
+
+function Figures() {
+  const [chosen, choose] = useFilter('span')
+  const span = spanNamed(chosen)
+  const [now, setNow] = useState(Date.now)
+  useInterval(() => setNow(Date.now()), 60_000, { autoInvoke: true })
+  const bounds = boundsOf(span, now)
+  return (
+    <Stack component="section" gap="xs" aria-label="Figures">
+      <Title order={2} size="h4">
+        Figures
+      </Title>
+      <SegmentedControl aria-label="Span" data={CHOICES} value={span} onChange={choose} fullWidth maw={480} />
+      <Charts span={span} bounds={bounds} />
+      <Top from={bounds.from} />
+    </Stack>
+  )
+}
+
+function Charts({ span, bounds }: { span: SpanName; bounds: ReturnType<typeof boundsOf> }) {
+  const query = useApi(FiguresDocument, bounds, { everyMs: 30_000 })
+  return (
+    <Answered query={query} of="the figures">
+      {(answer) => (
+        <SimpleGrid cols={{ base: 1, lg: 2 }}>
+          {figuresOf(answer, bounds.interval).map((figure) => (
+            <FigureCard
+              key={figure.title}
+              figure={figure}
+              series={answer.now.series}
+              interval={bounds.interval}
+              than={SPANS[span].before}
+            />
+          ))}
+        </SimpleGrid>
+      )}
+    </Answered>
+  )
+}

@@ -1,0 +1,45 @@
+import type { AnalyticsInterval } from '../../../generated/console.ts'
+
+interface Span {
+  label: string
+  hours: number
+  interval: AnalyticsInterval
+  /** What it is compared with, in words. */
+  before: string
+}
+
+/** What can be looked at, by its name in the URL. */
+export const SPANS = {
+  '24h': { label: '24 hours', hours: 24, interval: 'hour', before: 'the 24 hours before' },
+  '7d': { label: '7 days', hours: 7 * 24, interval: 'day', before: 'the 7 days before' },
+  '30d': { label: '30 days', hours: 30 * 24, interval: 'day', before: 'the 30 days before' },
+  '90d': { label: '90 days', hours: 90 * 24, interval: 'day', before: 'the 90 days before' },
+} as const satisfies Record<string, Span>
+
+export type SpanName = keyof typeof SPANS
+
+export const spanNamed = (name: string | null): SpanName =>
+  Object.keys(SPANS).find((each): each is SpanName => each === name) ?? '7d'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/**
+ * From when on the span is shown, and the one before. Today, or this hour, is not over: what it is compared with ends at
+ * the same hour, or each morning would look like a fall.
+ */
+export function boundsOf(name: SpanName, now: number) {
+  const { hours, interval } = SPANS[name]
+  const lengthMs = hours * HOUR_MS
+  const end = Math.ceil(now / HOUR_MS) * HOUR_MS
+  const from = interval === 'hour' ? end - lengthMs : Math.ceil(end / DAY_MS) * DAY_MS - lengthMs
+  const at = (ms: number): string => new Date(ms).toISOString()
+  return { interval, from: at(from), beforeFrom: at(from - lengthMs), beforeTo: at(end - lengthMs) }
+}
+
+const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+
+/** A bucket's name. Days are those of UTC, hours are shown in the time of whoever looks. */
+export const bucketLabel = (at: string, interval: AnalyticsInterval): string =>
+  (interval === 'hour' ? HOUR : DAY).format(new Date(at))

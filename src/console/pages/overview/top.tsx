@@ -1,0 +1,74 @@
+import { Anchor, Card, SimpleGrid, Table, Text, Title } from '@mantine/core'
+import { Link } from 'react-router'
+
+import { TopDocument } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { Answered } from '../../ui/states.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { numberWords } from './figures.ts'
+
+interface Row {
+  id: string
+  name: string
+  to: string
+  comments: number
+}
+
+/** The discussions and readers with the most comments since an instant, by whole days. */
+export function Top({ from }: { from: string }) {
+  const query = useApi(TopDocument, { from }, { everyMs: 60_000 })
+  return (
+    <Answered query={query} of="the top discussions and readers">
+      {({ analyticsTop: { discussions, readers } }) => (
+        <SimpleGrid cols={{ base: 1, lg: 2 }}>
+          <TopTable
+            title="Top discussions"
+            rows={discussions.map(({ comments, discussion: { id, externalId, title } }) => ({
+              id,
+              name: title ?? externalId,
+              to: `/discussions/${id}`,
+              comments,
+            }))}
+          />
+          <TopTable
+            title="Top readers"
+            rows={readers.map(({ comments, reader: { id, externalId, name } }) => ({
+              id,
+              name: name ?? externalId,
+              to: `/readers/${id}`,
+              comments,
+            }))}
+          />
+        </SimpleGrid>
+      )}
+    </Answered>
+  )
+}
+
+function TopTable({ title, rows }: { title: string; rows: readonly Row[] }) {
+  return (
+    <Card withBorder component="section" aria-label={title}>
+      <Title order={3} size="h5">
+        {title}
+      </Title>
+      <Text size="sm" c="dimmed" mb="xs">
+        By approved comments
+      </Text>
+      {rows.length === 0 && <Text size="sm">No comment was approved in this time.</Text>}
+      <Table aria-label={title}>
+        <Table.Tbody>
+          {rows.map(({ id, name, to, comments }) => (
+            <Table.Tr key={id}>
+              <Table.Td>
+                <Anchor component={Link} to={to} size="sm" {...WRITTEN} lineClamp={2}>
+                  {name}
+                </Anchor>
+              </Table.Td>
+              <Table.Td ta="end">{numberWords(comments)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Card>
+  )
+}

@@ -1,0 +1,122 @@
+import { Button, Checkbox, Group, Input, NumberInput, SegmentedControl, Textarea } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import type { ReactNode } from 'react'
+
+import {
+  BanReaderDocument,
+  QueuedReaderDocument,
+  type ReaderBanFragment,
+  ReaderDocument,
+  ReadersDocument,
+} from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Form } from '../../ui/form.tsx'
+import { daysFromNow } from '../../ui/time.tsx'
+
+const UNITS = [
+  { value: 'hours', label: 'Hours' },
+  { value: 'days', label: 'Days' },
+  { value: 'good', label: 'For good' },
+]
+
+// A type, not an interface: a form takes what has an index.
+type Values = {
+  unit: string
+  /** How many of them; text while it is none. */
+  until: number | string
+  reason: string
+  shadow: boolean
+}
+
+/** RFC 3339; null: for good. */
+const endOf = (unit: string, count: number): string | null =>
+  unit === 'good' ? null : daysFromNow(unit === 'hours' ? count / 24 : count)
+
+export function BanReader({
+  readerId,
+  name,
+  ban: before,
+  children,
+  onBanned,
+  onClose,
+}: {
+  readerId: string
+  name: string
+  /** The one that is in force, which the new one replaces. */
+  ban: ReaderBanFragment | null
+  /** What is to be known before. */
+  children?: ReactNode
+  onBanned?: () => void
+  onClose: () => void
+}) {
+  const ban = useWrite(BanReaderDocument, [ReaderDocument, ReadersDocument, QueuedReaderDocument])
+  const form = useForm<Values>({
+    initialValues: {
+      unit: before !== null && before.until == null ? 'good' : 'days',
+      until: 7,
+      reason: before?.reason ?? '',
+      shadow: before?.shadow ?? false,
+    },
+    validate: {
+      until: (count, { unit }) => (unit === 'good' || Number(count) >= 1 ? null : 'Say for how long: 1 or more.'),
+    },
+  })
+  const send = async ({ unit, until, reason, shadow }: Values): Promise<void> => {
+    const why = reason.trim()
+    const input = { readerId, until: endOf(unit, Number(until)), reason: why === '' ? null : why, shadow }
+    await ban.mutateAsync({ input })
+    onBanned?.()
+    onClose()
+  }
+  return (
+    <Dialog onClose={onClose} title={`Ban ${name}`}>
+      <Form form={form} send={send}>
+        {children}
+        <Group align="flex-start">
+          <Input.Wrapper label="Term" labelElement="div">
+            <SegmentedControl
+              display="flex"
+              aria-label="Term"
+              data={UNITS}
+              value={form.values.unit}
+              onChange={(unit) => form.setFieldValue('unit', unit)}
+            />
+          </Input.Wrapper>
+          {form.values.unit !== 'good' && (
+            <NumberInput
+              label={`How many ${form.values.unit}`}
+              min={1}
+              max={36_500}
+              allowDecimal={false}
+              w={140}
+              data-autofocus
+              {...form.getInputProps('until')}
+            />
+          )}
+        </Group>
+        <Textarea
+          label="Reason"
+          description="For other moderators; the reader is not shown it"
+          maxLength={500}
+          autosize
+          minRows={2}
+          {...form.getInputProps('reason')}
+        />
+        <Checkbox
+          label="In shadow"
+          description="They do not notice it: they write as before, and each comment waits for a moderator"
+          {...form.getInputProps('shadow', { type: 'checkbox' })}
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button color="red" type="submit" loading={ban.isPending}>
+            Ban
+          </Button>
+        </Group>
+      </Form>
+    </Dialog>
+  )
+}

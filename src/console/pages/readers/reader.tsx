@@ -1,0 +1,91 @@
+import { Avatar, Button, Group, Stack, Text } from '@mantine/core'
+import { IconBan, IconTrash } from '@tabler/icons-react'
+import { useState } from 'react'
+import { useNavigate, useParams } from 'react-router'
+
+import { ReaderDocument, type ReaderQuery, ReadersDocument, UnbanReaderDocument } from '../../../generated/console.ts'
+import { useApi, useWrite } from '../../api/queries.ts'
+import { PageFrame } from '../../ui/page.tsx'
+import { Answered, Problem } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WebLink } from '../../ui/web-link.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { BanState } from './ban.tsx'
+import { BanReader } from './ban-reader.tsx'
+import { EraseReader } from './erase-reader.tsx'
+import { ExportReader } from './export-reader.tsx'
+import { ReaderHistory } from './reader-history.tsx'
+
+export function Page() {
+  const { id = '' } = useParams()
+  // Once erased there is nobody to ask for, while the page is left.
+  const [isErased, setErased] = useState(false)
+  const navigate = useNavigate()
+  const query = useApi(ReaderDocument, { id }, { everyMs: 5_000, enabled: !isErased })
+  const leave = (): void => {
+    setErased(true)
+    void navigate('/readers')
+  }
+  return (
+    <Answered query={query} of="the reader">
+      {({ reader }) => reader != null && <Reader {...reader} onErased={leave} />}
+    </Answered>
+  )
+}
+
+type Reader = NonNullable<ReaderQuery['reader']>
+
+function Reader({ onErased, ...reader }: Reader & { onErased: () => void }) {
+  const { id, externalId, ban } = reader
+  const name = reader.name ?? externalId
+  const unban = useWrite(UnbanReaderDocument, [ReaderDocument, ReadersDocument])
+  const [open, setOpen] = useState<'ban' | 'erase' | null>(null)
+  const close = (): void => setOpen(null)
+  return (
+    <PageFrame
+      title={name}
+      about={<About {...reader} />}
+      actions={
+        <>
+          {ban != null && (
+            <Button
+              variant="default"
+              loading={unban.isPending}
+              onClick={() => unban.mutate({ input: { readerId: id } })}
+            >
+              End the ban
+            </Button>
+          )}
+          <Button variant="default" leftSection={<IconBan size={16} aria-hidden />} onClick={() => setOpen('ban')}>
+            {ban == null ? 'Ban' : 'Change the ban'}
+          </Button>
+          <ExportReader readerId={id} externalId={externalId} />
+          <Button variant="default" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setOpen('erase')}>
+            Erase
+          </Button>
+        </>
+      }
+    >
+      {unban.error !== null && <Problem error={unban.error} />}
+      {ban != null && <BanState ban={ban} />}
+      <ReaderHistory readerId={id} counts={reader.commentCounts} />
+      {open === 'ban' && <BanReader readerId={id} name={name} ban={ban ?? null} onClose={close} />}
+      {open === 'erase' && <EraseReader readerId={id} externalId={externalId} onErased={onErased} onClose={close} />}
+    </PageFrame>
+  )
+}
+
+function About({ name, externalId, profileUrl, createdAt }: Reader) {
+  return (
+    <Group gap="sm" component="span" wrap="nowrap" align="flex-start">
+      <Avatar component="span" name={name ?? externalId} aria-hidden />
+      <Stack gap={4} component="span">
+        <span {...WRITTEN}>{externalId}</span>
+        <WebLink url={profileUrl} />
+        <Text span size="sm">
+          first seen <Time at={createdAt} />
+        </Text>
+      </Stack>
+    </Group>
+  )
+}

@@ -1,0 +1,63 @@
+import { Anchor, Table } from '@mantine/core'
+import { Link } from 'react-router'
+
+import { ReadersDocument, type ReadersQuery } from '../../../generated/console.ts'
+import { useList } from '../../api/queries.ts'
+import { useFilter } from '../../ui/filters.ts'
+import { DataTable, List } from '../../ui/list.tsx'
+import { PageFrame } from '../../ui/page.tsx'
+import { Search } from '../../ui/search.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { BanBadge } from './ban.tsx'
+
+export function Page() {
+  const [search, setSearch] = useFilter('search')
+  const list = useList(ReadersDocument, { search, first: 25 }, ({ readers }) => readers, { everyMs: 5_000 })
+  return (
+    <PageFrame title="Readers" about="The people whom your backend has vouched for.">
+      <Search label="External id or name" value={search} onChange={setSearch} />
+      <List
+        list={list}
+        of="readers"
+        empty={
+          search === null ? (
+            <Empty title="There is no reader yet">The first identity that you sign for one brings them here.</Empty>
+          ) : (
+            <Empty title="No reader was found">
+              An external id is found by how it begins, a name by its words. Try fewer of them.
+            </Empty>
+          )
+        }
+      >
+        {(readers) => (
+          <DataTable label="Readers" head={['Reader', 'External id', 'Ban', 'First seen']}>
+            {readers.map((reader) => (
+              <Row key={reader.id} {...reader} />
+            ))}
+          </DataTable>
+        )}
+      </List>
+    </PageFrame>
+  )
+}
+
+function Row({ id, externalId, name, ban, createdAt }: ReadersQuery['readers']['edges'][number]['node']) {
+  return (
+    <Table.Tr>
+      <Table.Td maw={280}>
+        <Anchor component={Link} to={`/readers/${id}`} size="sm" {...WRITTEN} lineClamp={2}>
+          {name ?? externalId}
+        </Anchor>
+      </Table.Td>
+      <Table.Td maw={280} {...WRITTEN}>
+        {externalId}
+      </Table.Td>
+      <Table.Td>{ban != null && <BanBadge shadow={ban.shadow} />}</Table.Td>
+      <Table.Td>
+        <Time at={createdAt} />
+      </Table.Td>
+    </Table.Tr>
+  )
+}

@@ -1,0 +1,76 @@
+import { Alert, Badge, Button, Group, Stack, Text } from '@mantine/core'
+
+import { WRITTEN } from '../../ui/written.ts'
+import { isSame } from './draft.ts'
+import { Input } from './input.tsx'
+import { type Field, labelOf, type Value } from './table.ts'
+
+interface FieldProps {
+  field: Field
+  value: Value
+  isChanged: boolean
+  error: string | null
+  /** What somebody else has set meanwhile. */
+  theirs: { value: Value } | null
+  onChange: (value: Value) => void
+  onTakeTheirs: () => void
+  onKeepMine: () => void
+}
+
+/** A value in words. */
+export function shown(value: Value, unit: string | null = null): string {
+  if (value === null || value === '') return 'none'
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(', ')
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  return unit === null ? String(value) : `${String(value)} ${unit}`
+}
+
+/** One setting: what it does, its default, and a way back to it. */
+export function SettingField(props: FieldProps) {
+  const { field, value, isChanged, theirs, onChange, onTakeTheirs, onKeepMine } = props
+  return (
+    <Stack gap={6} id={field.path}>
+      <Input {...props} />
+      <Group gap="xs" mih={26}>
+        <Text size="xs" c="dimmed" {...WRITTEN}>
+          Default: {shown(field.default, field.unit)}
+        </Text>
+        {!isSame(value, field.default) && (
+          <Button
+            size="compact-xs"
+            variant="subtle"
+            aria-label={`Reset to default: ${labelOf(field)}`}
+            onClick={() => onChange(field.default)}
+          >
+            Reset to default
+          </Button>
+        )}
+        {isChanged && <Badge>not saved</Badge>}
+      </Group>
+      {theirs !== null && (
+        <Alert
+          color="yellow"
+          p="xs"
+          title={`Somebody else has set this to ${shown(theirs.value, field.unit)} meanwhile.`}
+        >
+          <Group gap="xs">
+            <Button size="compact-sm" variant="default" onClick={onTakeTheirs}>
+              Take theirs
+            </Button>
+            <Button size="compact-sm" variant="default" onClick={onKeepMine}>
+              Keep mine
+            </Button>
+          </Group>
+        </Alert>
+      )}
+    </Stack>
+  )
+}
+
+/** Why a value cannot be sent; null where it can. What else is wrong with it the service says. */
+export function mistakeIn({ type, bounds, isNullable }: Field, value: Value): string | null {
+  if (type !== 'integer' || (isNullable && value === null)) return null
+  const { minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER } = bounds
+  if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum) return null
+  return `Give a whole number from ${minimum} to ${maximum}.`
+}

@@ -1,0 +1,110 @@
+import { useState } from 'react'
+
+import { SettingsDocument, UpdateSettingsDocument } from '../../../generated/console.ts'
+import { ApiError } from '../../api/errors.ts'
+import { useWrite } from '../../api/queries.ts'
+import { fieldErrors } from '../../ui/field-errors.ts'
+import { changedPaths, conflicts, type Draft, isSame, patchOf, type Values } from './draft.ts'
+import { mistakeIn } from './field.tsx'
+import { FIELDS, type Value } from './table.ts'
+
+/** What is in force, what somebody changes of it, and what becomes of that. */
+export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
+  const { mutateAsync, isPending } = useWrite(UpdateSettingsDocument, [SettingsDocument])
+  const [draft, setDraft] = useState<Draft>({})
+  const [errors, setErrors] = useState<Readonly<Record<string, string>>>({})
+  const [error, setError] = useState<unknown>(null)
+  const [said, setSaid] = useState('')
+  const changed = changedPaths(draft, values)
+  const valueOf = (path: string): Value => (path in draft ? (draft[path]?.value ?? null) : (values[path] ?? null))
+
+  const change = (path: string, value: Value): void => {
+    setSaid('')
+    setErrors((before) => without(before, path))
+    const base = draft[path]?.base ?? values[path] ?? null
+    setDraft((before) =>
+      // Back to what is in force: nothing is changed, whoever else changes it.
+      isSame(value, values[path]) && isSame(base, values[path])
+        ? without(before, path)
+        : { ...before, [path]: { value, base } },
+    )
+  }
+  const takeTheirs = (path: string): void => setDraft((before) => without(before, path))
+  const keepMine = (path: string): void =>
+    setDraft((before) => ({ ...before, [path]: { value: valueOf(path), base: values[path] ?? null } }))
+
+  const save = async (): Promise<void> => {
+    setError(null)
+    const mistakes = Object.fromEntries(
+      FIELDS.flatMap((field) => {
+        const mistake = changed.includes(field.path) ? mistakeIn(field, valueOf(field.path)) : null
+        return mistake === null ? [] : [[field.path, mistake]]
+      }),
+    )
+    setErrors(mistakes)
+    const [firstMistake] = Object.keys(mistakes)
+    if (firstMistake !== undefined) return show(firstMistake)
+    try {
+      // As late as it can be: what somebody else has changed since is shown, and not written over.
+      const now = await reload()
+      const [firstConflict] = conflicts(draft, now)
+      if (firstConflict !== undefined) return show(firstConflict)
+      await mutateAsync({ input: patchOf(draft, now) })
+      setDraft({})
+      setSaid('Saved.')
+    } catch (refusal) {
+      const named = byField(refusal)
+      setErrors(named)
+      setError(refusal)
+      const [first] = Object.keys(named)
+      if (first !== undefined) show(first)
+    }
+  }
+  const discard = (): void => {
+    setDraft({})
+    setErrors({})
+    setError(null)
+    setSaid('Discarded.')
+  }
+  return {
+    valueOf,
+    changed,
+    conflicts: conflicts(draft, values),
+    errors,
+    error,
+    said,
+    isSaving: isPending,
+    change,
+    takeTheirs,
+    keepMine,
+    save,
+    discard,
+  }
+}
+
+function without<T>(record: Readonly<Record<string, T>>, path: string): Readonly<Record<string, T>> {
+  const { [path]: _gone, ...rest } = record
+  return rest
+}
+
+/** The refusals by the settings that they concern: one of the third word of a list is one of the list. */
+function byField(refusal: unknown): Record<string, string> {
+  if (!(refusal instanceof ApiError)) return {}
+  const named = Object.entries(fieldErrors(refusal))
+  return Object.fromEntries(
+    FIELDS.flatMap(({ path }) => {
+      const found = named.find(([name]) => name === path || name.startsWith(`${path}.`))
+      return found === undefined ? [] : [[path, found[1]]]
+    }),
+  )
+}
+
+/** Brings a setting into view, with the focus on what can be done about it. */
+function show(path: string): void {
+  // After the message beside it has been drawn.
+  requestAnimationFrame(() => {
+    const field = document.getElementById(path)
+    field?.scrollIntoView({ block: 'center' })
+    field?.querySelector<HTMLElement>('input, textarea, button')?.focus({ preventScroll: true })
+  })
+}

@@ -1,0 +1,90 @@
+import { NumberInput, Radio, Stack, Switch, TagsInput, TextInput } from '@mantine/core'
+
+import { type Field, labelOf, type Value } from './table.ts'
+
+interface InputProps {
+  field: Field
+  value: Value
+  error: string | null
+  onChange: (value: Value) => void
+}
+
+/** What a setting is typed, chosen or switched with. */
+export function Input({ field, value, error, onChange }: InputProps) {
+  const common = { label: labelOf(field), description: field.description, error }
+  switch (field.type) {
+    case 'choice':
+      return (
+        <Radio.Group {...common} value={String(value)} onChange={onChange}>
+          <Stack gap="xs" mt="xs">
+            {field.values?.map((each) => (
+              <Radio key={each.value} value={each.value} label={each.value} description={each.description} />
+            ))}
+          </Stack>
+        </Radio.Group>
+      )
+    case 'texts':
+      return (
+        <TagsInput
+          {...common}
+          value={Array.isArray(value) ? [...value] : []}
+          onChange={onChange}
+          placeholder="Type one and press Enter"
+          clearable
+          clearButtonProps={{ 'aria-label': `Clear ${labelOf(field)}` }}
+          {...(field.bounds.maxItems === undefined ? {} : { maxTags: field.bounds.maxItems })}
+        />
+      )
+    case 'text':
+      return (
+        <TextInput
+          {...common}
+          value={typeof value === 'string' ? value : ''}
+          // Nothing is null, where that is a value.
+          onChange={({ currentTarget }) =>
+            onChange(currentTarget.value === '' && field.isNullable ? null : currentTarget.value)
+          }
+          {...(field.bounds.maxLength === undefined ? {} : { maxLength: field.bounds.maxLength })}
+        />
+      )
+    case 'integer':
+      return field.isNullable ? (
+        <NullableNumber {...{ field, value, error, onChange }} />
+      ) : (
+        <Whole {...{ field, value, error, onChange }} />
+      )
+  }
+}
+
+function Whole({ field, value, error, onChange }: InputProps) {
+  return (
+    <NumberInput
+      label={labelOf(field)}
+      description={field.description}
+      error={error}
+      value={typeof value === 'number' ? value : ''}
+      // A number that is not whole, or out of bounds, is said to be so, and not put right behind somebody's back.
+      onChange={(next) => onChange(next === '' ? '' : Number(next))}
+      clampBehavior="none"
+      thousandSeparator=" "
+      styles={{ wrapper: { maxWidth: 280 } }}
+      {...(field.unit === null ? {} : { suffix: ` ${field.unit}` })}
+      {...(field.bounds.minimum === undefined ? {} : { min: field.bounds.minimum })}
+      {...(field.bounds.maximum === undefined ? {} : { max: field.bounds.maximum })}
+    />
+  )
+}
+
+function NullableNumber(props: InputProps) {
+  const { field, value, onChange } = props
+  return (
+    <Stack gap="xs">
+      <Switch
+        label={labelOf(field)}
+        checked={value !== null}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked ? (field.bounds.minimum ?? 0) : null)}
+      />
+      {value !== null && <Whole {...props} />}
+    </Stack>
+  )
+}

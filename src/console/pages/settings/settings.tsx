@@ -1,0 +1,149 @@
+import { Anchor, Button, Group, Paper, Stack, Switch, Text, Title } from '@mantine/core'
+import { useEffect } from 'react'
+import { Link, useLocation } from 'react-router'
+
+import { SettingsDocument, type SettingsQuery } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { PageFrame } from '../../ui/page.tsx'
+import { Answered, Problem } from '../../ui/states.tsx'
+import { ClassifierSecret } from './classifier-secret.tsx'
+import { type Values, valuesOf } from './draft.ts'
+import { SettingField } from './field.tsx'
+import { useSettingsForm } from './form.ts'
+import { LeaveUnsaved } from './leave.tsx'
+import { ALL_SECTIONS, NULLABLE_GROUPS } from './table.ts'
+
+const POLL_MS = 5_000
+
+export function Page() {
+  const query = useApi(SettingsDocument, {}, { everyMs: POLL_MS })
+  const reload = async (): Promise<Values> => {
+    const { data, error } = await query.refetch()
+    if (error !== null || data?.settings == null) throw error ?? new Error('The settings cannot be read.')
+    return valuesOf(data.settings)
+  }
+  return (
+    <PageFrame title="Settings" about="What is set here takes effect everywhere within seconds.">
+      <Answered query={query} of="the settings">
+        {({ settings }) => settings != null && <Form settings={settings} reload={reload} />}
+      </Answered>
+    </PageFrame>
+  )
+}
+
+type Settings = NonNullable<SettingsQuery['settings']>
+
+function Form({ settings, reload }: { settings: Settings; reload: () => Promise<Values> }) {
+  const values = valuesOf(settings)
+  const form = useSettingsForm(values, reload)
+  useSectionOfHash()
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void form.save()
+      }}
+    >
+      <Stack>
+        <Group gap="md" component="nav" aria-label="Sections">
+          {ALL_SECTIONS.map(({ id, title }) => (
+            <Anchor key={id} component={Link} to={{ hash: id }} size="sm">
+              {title}
+            </Anchor>
+          ))}
+        </Group>
+        {form.error !== null && <Problem error={form.error} />}
+        {ALL_SECTIONS.map((section) => (
+          <Section key={section.id} section={section} form={form} values={values} />
+        ))}
+        <SaveBar form={form} />
+      </Stack>
+      <LeaveUnsaved isUnsaved={form.changed.length > 0} />
+    </form>
+  )
+}
+
+type FormState = ReturnType<typeof useSettingsForm>
+
+function Section({
+  section: { id, title, about, fields, of },
+  form,
+  values,
+}: {
+  section: (typeof ALL_SECTIONS)[number]
+  form: FormState
+  values: Values
+}) {
+  const toggled = NULLABLE_GROUPS.find((name) => of.includes(name))
+  const isOn = toggled === undefined || form.valueOf(toggled) === true
+  return (
+    <Paper withBorder p="md" component="section" aria-labelledby={id}>
+      <Stack gap="lg" maw={640}>
+        <Stack gap={2}>
+          <Title order={2} size="h4" id={id} tabIndex={-1} style={{ scrollMarginTop: 72 }}>
+            {title}
+          </Title>
+          {about !== null && (
+            <Text size="sm" c="dimmed">
+              {about}
+            </Text>
+          )}
+        </Stack>
+        {toggled !== undefined && (
+          <Switch
+            label={`Use the ${toggled}`}
+            checked={isOn}
+            onChange={({ currentTarget }) => form.change(toggled, currentTarget.checked)}
+          />
+        )}
+        {isOn &&
+          fields.map((field) => (
+            <SettingField
+              key={field.path}
+              field={field}
+              value={form.valueOf(field.path)}
+              isChanged={form.changed.includes(field.path)}
+              error={form.errors[field.path] ?? null}
+              theirs={form.conflicts.includes(field.path) ? { value: values[field.path] ?? null } : null}
+              onChange={(value) => form.change(field.path, value)}
+              onTakeTheirs={() => form.takeTheirs(field.path)}
+              onKeepMine={() => form.keepMine(field.path)}
+            />
+          ))}
+        {id === 'classifier' && <ClassifierSecret />}
+      </Stack>
+    </Paper>
+  )
+}
+
+/** Always in view, as what was changed may be anywhere. */
+function SaveBar({ form: { changed, conflicts, said, isSaving, discard } }: { form: FormState }) {
+  const count = changed.length === 1 ? 'One change is not saved' : `${changed.length} changes are not saved`
+  return (
+    <Paper withBorder p="xs" style={{ position: 'sticky', bottom: 8, zIndex: 10 }}>
+      <Group justify="space-between">
+        <Text size="sm" component="output">
+          {changed.length === 0 ? said : count}
+          {conflicts.length > 0 && `; ${conflicts.length} of them somebody else has changed, too`}
+        </Text>
+        <Group gap="xs">
+          <Button variant="default" disabled={changed.length === 0} onClick={discard}>
+            Discard
+          </Button>
+          <Button type="submit" loading={isSaving} disabled={changed.length === 0}>
+            Save
+          </Button>
+        </Group>
+      </Group>
+    </Paper>
+  )
+}
+
+/** Goes to the section that the URL names. The page is there only once its settings are. */
+function useSectionOfHash(): void {
+  const { hash } = useLocation()
+  useEffect(() => {
+    if (hash !== '') document.getElementById(hash.slice(1))?.focus()
+  }, [hash])
+}

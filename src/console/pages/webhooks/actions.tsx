@@ -1,0 +1,126 @@
+import { Button, Text } from '@mantine/core'
+import { useState } from 'react'
+import { useNavigate } from 'react-router'
+
+import {
+  DeleteWebhookEndpointDocument,
+  type EndpointFragment,
+  UpdateWebhookEndpointDocument,
+  VerifyWebhookEndpointDocument,
+  WebhookEndpointDocument,
+  WebhookEndpointsDocument,
+} from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { changedFields } from './changed.ts'
+import { EndpointForm } from './endpoint-form.tsx'
+import { Replay } from './replay.tsx'
+import { Rotate } from './rotate.tsx'
+import { TestEvent } from './test-event.tsx'
+
+/** What can be done with an endpoint, in the order of how often one does it. */
+const ACTIONS = {
+  test: 'Send a test event',
+  edit: 'Edit',
+  replay: 'Replay',
+  rotate: 'Rotate the secret',
+  verify: 'Verify anew',
+  delete: 'Delete',
+} as const
+
+type Action = keyof typeof ACTIONS
+
+export function Actions({ endpoint }: { endpoint: EndpointFragment }) {
+  const [action, setAction] = useState<Action | null>(null)
+  const onClose = (): void => setAction(null)
+  // Only what gets deliveries can be sent any.
+  const isOff = (each: Action): boolean => (each === 'test' || each === 'replay') && endpoint.state !== 'verified'
+  return (
+    <>
+      {Object.entries(ACTIONS).map(([each, label]) => (
+        <Button
+          key={each}
+          variant="default"
+          size="xs"
+          disabled={isOff(each as Action)}
+          onClick={() => setAction(each as Action)}
+        >
+          {label}
+        </Button>
+      ))}
+      {action === 'test' && <TestEvent endpoint={endpoint} onClose={onClose} />}
+      {action === 'edit' && <Edit endpoint={endpoint} onClose={onClose} />}
+      {action === 'replay' && <Replay endpoint={endpoint} onClose={onClose} />}
+      {action === 'rotate' && <Rotate endpoint={endpoint} onClose={onClose} />}
+      {action === 'verify' && <Verify endpoint={endpoint} onClose={onClose} />}
+      {action === 'delete' && <Delete endpoint={endpoint} onClose={onClose} />}
+    </>
+  )
+}
+
+interface Props {
+  endpoint: EndpointFragment
+  onClose: () => void
+}
+
+function Edit({ endpoint, onClose }: Props) {
+  const update = useWrite(UpdateWebhookEndpointDocument, [WebhookEndpointDocument])
+  // As the form begins with it, whatever the page hears of it meanwhile.
+  const [before] = useState(endpoint)
+  return (
+    <Dialog title="Edit the endpoint" size="lg" onClose={onClose}>
+      <Text size="sm" mb="md">
+        Another URL has to prove itself first: what waits then goes there, what happens until then is missed. Its
+        failures are forgotten.
+      </Text>
+      <EndpointForm
+        endpoint={before}
+        action="Save"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          await update.mutateAsync({ input: { id: before.id, ...changedFields(before, values) } })
+          onClose()
+        }}
+      />
+    </Dialog>
+  )
+}
+
+function Verify({ endpoint: { id, state }, onClose }: Props) {
+  const verify = useWrite(VerifyWebhookEndpointDocument, [WebhookEndpointDocument])
+  return (
+    <Confirm
+      title="Verify the endpoint anew?"
+      action="Verify"
+      color="indigo"
+      onConfirm={() => verify.mutateAsync({ input: { id } })}
+      onClose={onClose}
+    >
+      {state === 'disabled'
+        ? 'It is sent a challenge. It stays disabled whatever it answers, until you enable it.'
+        : 'It is sent a challenge. Until it has answered, what is on its way waits, and what happens meanwhile it misses: a replay brings that.'}
+    </Confirm>
+  )
+}
+
+function Delete({ endpoint: { id, url, deliveriesHeld }, onClose }: Props) {
+  const navigate = useNavigate()
+  // Not what this page shows: it is gone.
+  const remove = useWrite(DeleteWebhookEndpointDocument, [WebhookEndpointsDocument])
+  return (
+    <Confirm
+      title="Delete the endpoint?"
+      action="Delete"
+      typed={new URL(url).host}
+      onConfirm={async () => {
+        await remove.mutateAsync({ input: { id } })
+        await navigate('/webhooks')
+      }}
+      onClose={onClose}
+    >
+      Its secret, its deliveries and what is still on its way{deliveriesHeld > 0 ? ' or held' : ''} go with it, for
+      good.
+    </Confirm>
+  )
+}

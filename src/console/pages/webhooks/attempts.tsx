@@ -1,0 +1,39 @@
+import { Code, Table, Text } from '@mantine/core'
+
+import { DataTable } from '../../ui/list.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import type { DeliveryDetail } from './delivery.tsx'
+
+/** What was tried, in order, and what the receiver said to it. */
+export function Attempts({ attempts }: Pick<DeliveryDetail, 'attempts'>) {
+  if (attempts.length === 0) return <Text size="sm">It has not been tried yet.</Text>
+  return (
+    <DataTable
+      label="Attempts"
+      head={['No.', 'When', 'Took', 'Answer', 'Why it failed', 'What was answered']}
+      minWidth={720}
+    >
+      {attempts.map(({ n, at, durationMs, statusCode, error, responseSnippet }) => (
+        <Table.Tr key={n}>
+          <Table.Td>{n}</Table.Td>
+          <Table.Td>
+            <Time at={at} />
+          </Table.Td>
+          <Table.Td>{durationMs.toLocaleString()} ms</Table.Td>
+          <Table.Td>{statusCode ?? 'none'}</Table.Td>
+          <Table.Td {...WRITTEN}>{error ?? '–'}</Table.Td>
+          <Table.Td maw={360}>
+            {responseSnippet === null || responseSnippet === '' ? (
+              '–'
+            ) : (
+              <Code block {...WRITTEN} tabIndex={0} mah={160} aria-label={`Answer to attempt ${n}`}>
+                {responseSnippet}
+              </Code>
+            )}
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </DataTable>
+  )
+}

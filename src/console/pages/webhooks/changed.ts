@@ -1,0 +1,22 @@
+import type { EndpointFragment } from '../../../generated/console.ts'
+import type { EndpointValues } from './endpoint-form.tsx'
+import { policyInput, policyValues } from './policy.ts'
+
+type Fields = Pick<EndpointFragment, 'url' | 'description' | 'eventTypes' | 'ownPolicy'>
+
+/** What somebody has changed since a form began with `before`: the rest may be another's work by now. */
+export function changedFields(
+  { url, description, eventTypes, ownPolicy }: Fields,
+  { policy, ...after }: EndpointValues,
+): Partial<Omit<EndpointValues, 'policy'>> & { policy?: Partial<EndpointValues['policy']> } {
+  const fields = differing({ url, description: description ?? null, eventTypes }, after)
+  const own = differing(policyInput(policyValues(ownPolicy)), policy)
+  return Object.keys(own).length === 0 ? fields : { ...fields, policy: own }
+}
+
+const differing = <Values extends object>(before: Values, after: Values): Partial<Values> =>
+  Object.fromEntries(
+    Object.entries(after).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof Values]),
+    ),
+  ) as Partial<Values>

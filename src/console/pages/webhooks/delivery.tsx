@@ -1,0 +1,167 @@
+import { Anchor, Button, Code, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core'
+import { type ReactNode } from 'react'
+import { Link, useNavigate, useParams } from 'react-router'
+
+import {
+  type DeliveryStatus,
+  RedeliverDeliveryDocument,
+  WebhookDeliveriesDocument,
+  WebhookDeliveryDocument,
+  type WebhookDeliveryQuery,
+} from '../../../generated/console.ts'
+import { useApi, useWrite } from '../../api/queries.ts'
+import { Countdown } from '../../ui/countdown.tsx'
+import { PageFrame } from '../../ui/page.tsx'
+import { Section } from '../../ui/section.tsx'
+import { Copy } from '../../ui/secret.tsx'
+import { Answered, Problem } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { Attempts } from './attempts.tsx'
+import { StatusBadge } from './state.tsx'
+
+export type DeliveryDetail = NonNullable<WebhookDeliveryQuery['webhookDelivery']>
+
+/** One delivery: what is sent, what was tried, what the receiver said. */
+export function Page() {
+  const { id = '', deliveryId = '' } = useParams()
+  const navigate = useNavigate()
+  const query = useApi(
+    WebhookDeliveryDocument,
+    { id, deliveryId },
+    { everyMs: (last) => (isUnderWay(last?.webhookDelivery?.status) ? 1_000 : 5_000) },
+  )
+  const redeliver = useWrite(RedeliverDeliveryDocument, [WebhookDeliveriesDocument])
+  const delivery = query.data?.webhookDelivery
+  const again = (): void =>
+    redeliver.mutate(
+      { input: { id, deliveryId } },
+      {
+        onSuccess: ({ redeliverDelivery }) =>
+          void navigate(`/webhooks/${id}/deliveries/${redeliverDelivery.delivery.id}`),
+      },
+    )
+  return (
+    <PageFrame
+      title={delivery == null ? 'Delivery' : `Delivery of ${delivery.eventType}`}
+      about={
+        <Anchor component={Link} to={`/webhooks/${id}`} size="sm">
+          The endpoint and its deliveries
+        </Anchor>
+      }
+      actions={
+        <Button loading={redeliver.isPending} onClick={again}>
+          Redeliver
+        </Button>
+      }
+    >
+      {redeliver.error !== null && <Problem error={redeliver.error} />}
+      <Answered query={query} of="the delivery">
+        {({ webhookDelivery }) =>
+          webhookDelivery == null ? (
+            <Problem error={new Error('There is no such delivery.')} />
+          ) : (
+            <Delivery delivery={webhookDelivery} />
+          )
+        }
+      </Answered>
+    </PageFrame>
+  )
+}
+
+const isUnderWay = (status: DeliveryStatus | undefined): boolean => status === 'pending' || status === 'delivering'
+
+function Delivery({ delivery }: { delivery: DeliveryDetail }) {
+  const { id, eventId, status, createdAt, deliveredAt, nextAttemptAt, attempts, body } = delivery
+  return (
+    <Stack gap="lg">
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
+        <Fact name="Status">
+          <StatusBadge status={status} />
+        </Fact>
+        <Fact name="Happened">
+          <Time at={createdAt} />
+        </Fact>
+        <Fact name="Delivered">{deliveredAt === null ? 'not yet' : <Time at={deliveredAt} />}</Fact>
+        <Fact name="Next attempt">{nextAttemptAt === null ? 'none' : <Countdown until={nextAttemptAt} />}</Fact>
+      </SimpleGrid>
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
+        <Fact name="Delivery">
+          <Code {...WRITTEN}>{id}</Code>
+        </Fact>
+        <Fact name="Event">
+          <Code {...WRITTEN}>{eventId}</Code>
+        </Fact>
+      </SimpleGrid>
+      <Section gap="xs" title="Attempts">
+        <Attempts attempts={attempts} />
+      </Section>
+      <Section gap="xs" title="Headers">
+        <Headers headers={delivery.headers} />
+      </Section>
+      <Section gap="xs" title="Body">
+        {body === null ? (
+          <Text size="sm">The event is no longer kept: its body cannot be shown, nor be sent again.</Text>
+        ) : (
+          <Body body={body} />
+        )}
+      </Section>
+    </Stack>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <Text size="xs" c="dimmed">
+        {name}
+      </Text>
+      <Text size="sm" component="div">
+        {children}
+      </Text>
+    </div>
+  )
+}
+
+/** Those that are the same at each attempt. Timestamp and signature are made anew, and are kept nowhere. */
+function Headers({ headers }: { headers: unknown }) {
+  const rows = typeof headers === 'object' && headers !== null ? Object.entries(headers) : []
+  return (
+    <Table aria-label="Headers" layout="fixed" withRowBorders={false} verticalSpacing={2}>
+      <Table.Tbody>
+        {rows.map(([name, value]) => (
+          <Table.Tr key={name}>
+            <Table.Th {...WRITTEN} scope="row" fw={400} c="dimmed">
+              {name}
+            </Table.Th>
+            <Table.Td {...WRITTEN}>{String(value)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  )
+}
+
+function Body({ body }: { body: string }) {
+  return (
+    <>
+      <Code block {...WRITTEN} tabIndex={0} aria-label="Body" mah={560}>
+        {prettyJson(body)}
+      </Code>
+      <Group justify="space-between">
+        <Text size="xs" c="dimmed">
+          Formatted for reading. The signature covers the bytes as they are sent.
+        </Text>
+        <Copy value={body} label="Copy as it is sent" />
+      </Group>
+    </>
+  )
+}
+
+function prettyJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}

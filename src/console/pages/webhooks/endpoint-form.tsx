@@ -1,0 +1,84 @@
+import { Button, Group, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useState } from 'react'
+
+import type { EndpointFragment } from '../../../generated/console.ts'
+import { Form } from '../../ui/form.tsx'
+import { ALL, EventTypes } from './event-types.tsx'
+import { PolicyFields } from './policy-fields.tsx'
+import { policyErrors, policyInput, policyValues } from './policy.ts'
+
+/** What is said of an endpoint, as both of its mutations take it. */
+export interface EndpointValues {
+  url: string
+  description: string | null
+  eventTypes: string[]
+  policy: ReturnType<typeof policyInput>
+}
+
+/** The fields of an endpoint: a new one, or `endpoint` as it is. What `onSubmit` rejects with is shown where it belongs. */
+export function EndpointForm({
+  endpoint,
+  action,
+  onSubmit,
+  onCancel,
+}: {
+  endpoint?: EndpointFragment
+  /** The words of the button. */
+  action: string
+  onSubmit: (values: EndpointValues) => Promise<unknown>
+  onCancel: () => void
+}) {
+  // What an endpoint has of its own is not hidden.
+  const [isOpen, setOpen] = useState(Object.values(endpoint?.ownPolicy ?? {}).some((own) => typeof own === 'number'))
+  const form = useForm({
+    initialValues: {
+      url: endpoint?.url ?? '',
+      description: endpoint?.description ?? '',
+      eventTypes: endpoint?.eventTypes ?? [ALL],
+      policy: policyValues(endpoint?.ownPolicy),
+    },
+    validate: (values) => ({
+      ...(values.url.trim() === '' ? { url: 'Say where events go.' } : {}),
+      ...(values.eventTypes.length === 0 ? { eventTypes: 'Choose at least one, or all.' } : {}),
+      ...policyErrors(values.policy),
+    }),
+  })
+  // And what is wrong stays open while it is put right.
+  if (!isOpen && Object.keys(form.errors).some((name) => name.startsWith('policy.'))) setOpen(true)
+  const send = ({ url, description, eventTypes, policy }: typeof form.values): Promise<unknown> =>
+    onSubmit({
+      url: url.trim(),
+      description: description.trim() === '' ? null : description,
+      eventTypes,
+      policy: policyInput(policy),
+    })
+  return (
+    <Form form={form} send={send}>
+      <TextInput
+        label="URL"
+        description="An https address of yours. It is asked to prove that it wants the events."
+        type="url"
+        maxLength={2048}
+        data-autofocus
+        {...form.getInputProps('url')}
+      />
+      <TextInput
+        label="Description"
+        description="For yourself: what is behind it"
+        maxLength={500}
+        {...form.getInputProps('description')}
+      />
+      <EventTypes label="Events" {...form.getInputProps('eventTypes')} />
+      <PolicyFields isOpen={isOpen} onOpen={setOpen} propsOf={(name) => form.getInputProps(`policy.${name}`)} />
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onCancel}>
+          Cancel
+        </Button>
+        <Button type="submit" loading={form.submitting}>
+          {action}
+        </Button>
+      </Group>
+    </Form>
+  )
+}

@@ -1,0 +1,79 @@
+import { Anchor, Badge, Group, Stack, Text } from '@mantine/core'
+import { Link, useParams } from 'react-router'
+
+import { type EndpointFragment, WebhookEndpointDocument } from '../../../generated/console.ts'
+import { useApi } from '../../api/queries.ts'
+import { PageFrame } from '../../ui/page.tsx'
+import { Section } from '../../ui/section.tsx'
+import { Answered, Problem } from '../../ui/states.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { Actions } from './actions.tsx'
+import { ALL } from './event-types.tsx'
+import { Deliveries } from './deliveries.tsx'
+import { Health } from './health.tsx'
+import { Notice } from './notice.tsx'
+import { VerifySnippet } from './verify-snippet.tsx'
+
+/** One endpoint: how it fares, what can be done about it, and what was delivered. */
+export function Page() {
+  const { id = '' } = useParams()
+  const query = useApi(
+    WebhookEndpointDocument,
+    { id },
+    // A handshake is over within moments, mostly, and somebody waits for it.
+    { everyMs: (last) => (last?.webhookEndpoint?.verificationPending === true ? 1_000 : 3_000) },
+  )
+  const endpoint = query.data?.webhookEndpoint
+  return (
+    <PageFrame
+      title={endpoint == null ? 'Webhook endpoint' : titleOf(endpoint)}
+      about={
+        <Anchor component={Link} to="/webhooks" size="sm">
+          All endpoints
+        </Anchor>
+      }
+      actions={endpoint != null && <Actions endpoint={endpoint} />}
+    >
+      <Answered query={query} of="the endpoint">
+        {({ webhookEndpoint }) =>
+          webhookEndpoint == null ? (
+            <Problem error={new Error('There is no such endpoint.')} />
+          ) : (
+            <Endpoint endpoint={webhookEndpoint} />
+          )
+        }
+      </Answered>
+    </PageFrame>
+  )
+}
+
+const titleOf = ({ description, url }: EndpointFragment): string => description ?? new URL(url).host
+
+function Endpoint({ endpoint }: { endpoint: EndpointFragment }) {
+  return (
+    <Stack gap="xl">
+      <Stack gap="xs">
+        <Text size="sm" {...WRITTEN}>
+          {endpoint.url}
+        </Text>
+        <Group gap={4}>
+          {endpoint.eventTypes.map((type) => (
+            <Badge key={type}>{type === ALL ? 'all events' : type}</Badge>
+          ))}
+        </Group>
+        <Notice endpoint={endpoint} />
+      </Stack>
+      <Health endpoint={endpoint} />
+      <Section title="Deliveries">
+        <Deliveries endpointId={endpoint.id} />
+      </Section>
+      <Section title="Verify a signature">
+        <Text size="sm" c="dimmed">
+          What your receiver does with each request before it believes it. It takes several secrets, so that a rotation
+          refuses nothing.
+        </Text>
+        <VerifySnippet />
+      </Section>
+    </Stack>
+  )
+}

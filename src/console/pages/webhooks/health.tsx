@@ -1,0 +1,92 @@
+import { Group, Paper, Progress, SimpleGrid, Stack, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+
+import type { EndpointFragment } from '../../../generated/console.ts'
+import { Countdown } from '../../ui/countdown.tsx'
+import { Time } from '../../ui/time.tsx'
+import { Circuit, heldWords, StateBadge } from './state.tsx'
+
+/** How an endpoint fares, as it changes. */
+export function Health({ endpoint }: { endpoint: EndpointFragment }) {
+  const { consecutiveFailures: failures, policy, deliveriesHeld, lastVerification, secrets } = endpoint
+  return (
+    <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
+      <Fact name="State">
+        <StateBadge endpoint={endpoint} />
+        <Text size="xs" c="dimmed">
+          {lastVerification === null ? (
+            'no handshake yet'
+          ) : (
+            <>
+              handshake {lastVerification.ok ? 'succeeded' : 'failed'} <Time at={lastVerification.at} size="xs" />
+            </>
+          )}
+        </Text>
+        {deliveriesHeld > 0 && <Text size="xs">{heldWords(deliveriesHeld)} held</Text>}
+      </Fact>
+      <Fact name="Circuit">
+        <Group gap={0}>
+          <Circuit endpoint={endpoint} />
+        </Group>
+        {endpoint.state !== 'disabled' && (
+          <Towards failures={failures} threshold={policy.breakerThreshold} to="open the circuit" />
+        )}
+      </Fact>
+      <Fact name="Failures in a row">
+        <Text fw={600}>{failures}</Text>
+        <Towards failures={failures} threshold={policy.disableThreshold} to="disable it" />
+      </Fact>
+      <Fact name="Signing secrets">
+        {secrets.map(({ kid, createdAt, expiresAt }) => (
+          <Text key={kid} size="sm">
+            <Text span ff="monospace" size="sm">
+              {kid}
+            </Text>
+            {expiresAt === null ? (
+              <>
+                , created <Time at={createdAt} />
+              </>
+            ) : (
+              <>
+                , expires <Countdown until={expiresAt} />
+              </>
+            )}
+          </Text>
+        ))}
+      </Fact>
+    </SimpleGrid>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <Paper withBorder p="sm" component="section" aria-label={name}>
+      <Stack gap={6}>
+        <Text size="xs" c="dimmed">
+          {name}
+        </Text>
+        {children}
+      </Stack>
+    </Paper>
+  )
+}
+
+/** How far the failures in a row are towards what they bring about. */
+function Towards({ failures, threshold, to }: { failures: number; threshold: number; to: string }) {
+  // Those after an open circuit's attempts count on.
+  const words = `${Math.min(failures, threshold)} of ${threshold} to ${to}`
+  return (
+    <>
+      <Progress.Root size="sm">
+        <Progress.Section
+          value={Math.min(100, (failures / threshold) * 100)}
+          color={failures * 2 < threshold ? 'indigo' : 'red'}
+          aria-label={words}
+        />
+      </Progress.Root>
+      <Text size="xs" c="dimmed">
+        {words}
+      </Text>
+    </>
+  )
+}

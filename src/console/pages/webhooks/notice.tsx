@@ -1,0 +1,100 @@
+import { Alert, Button, Group, Loader, Text } from '@mantine/core'
+import { useState } from 'react'
+
+import {
+  EnableWebhookEndpointDocument,
+  type EndpointFragment,
+  VerifyWebhookEndpointDocument,
+  WebhookDeliveriesDocument,
+  WebhookEndpointDocument,
+} from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Problem } from '../../ui/states.tsx'
+import { heldWords } from './state.tsx'
+
+/** Whether an endpoint gets deliveries; what keeps it from them, and the way out. */
+export function Notice({ endpoint }: { endpoint: EndpointFragment }) {
+  return (
+    <div aria-live="polite">
+      {endpoint.verificationPending && <UnderWay />}
+      {endpoint.state === 'disabled' ? (
+        <Disabled endpoint={endpoint} />
+      ) : endpoint.state === 'verified' ? (
+        <Text size="sm">The handshake succeeded: it gets deliveries.</Text>
+      ) : (
+        !endpoint.verificationPending && <Unverified endpoint={endpoint} />
+      )}
+    </div>
+  )
+}
+
+function UnderWay() {
+  return (
+    <Alert color="blue">
+      <Group gap="sm" wrap="nowrap">
+        <Loader size="xs" aria-hidden />
+        <Text size="sm">
+          The handshake is under way: the endpoint is sent a challenge, and has 30 seconds to answer 200 with it.
+        </Text>
+      </Group>
+    </Alert>
+  )
+}
+
+function Unverified({ endpoint: { id, lastVerification } }: { endpoint: EndpointFragment }) {
+  const verify = useWrite(VerifyWebhookEndpointDocument, [WebhookEndpointDocument])
+  return (
+    <Alert color="yellow" title={`The handshake failed: ${lastVerification?.error ?? 'it has not been made'}`}>
+      <Text size="sm">
+        Deliveries wait until it succeeds. The endpoint has to answer the challenge with status 200 and the JSON{' '}
+        {'{"challenge": "…"}'}, the value as it came.
+      </Text>
+      {verify.error !== null && <Problem error={verify.error} />}
+      <Button
+        mt="sm"
+        size="compact-sm"
+        variant="default"
+        loading={verify.isPending}
+        onClick={() => verify.mutate({ input: { id } })}
+      >
+        Verify again
+      </Button>
+    </Alert>
+  )
+}
+
+function Disabled({ endpoint: { id, disabledReason, deliveriesHeld } }: { endpoint: EndpointFragment }) {
+  const [isAsking, setAsking] = useState(false)
+  const enable = useWrite(EnableWebhookEndpointDocument, [WebhookEndpointDocument, WebhookDeliveriesDocument])
+  const held = heldWords(deliveriesHeld)
+  const deliveries = deliveriesHeld === 1 ? 'delivery' : 'deliveries'
+  return (
+    <Alert color="red" title="The endpoint is disabled">
+      <Text size="sm">
+        {disabledReason ?? 'Too many attempts have failed in a row'}. It gets no new events;{' '}
+        {deliveriesHeld === 0
+          ? 'nothing is held for it'
+          : `${held} held ${deliveries} ${deliveriesHeld === 1 ? 'waits' : 'wait'} for it`}
+        . Mend the receiver first, then enable it.
+      </Text>
+      <Button mt="sm" size="compact-sm" variant="default" onClick={() => setAsking(true)}>
+        Enable
+      </Button>
+      {isAsking && (
+        <Confirm
+          title="Enable the endpoint?"
+          action="Enable it"
+          color="indigo"
+          onConfirm={() => enable.mutateAsync({ input: { id } })}
+          onClose={() => setAsking(false)}
+        >
+          {deliveriesHeld === 0
+            ? 'Nothing is held for it. '
+            : `${held} held ${deliveries} will go out, at first a few at once, then more. `}
+          Its count of failures begins at 0. What happened since it was disabled is not among them: replay brings it.
+        </Confirm>
+      )}
+    </Alert>
+  )
+}

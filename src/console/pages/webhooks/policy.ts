@@ -1,0 +1,62 @@
+import type { EndpointFragment } from '../../../generated/console.ts'
+import table from '../../../generated/settings.json' with { type: 'json' }
+import { textOf } from '../settings/words.ts'
+
+export type PolicyName = keyof EndpointFragment['ownPolicy']
+
+const LABELS: Readonly<Record<PolicyName, string>> = {
+  maxAttempts: 'Attempts',
+  backoffBaseMs: 'First wait, ms',
+  timeoutMs: 'Timeout, ms',
+  breakerThreshold: 'Failures to a pause',
+  breakerCooldownMs: 'Pause, ms',
+  disableThreshold: 'Failures to disabling',
+}
+
+export const POLICY_NAMES = Object.keys(LABELS) as PolicyName[]
+
+interface PolicyField {
+  label: string
+  description: string
+  min: number
+  max: number
+}
+
+/** The parts of a delivery policy, with the bounds and the words that the tenant's own has in the settings. */
+export const POLICY: Readonly<Record<PolicyName, PolicyField>> = mapPolicy((name) => {
+  const field = table.fields.find(({ path }) => path === `webhookPolicy.${name}`)
+  const { minimum = -Infinity, maximum = Infinity }: { minimum?: number; maximum?: number } = field?.bounds ?? {}
+  return {
+    label: LABELS[name],
+    description: textOf(`webhookPolicy.${name}`, field?.description ?? ''),
+    min: minimum,
+    max: maximum,
+  }
+})
+
+/** What a number field holds: empty is the tenant's own. */
+export type PolicyValues = Record<PolicyName, number | ''>
+
+export const policyValues = (own?: EndpointFragment['ownPolicy']): PolicyValues =>
+  mapPolicy((name): number | '' => own?.[name] ?? '')
+
+export const policyInput = (values: PolicyValues): Record<PolicyName, number | null> =>
+  mapPolicy((name) => {
+    const value = values[name]
+    return value === '' ? null : value
+  })
+
+/** What is wrong with each value, as a form names it. */
+export function policyErrors(values: PolicyValues): Record<string, string> {
+  const wrong = POLICY_NAMES.filter((name) => {
+    const value = values[name]
+    return value !== '' && !(Number.isInteger(value) && value >= POLICY[name].min && value <= POLICY[name].max)
+  })
+  return Object.fromEntries(
+    wrong.map((name) => [`policy.${name}`, `A whole number, ${POLICY[name].min} to ${POLICY[name].max}.`]),
+  )
+}
+
+function mapPolicy<Value>(valueOf: (name: PolicyName) => Value): Record<PolicyName, Value> {
+  return Object.fromEntries(POLICY_NAMES.map((name) => [name, valueOf(name)])) as Record<PolicyName, Value>
+}

@@ -1,0 +1,88 @@
+import { Button, Group, MultiSelect, Stack, Text, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useState } from 'react'
+
+import {
+  type EndpointFragment,
+  ReplayWebhookEventsDocument,
+  WebhookDeliveriesDocument,
+} from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Form } from '../../ui/form.tsx'
+import { EVENT_TYPES } from './event-types.tsx'
+
+const DAY_MS = 86_400_000
+
+/** A moment as its input has it, in the time of whoever looks at it. */
+const localTime = (at: number): string =>
+  new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+
+const isMoment = (text: string): boolean => !Number.isNaN(Date.parse(text))
+
+/** Queues what an endpoint has missed in a span. */
+export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragment; onClose: () => void }) {
+  const replay = useWrite(ReplayWebhookEventsDocument, [WebhookDeliveriesDocument])
+  const [queued, setQueued] = useState<number | null>(null)
+  const [yesterday] = useState(() => localTime(Date.now() - DAY_MS))
+  const form = useForm({
+    initialValues: { from: yesterday, to: '', eventTypes: [] as string[] },
+    validate: {
+      from: (from) => (isMoment(from) ? null : 'Say from when on.'),
+      to: (to) => (to === '' || isMoment(to) ? null : 'A time, or nothing for now.'),
+    },
+  })
+  const send = async ({ from, to, eventTypes }: typeof form.values): Promise<void> => {
+    const types = eventTypes.length === 0 ? {} : { eventTypes }
+    const until = to === '' ? {} : { to: new Date(to).toISOString() }
+    const answer = await replay.mutateAsync({ input: { id, from: new Date(from).toISOString(), ...until, ...types } })
+    setQueued(answer.replayWebhookEvents.queued)
+  }
+  if (queued !== null) return <Queued queued={queued} onClose={onClose} />
+  return (
+    <Dialog title="Replay what was missed" onClose={onClose}>
+      <Form form={form} send={send}>
+        <Text size="sm">
+          Events of this time that the endpoint has not taken and that are not on their way to it. They go out oldest
+          first, behind everything else.
+        </Text>
+        <TextInput type="datetime-local" label="From" data-autofocus {...form.getInputProps('from')} />
+        <TextInput type="datetime-local" label="To" description="Now, where empty" {...form.getInputProps('to')} />
+        <MultiSelect
+          label="Events"
+          description="Those that the endpoint gets, where empty"
+          data={EVENT_TYPES}
+          {...form.getInputProps('eventTypes')}
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={form.submitting}>
+            Replay
+          </Button>
+        </Group>
+      </Form>
+    </Dialog>
+  )
+}
+
+function Queued({ queued, onClose }: { queued: number; onClose: () => void }) {
+  return (
+    <Dialog title="Replay what was missed" onClose={onClose}>
+      <Stack>
+        <Text>
+          {queued === 0
+            ? 'Nothing was queued: it has taken all events of that time, or they are on their way.'
+            : `${queued.toLocaleString()} ${queued === 1 ? 'delivery was' : 'deliveries were'} queued.`}
+          {queued >= 200_000 && ' That is the most that goes at once: replay again for the rest.'}
+        </Text>
+        <Group justify="flex-end">
+          <Button onClick={onClose} data-autofocus>
+            Done
+          </Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}

@@ -1,0 +1,53 @@
+import { useRef, useState } from 'react'
+
+import {
+  type EndpointFragment,
+  RotateWebhookSecretDocument,
+  WebhookEndpointDocument,
+} from '../../../generated/console.ts'
+import { useWrite } from '../../api/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Countdown } from '../../ui/countdown.tsx'
+import { SecretOnce } from '../../ui/secret.tsx'
+
+/** Gives an endpoint a new signing secret. A rotation that is still under way is ended only by somebody who was asked. */
+export function Rotate({ endpoint: { id, secrets }, onClose }: { endpoint: EndpointFragment; onClose: () => void }) {
+  const rotate = useWrite(RotateWebhookSecretDocument, [WebhookEndpointDocument])
+  const [made, setMade] = useState<{ kid: string; secret: string } | null>(null)
+  // The question is closed once it is answered, before this is drawn anew: the secret must outlive it.
+  const isMade = useRef(false)
+  // As it was asked about: the answer to it changes what the page knows.
+  const [ending] = useState(() => secrets.find(({ expiresAt }) => expiresAt !== null))
+  if (made !== null) {
+    return (
+      <SecretOnce
+        title={`The new signing secret, ${made.kid}`}
+        secret={made.secret}
+        warning="This is the only time that it is shown. The previous one goes on signing for 24 hours: until then your receiver needs both."
+        onClose={onClose}
+      />
+    )
+  }
+  return (
+    <Confirm
+      title="Rotate the signing secret?"
+      action={ending === undefined ? 'Rotate' : `End ${ending.kid} and rotate`}
+      color={ending === undefined ? 'indigo' : 'red'}
+      onConfirm={async () => {
+        const { rotateWebhookSecret } = await rotate.mutateAsync({ input: { id, force: ending !== undefined } })
+        isMade.current = true
+        setMade(rotateWebhookSecret)
+      }}
+      onClose={() => isMade.current || onClose()}
+    >
+      {ending?.expiresAt == null ? (
+        'The new secret signs from now on. For 24 hours the present one goes on signing, in a header of its own, so that nothing is refused while your receiver learns the new one.'
+      ) : (
+        <>
+          The last rotation is still under way: {ending.kid} expires <Countdown until={ending.expiresAt} />. Rotating
+          now ends it at once: a receiver that knows no other secret refuses what it is sent.
+        </>
+      )}
+    </Confirm>
+  )
+}

@@ -1,0 +1,60 @@
+import { Badge } from '@mantine/core'
+
+import type { DeliveryStatus, EndpointFragment } from '../../../generated/console.ts'
+import { Countdown } from '../../ui/countdown.tsx'
+
+const STATE_COLOURS: Readonly<Record<EndpointFragment['state'], string>> = {
+  verified: 'green',
+  unverified: 'yellow',
+  disabled: 'red',
+}
+
+export function StateBadge({ endpoint: { state, verificationPending } }: { endpoint: EndpointFragment }) {
+  return (
+    <Badge variant="dot" color={STATE_COLOURS[state]}>
+      {state === 'unverified' && verificationPending ? 'verifying…' : state}
+    </Badge>
+  )
+}
+
+const CIRCUITS: Readonly<Record<EndpointFragment['circuit'], { colour: string; words: string }>> = {
+  closed: { colour: 'green', words: 'closed' },
+  half_open: { colour: 'yellow', words: 'half open' },
+  open: { colour: 'red', words: 'open' },
+}
+
+/** Whether deliveries flow; of an open circuit when it lets the next one through. */
+export function Circuit({ endpoint: { state, circuit, circuitOpenUntil } }: { endpoint: EndpointFragment }) {
+  // Nothing goes to one that is off, whatever its circuit was.
+  if (state === 'disabled') return '–'
+  const { colour, words } = CIRCUITS[circuit]
+  return (
+    <>
+      <Badge variant="dot" color={colour}>
+        {words}
+      </Badge>
+      {circuit === 'open' && circuitOpenUntil !== null && <Countdown until={circuitOpenUntil} ml={6} />}
+    </>
+  )
+}
+
+const STATUS_COLOURS: Readonly<Record<DeliveryStatus, string>> = {
+  pending: 'blue',
+  delivering: 'blue',
+  delivered: 'green',
+  failed: 'red',
+  held: 'yellow',
+}
+
+export const STATUSES = Object.keys(STATUS_COLOURS) as DeliveryStatus[]
+
+export function StatusBadge({ status }: { status: DeliveryStatus }) {
+  return (
+    <Badge variant="dot" color={STATUS_COLOURS[status]}>
+      {status}
+    </Badge>
+  )
+}
+
+/** Held deliveries are counted up to a bound, which means as many or more. */
+export const heldWords = (held: number): string => (held >= 1_000 ? '1 000 or more' : String(held))

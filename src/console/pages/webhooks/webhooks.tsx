@@ -1,0 +1,117 @@
+import { Anchor, Button, Group, Stack, Table, Text } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useState } from 'react'
+import { Link, useNavigate } from 'react-router'
+
+import {
+  CreateWebhookEndpointDocument,
+  type EndpointFragment,
+  WebhookEndpointsDocument,
+} from '../../../generated/console.ts'
+import { useList, useWrite } from '../../api/queries.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { DataTable, List } from '../../ui/list.tsx'
+import { PageFrame } from '../../ui/page.tsx'
+import { SecretOnce } from '../../ui/secret.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+import { EndpointForm } from './endpoint-form.tsx'
+import { ALL, EVENT_TYPES } from './event-types.tsx'
+import { Circuit, heldWords, StateBadge } from './state.tsx'
+
+export function Page() {
+  const list = useList(WebhookEndpointsDocument, { first: 50 }, ({ webhookEndpoints }) => webhookEndpoints, {
+    everyMs: 4_000,
+  })
+  const [isRegistering, setRegistering] = useState(false)
+  return (
+    <PageFrame
+      title="Webhooks"
+      about="Your addresses that receive events, signed, as they happen."
+      actions={
+        <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setRegistering(true)}>
+          Register an endpoint
+        </Button>
+      }
+    >
+      <List
+        list={list}
+        of="webhook endpoints"
+        empty={<Empty title="There is no endpoint yet">Register one, and it gets every event from then on.</Empty>}
+      >
+        {(endpoints) => (
+          <DataTable
+            label="Webhook endpoints"
+            head={['State', 'Address', 'Circuit', 'Failures', 'Held', 'Events']}
+            minWidth={820}
+          >
+            {endpoints.map((endpoint) => (
+              <EndpointRow key={endpoint.id} endpoint={endpoint} />
+            ))}
+          </DataTable>
+        )}
+      </List>
+      {isRegistering && <Register onClose={() => setRegistering(false)} />}
+    </PageFrame>
+  )
+}
+
+function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
+  const { id, url, description, eventTypes, consecutiveFailures, policy, deliveriesHeld } = endpoint
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <StateBadge endpoint={endpoint} />
+      </Table.Td>
+      <Table.Td maw={360}>
+        <Stack gap={0}>
+          <Anchor component={Link} to={id} size="sm" {...WRITTEN} lineClamp={2}>
+            {url}
+          </Anchor>
+          {description !== null && (
+            <Text size="xs" c="dimmed" {...WRITTEN} lineClamp={1}>
+              {description}
+            </Text>
+          )}
+        </Stack>
+      </Table.Td>
+      <Table.Td>
+        <Group gap={0} wrap="nowrap">
+          <Circuit endpoint={endpoint} />
+        </Group>
+      </Table.Td>
+      <Table.Td>{consecutiveFailures === 0 ? 'none' : `${consecutiveFailures} of ${policy.disableThreshold}`}</Table.Td>
+      <Table.Td>{deliveriesHeld === 0 ? 'none' : heldWords(deliveriesHeld)}</Table.Td>
+      <Table.Td>{eventTypes.includes(ALL) ? 'all' : `${eventTypes.length} of ${EVENT_TYPES.length}`}</Table.Td>
+    </Table.Tr>
+  )
+}
+
+/** Registers an endpoint, shows its secret once, and goes where its handshake is seen. */
+function Register({ onClose }: { onClose: () => void }) {
+  const navigate = useNavigate()
+  const create = useWrite(CreateWebhookEndpointDocument, [WebhookEndpointsDocument])
+  const [made, setMade] = useState<{ id: string; secret: string } | null>(null)
+  if (made !== null) {
+    return (
+      <SecretOnce
+        title="The endpoint's signing secret"
+        secret={made.secret}
+        warning="This is the only time that it is shown. Your receiver needs it to tell the service's requests from others."
+        onClose={() => void navigate(made.id)}
+      />
+    )
+  }
+  return (
+    <Dialog title="Register an endpoint" size="lg" onClose={onClose}>
+      <EndpointForm
+        action="Register"
+        onCancel={onClose}
+        onSubmit={async (input) => {
+          const { createWebhookEndpoint } = await create.mutateAsync({ input })
+          setMade({ id: createWebhookEndpoint.webhookEndpoint.id, secret: createWebhookEndpoint.secret })
+        }}
+      />
+    </Dialog>
+  )
+}

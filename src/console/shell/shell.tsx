@@ -1,0 +1,134 @@
+import {
+  ActionIcon,
+  AppShell,
+  Burger,
+  Group,
+  Menu,
+  NavLink,
+  ScrollArea,
+  Text,
+  useMantineColorScheme,
+} from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUserCircle } from '@tabler/icons-react'
+import { type ReactNode, useEffect, useRef } from 'react'
+import { Link, useLocation } from 'react-router'
+
+import { MeDocument } from '../../generated/console.ts'
+import { useApi } from '../api/queries.ts'
+import { signOut } from '../api/session.ts'
+import { NAVIGATION } from './navigation.ts'
+
+/** What stands around every page: the tenant's name, the way to the others, the theme, the way out. */
+export function Shell({ children }: { children: ReactNode }) {
+  const [isOpen, { toggle, close }] = useDisclosure()
+  const main = useRef<HTMLElement>(null)
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+      padding={{ base: 'sm', sm: 'lg' }}
+    >
+      <a href="#main" className="skip-link" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+        Skip to the page
+      </a>
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap" miw={0}>
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
+            <TenantName />
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <ThemeMenu />
+            <AccountMenu />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" component="nav" aria-label="Pages">
+        <Navigation onGo={close} />
+      </AppShell.Navbar>
+      <AppShell.Main ref={main} id="main" tabIndex={-1} style={{ outline: 'none' }}>
+        {children}
+      </AppShell.Main>
+    </AppShell>
+  )
+}
+
+function TenantName() {
+  const { data } = useApi(MeDocument, {})
+  return (
+    <Text fw={600} truncate>
+      {data?.me?.tenant.slug ?? '…'}
+    </Text>
+  )
+}
+
+function Navigation({ onGo }: { onGo: () => void }) {
+  const { pathname } = useLocation()
+  useEffect(onGo, [pathname, onGo])
+  return (
+    <ScrollArea>
+      {NAVIGATION.map(({ path, label, icon: Icon }) => {
+        const isHere = path === '' ? pathname === '/' : pathname.split('/')[1] === path
+        return (
+          <NavLink
+            key={path}
+            component={Link}
+            to={`/${path}`}
+            label={label}
+            leftSection={<Icon size={18} aria-hidden />}
+            active={isHere}
+            aria-current={isHere ? 'page' : undefined}
+            variant="light"
+          />
+        )
+      })}
+    </ScrollArea>
+  )
+}
+
+const SCHEMES = [
+  { value: 'light', label: 'Light', icon: IconSun },
+  { value: 'dark', label: 'Dark', icon: IconMoon },
+  { value: 'auto', label: 'As the system', icon: IconDeviceDesktop },
+] as const
+
+function ThemeMenu() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const { icon: Icon } = SCHEMES.find(({ value }) => value === colorScheme) ?? SCHEMES[2]
+  return (
+    <Menu>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Theme">
+          <Icon size={18} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {SCHEMES.map(({ value, label, icon: Each }) => (
+          <Menu.Item key={value} leftSection={<Each size={16} />} onClick={() => setColorScheme(value)}>
+            {label}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+function AccountMenu() {
+  const { data } = useApi(MeDocument, {})
+  return (
+    <Menu>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Account">
+          <IconUserCircle size={20} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{data?.me?.email ?? '…'}</Menu.Label>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={signOut}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

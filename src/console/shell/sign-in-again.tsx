@@ -1,0 +1,22 @@
+import { Button, Group, Text } from '@mantine/core'
+
+import { signOut } from '../api/session.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { SignInForm } from './sign-in.tsx'
+
+/** Above the page that somebody works on: it stays as it is, and what waits is sent once they have signed in. */
+export function SignInAgain({ email }: { email: string }) {
+  return (
+    <Dialog title="Your sign-in has ended">
+      <Text size="sm" mb="md">
+        Sign in again to go on where you were. Nothing on the page is lost.
+      </Text>
+      <SignInForm email={email} />
+      <Group mt="md">
+        <Button variant="subtle" size="compact-sm" onClick={signOut}>
+          Sign out instead
+        </Button>
+      </Group>
+    </Dialog>
+  )
+}

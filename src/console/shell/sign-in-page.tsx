@@ -1,0 +1,18 @@
+import { Center, Paper, Title } from '@mantine/core'
+import { useDocumentTitle } from '@mantine/hooks'
+
+import { SignInForm } from './sign-in.tsx'
+
+export function SignInPage() {
+  useDocumentTitle('Sign in · Engagement Service')
+  return (
+    <Center mih="100dvh" p="md" component="main">
+      <Paper withBorder p="xl" w="100%" maw={400}>
+        <Title order={1} size="h3" mb="lg">
+          Engagement Service
+        </Title>
+        <SignInForm />
+      </Paper>
+    </Center>
+  )
+}

@@ -1,0 +1,82 @@
+import { Button, Group, type MantineColor, Stack, Text, TextInput } from '@mantine/core'
+import { type FormEvent, type ReactNode, useState } from 'react'
+
+import { Dialog } from './dialog.tsx'
+import { focusRefusal } from './refusal.ts'
+import { Problem } from './states.tsx'
+
+/** An id can have what no keyboard has, and no line of text holds: it is asked for, and taken, without. */
+const typable = (text: string): string =>
+  text
+    .normalize('NFC')
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .trim()
+
+/**
+ * Asks before something that cannot be undone, or that others feel. With `typed` the person types that first.
+ * It stays open while `onConfirm` is under way, and shows why it failed.
+ */
+export function Confirm({
+  title,
+  children,
+  action,
+  color = 'red.9',
+  typed,
+  onConfirm,
+  onClose,
+}: {
+  title: string
+  children: ReactNode
+  /** The words of the button: what will be done. */
+  action: string
+  color?: MantineColor
+  typed?: string
+  onConfirm: () => Promise<unknown>
+  onClose: () => void
+}) {
+  const [text, setText] = useState('')
+  const asked = typed === undefined ? null : typable(typed) || action
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setIsBusy] = useState(false)
+  const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
+    event.preventDefault()
+    const form = event.currentTarget
+    setIsBusy(true)
+    try {
+      await onConfirm()
+      onClose()
+    } catch (refusal) {
+      setError(refusal)
+      setIsBusy(false)
+      focusRefusal(form)
+    }
+  }
+  return (
+    <Dialog onClose={onClose} title={title}>
+      <form onSubmit={(event) => void submit(event)}>
+        <Stack>
+          <Text size="sm" component="div">
+            {children}
+          </Text>
+          {error !== null && <Problem error={error} />}
+          {asked !== null && (
+            <TextInput
+              label={`Type ${asked} to go on`}
+              value={text}
+              onChange={({ currentTarget }) => setText(currentTarget.value)}
+              data-autofocus
+            />
+          )}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose} data-autofocus={asked === null || undefined}>
+              Cancel
+            </Button>
+            <Button color={color} type="submit" loading={isBusy} disabled={asked !== null && typable(text) !== asked}>
+              {action}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Dialog>
+  )
+}

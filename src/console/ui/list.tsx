@@ -1,0 +1,72 @@
+import { Button, Center, Stack, Table } from '@mantine/core'
+import type { ReactNode } from 'react'
+
+import { Answered } from './states.tsx'
+
+/** A list of `useList`: its rows, or why there are none, and the way to more of them. */
+export function List<Node>({
+  list,
+  of,
+  empty,
+  children,
+}: {
+  list: {
+    nodes: readonly Node[] | undefined
+    error: unknown
+    refetch: () => unknown
+    hasNextPage: boolean
+    isFetchingNextPage: boolean
+    fetchNextPage: () => unknown
+  }
+  of: string
+  empty: ReactNode
+  children: (nodes: readonly Node[]) => ReactNode
+}) {
+  const { nodes, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  return (
+    <Stack>
+      <Answered query={{ data: nodes, error, refetch }} of={of}>
+        {(known) => (known.length === 0 ? empty : children(known))}
+      </Answered>
+      {hasNextPage && (
+        <Center>
+          <Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            More
+          </Button>
+        </Center>
+      )}
+    </Stack>
+  )
+}
+
+/** A table that scrolls within itself where a phone is narrower. `label` says of what it is. */
+export function DataTable({
+  label,
+  head,
+  children,
+  minWidth = 640,
+}: {
+  label: string
+  head: readonly ReactNode[]
+  children: ReactNode
+  minWidth?: number
+}) {
+  return (
+    <Table.ScrollContainer
+      minWidth={minWidth}
+      // Where columns are cut off, one sees that there are more.
+      scrollAreaProps={{ type: 'auto', viewportProps: { tabIndex: 0, 'aria-label': label } }}
+    >
+      <Table aria-label={label} verticalSpacing="sm" highlightOnHover>
+        <Table.Thead>
+          <Table.Tr>
+            {head.map((each, index) => (
+              <Table.Th key={index}>{each}</Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>{children}</Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}

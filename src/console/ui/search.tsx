@@ -1,0 +1,35 @@
+import { TextInput } from '@mantine/core'
+import { useDebouncedCallback } from '@mantine/hooks'
+import { IconSearch } from '@tabler/icons-react'
+import { useState } from 'react'
+
+/** What a list is searched for. It is passed on once the typing rests. */
+export function Search({
+  label,
+  value,
+  onChange,
+  flex,
+}: {
+  label: string
+  value: string | null
+  onChange: (value: string | null) => void
+  /** How much of a row it takes. In a column it would be its height. */
+  flex?: string
+}) {
+  const [text, setText] = useState(value ?? '')
+  const pass = useDebouncedCallback((typed: string) => onChange(typed.trim()), 250)
+  return (
+    <TextInput
+      type="search"
+      label={label}
+      maxLength={255}
+      leftSection={<IconSearch size={16} aria-hidden />}
+      value={text}
+      onChange={({ currentTarget }) => {
+        setText(currentTarget.value)
+        pass(currentTarget.value)
+      }}
+      {...(flex === undefined ? {} : { flex })}
+    />
+  )
+}

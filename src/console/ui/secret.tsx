@@ -1,0 +1,53 @@
+import { Alert, Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core'
+import { IconCheck, IconCopy } from '@tabler/icons-react'
+
+import { Dialog } from './dialog.tsx'
+import { WRITTEN } from './written.ts'
+
+/** A copy button that says when it has copied. */
+export function Copy({ value, label = 'Copy' }: { value: string; label?: string }) {
+  return (
+    <CopyButton value={value} timeout={2_000}>
+      {({ copied, copy }) => (
+        <Button
+          variant="default"
+          onClick={copy}
+          leftSection={copied ? <IconCheck size={16} aria-hidden /> : <IconCopy size={16} aria-hidden />}
+        >
+          <span aria-live="polite">{copied ? 'Copied' : label}</span>
+        </Button>
+      )}
+    </CopyButton>
+  )
+}
+
+/** Something that the service shows once: whoever closes this has kept it, or makes a new one. */
+export function SecretOnce({
+  title,
+  secret,
+  warning,
+  onClose,
+}: {
+  title: string
+  secret: string
+  /** What it may do, and what becomes of it. */
+  warning: string
+  onClose: () => void
+}) {
+  return (
+    <Dialog title={title} size="lg">
+      <Stack>
+        <Alert color="yellow">
+          <Text size="sm">{warning}</Text>
+        </Alert>
+        <Code block {...WRITTEN} aria-label="The secret" tabIndex={0}>
+          {secret}
+        </Code>
+        <Group justify="space-between">
+          <Copy value={secret} />
+          <Button onClick={onClose}>I have kept it</Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}

@@ -1,0 +1,36 @@
+import { Text, type TextProps } from '@mantine/core'
+
+const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+const UNITS = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const
+
+export const isPast = (at: string): boolean => Date.parse(at) <= Date.now()
+
+/** RFC 3339, so many days from now. */
+export const daysFromNow = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString()
+
+/** "3 hours ago", "in 2 days"; of the last minute "now". */
+export function relativeTime(at: string, now = Date.now()): string {
+  const seconds = (Date.parse(at) - now) / 1000
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? (['second', 1] as const)
+  // "in 7 days" of a week that has just begun, but not "2 hours ago" before two have gone.
+  const whole = seconds > 0 ? Math.round : Math.trunc
+  return unit === 'second' ? RELATIVE.format(0, 'second') : RELATIVE.format(whole(seconds / size), unit)
+}
+
+/** A moment: how long ago, and on hovering when to the second. */
+export function Time({ at, ...props }: { at: string } & TextProps) {
+  return (
+    <Text span size="sm" {...props}>
+      <time dateTime={at} title={WHOLE.format(new Date(at))}>
+        {relativeTime(at)}
+      </time>
+    </Text>
+  )
+}
