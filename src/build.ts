@@ -33,7 +33,9 @@ function run(script: string, ...args: string[]): void {
   process.exit(1)
 }
 
-const sources = files('src').filter((name) => !name.startsWith('src/generated/'))
+const isOf = (name: string, ...folders: string[]): boolean =>
+  folders.some((folder) => name.startsWith(`src/${folder}/`))
+const sources = files('src').filter((name) => !isOf(name, 'generated'))
 const generatedFrom = digest([...sources, 'prisma/schema.prisma', 'codegen.ts', 'package-lock.json'])
 if (!isCurrent(generatedStamp, generatedFrom)) {
   console.error('Building …')
@@ -42,11 +44,42 @@ if (!isCurrent(generatedStamp, generatedFrom)) {
   writeFileSync(generatedStamp, generatedFrom)
 }
 
-const builtFrom = digest([...sources, ...files('src/generated'), 'tsconfig.json'])
+const builtFrom = digest([
+  ...sources.filter((name) => !isOf(name, 'console', 'widget')),
+  ...files('src/generated'),
+  'tsconfig.json',
+])
 if (!isCurrent(builtStamp, builtFrom)) {
   run('typescript/bin/tsc', '-p', 'src')
+  run('typescript/bin/tsc', '-p', 'src/client')
   // Types only where others import from: those of the rest would be thousands of lines that nobody reads.
-  run('typescript/bin/tsc', '-p', 'src/webhooks')
+  for (const name of ['backend', 'client', 'webhooks']) {
+    run(
+      'typescript/bin/tsc',
+      '-p',
+      `src/${name}`,
+      '--declaration',
+      '--emitDeclarationOnly',
+      '--removeComments',
+      'false',
+    )
+  }
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(builtStamp, builtFrom)
+}
+
+// What browsers load is bundled, each when it has changed itself.
+const generated = files('src/generated').filter((name) => /\/(console\.ts|settings\.json)$/.test(name))
+bundle('console', [...sources.filter((name) => isOf(name, 'console')), ...generated])
+bundle(
+  'widget',
+  sources.filter((name) => isOf(name, 'widget', 'client')),
+)
+
+function bundle(name: string, from: readonly string[]): void {
+  const stamp = join(root, `dist/.${name}-stamp`)
+  const bundledFrom = digest([...from, 'package-lock.json'])
+  if (isCurrent(stamp, bundledFrom)) return
+  run('vite/bin/vite.js', 'build', '--config', `src/${name}/vite.config.ts`)
+  writeFileSync(stamp, bundledFrom)
 }

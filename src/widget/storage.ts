@@ -1,0 +1,60 @@
+import { newKey, type PageComment } from './backend.ts'
+
+/** A text under way, and the key under which it is sent, however often: until it changes. */
+export interface Draft {
+  text: string
+  key: string
+}
+
+/** What must outlive a reload of the page, in this tab. A page that may keep nothing keeps it in memory. */
+export class Storage {
+  readonly #prefix: string
+  readonly #memory = new Map<string, unknown>()
+
+  constructor(name: string) {
+    this.#prefix = `engagement:${name}:`
+  }
+
+  draft(place: string): Draft {
+    return (this.#get(place) as Draft | null) ?? { text: '', key: '' }
+  }
+
+  setDraft(place: string, text: string): void {
+    this.#set(place, text === '' ? null : { text, key: newKey() })
+  }
+
+  /** The reader's comments that wait for a moderator: the service shows them to nobody else. */
+  get pending(): PageComment[] {
+    return (this.#get('pending') as PageComment[] | null) ?? []
+  }
+  set pending(comments: PageComment[]) {
+    this.#set('pending', comments)
+  }
+
+  keepPending(comment: PageComment): void {
+    this.pending = [...this.pending.filter(({ id }) => id !== comment.id), comment]
+  }
+
+  #get(name: string): unknown {
+    if (!this.#memory.has(name)) this.#memory.set(name, this.#read(name))
+    return this.#memory.get(name)
+  }
+
+  #set(name: string, value: unknown): void {
+    this.#memory.set(name, value)
+    try {
+      if (value === null) sessionStorage.removeItem(this.#prefix + name)
+      else sessionStorage.setItem(this.#prefix + name, JSON.stringify(value))
+    } catch {
+      // Forbidden, or full.
+    }
+  }
+
+  #read(name: string): unknown {
+    try {
+      return JSON.parse(sessionStorage.getItem(this.#prefix + name) ?? 'null')
+    } catch {
+      return null
+    }
+  }
+}
