@@ -1,3 +1,6 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
@@ -126,6 +129,23 @@ describe('the question', () => {
     expect(asked().map(({ body }) => (body.comment as { body: string }).body)).toEqual(['harmless'])
     expect((await read(held.id)).status).toBe('pending')
   })
+})
+
+test('over http is asked where WEBHOOK_ALLOW_HTTP allows it', async () => {
+  const plain = createServer((_request, response) => response.end('{"verdict":"approve"}'))
+  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
+  const { port } = plain.address() as AddressInfo
+  const open = await startService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+  await open.call('POST', '/classifier-secrets')
+  const classifier = { url: `http://127.0.0.1:${port}/`, fallback: 'hold' }
+  expect((await open.call('PATCH', '/settings', { body: { classifier } })).status).toBe(200)
+  const comments = '/discussions/by-external/page/comments'
+  const { json } = await open.call('POST', comments, { body: { body: 'Fine' }, headers: await open.as('ann') })
+  await vi.waitFor(async () => expect((await open.call('GET', `/comments/${json.id}`)).json.status).toBe('approved'), {
+    timeout: 10_000,
+  })
+  await open.close()
+  await new Promise((resolve) => plain.close(resolve))
 })
 
 describe('a verdict', () => {
@@ -405,7 +425,7 @@ test('a classifier that hangs delays no other tenant', async () => {
   const [question] = receiver.requests.filter((request) => request.path === '/quick')
   expect(isGenuine(question!, { [made.kid]: made.secret })).toBe(true)
   await set({ classifier: null })
-}, 30_000)
+})
 
 test('a rotation signs with both secrets for 24 h, and the log of it holds neither', async () => {
   await classify(says('approve'))

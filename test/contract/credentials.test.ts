@@ -2,6 +2,7 @@ import { SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { deriveKey, newRawKey, sha256 } from '../../src/core/crypto.ts'
+import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
 import { authenticate } from '../../src/http/credentials.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
@@ -43,6 +44,40 @@ async function adminToken(): Promise<string> {
 
 test('no credentials: 401 missing_credentials', async () => {
   expectProblem(await service.call('GET', '/keys', withKey('')), 401, 'missing_credentials')
+})
+
+const NOBODY = { 'x-api-key': '' }
+const bearing = (authorization: string) => ({ 'x-api-key': '', authorization })
+
+type Named = readonly [what: string, path: string, headers: Record<string, string>, code: string, named: RegExp]
+
+test.each<Named>([
+  ['no credentials', '/keys', NOBODY, 'missing_credentials', /X-API-Key.+Authorization/],
+  ['no credentials for an admin', '/admin/me', NOBODY, 'missing_credentials', /Authorization/],
+  ['no credentials for a stream', `/stream/${newId()}`, NOBODY, 'missing_credentials', /X-API-Key.+ticket/],
+  ['a key for an admin', '/admin/me', {}, 'admin_only', /Authorization/],
+  [
+    'both',
+    '/keys',
+    { 'x-api-key': 'ek_1', authorization: 'Bearer x' },
+    'ambiguous_credentials',
+    /X-API-Key.+Authorization/,
+  ],
+  ['a wrong key', '/keys', { 'x-api-key': 'ek_1' }, 'invalid_api_key', /^X-API-Key: /],
+  ['a wrong token', '/keys', bearing('Bearer x'), 'invalid_admin_token', /^Authorization: /],
+  ['another scheme', '/keys', bearing('Basic eDp5'), 'invalid_admin_token', /^Authorization: .+Bearer/],
+  ['a key as a token', '/keys', bearing('Bearer ek_1'), 'invalid_admin_token', /^Authorization: .+X-API-Key/],
+  ['a wrong key in the query', `/stream/${newId()}?token=ek_1`, NOBODY, 'invalid_api_key', /^token: /],
+  ['a wrong assertion', '/keys', { 'x-service-identity': 'x' }, 'invalid_identity', /^X-Service-Identity: /],
+])('the detail names where credentials belong: %s', async (_what, path, headers, code, named) => {
+  const { json } = await service.call('GET', path, { headers })
+  expect(json.code).toBe(code)
+  expect(json.detail).toMatch(named)
+})
+
+test('the detail of a write for nobody names the header of the assertion', async () => {
+  const { json } = await service.call('POST', '/discussions/by-external/a/comments', { body: { body: 'text' } })
+  expect(json).toMatchObject({ code: 'identity_required', detail: expect.stringContaining('X-Service-Identity') })
 })
 
 test.each([

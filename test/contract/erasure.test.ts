@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
+import { finishErasure } from '../../src/domains/privacy/erase.ts'
+import { beginErasure } from '../../src/domains/privacy/sql.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
@@ -444,6 +446,27 @@ test('more rows than one batch, over many discussions, go as well', async () => 
   const dump = await dumpTables(service.app.db)
   for (const mark of person.marks) expect(dump).not.toContain(mark)
 }, 120_000)
+
+test('a worker finishes an erasure whose process is gone, and leaves one alone that somebody is at', async () => {
+  await setMode('anonymise')
+  const person = await newPerson()
+  const { author } = await post('abandoned', person.headers, person.word)
+  const { signal } = new AbortController()
+  const later = (seconds: number) => new Date(Date.now() + seconds * 1000)
+  await beginErasure(service.app.db.query, service.tenant.id, author.id as string, new Date())
+  expect(await finishErasure(service.app, signal, later(50))).toBe(false)
+  // A worker that stops takes it up and goes no further; the next one finds it a minute after that.
+  expect(await finishErasure(service.app, AbortSignal.abort(), later(61))).toBe(true)
+  expect(await dumpTables(service.app.db)).toContain(person.word)
+  expect(await finishErasure(service.app, signal, later(100))).toBe(false)
+  // Two that ask at once: it is for one of them.
+  const both = [finishErasure(service.app, signal, later(122)), finishErasure(service.app, signal, later(122))]
+  expect((await Promise.all(both)).filter((isDone) => isDone)).toHaveLength(1)
+  const dump = await dumpTables(service.app.db)
+  for (const mark of [...person.marks, author.id as string]) expect(dump).not.toContain(mark)
+  expect(await list('abandoned')).toEqual([])
+  await expectExactCounts()
+})
 
 test('writes of the reader that race the erasure leave nothing of the old record behind, and none fails for good', async () => {
   await setMode('delete')

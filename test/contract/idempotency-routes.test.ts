@@ -55,11 +55,12 @@ const TABLES = statement(
    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`,
 )
 
-/** A digest of everything there is, table by table. */
+/** A digest of everything there is, table by table, but for when keys were last used: that is written down by the way. */
 async function allRows(): Promise<Record<string, unknown>> {
   const digests: Record<string, unknown> = {}
   for (const { name } of await service.app.db.query<{ name: string }>(TABLES)) {
-    const digest = `SELECT count(*) AS rows, md5(string_agg(t::text, ' ' ORDER BY t::text)) AS digest FROM "${name}" t`
+    const row = "(to_jsonb(t) - 'last_used_at')::text"
+    const digest = `SELECT count(*) AS rows, md5(string_agg(${row}, ' ' ORDER BY ${row})) AS digest FROM "${name}" t`
     digests[name] = (await service.app.db.query(statement(`test_all_of_${name}`, digest)))[0]
   }
   expect(digests).toHaveProperty('comments')

@@ -24,7 +24,7 @@ const isReplay = ({ headers }: TestResponse) => headers.get('idempotency-replaye
 
 /** Posts a comment on a page with a key. */
 async function comment(key: string, page: string, body: unknown = { body: 'Once' }, reader = 'reader') {
-  const headers = keyed(key, await service.as(reader, { name: 'Ann' }))
+  const headers = keyed(key, await service.as(reader))
   return service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })
 }
 

@@ -1,9 +1,11 @@
 import { print } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { schema } from '../../src/graphql/schema.ts'
 import { type Input, inputsOf, inputSchema } from '../../src/reference/inputs.ts'
 import { createComponents, type Schema, withoutNull } from '../../src/reference/json-schema.ts'
+import { expectDetailOf } from '../harness/assertions.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -64,7 +66,8 @@ const WRONG_TYPE: Wrong[] = BODY_FIELDS.map(({ described, input }) => {
 })
 
 const OUT_OF_BOUNDS: Wrong[] = BODY_FIELDS.flatMap(({ described, input }) => {
-  const { maxLength, maximum, minimum, maxItems, minItems } = schemaOf(input) as Record<string, number | undefined>
+  const { items, ...bounds } = schemaOf(input) as { items?: { type?: string } }
+  const { maxLength, maximum, minimum, maxItems, minItems } = bounds as Record<string, number | undefined>
   const wrong = (what: string, value: unknown, code: string): Wrong => ({
     title: `${titleOf(described, input)}: ${what}`,
     described,
@@ -81,7 +84,7 @@ const OUT_OF_BOUNDS: Wrong[] = BODY_FIELDS.flatMap(({ described, input }) => {
       : [
           wrong(
             'too many',
-            Array.from({ length: maxItems + 1 }, (_, n) => `entry-${n}`),
+            Array.from({ length: maxItems + 1 }, (_, n) => (items?.type === 'integer' ? n + 1 : `entry-${n}`)),
             'too_long',
           ),
         ]),
@@ -115,6 +118,7 @@ async function expectRefused(wrong: Wrong): Promise<void> {
   ])
   expect(pointers, answer.text).toContainEqual([input.name, code])
   expect(new Set(pointers.map(([name]) => name))).toEqual(new Set([input.name]))
+  expectDetailOf(answer)
 }
 
 /** The same in the variables of the route's own operation. */
@@ -169,14 +173,32 @@ describe('a query parameter that is wrong: 422 with its pointer', () => {
     ] as const
     for (const [name, value, code] of wrongs) {
       const url = `${path.split('?')[0]}?${name}=${value}`
-      const { json } = await service.call('GET', url, { headers: await headersOf(described) })
-      expect(json, url).toMatchObject({
+      const answer = await service.call('GET', url, { headers: await headersOf(described) })
+      expectDetailOf(answer)
+      expect(answer.json, url).toMatchObject({
         status: 422,
         code: 'validation_failed',
         errors: [{ pointer: `/${name}`, code }],
       })
     }
   })
+})
+
+test.each<readonly [what: string, method: string, path: string, body: object | undefined]>([
+  ['an unknown field', 'POST', '/discussions', { externalId: 'x', color: 'red' }],
+  ['a body that is a list', 'POST', '/discussions', []],
+  ['a body where none is taken', 'DELETE', `/webhooks/${newId()}`, []],
+  ['an unknown parameter', 'GET', '/discussions?color=red', undefined],
+  ['an unknown parameter of a stream', 'GET', `/stream/${newId()}?color=red`, undefined],
+  ['neither of two', 'POST', '/stream/ticket', {}],
+  ['an external id that is too long', 'GET', `/discussions/by-external/${'x'.repeat(256)}`, undefined],
+  ['a policy out of its bounds', 'POST', '/webhooks', { url: 'https://a.example', policy: { maxAttempts: 99 } }],
+  ['a setting out of its bounds', 'PATCH', '/settings', { stream: { replayHours: 0 }, maxLinks: -1 }],
+  ['a span of analytics', 'GET', '/analytics/summary?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', undefined],
+])('the detail says what is wrong and where: %s', async (_what, method, path, body) => {
+  const answer = await service.call(method, path, body === undefined ? {} : { body })
+  expect(answer.json).toMatchObject({ status: 422, code: 'validation_failed' })
+  expectDetailOf(answer)
 })
 
 test('these are not nothing', () => {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { CAPABILITIES } from '../../src/core/context.ts'
 import { statement } from '../../src/core/sql.ts'
+import { KeyUses, keyUsesOf } from '../../src/domains/keys/uses.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
@@ -35,7 +36,7 @@ test('POST /keys answers 201 with the raw key, once', async () => {
   })
   const list = await service.call('GET', '/keys')
   expect(list.text).not.toContain(json.key)
-  expect(list.json.data[0]).toEqual({ ...json, key: undefined, revokedAt: null })
+  expect(list.json.data[0]).toEqual({ ...json, key: undefined, revokedAt: null, lastUsedAt: null })
 })
 
 test('POST /admin/keys answers the same to an admin token', async () => {
@@ -190,4 +191,63 @@ test('making and revoking a key is written to the audit log', async () => {
       after: expect.objectContaining({ revokedAt: expect.stringMatching(/Z$/) as string }),
     },
   ])
+})
+
+describe('lastUsedAt', () => {
+  /** Those of a process. */
+  const processUses = () => {
+    const { db, log } = service.app
+    const query = vi.fn(db.query)
+    return { query, uses: new KeyUses({ db: { ...db, query: query as typeof db.query }, log }) }
+  }
+  const lastUsed = async (id: string): Promise<string | null> => {
+    const { json } = await service.call('GET', '/keys?limit=100')
+    return json.data.find((key: { id: string }) => key.id === id).lastUsedAt as string | null
+  }
+
+  test('tells about when a request last came with the key, and null before', async () => {
+    const { json } = await mint({ label: 'used' })
+    expect(await lastUsed(json.id)).toBeNull()
+    const before = Date.now()
+    await service.call('GET', '/discussions', { headers: { 'x-api-key': json.key } })
+    await vi.waitFor(async () => expect(await lastUsed(json.id)).not.toBeNull(), { timeout: 5000 })
+    const at = Date.parse((await lastUsed(json.id)) ?? '')
+    expect(at).toBeGreaterThanOrEqual(before)
+    expect(at).toBeLessThanOrEqual(Date.now())
+  })
+
+  test('a refused key is none that is used', async () => {
+    const { json } = await mint({ label: 'refused' })
+    await service.call('DELETE', `/keys/${json.id}`)
+    await service.call('GET', '/discussions', { headers: { 'x-api-key': json.key } })
+    await keyUsesOf(service.app).flush()
+    expect(await lastUsed(json.id)).toBeNull()
+  })
+
+  test('is written once a minute, many keys by one statement, and never back in time', async () => {
+    const [a, b] = [(await mint({ label: 'a' })).json.id, (await mint({ label: 'b' })).json.id]
+    const { uses, query } = processUses()
+    const now = Date.now()
+    for (let n = 0; n < 100; n++) for (const id of [a, b]) uses.note(service.tenant.id, id, now + n)
+    await uses.flush()
+    expect(query).toHaveBeenCalledTimes(1)
+    expect([await lastUsed(a), await lastUsed(b)]).toEqual([new Date(now).toISOString(), new Date(now).toISOString()])
+    uses.note(service.tenant.id, a, now + 59_999)
+    await uses.flush()
+    expect(query).toHaveBeenCalledTimes(1)
+    uses.note(service.tenant.id, a, now + 60_000)
+    await uses.flush()
+    expect(await lastUsed(a)).toBe(new Date(now + 60_000).toISOString())
+    const other = processUses().uses
+    other.note(service.tenant.id, a, now)
+    await other.flush()
+    expect(await lastUsed(a)).toBe(new Date(now + 60_000).toISOString())
+  })
+
+  test('a database that is away costs the hint alone', async () => {
+    const { uses, query } = processUses()
+    query.mockRejectedValueOnce(new Error('the database is away'))
+    uses.note(service.tenant.id, service.tenant.id)
+    await expect(uses.flush()).resolves.toBeUndefined()
+  })
 })

@@ -194,6 +194,6 @@ test(
       await run.step({ kind: 'archive', actor: 'moderator', target: 0 })
       for (const each of archived) await run.step(each)
     })
-    await fc.assert(property, { numRuns: 60, interruptAfterTimeLimit: 18_000 })
+    await fc.assert(property, { numRuns: 60, interruptAfterTimeLimit: 10_000 })
   },
 )

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
@@ -166,6 +167,34 @@ describe('POST /comments/{id}/approve, /reject', () => {
       expect((await act(comment.id, verb)).json.code).toBe('invalid_transition')
     }
     expect(await eventsOf(comment.discussionId)).toHaveLength(3)
+  })
+
+  test('with the revision that was judged: a text written since is not put in view unread', async () => {
+    const comment = await hold(() => post('judged', { body: 'as it was read' }))
+    expect(comment).toMatchObject({ status: 'pending', revision: 1 })
+    await hold(() => call('PATCH', `/comments/${comment.id}`, { body: 'as it became' }, ann))
+    const { status, json } = await act(comment.id, 'approve', { revision: 1 })
+    expect([status, json.code, json.detail]).toEqual([
+      409,
+      'invalid_transition',
+      'The comment has another text by now: revision 2, not 1.',
+    ])
+    expect(await eventsOf(comment.discussionId)).toHaveLength(2)
+    expect(await auditOf(comment.id)).toEqual([])
+    const now = await act(comment.id, 'approve', { revision: 2 })
+    expect(now.json).toMatchObject({ status: 'approved', body: 'as it became' })
+    for (const [revision, code] of [
+      [0, 'too_small'],
+      [1_000_001, 'too_large'],
+      ['2', 'wrong_type'],
+    ]) {
+      const wrong = await act(comment.id, 'approve', { revision })
+      expect([wrong.status, wrong.json.errors[0]]).toMatchObject([422, { pointer: '/revision', code }])
+    }
+    // What its state forbids is said first: no other revision would help.
+    expect((await act(comment.id, 'approve', { revision: 1 })).json.detail).toBe('The comment is approved.')
+    await call('POST', `/discussions/${comment.discussionId}/archive`)
+    expect((await act(comment.id, 'approve', { revision: 1 })).json.code).toBe('discussion_archived')
   })
 
   test("a held reply tells its parent's author at its first approval, and only then", async () => {
@@ -375,6 +404,31 @@ describe('GET /moderation/queue', () => {
     expect((await act(id, 'approve')).json.code).toBe('invalid_transition')
   })
 
+  test('with a discussionId: only those of that discussion, page by page', async () => {
+    const [one, other] = await hold(async () => [
+      [await post('of-one'), await post('of-one'), await post('of-one')],
+      [await post('of-another')],
+    ])
+    const walk = async (status: string, { discussionId }: { discussionId: string }): Promise<string[]> => {
+      const ids: string[] = []
+      for (let cursor = ''; ;) {
+        const page = await queue(`?status=${status}&discussionId=${discussionId}&limit=1${cursor}`)
+        ids.push(...page.data.map((item: { comment: { id: string } }) => item.comment.id))
+        if (!page.hasMore) return ids
+        cursor = `&cursor=${page.nextCursor}`
+      }
+    }
+    expect(await walk('pending', one[0])).toEqual(one.map(({ id }) => id))
+    expect(await walk('pending', other[0])).toEqual([other[0].id])
+    for (const { id } of one.slice(0, 2)) await act(id, 'reject')
+    expect(await walk('rejected', one[0])).toEqual([one[1].id, one[0].id])
+    await act(one[2].id, 'approve')
+    await act(one[2].id, 'report', { reason: 'abuse' }, bob)
+    expect(await walk('reported', one[0])).toEqual([one[2].id])
+    expect(await walk('reported', other[0])).toEqual([])
+    for (const none of [newId(), 'none']) expect((await queue(`?discussionId=${none}`)).code).toBe('not_found')
+  })
+
   test('needs moderate_content; refuses what it does not know', async () => {
     expect((await call('GET', '/moderation/queue', undefined, plain)).json.code).toBe('missing_capability')
     expect((await queue('?status=deleted')).code).toBe('validation_failed')
@@ -406,6 +460,23 @@ describe('POST /comments/bulk', () => {
     expect((await discussion('bulk')).commentCount).toBe(0)
   })
 
+  test('approves with the revisions that were judged, one for each', async () => {
+    const [same, edited] = await hold(async () => [await post('revisions'), await post('revisions')])
+    await hold(() => call('PATCH', `/comments/${edited.id}`, { body: 'another text' }, ann))
+    const ids = [same.id, edited.id]
+    const judge = (revisions: unknown, action = 'approve') => call('POST', '/comments/bulk', { ids, action, revisions })
+    for (const [revisions, action] of [[[1]], [[1, 1, 1]], [[1, 1], 'reject']] as const) {
+      const { status, json } = await judge(revisions, action)
+      expect([status, json.errors]).toMatchObject([422, [{ pointer: '/revisions', code: 'invalid' }]])
+    }
+    expect((await judge([1, 0])).json.errors).toMatchObject([{ pointer: '/revisions/1', code: 'too_small' }])
+    expect((await judge([1, 1])).json.data).toMatchObject([
+      { id: same.id, ok: true, status: 'approved' },
+      { id: edited.id, ok: false, code: 'invalid_transition' },
+    ])
+    expect((await judge(null)).json.data).toMatchObject([{ ok: false }, { ok: true, status: 'approved' }])
+  })
+
   test('takes 1 to 100 ids', async () => {
     expect((await bulk([], 'approve')).json.errors).toMatchObject([{ pointer: '/ids', code: 'too_short' }])
     expect((await bulk(Array(101).fill('x'), 'approve')).json.errors).toMatchObject([
@@ -427,6 +498,21 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     expect((await call('GET', `/readers/${author.id}`)).json).toEqual(json.data[0])
     expect((await call('GET', '/readers/nonsense')).json.code).toBe('not_found')
     expect((await call('GET', `/readers/${author.id}`, undefined, plain)).json.code).toBe('missing_capability')
+  })
+
+  test('a reader is found by the id at the tenant, and no other', async () => {
+    const id = 'user/42 ?&=%'
+    const { author } = await post('by-external', {}, await service.as(id))
+    await post('by-external', {}, await service.as(`${id}0`))
+    const find = async (externalId: string, more = '', headers = {}) =>
+      (await call('GET', `/readers?externalId=${encodeURIComponent(externalId)}${more}`, undefined, headers)).json
+    const { json } = await call('GET', `/readers/${author.id}`)
+    expect(await find(id)).toEqual({ data: [json], nextCursor: null, hasMore: false })
+    expect((await find(id, '&limit=1')).data).toEqual([json])
+    expect((await find('nobody')).data).toEqual([])
+    expect((await find('x'.repeat(256))).errors).toMatchObject([{ pointer: '/externalId', code: 'too_long' }])
+    expect((await find('')).errors).toMatchObject([{ pointer: '/externalId', code: 'too_short' }])
+    expect((await find(id, '', plain)).code).toBe('missing_capability')
   })
 
   test('a banned reader can neither post, edit, react nor report, until the ban is over', async () => {

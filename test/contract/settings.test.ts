@@ -33,6 +33,20 @@ test('GET /settings answers every setting with its default', async () => {
   expect(json).toEqual(tenantSettings({}))
 })
 
+test('GET /settings/public answers what readers may know, to a key without capabilities, and follows a change', async () => {
+  const as = await freshTenant()
+  const { json: minted } = await service.call('POST', '/keys', { body: { label: 'page', capabilities: [] }, ...as })
+  const reading = { headers: { 'x-api-key': minted.key } }
+  const answer = await service.call('GET', '/settings/public', reading)
+  const { reactionTypes, editWindowSeconds, maxDepth } = tenantSettings({})
+  expect([answer.status, answer.json]).toEqual([200, { reactionTypes, editWindowSeconds, maxDepth }])
+  const body = { reactionTypes: ['like'], editWindowSeconds: 60, maxDepth: 2 }
+  await service.call('PATCH', '/settings', { body, ...as })
+  await vi.waitFor(async () => expect((await service.call('GET', '/settings/public', reading)).json).toEqual(body))
+  const query = '{ publicSettings { reactionTypes editWindowSeconds maxDepth } }'
+  expect((await service.graphql(query, {}, reading.headers)).json.data).toEqual({ publicSettings: body })
+})
+
 test('PATCH /settings changes what it gives, in nested settings too, and keeps the rest', async () => {
   const as = await freshTenant()
   const body = {
@@ -83,6 +97,7 @@ test.each([
   ],
   ['a JWKS address without an issuer', { identity: { jwksUrl: 'https://x.example.com/jwks' } }, '/identity/issuer'],
   ['a JWKS address over http', { identity: { jwksUrl: 'http://x.example.com', issuer: 'x' } }, '/identity/jwksUrl'],
+  ['a classifier over http', { classifier: { url: 'http://x.example.com' } }, '/classifier/url'],
   ['a word of punctuation alone', { bannedWords: ['fine', '!!!'] }, '/bannedWords/1'],
   ['an origin with a path', { allowedOrigins: ['https://x.example.com/a'] }, '/allowedOrigins/0'],
 ])(

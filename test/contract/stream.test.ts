@@ -5,6 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 
 import { statement } from '../../src/core/sql.ts'
 import { newId } from '../../src/core/ids.ts'
+import { createAdmin } from '../../src/domains/tenants/bootstrap.ts'
+import { deleteAdmin } from '../../src/domains/tenants/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
@@ -246,6 +248,20 @@ describe('credentials of a stream', () => {
     const discussionId = await newDiscussion()
     await expectProblem(await open(`${discussionId}?since=1`), 422, 'validation_failed')
     await expectProblem(await open(`${discussionId}?lastEventId=1&lastEventId=2`), 422, 'validation_failed')
+  })
+
+  test('a stream ends when its admin is gone, within 5 s, and the others stay', async () => {
+    const discussionId = await newDiscussion()
+    const admin = await createAdmin(service.app, service.tenant.id, 'leaver@example.com')
+    const { token } = (await service.call('POST', '/admin/auth/login', { body: admin, headers: { 'x-api-key': '' } }))
+      .json
+    const headers = { authorization: `Bearer ${token}` }
+    const [theirs, other] = [await open(discussionId, headers), await open(discussionId)]
+    await vi.waitFor(() => expect(theirs.connected).toBeDefined())
+    await deleteAdmin(service.app.db.query, service.tenant.id, admin.email)
+    await vi.waitFor(() => expect(theirs.closed).toBe(true), { timeout: 5000 })
+    expect(other.closed).toBe(false)
+    await vi.waitFor(async () => expectProblem(await open(discussionId, headers), 401, 'invalid_admin_token'))
   })
 
   test('a stream ends when its key is revoked, and the others stay', async () => {

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
+import { statement } from '../../src/core/sql.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { hang, isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -418,6 +419,29 @@ describe('reading', () => {
     expect((await service.call('GET', '/webhooks?cursor=nonsense')).status).toBe(422)
   })
 
+  test('GET /webhooks/{id} tells of the handshake under way and of what is held', async () => {
+    const endpoint = async (id: string) => {
+      const { deliveriesHeld, verificationPending } = await read(id)
+      return { deliveriesHeld, verificationPending }
+    }
+    const { id } = await registerVerified()
+    expect(await endpoint(id)).toEqual({ deliveriesHeld: 0, verificationPending: false })
+    const set = (name: string, text: string, params: unknown[]) => service.app.db.query(statement(name, text), params)
+    await set('test_disable', `UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`, [id])
+    for (let n = 0; n < 2; n++) {
+      const { deliveryId } = await add(id)
+      await set('test_hold', `UPDATE deliveries SET status = 'held' WHERE id = $1`, [deliveryId])
+    }
+    expect(await endpoint(id)).toEqual({ deliveriesHeld: 2, verificationPending: false })
+    // As it is between the request for a handshake and its end.
+    const due = `UPDATE webhook_endpoints SET challenge = 'c', verification_due_at = now() + interval '1 hour' WHERE id = $1`
+    await set('test_challenge', due, [id])
+    expect((await endpoint(id)).verificationPending).toBe(true)
+    const { json } = await service.graphql('{ webhookEndpoints { edges { node { id deliveriesHeld } } } }')
+    const found = json.data.webhookEndpoints.edges.find((edge: { node: { id: string } }) => edge.node.id === id)
+    expect(found.node.deliveriesHeld).toBe(2)
+  })
+
   test('GET /webhooks/{id}/deliveries filters and pages, newest first', async () => {
     const { id } = await registerVerified()
     const ids: string[] = []
@@ -431,6 +455,14 @@ describe('reading', () => {
     expect(
       (await list(id, `?limit=2&cursor=${page.nextCursor}`)).data.map((delivery: { id: string }) => delivery.id),
     ).toEqual([ids[2]])
+    const [newest, , oldest] = (await list(id)).data as { createdAt: string }[]
+    const idsOf = async (query: string) => (await list(id, query)).data.map((delivery: { id: string }) => delivery.id)
+    expect(await idsOf(`?from=${newest?.createdAt}`)).toContain(ids[0])
+    expect(await idsOf(`?to=${newest?.createdAt}`)).not.toContain(ids[0])
+    expect(await idsOf(`?from=${oldest?.createdAt}`)).toEqual(ids)
+    expect(await idsOf(`?to=${oldest?.createdAt}`)).toEqual([])
+    expect(await idsOf('?from=0000-01-01T00:00:00Z&to=9999-12-31T23:59:59Z')).toEqual(ids)
+    expect((await service.call('GET', `/webhooks/${id}/deliveries?from=lost`)).status).toBe(422)
     expect((await service.call('GET', `/webhooks/${id}/deliveries?status=lost`)).status).toBe(422)
     expect((await service.call('GET', `/webhooks/${id}/deliveries?eventType=lost`)).status).toBe(422)
   })
@@ -491,6 +523,33 @@ describe('reading', () => {
       attempts: [{ n: 1 }],
     })
     expect(json.data.webhookDelivery.body).toBe(receiver.deliveries(path)[0]?.raw.toString())
+  })
+
+  test('GraphQL tells what an endpoint sets by itself, whether its handshake is under way, and what it holds', async () => {
+    const held = async () =>
+      (
+        await service.graphql(
+          '{ webhookEndpoints(first: 100) { edges { node { id verificationPending deliveriesHeld } } } }',
+        )
+      ).json.data.webhookEndpoints.edges.map(({ node }: { node: object }) => node)
+    receiver.on(path, hang)
+    const { id } = (await register({ policy: { maxAttempts: 5, timeoutMs: 100 } })).json
+    expect(await held()).toContainEqual({ id, verificationPending: true, deliveriesHeld: 0 })
+    receiver.on(path, null)
+    await service.call('POST', `/webhooks/${id}/verify`)
+    await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
+    const others = (await held()).filter((each: { id: string }) => each.id !== id)
+    const run = (name: string, text: string) => service.app.db.query(statement(name, text), [id])
+    await run('test_disable', `UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`)
+    for (let n = 0; n < 3; n++) await add(id)
+    await run('test_hold_all', `UPDATE deliveries SET status = 'held' WHERE endpoint_id = $1`)
+    expect(await held()).toContainEqual({ id, verificationPending: false, deliveriesHeld: 3 })
+    expect((await held()).filter((each: { id: string }) => each.id !== id)).toEqual(others)
+    const { json } = await service.graphql(
+      `query ($id: ID!) { webhookEndpoint(id: $id) { ownPolicy { maxAttempts timeoutMs breakerThreshold } } }`,
+      { id },
+    )
+    expect(json.data.webhookEndpoint.ownPolicy).toEqual({ maxAttempts: 5, timeoutMs: 100, breakerThreshold: null })
   })
 })
 

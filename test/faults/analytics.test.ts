@@ -77,7 +77,7 @@ test('many writers, many folding workers, many readers of one tenant: exact at e
   while (await foldWaiting(service.app));
   expect(await service.app.db.query(statement('test_any_waiting', 'SELECT 1 FROM analytics_deltas'))).toEqual([])
   expect(await series()).toEqual(expected)
-}, 60_000)
+})
 
 const post = async (service: Processes, page: string) =>
   service.call('POST', `/discussions/by-external/${page}/comments`, {

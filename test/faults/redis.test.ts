@@ -183,6 +183,33 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     await vi.waitFor(() => expect(last(stream.framing).type).toBe('connection-timeout'), SOON)
     expect(Date.now() - revokedAt).toBeLessThan(REPAIR_MS)
   })
+
+  /** Changes a setting through one process, and waits until the other one goes by it. */
+  async function expectEverywhere(moderationMode: 'none' | 'pre', within: typeof SOON): Promise<void> {
+    const { status } = await service.call('PATCH', '/settings', { api: first(service.apis), body: { moderationMode } })
+    expect(status).toBe(200)
+    await vi.waitFor(async () => {
+      const { json } = await service.call('POST', `/discussions/${discussionId}/comments`, {
+        api: last(service.apis),
+        body: { body: `under ${moderationMode}` },
+        headers: await service.as('writer'),
+      })
+      expect(json).toMatchObject({ status: moderationMode === 'pre' ? 'pending' : 'approved' })
+    }, within)
+  }
+
+  test('a setting that is changed at one process holds at the other within 1 s', async () => {
+    // Each change begins with a fresh copy at the other process, which would be used for 4 s: it is the bus that tells.
+    for (const mode of ['pre', 'none', 'pre', 'none'] as const) await expectEverywhere(mode, { ...SOON, timeout: 1000 })
+  })
+
+  test.each([
+    ['it is away', () => proxy.down()],
+    ['its messages vanish', async () => proxy.swallow(isMessage)],
+  ])('a setting that is changed while %s holds at the other process within 5 s', async (_, harm) => {
+    await harm()
+    for (const mode of ['pre', 'none'] as const) await expectEverywhere(mode, SOON)
+  })
 })
 
 /** A message of a subscription, in the protocol of Redis. */

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { hubOf } from '../../src/domains/stream/hub.ts'
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
+import { subscriptionsOf } from '../../src/graphql/subscriptions.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
@@ -13,9 +14,11 @@ beforeAll(async () => {
   service = await startService({ env: { STREAM_REPAIR_SECONDS: '1' }, worker: false })
 })
 afterAll(() => service.close())
-afterEach(() => {
+afterEach(async () => {
   clients.splice(0).forEach((client) => client.close())
   vi.restoreAllMocks()
+  // Each test begins with none.
+  await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
 })
 
 const newDiscussion = async (): Promise<string> =>
@@ -129,9 +132,9 @@ describe('a consumer that does not read', () => {
     const before = sessions.size
     // More than the kernel buffers on both sides and 1 MiB of ours.
     const count = 400
-    const begun = Date.now()
     await insertEvents(discussionId, count, 40_000)
-    await vi.waitFor(() => expect(quick.seqs).toEqual(upTo(count)), { timeout: 10_000 })
+    await vi.waitFor(() => expect(quick.seqs).toEqual(upTo(count)), { timeout: 60_000 })
+    const begun = Date.now()
     await vi.waitFor(() => expect(sessions.size).toBe(before - 1), { timeout: 10_000 })
     expect(Date.now() - begun).toBeLessThan(15_000)
     expect(quick.closed).toBe(false)
@@ -144,24 +147,39 @@ describe('a consumer that does not read', () => {
     await vi.waitFor(() => expect([...slow.seqs, ...resumed.seqs]).toEqual(upTo(count)))
   })
 
-  test('of a GraphQL subscription is cut off too', async () => {
+  test('of a GraphQL subscription is cut off too, with all that share its connection', async () => {
     const discussionId = await newDiscussion()
-    const sessions = hubOf(service.app).sessions
+    const { sessions, metrics } = hubOf(service.app)
     const before = sessions.size
+    const cut = vi.spyOn(metrics, 'cut')
     const query = `subscription { discussionEvents(discussionId: "${discussionId}", lastEventId: "0") { seq data { ... on CommentEventData { comment { body } } } } }`
-    const responses = await Promise.all(
-      ['/graphql', '/graphql/stream'].map((path) =>
-        fetch(service.url + path, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', accept: 'text/event-stream', 'x-api-key': service.apiKey },
-          body: JSON.stringify({ query }),
-        }),
-      ),
+    const headers = { 'content-type': 'application/json', 'x-api-key': service.apiKey }
+    const send = (path: string, extensions: object, more: Record<string, string>) =>
+      fetch(service.url + path, {
+        method: 'POST',
+        headers: { ...headers, ...more },
+        body: JSON.stringify({ query, extensions }),
+      })
+    const accept = 'text/event-stream'
+    const reserved = await fetch(`${service.url}/graphql/stream`, { method: 'PUT', headers })
+    const token = { 'x-graphql-event-stream-token': await reserved.text() }
+    const responses = await Promise.all([
+      send('/graphql', {}, { accept }),
+      send('/graphql/stream', {}, { accept }),
+      fetch(`${service.url}/graphql/stream`, { headers: { ...headers, ...token, accept } }),
+    ])
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
+    const operations = await Promise.all(
+      upTo(3).map((operationId) => send('/graphql/stream', { operationId }, { ...token, accept: 'application/json' })),
     )
-    expect(responses.map(({ status }) => status)).toEqual([200, 200])
-    await vi.waitFor(() => expect(sessions.size).toBe(before + 2))
+    expect(operations.map(({ status }) => status)).toEqual([202, 202, 202])
+    await vi.waitFor(() => expect(sessions.size).toBe(before + 6))
     await insertEvents(discussionId, 600, 40_000)
-    await vi.waitFor(() => expect(sessions.size).toBe(before), { timeout: 15_000 })
+    await vi.waitFor(() => expect(sessions.size).toBe(before), { timeout: 60_000 })
+    expect(subscriptionsOf(service.app).size).toBe(0)
+    // Each of the two by itself, and the connection of the three.
+    expect(cut.mock.calls.length).toBeGreaterThanOrEqual(3)
+    for (const [reason] of cut.mock.calls) expect(['unsent', 'stalled']).toContain(reason)
     for (const { body } of responses) await body?.cancel().catch(() => undefined)
   })
 })

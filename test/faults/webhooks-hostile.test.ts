@@ -5,6 +5,8 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
+import { startDeliveries } from '../../src/worker/deliveries.ts'
+import { startHandshakes } from '../../src/worker/handshakes.ts'
 import { openOutbound } from '../../src/worker/outbound.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
@@ -12,18 +14,23 @@ import { startService, type TestService } from '../harness/service.ts'
 
 let receiver: Receiver
 let service: TestService
+/** Without a worker. */
+let quiet: TestService
 let path: string
 let counter = 0
 
-const WAIT = { timeout: 15_000, interval: 20 }
+const WAIT = { timeout: 30_000, interval: 20 }
 const TIMEOUT_MS = 700
 
 beforeAll(async () => {
   receiver = await startReceiver()
-  service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
+  const env = { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' }
+  service = await startService({ env })
+  quiet = await startService({ env, worker: false })
 })
 afterAll(async () => {
   await service.close()
+  await quiet.close()
   await receiver.close()
 })
 beforeEach(() => {
@@ -227,12 +234,31 @@ describe('a name that changes its address', () => {
     outbound.close()
   })
 
-  test('is refused once it points to the inside, at a delivery and at a handshake', async () => {
-    ;[answers, asked] = [['127.0.0.1'], 0]
-    const outbound = open(['10.0.0.0/8'])
-    expect(await outbound.post(request())).toMatchObject({ statusCode: null, error: 'address not allowed' })
-    expect(asked).toBe(1)
-    expect(receiver.requests.filter((each) => each.path === path)).toEqual([])
+  test('is refused once it points to the inside, by a handshake and by a delivery', async () => {
+    const name = `https://localhost:${new URL(receiver.url).port}${path}`
+    // The service has a worker, which would ask the machine's own name servers.
+    const { app } = quiet
+    const outbound = open(['127.0.0.0/8'])
+    const post = (body: object) => quiet.call('POST', '/webhooks', { body })
+    const [proven, late] = [(await post({ url: name, policy: { maxAttempts: 1 } })).json.id, `${name}-late`]
+    const read = async (id: string) => (await quiet.call('GET', `/webhooks/${id}`)).json
+    ;[answers, asked] = [['127.0.0.1', '169.254.169.254'], 0]
+    const tasks = [startHandshakes(app, outbound), startDeliveries(app, outbound)]
+    await vi.waitFor(async () => expect((await read(proven)).state).toBe('verified'), WAIT)
+
+    // The connection that was checked is not for ever.
+    await receiver.dropConnections()
+    const refused = (await post({ url: late })).json.id
+    const { deliveryId } = await addDelivery(app, quiet.tenant.id, proven)
+    await vi.waitFor(async () => {
+      expect((await read(refused)).lastVerification?.error).toBe('address not allowed')
+      const { json } = await quiet.call('GET', `/webhooks/${proven}/deliveries/${deliveryId}`)
+      expect(json.attempts.map(({ error }: { error: string }) => error)).toEqual(['address not allowed'])
+    }, WAIT)
+    expect(asked).toBeGreaterThan(1)
+    expect(receiver.deliveries(path)).toEqual([])
+    expect(receiver.requests.filter((each) => each.path === `${path}-late`)).toEqual([])
+    await Promise.all(tasks.map((task) => task.stop(0)))
     outbound.close()
   })
 })

@@ -42,3 +42,11 @@ export function expectRefusal(response: TestResponse, code: string): void {
   expect(response.headers.get('www-authenticate')).toContain(code)
   expect(response.text).not.toMatch(/jose|JWS|JWT_|node_modules|at .*\.ts/)
 }
+
+/** The detail of a 422 says of each wrong value where it stands, in the order of `errors`. */
+export function expectDetailOf({ json }: TestResponse): void {
+  const errors = json.errors as { pointer: string; message: string }[]
+  expect(errors.length).toBeGreaterThan(0)
+  const parts = errors.map(({ pointer, message }) => `${pointer === '' ? 'The body' : pointer} ${message}`)
+  expect(json.detail).toBe(parts.join('; '))
+}

@@ -1,8 +1,9 @@
 import { createServer } from 'node:net'
 
 // Below the range that the kernel draws from for outgoing connections: one of those could take the port of a process
-// that is down for a moment, or connect to itself there.
-const PORTS = { from: 10_000, to: 30_000 }
+// that is down for a moment, or connect to itself there. Above 10080, the last of the ports to which browsers and fetch
+// refuse to go (Fetch standard, "bad port").
+const PORTS = { from: 10_081, to: 30_000 }
 
 /** A port that nobody listens on now. */
 export async function freePort(): Promise<number> {

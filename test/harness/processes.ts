@@ -14,7 +14,7 @@ const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const ORPHAN_GUARD = `data:text/javascript,${encodeURIComponent(
   `if (process.argv[1] === ${JSON.stringify(MAIN)}) process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))`,
 )}`
-const READY_MS = 40_000
+const READY_MS = 100_000
 /** Contract, section 8: a graceful stop takes 10 s at most. */
 const STOP_MS = 10_000
 const PINO_ERROR = 50
@@ -159,8 +159,11 @@ export interface Processes {
   /** At least one. In the embedded form the one process is api and worker. */
   apis: readonly ServiceProcess[]
   workers: readonly ServiceProcess[]
+  /** Of the server form; in the embedded form nobody else can open the database. */
+  databaseUrl: string | null
   slug: string
   apiKey: string
+  identitySecret: string
   /** The header that vouches for a reader. */
   as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
   /** Calls `/api/v1` of an api process (the first unless told) with the API key. */
@@ -224,8 +227,10 @@ export async function startProcesses({ api = 1, worker = 1, env = {} }: Deployme
   return {
     apis,
     workers,
+    databaseUrl: place.databaseUrl,
     slug: 'demo',
     apiKey,
+    identitySecret,
     as: async (reader, claims = {}) => ({
       'x-service-identity': await signIdentity(
         { tenant: 'demo', secret: identitySecret },
@@ -249,6 +254,7 @@ export function first<T>(list: readonly T[]): T {
 export const last = <T>(list: readonly T[]): T => first(list.slice(-1))
 
 interface Place {
+  databaseUrl: string | null
   env: Env
   remove(): Promise<void>
 }
@@ -263,12 +269,13 @@ async function serverPlace(): Promise<Place> {
     ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
   }
-  return { env, remove: drop }
+  return { databaseUrl: url, env, remove: drop }
 }
 
 function embeddedPlace(): Place {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-data-'))
   return {
+    databaseUrl: null,
     env: { DATA_DIR: folder },
     remove: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })),
   }

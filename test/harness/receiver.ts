@@ -34,6 +34,8 @@ export interface Receiver {
   handshakes(path?: string): Received[]
   /** What it does with requests to a path from now on. */
   on(path: string, behaviour: Behaviour | null): void
+  /** Ends those that are idle, as a receiver that restarts does. */
+  dropConnections(): Promise<void>
   close(): Promise<void>
 }
 
@@ -61,6 +63,12 @@ export async function startReceiver(names: readonly string[] = ['127.0.0.1', 'lo
     deliveries: (path) => at(requests, path).filter(({ headers }) => headers['x-service-event'] !== 'verification'),
     handshakes: (path) => at(requests, path).filter(({ headers }) => headers['x-service-event'] === 'verification'),
     on: (path, behaviour) => void (behaviour === null ? behaviours.delete(path) : behaviours.set(path, behaviour)),
+    dropConnections: async () => {
+      server.closeIdleConnections()
+      const open = (): Promise<number> =>
+        new Promise((resolve) => server.getConnections((_error, count) => resolve(count)))
+      while ((await open()) > 0) await new Promise(setImmediate)
+    },
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

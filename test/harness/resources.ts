@@ -74,6 +74,8 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   for (const body of [mark, mark]) await post(comments, { body, parentId: comment.id })
   for (const reader of [READER, 'another-reader'])
     await send('PUT', `/comments/${comment.id}/reaction`, { type: 'like' }, reader)
+  for (const reader of ['another-reader', 'a-third-reader'])
+    await send('POST', `/comments/${comment.id}/report`, { reason: 'spam', note: mark }, reader)
   await send('PATCH', `/comments/${comment.id}`, { body: `${mark}, edited` })
   await send('PATCH', '/settings', { moderationMode: 'pre' })
   const heldComment = await post(comments, { body: mark })

@@ -84,7 +84,7 @@ export async function startService({ env = {}, worker = true }: Options = {}): P
     app,
     call: (method, path, options) => call(url, credentials.apiKey, method, path, options),
     graphql: (query, variables = {}, headers = {}) =>
-      send(`${url}/graphql`, 'POST', { 'x-api-key': credentials.apiKey, ...headers }, { query, variables }),
+      send(`${url}/graphql`, 'POST', withKey(credentials.apiKey, headers), { query, variables }),
     addTenant: async (slug) => testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example` })),
     close: async () => {
       const closed = server.close()
@@ -113,10 +113,15 @@ async function call(
   path: string,
   options: CallOptions = {},
 ): Promise<TestResponse> {
-  const headers: Record<string, string> = { 'x-api-key': apiKey, ...options.headers }
-  if (headers.authorization !== undefined && options.headers?.['x-api-key'] === undefined) delete headers['x-api-key']
+  return send(`${url}/api/v1${path}`, method, withKey(apiKey, options.headers ?? {}), options.body)
+}
+
+/** With the key, where no other credentials are given; an empty one stands for none. */
+function withKey(apiKey: string, given: Record<string, string>): Record<string, string> {
+  const headers: Record<string, string> = { 'x-api-key': apiKey, ...given }
+  if (headers.authorization !== undefined && given['x-api-key'] === undefined) delete headers['x-api-key']
   if (headers['x-api-key'] === '') delete headers['x-api-key']
-  return send(`${url}/api/v1${path}`, method, headers, options.body)
+  return headers
 }
 
 async function send(

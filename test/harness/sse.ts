@@ -108,7 +108,7 @@ export function subscribe({ url, headers, variables }: Target, singleConnection 
   return listener
 }
 
-/** Yoga's own server-sent events at `/graphql`, read by the `eventsource` package. */
+/** Server-sent events at `/graphql`, read by the `eventsource` package. */
 export function subscribeByPost({ url, headers, variables }: Target): GraphQLListener {
   const received: GraphQLEvent[] = []
   const listener: GraphQLListener = { received, failure: null, close: () => source.close() }

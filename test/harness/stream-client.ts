@@ -88,10 +88,16 @@ export class StreamClient {
   }
 }
 
-/** Opens a stream; resolves with its headers. */
-export function openStream(url: string, headers: Record<string, string> = {}): Promise<StreamClient> {
+/** Opens a stream; resolves with its headers. Rejects where there is no answer, or `signal` comes first. */
+export function openStream(
+  url: string,
+  headers: Record<string, string> = {},
+  signal?: AbortSignal,
+): Promise<StreamClient> {
   return new Promise((resolve, reject) => {
-    const request = get(url, { headers, agent: false }, (response) => resolve(new StreamClient(request, response)))
+    const request = get(url, { headers, agent: false, ...(signal === undefined ? {} : { signal }) }, (response) =>
+      resolve(new StreamClient(request, response)),
+    )
     request.on('error', reject)
   })
 }

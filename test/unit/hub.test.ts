@@ -2,15 +2,18 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 
 import fc from 'fast-check'
 import pino from 'pino'
+import { Registry } from 'prom-client'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import type { Bus } from '../../src/core/bus.ts'
 import { type Audience, encodeNews, type News } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
-import { type Frame, isVisible, type Viewer } from '../../src/domains/stream/frames.ts'
+import type { Batch } from '../../src/domains/stream/batch.ts'
+import { isVisible, type Viewer } from '../../src/domains/stream/frames.ts'
 import { Hub } from '../../src/domains/stream/hub.ts'
 import type { EventLog } from '../../src/domains/stream/log.ts'
 import type { Seat, Sink } from '../../src/domains/stream/seat.ts'
+import { randomOf } from '../harness/random.ts'
 
 const TENANT = newId()
 const DISCUSSION = newId()
@@ -19,17 +22,6 @@ const READERS = [newId(), newId()]
 const WINDOW = { replayHours: 24, replayEvents: 10_000 }
 const log = pino({ level: 'silent' })
 
-/** A random number generator whose runs can be repeated. */
-function mulberry32(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-}
-
 interface World {
   hub: Hub
   events: News[]
@@ -37,6 +29,8 @@ interface World {
   commit(audience?: Audience, recipientId?: string | null): void
   subscriptions: () => number
   failures: { database: number }
+  /** How often the database was asked for events. */
+  reads(): number
   /** Changes the text of a stored event, as an erasure does, and tells nobody. */
   rewrite(seq: number, text: string): void
 }
@@ -82,6 +76,7 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
   }
   const failures = { database: 0 }
   const rewritten = { times: 0 }
+  let reads = 0
   const answer = async <T>(read: () => T): Promise<T> => {
     await turns(Math.floor(chance() * 4))
     if (chance() < fail) {
@@ -95,23 +90,35 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
   const database: EventLog = {
     heads: (keys) => answer(() => keys.map((key) => ({ ...key, seq: events.length, scrubs: rewritten.times }))),
     events: (_key, { after, upTo }, viewer, limit) =>
-      answer(() =>
-        events
+      answer(() => {
+        reads++
+        return events
           .slice(after, upTo)
-          .filter((event) => isVisible(event, viewer))
-          .slice(0, limit),
-      ),
+          .filter((event) => viewer === null || isVisible(event, viewer))
+          .slice(0, limit)
+      }),
     survey: (_key, { after, upTo }, viewer) =>
-      answer(() => ({
-        visible: events.slice(after, upTo).filter((event) => isVisible(event, viewer)).length,
-        firstAt: after < events.length ? new Date() : null,
-      })),
+      answer(() => {
+        reads++
+        return {
+          visible: events.slice(after, upTo).filter((event) => isVisible(event, viewer)).length,
+          firstAt: after < events.length ? new Date() : null,
+        }
+      }),
   }
-  const hub = new Hub({ bus, events: database, liveKeys: () => Promise.resolve(new Set()), log, repairMs: 20 })
+  const hub = new Hub({
+    bus,
+    events: database,
+    live: () => Promise.resolve(new Set()),
+    log,
+    registry: new Registry(),
+    repairMs: 20,
+  })
   return {
     hub,
     events,
     failures,
+    reads: () => reads,
     rewrite(seq, text) {
       events.splice(seq - 1, 1, { ...(events[seq - 1] as News), json: text })
       rewritten.times++
@@ -135,7 +142,7 @@ class Listener implements Sink {
   get isFull(): boolean {
     return this.chance() > 0.7
   }
-  deliver(frames: readonly Frame[]): void {
+  deliver({ frames }: Batch): void {
     for (const { seq, bytes } of frames) {
       expect(bytes.toString()).toBe(`id: ${seq}\nevent: comment_created\ndata: {"seq":${seq}}\n\n`)
       this.seqs.push(seq)
@@ -163,7 +170,7 @@ const join = (world: World, lastEventId: string | null, viewer: Viewer = { kind:
 test('whatever the bus loses, doubles and reorders, each stream sees each event of its audience once, in order', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer(), fc.constantFrom(0, 0.3, 1), fc.constantFrom(0, 0.1), async (seed, lose, fail) => {
-      const chance = mulberry32(seed)
+      const chance = randomOf(seed)
       const world = open({ chance, lose, double: 0.3, delay: 0.5, fail })
       const streams: { viewer: Viewer; listener: Listener; from: number; seat: Seat; leftAt: number | null }[] = []
       const viewers: Viewer[] = [
@@ -289,7 +296,7 @@ describe('events that an erasure has rewritten', () => {
     const texts: string[] = []
     seat.start({
       isFull: false,
-      deliver: (frames) => void texts.push(...frames.map(({ json }) => json)),
+      deliver: ({ frames }) => void texts.push(...frames.map(({ json }) => json)),
       ready: () => Promise.resolve(),
     })
     await vi.waitFor(() => expect(texts).toHaveLength(world.events.length))
@@ -347,15 +354,57 @@ test('a slow replay of 10 000 events meets the live ones without a gap', async (
   await vi.waitFor(() => expect(listener.seqs).toEqual(world.events.map(({ seq }) => seq)), { timeout: 5000 })
 })
 
+test('a storm of returning clients is answered from memory, with a handful of reads', async () => {
+  const world = open()
+  for (let n = 0; n < 200; n++) world.commit()
+  const listeners = await Promise.all(
+    Array.from({ length: 5000 }, async (_, n) => {
+      const viewer: Viewer = n % 2 === 0 ? { kind: 'tenant' } : { kind: 'public', readerId: null }
+      // Some have heard of what comes next from another process.
+      const after = n % 7 === 0 ? 200 : 100 + (n % 90)
+      const { seat, complete, replayed } = await join(world, String(after), viewer)
+      expect({ complete, replayed }).toEqual({ complete: true, replayed: 200 - after })
+      const seqs: number[] = []
+      const deliver = ({ frames }: Batch): void => frames.forEach(({ seq }) => seqs.push(seq))
+      seat.start({ isFull: false, deliver, ready: () => Promise.resolve() })
+      return { seqs, after }
+    }),
+  )
+  world.commit()
+  await vi.waitFor(() => expect(listeners.every(({ seqs }) => seqs.at(-1) === 201)).toBe(true), { timeout: 10_000 })
+  for (const { seqs, after } of listeners) {
+    expect(seqs).toEqual(Array.from({ length: 201 - after }, (_, index) => after + 1 + index))
+  }
+  expect(world.reads()).toBeLessThanOrEqual(3)
+})
+
+test('events that come close together go out in one write; one alone goes out at once', async () => {
+  const world = open()
+  const { seat } = await join(world, null)
+  const sizes: number[] = []
+  seat.start({ isFull: false, deliver: ({ frames }) => void sizes.push(frames.length), ready: () => Promise.resolve() })
+  world.commit()
+  await turns(3)
+  expect(sizes).toEqual([1])
+  for (let n = 0; n < 16; n++) world.commit()
+  await vi.waitFor(() => expect(sizes).toEqual([1, 16]))
+  seat.leave()
+})
+
 test('the hub tells every session of a shutdown, spread over the time there is', async () => {
   const { hub } = open()
   const ended: number[] = []
-  const caps = { perProcess: 10, perTenant: 10, perReader: 10 }
-  const session = { tenantId: TENANT, keyId: null, readerId: null, endsAt: Infinity, end: () => ended.push(Date.now()) }
-  for (let n = 0; n < 4; n++) hub.sessions.admit({ ...session }, caps)
+  const session = {
+    tenantId: TENANT,
+    credential: null,
+    readerId: null,
+    endsAt: Infinity,
+    end: () => ended.push(Date.now()),
+  }
+  for (let n = 0; n < 4; n++) hub.sessions.enter({ ...session })
   const begun = Date.now()
   await hub.close({ graceMs: 400 })
   expect(ended).toHaveLength(4)
   expect((ended.at(-1) ?? 0) - begun).toBeGreaterThanOrEqual(250)
-  expect(() => hub.sessions.admit(session, caps)).toThrow(expect.objectContaining({ code: 'unavailable' }))
+  expect(() => hub.sessions.enter(session)).toThrow(expect.objectContaining({ code: 'unavailable' }))
 })

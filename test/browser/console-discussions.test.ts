@@ -1,0 +1,181 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const HOSTILE = `<img src=x onerror="document.title='taken'"> \u202E${'long'.repeat(100)} <script>alert(1)</script>`
+
+describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+
+  const ok = async (method: string, path: string, body?: object, headers?: Record<string, string>) => {
+    const answer = await service.call(method, path, { ...(body && { body }), ...(headers && { headers }) })
+    expect(answer.status, answer.text).toBeLessThan(300)
+    return answer.json
+  }
+  const post = async (reader: string, page: string, body: string, parentId?: string) => {
+    const path = `/discussions/by-external/${page}/comments`
+    return ok('POST', path, { body, ...(parentId !== undefined && { parentId }) }, await service.as(reader))
+  }
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    browser = await launchBrowser()
+    await ok('PATCH', '/settings', { suspectWords: ['casino'] })
+    for (const [externalId, title] of [
+      ['harbour', 'The harbour is to be rebuilt'],
+      ['budget', 'The budget of next year'],
+    ]) {
+      await ok('POST', '/discussions', { externalId, title, url: `https://paper.example/${externalId}` })
+    }
+    const first = await post('ann', 'budget', 'Who pays for it?')
+    const reply = await post('ben', 'budget', 'All of us.', first.id)
+    await post('ann', 'budget', 'As always.', reply.id)
+    await post('cleo', 'budget', 'Better build a casino.', first.id)
+    await post('cleo', 'budget', HOSTILE)
+    await ok('POST', `/comments/${reply.id}/report`, { reason: 'abuse' }, await service.as('dan'))
+    await ok('PUT', `/comments/${first.id}/reaction`, { type: 'like' }, await service.as('dan'))
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  test('by the keyboard alone: found by title, followed live, moderated, locked, unlocked and archived', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/discussions')
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const comment = (text: string) => page.getByRole('article').filter({ hasText: text })
+    const act = async (text: string, action: string) => {
+      await enter(comment(text).getByRole('button', { name: /^Actions on/ }))
+      const item = page.getByRole('menuitem', { name: action, exact: true })
+      await item.waitFor()
+      for (let presses = 0; presses < 10; presses++) {
+        if (await item.evaluate((element) => element === element.ownerDocument.activeElement)) break
+        await page.keyboard.press('ArrowDown')
+      }
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
+    await tabTo(page.getByLabel('External id or title'))
+    await page.keyboard.type('harb rebu')
+    await page.getByText('No discussion was found').waitFor()
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('rebuilt harb')
+    await page.waitForURL(/search=rebuilt\+harb$/)
+    await page.getByRole('link', { name: 'The harbour is to be rebuilt' }).waitFor()
+    expect(await page.getByRole('link', { name: 'The budget of next year' }).count()).toBe(0)
+    await enter(page.getByRole('link', { name: 'The harbour is to be rebuilt' }))
+    await page.getByText('There is no comment yet').waitFor()
+    const link = page.getByRole('link', { name: /https:\/\/paper\.example\/harbour/ })
+    expect(await link.getAttribute('rel')).toContain('noopener')
+
+    // What is written while one looks.
+    const said = await post('ann', 'harbour', 'At last.')
+    await comment('At last.').waitFor()
+    await post('cleo', 'harbour', 'With a casino beside it?')
+    await comment('casino').getByText('pending').waitFor()
+    await post('ben', 'harbour', 'It was time.', said.id)
+    await enter(button('Show 1 reply'))
+    await comment('It was time.').waitFor()
+
+    const stateOf = async (text: string): Promise<string | undefined> => {
+      const { data } = await ok('GET', `/discussions/by-external/harbour/comments`)
+      return data.find(({ body }: { body: string }) => body.includes(text))?.status
+    }
+    expect(await stateOf('casino')).toBeUndefined()
+    await act('casino', 'Approve')
+    await comment('casino').getByText('pending').waitFor({ state: 'detached' })
+    expect(await stateOf('casino')).toBe('approved')
+    await act('At last.', 'Pin')
+    await comment('At last.').getByText('pinned').waitFor()
+    await act('casino', 'Reject')
+    await comment('casino').getByText('rejected').waitFor()
+    await act('casino', 'Delete')
+    await enter(button('Delete'))
+    await comment('casino').waitFor({ state: 'detached' })
+
+    const tryToPost = async () =>
+      (
+        await service.call('POST', '/discussions/by-external/harbour/comments', {
+          body: { body: 'May I?' },
+          headers: await service.as('ann'),
+        })
+      ).json
+    await enter(button('Lock'))
+    await button('Unlock').waitFor()
+    expect((await tryToPost()).code).toBe('discussion_locked')
+    await enter(button('Unlock'))
+    await button('Lock').waitFor()
+    expect((await tryToPost()).status).toBe('approved')
+    await enter(button('Archive'))
+    await tabTo(page.getByRole('dialog').getByRole('textbox'))
+    await page.keyboard.type('harbou')
+    expect(await button('Archive for good').isDisabled()).toBe(true)
+    await page.keyboard.type('r')
+    await page.keyboard.press('Enter')
+    await page.getByText('It is archived').waitFor()
+    expect((await tryToPost()).code).toBe('discussion_archived')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('what moderators alone see stands at its place, and by itself where asked for; what is written does not run', async () => {
+    const { data } = await ok('GET', '/discussions?search=budget')
+    const { page, complaints, close } = await visitConsole(browser, service, `/discussions/${data[0].id}?sort=oldest`)
+    const articles = page.getByRole('article')
+    await articles.nth(2).waitFor()
+    // The held reply opens its level, at its place behind the reply in view.
+    await page.getByText('Better build a casino.').waitFor()
+    const texts = await articles.allTextContents()
+    expect(texts.map((text) => /Who pays|All of us|casino|onerror/.exec(text)?.[0])).toEqual([
+      'Who pays',
+      'All of us',
+      'casino',
+      'onerror',
+    ])
+    expect(await articles.nth(1).textContent()).toContain('1 report')
+    expect(await articles.nth(2).textContent()).toContain('a suspect word')
+    expect(await articles.nth(3).locator('img').count()).toBe(0)
+    expect(await page.title()).toContain('The budget of next year')
+    await post('ann', 'budget', 'مرحبا بالعالم')
+    const fromRight = page.getByText('مرحبا بالعالم')
+    expect(await fromRight.evaluate((body) => getComputedStyle(body).direction)).toBe('rtl')
+    await page.getByRole('radio', { name: 'Reported (1)' }).press('Space')
+    await page.getByText('Who pays for it?').waitFor({ state: 'detached' })
+    expect(page.url()).toContain('show=reported')
+    expect(await articles.count()).toBe(1)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('another tenant’s discussion is none', async () => {
+    const other = await service.addTenant('elsewhere')
+    const { data } = await ok('GET', '/discussions?search=budget')
+    const at = { url: service.url, admin: other.admin }
+    const { page, close } = await visitConsole(browser, at, `/discussions/${data[0].id}`)
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('alert').textContent()).toContain('There is no such discussion.')
+    await close()
+  })
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/discussions', { view })
+    await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await shoot(page, `discussions-${view.width}-${view.theme}`)
+    await page.getByRole('link', { name: 'The budget of next year' }).click()
+    await page.getByText('Better build a casino.').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true)
+    await shoot(page, `discussion-${view.width}-${view.theme}`)
+    await page.getByRole('button', { name: 'Archive' }).click()
+    await page.getByRole('dialog').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

@@ -1,0 +1,105 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, VIEWS, visitConsole } from '../harness/console.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { copySnippets, type LanguageName, languagesHere, languagesMissing, runSnippet } from '../harness/snippets.ts'
+
+/** Prints an assertion about a reader whose name is not ASCII. */
+const MAIN: Readonly<Record<LanguageName, string>> = {
+  Node: `import { signIdentity } from './snippet.mjs'
+process.stdout.write(signIdentity('reader-Node', { name: 'Zoë' }))`,
+  Python: `from snippet import sign_identity
+print(sign_identity('reader-Python', {'name': 'Zoë'}), end='')`,
+  PHP: `<?php require 'snippet.php'; echo sign_identity('reader-PHP', ['name' => 'Zoë']);`,
+  Go: `package main
+
+import "fmt"
+
+func main() {
+	assertion, err := Sign("reader-Go", map[string]string{"name": "Zoë"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(assertion)
+}`,
+}
+
+describe.skipIf(!hasBrowser)(`identity in the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  const post = (headers: Record<string, string>) =>
+    service.call('POST', '/discussions/by-external/page/comments', { headers, body: { body: 'text' } })
+
+  test(`by the keyboard alone: the secret is rotated, and each snippet signs with it${languagesMissing}`, async () => {
+    const { kid } = service.identitySecret
+    const { page, complaints, close } = await visitConsole(browser, service, '/identity')
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const rotate = button('Rotate the secret')
+    await enter(rotate)
+    await page.getByText(`Assertions signed with ${kid} are taken for 24 hours more`).waitFor()
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Rotate the secret' }))
+    const secret = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''
+    expect(secret).toMatch(/^ids_[0-9a-f]{64}$/)
+    await enter(button('I have kept it'))
+    await page
+      .getByRole('row', { name: new RegExp(kid) })
+      .getByText('in 23 h 59 min')
+      .waitFor()
+    expect(await page.content()).not.toContain(secret)
+    expect((await post(await service.as('ann'))).status).toBe(201)
+
+    const snippets = await copySnippets(page)
+    for (const name of languagesHere) {
+      const env = { ENGAGEMENT_IDENTITY_SECRET: secret }
+      const assertion = await runSnippet(name, { snippet: snippets[name], main: MAIN[name], env })
+      const { status, json, text } = await post({ 'x-service-identity': assertion })
+      expect(status, `${name}: ${text}`).toBe(201)
+      expect(json.author).toMatchObject({ externalId: `reader-${name}`, name: 'Zoë' })
+      const withoutSecret = { snippet: snippets[name], main: MAIN[name], env: { ENGAGEMENT_IDENTITY_SECRET: '' } }
+      await expect(runSnippet(name, withoutSecret), name).rejects.toThrow(/ENGAGEMENT_IDENTITY_SECRET/)
+    }
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test("the identity provider of the settings is told, without its keys' place none is", async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/identity')
+    await page.getByText('None is set.').waitFor()
+    const identity = { issuer: 'https://login.example', jwksUrl: 'https://login.example/keys.json' }
+    expect((await service.call('PATCH', '/settings', { body: { identity } })).status).toBe(200)
+    await page.reload()
+    await page.getByText(identity.jwksUrl).waitFor()
+    await page.getByText(identity.issuer, { exact: true }).waitFor()
+    expect(await page.getByRole('main').getByRole('link', { name: 'Settings' }).getAttribute('href')).toBe(
+      '/console/settings',
+    )
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/identity', { view })
+    await page.getByRole('table').waitFor()
+    await page.getByRole('tab', { name: 'Node' }).waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await shoot(page, `identity-${view.width}-${view.theme}`)
+    await page.getByRole('button', { name: 'Rotate the secret' }).click()
+    await page.getByRole('dialog').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

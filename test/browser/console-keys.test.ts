@@ -1,0 +1,65 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const WAIT = { timeout: 20_000, interval: 50 }
+
+describe.skipIf(!hasBrowser)(`API keys in the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  test('by the keyboard alone: a key is created, calls the API, and is revoked', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    await enter(button('Create a key'))
+    await tabTo(page.getByRole('textbox', { name: 'Label' }))
+    await page.keyboard.type('For the tests')
+    await tabTo(page.getByRole('checkbox', { name: 'view_analytics' }))
+    await page.keyboard.press('Space')
+    await page.keyboard.press('Enter')
+
+    const key = (await page.getByLabel('The secret').textContent()) ?? ''
+    await enter(button('Copy'))
+    await button('Copied').waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key)
+    const call = () => service.call('GET', '/analytics/summary', { headers: { 'x-api-key': key } })
+    expect((await call()).status).toBe(200)
+    await enter(button('I have kept it'))
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await page.content()).not.toContain(key)
+    const row = page.getByRole('row', { name: /For the tests/ })
+    await expect.poll(() => row.getByRole('cell').nth(4).textContent(), WAIT).not.toBe('never')
+
+    await enter(button('Revoke For the tests'))
+    await enter(button('Revoke'))
+    await row.getByText('revoked').waitFor()
+    expect((await call()).status).toBe(401)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys', { view })
+    await page.getByRole('table').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByRole('dialog').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await shoot(page, `keys-${view.width}-${view.theme}`)
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

@@ -1,0 +1,313 @@
+import type { Browser, Page, Request } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+interface Posted {
+  id: string
+  discussionId: string
+  author: { id: string }
+}
+
+const WAIT = { timeout: 20_000, interval: 50 }
+
+describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+  /** Every test has a tenant's queue for itself: what is left of the one before is rejected. */
+  let externalId: string
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    await ok('PATCH', '/settings', { suspectWords: ['hold'] })
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+  beforeEach(async () => {
+    externalId = newId()
+    for (const status of ['pending', 'reported']) {
+      const { data } = await ok('GET', `/moderation/queue?status=${status}&limit=100`)
+      const ids = data.map(({ comment }: { comment: Posted }) => comment.id)
+      if (ids.length > 0) await ok('POST', '/comments/bulk', { ids, action: 'delete' })
+    }
+    await ok('POST', '/discussions', { externalId, title: 'The bridge', url: 'https://news.example.com/bridge' })
+  })
+
+  async function ok(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
+    const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
+    expect(answer.status, answer.text).toBeLessThan(300)
+    return answer.json
+  }
+  const post = async (reader: string, body: string, parentId?: string): Promise<Posted> => {
+    const headers = await service.as(reader, { name: `Name of ${reader}` })
+    return ok('POST', `/discussions/by-external/${externalId}/comments`, { body, parentId: parentId ?? null }, headers)
+  }
+  const stateOf = async (id: string) => {
+    const { status, pinnedAt } = await ok('GET', `/comments/${id}`)
+    return pinnedAt === null ? status : `${status}, pinned`
+  }
+  const expectState = async (id: string, state: string): Promise<void> => {
+    await expect.poll(() => stateOf(id), WAIT).toBe(state)
+  }
+  const item = (page: Page, { id }: { id: string }) => page.locator(`[data-comment="${id}"]`)
+  const focused = (page: Page) =>
+    page.evaluate(`document.activeElement?.closest('[data-comment]')?.dataset.comment ?? null`)
+  const expectFocus = async (page: Page, { id }: { id: string }): Promise<void> => {
+    await expect.poll(() => focused(page), WAIT).toBe(id)
+  }
+  const said = (page: Page) => page.getByRole('toolbar', { name: 'The queue' }).locator('output').first()
+  const expectSaid = async (page: Page, words: string): Promise<void> => {
+    await expect.poll(() => said(page).textContent(), WAIT).toContain(words)
+  }
+
+  test('by the keyboard alone: approved, rejected, pinned, selected and judged together, taken back where that can be', async () => {
+    const all = []
+    for (const n of [1, 2, 3, 4, 5]) all.push(await post(`reader-${n}`, `hold ${n}`))
+    const [first, second, third, fourth, fifth] = all as [Posted, Posted, Posted, Posted, Posted]
+    const { page, complaints, close } = await visitConsole(browser, service, '/moderation')
+    await item(page, fifth).waitFor()
+
+    await page.keyboard.press('j')
+    await expectFocus(page, first)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('k')
+    await expectFocus(page, first)
+    await page.keyboard.press('a')
+    await expectFocus(page, second)
+    await expectState(first.id, 'approved')
+    await item(page, first).getByText('Approved', { exact: true }).waitFor()
+    await expectSaid(page, 'Approved.')
+    await page.keyboard.press('u')
+    await expectSaid(page, 'cannot wait again')
+
+    await page.keyboard.press('p')
+    await expectSaid(page, 'Only an approved comment can be pinned')
+    await page.keyboard.press('k')
+    await page.keyboard.press('p')
+    await expectState(first.id, 'approved, pinned')
+    await expectSaid(page, 'Pinned')
+    await page.keyboard.press('u')
+    await expectState(first.id, 'approved')
+
+    await page.keyboard.press('j')
+    await page.keyboard.press('r')
+    await expectState(second.id, 'rejected')
+    await enter(item(page, second).getByRole('button', { name: 'Approve instead' }))
+    await expectState(second.id, 'approved')
+    await expectSaid(page, 'Approved.')
+    await page.keyboard.press('u')
+    await expectState(second.id, 'rejected')
+
+    await item(page, third).focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('j')
+    await page.keyboard.press('x')
+    await page.keyboard.press('Shift+A')
+    await expectState(third.id, 'approved')
+    await expectState(fourth.id, 'approved')
+    await expectFocus(page, fifth)
+    await expectSaid(page, 'Approved: 2 comments.')
+    await page.keyboard.press('o')
+    await page.waitForURL(`**/console/discussions/${fifth.discussionId}`)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a reader is banned for a term with a reason, in a dialog whose letters are text, and it is taken back', async () => {
+    const comment = await post('rude', 'hold this')
+    const { page, complaints, close } = await visitConsole(browser, service, '/moderation')
+    await item(page, comment).waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('b')
+    await tabTo(page.getByRole('textbox', { name: 'Reason' }))
+    await page.keyboard.type('arrogant jabber')
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true }))
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expectSaid(page, 'Banned: Name of rude.')
+    const ban = async () => (await ok('GET', `/readers/${comment.author.id}`)).ban
+    expect(await ban()).toMatchObject({ reason: 'arrogant jabber', shadow: false, until: expect.any(String) })
+    await item(page, comment).getByText('banned', { exact: true }).waitFor()
+    expect(await stateOf(comment.id)).toBe('pending')
+    await page.keyboard.press('u')
+    await expect.poll(ban, WAIT).toBe(null)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a ban of another moderator since is shown before it is replaced, and is what is put back', async () => {
+    const comment = await post('banned-twice', 'hold this')
+    const { page, complaints, close } = await visitConsole(browser, service, '/moderation')
+    await item(page, comment).getByText('First seen').waitFor()
+    await ok('POST', `/readers/${comment.author.id}/ban`, { reason: 'For good reasons', shadow: true })
+    await item(page, comment).getByRole('button', { name: 'Ban' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'End the ban' }).waitFor()
+    expect(await dialog.getByRole('textbox', { name: 'Reason' }).inputValue()).toBe('For good reasons')
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill('For others')
+    await dialog.getByRole('checkbox', { name: 'In shadow' }).uncheck()
+    await dialog.getByRole('button', { name: 'Ban', exact: true }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const ban = async () => (await ok('GET', `/readers/${comment.author.id}`)).ban
+    expect(await ban()).toMatchObject({ reason: 'For others', shadow: false })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await expect.poll(ban, WAIT).toMatchObject({ until: null, reason: 'For good reasons', shadow: true })
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('while somebody reads, new ones wait to be asked for, and what another judged is marked', async () => {
+    const first = await post('ann', 'hold one')
+    const second = await post('bob', 'hold two')
+    const { page, close } = await visitConsole(browser, service, '/moderation')
+    await item(page, second).waitFor()
+    const third = await post('cyd', 'hold three')
+    await ok('POST', `/comments/${first.id}/reject`)
+    await item(page, first).getByText('Rejected meanwhile').waitFor()
+    const show = page.getByRole('button', { name: 'Show 1 new' })
+    await show.waitFor()
+    expect(await item(page, third).count()).toBe(0)
+    await enter(show)
+    await item(page, third).getByText('hold three').waitFor()
+    await expectFocus(page, third)
+    await enter(page.getByRole('button', { name: 'Clear 1 done' }))
+    await item(page, first).waitFor({ state: 'detached' })
+    expect(await page.getByRole('article').count()).toBe(2)
+    await close()
+  })
+
+  test('of several judged together, the one that is refused says why', async () => {
+    const fine = await post('ann', 'hold one')
+    externalId = newId()
+    const stuck = await post('bob', 'hold two')
+    await ok('POST', `/discussions/${stuck.discussionId}/archive`)
+    const { page, close } = await visitConsole(browser, service, '/moderation')
+    await item(page, stuck).waitFor()
+    await tabTo(page.getByRole('checkbox', { name: 'Select all' }))
+    await page.keyboard.press('Space')
+    await enter(page.getByRole('button', { name: 'Reject 2' }))
+    await expectState(fine.id, 'rejected')
+    await item(page, stuck).getByRole('alert').waitFor()
+    expect(await item(page, stuck).getByRole('alert').textContent()).toContain('archived')
+    await expectSaid(page, 'Rejected: 1 of 2; one was refused')
+    await close()
+  })
+
+  test('what its author has edited since it came into view is not approved unread, but shown', async () => {
+    const edited = await post('ann', 'hold one')
+    const { page, close } = await visitConsole(browser, service, '/moderation')
+    await item(page, edited).getByText('hold one').waitFor()
+    // Until it is told otherwise, the page hears of the queue as it was.
+    const isQueue = (request: Request) => /query ModerationQueue\b/.test(request.postData() ?? '')
+    const old = await page.waitForResponse((response) => isQueue(response.request()))
+    const body = await old.text()
+    await page.route('**/graphql', (route) =>
+      isQueue(route.request()) ? route.fulfill({ body, contentType: 'application/json' }) : route.continue(),
+    )
+    await ok('PATCH', `/comments/${edited.id}`, { body: 'hold two' }, await service.as('ann'))
+    await item(page, edited).focus()
+    await page.keyboard.press('a')
+    await item(page, edited).getByRole('alert').getByText('another text by now').waitFor()
+    await expectState(edited.id, 'pending')
+    await page.unroute('**/graphql')
+    await item(page, edited).getByText('hold two').waitFor()
+    await item(page, edited).focus()
+    await page.keyboard.press('a')
+    await expectState(edited.id, 'approved')
+    await close()
+  })
+
+  test('a reported comment shows who said what, its parent, its page and its author’s history; kept, it is answered', async () => {
+    const parent = await post('eve', 'The bridge is open.')
+    const reply = await post('fay', 'Buy now!', parent.id)
+    const report = { reason: 'spam', note: 'Sells things' }
+    await ok('POST', `/comments/${reply.id}/report`, report, await service.as('cyd', { name: 'Cyd' }))
+    const { page, close } = await visitConsole(browser, service, '/moderation?status=reported')
+    const one = item(page, reply)
+    await one.getByText('Sells things').waitFor()
+    for (const words of ['Spam', 'Cyd', 'one report', 'replies to Name of eve', 'The bridge is open.', '1 in view']) {
+      await one.getByText(words).first().waitFor()
+    }
+    expect(await one.getByRole('link', { name: 'The bridge', exact: true }).getAttribute('href')).toContain(
+      reply.discussionId,
+    )
+    expect(await one.getByRole('link', { name: /in a new tab/ }).getAttribute('href')).toBe(
+      'https://news.example.com/bridge',
+    )
+    await enter(one.getByRole('button', { name: 'Keep' }))
+    await expect.poll(async () => (await ok('GET', '/moderation/queue?status=reported')).data, WAIT).toEqual([])
+    expect(await stateOf(reply.id)).toBe('approved')
+    await close()
+  })
+
+  test('an empty queue has nothing above what it says', async () => {
+    const { admin } = await service.addTenant('idle')
+    const { page, close } = await visitConsole(browser, { url: service.url, admin }, '/moderation')
+    await page.getByText('Nothing waits').waitFor()
+    expect(await page.getByRole('toolbar').count()).toBe(0)
+    await close()
+  })
+
+  test('the keys can be switched off, and stay so', async () => {
+    const comment = await post('ann', 'hold this')
+    const { page, close } = await visitConsole(browser, service, '/moderation')
+    await item(page, comment).waitFor()
+    await page.keyboard.press('?')
+    await tabTo(page.getByRole('switch', { name: 'Use these keys' }))
+    await page.keyboard.press('Space')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.reload()
+    await item(page, comment).focus()
+    await page.keyboard.press('r')
+    // Had the key acted, the comment would be rejected before it is approved, and this button would be gone.
+    await enter(item(page, comment).getByRole('button', { name: 'Approve' }))
+    await expectState(comment.id, 'approved')
+    const { data } = await ok('GET', '/audit-log?action=comment.reject')
+    expect(data.map(({ targetId }: { targetId: string }) => targetId)).not.toContain(comment.id)
+    await close()
+  })
+
+  /** A queue as it is on a morning, and what hostile readers write. */
+  async function fill(): Promise<{ reply: Posted; last: Posted }> {
+    // The same text by the same reader within a day would wait for that.
+    const mark = externalId.slice(-4)
+    const parent = await post('ann', `When will the bridge be open again? My bus (${mark}) goes a long way round.`)
+    const reply = await post(
+      'bob',
+      'They hold the works up on purpose, as everybody knows. Ask who owns the ferry!',
+      parent.id,
+    )
+    const links = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `https://${name}.example.com/offer`)
+    await post('cyd', `Six offers of today: ${links.join(' ')}`)
+    await post('eve', `hold ${'w'.repeat(300)} \u202Ereversed`)
+    return { reply, last: await post('dan', 'Please hold the tram for the night shift, too.') }
+  }
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    const { reply, last } = await fill()
+    const { page, complaints, close } = await visitConsole(browser, service, '/moderation', { view })
+    await item(page, last).focus()
+    await page.keyboard.press('a')
+    await item(page, last).getByText('Approved', { exact: true }).waitFor()
+    await page.keyboard.press('x')
+    await item(page, reply).focus()
+    await item(page, reply).getByText('in view').waitFor()
+    await page.keyboard.press('x')
+    expect(await axeFindings(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await page.evaluate('scrollTo(0, 0)')
+    await shoot(page, `moderation-${view.width}-${view.theme}`)
+    await page.keyboard.press('b')
+    await page.getByRole('dialog').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

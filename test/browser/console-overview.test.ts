@@ -1,0 +1,127 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+// Some weeks of a quiet publisher, as a worker would have summed them up: every day is one hour's work.
+const PAST = statement(
+  'test_past',
+  `INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_rejected, comments_deleted,
+     reactions, reports, deliveries_delivered, deliveries_failed, active_readers)
+   SELECT $1, i.name::analytics_interval, CASE i.name WHEN 'day' THEN d.day ELSE d.day + interval '9 hours' END,
+     20 + n % 7 * 3, 2 + n % 3, n % 4, 60 + n % 9 * 5, n % 5, 50 + n % 7 * 6, n % 6, 12 + n % 8
+   FROM generate_series(1, 60) AS n
+   CROSS JOIN LATERAL (SELECT date_trunc('day', now(), 'UTC') - n * interval '1 day' AS day) d
+   CROSS JOIN (VALUES ('day'), ('hour')) AS i (name)`,
+)
+
+describe.skipIf(!hasBrowser)(`the overview of the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+  let held: string
+
+  const ok = async (method: string, path: string, body?: object, headers?: Record<string, string>) => {
+    const answer = await service.call(method, path, { ...(body && { body }), ...(headers && { headers }) })
+    expect(answer.status, answer.text).toBeLessThan(300)
+    return answer.json
+  }
+  const post = async (reader: string, page: string, body: string): Promise<string> =>
+    (await ok('POST', `/discussions/by-external/${page}/comments`, { body }, await service.as(reader))).id
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    browser = await launchBrowser()
+    await service.app.db.query(PAST, [service.tenant.id])
+    await ok('POST', '/discussions', { externalId: 'harbour', title: 'The harbour is to be rebuilt' })
+    const first = await post('ann', 'harbour', 'At last.')
+    for (const reader of ['ben', 'cleo']) await post(reader, 'harbour', `It was time, says ${reader}.`)
+    await post('ann', 'budget', 'Who pays for it?')
+    await ok('POST', `/comments/${first}/report`, { reason: 'spam' }, await service.as('ben'))
+    await ok('PUT', `/comments/${first}/reaction`, { type: 'like' }, await service.as('cleo'))
+    await ok('PATCH', '/settings', { suspectWords: ['casino'] })
+    held = await post('dan', 'harbour', 'Better build a casino.')
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  test('by the keyboard alone: a span is chosen, its numbers are read, and what waits is gone to', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service)
+    const comments = page.getByRole('region', { name: 'Comments', exact: true })
+    await comments.getByText('against the 7 days before').waitFor()
+
+    await tabTo(page.getByRole('radio', { name: '7 days' }))
+    await page.keyboard.press('ArrowLeft')
+    await comments.getByText(/the 24 hours before/).waitFor()
+    expect(page.url()).toContain('span=24h')
+    await page.keyboard.press('ArrowRight')
+    await comments.getByText('against the 7 days before').waitFor()
+
+    await enter(comments.getByRole('button', { name: 'Show as table: Comments' }))
+    const today = comments.getByRole('row').last()
+    expect(await today.getByRole('cell').allTextContents()).toEqual(['4', '1', '0', '0'])
+    expect(await comments.getByRole('row').count()).toBe(1 + 7)
+    const answer = await ok('GET', '/analytics/summary?from=' + new Date(Date.now() - 6 * 86_400_000).toISOString())
+    const { approved, pending, rejected, deleted } = answer.totals.comments
+    expect(Number(await comments.locator('p').first().textContent())).toBe(approved + pending + rejected + deleted)
+
+    const top = page.getByRole('region', { name: 'Top discussions' })
+    await top.getByRole('row', { name: 'The harbour is to be rebuilt 3' }).waitFor()
+    await enter(page.getByRole('link', { name: '1 Pending comments' }))
+    await page.waitForURL(/\/moderation\?status=pending$/)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('what comes to wait while one looks is shown, and what is dealt with waits no more', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/?span=30d')
+    await page.getByRole('link', { name: '1 Pending comments' }).waitFor()
+    await ok('POST', `/comments/${held}/reject`)
+    await page.getByRole('link', { name: '0 Pending comments' }).waitFor()
+    expect(await page.getByRole('radio', { name: '30 days' }).isChecked()).toBe(true)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a tenant without comments is told what to do first', async () => {
+    const tenant = await service.addTenant('newcomer')
+    const { page, complaints, close } = await visitConsole(browser, { url: service.url, admin: tenant.admin })
+    const steps = page.getByRole('region', { name: 'First steps' })
+    await steps.getByText('engagement-thread discussion=').waitFor()
+    expect(await steps.getByRole('link').allTextContents()).toEqual(['Create a key', 'Sign an identity'])
+    expect(await page.getByRole('region', { name: 'Figures' }).count()).toBe(0)
+    expect(await axeFindings(page)).toEqual([])
+    await shoot(page, 'overview-first-light')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('on the first day there is no average of readers yet: those of today are shown', async () => {
+    const tenant = await service.addTenant('beginner')
+    const headers = { 'x-api-key': tenant.apiKey, ...(await tenant.as('ann')) }
+    const path = '/discussions/by-external/first/comments'
+    expect((await service.call('POST', path, { headers, body: { body: 'Hello.' } })).status).toBe(201)
+    const { page, close } = await visitConsole(browser, { url: service.url, admin: tenant.admin })
+    await page.getByRole('region', { name: 'Active readers' }).getByText('1 today so far').waitFor()
+    await close()
+  })
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/?span=30d', { view })
+    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await shoot(page, `overview-${view.width}-${view.theme}`)
+    const show = page.getByRole('button', { name: /Show as table/ })
+    while ((await show.count()) > 0) await show.first().click()
+    await page.getByRole('table', { name: 'Webhook deliveries' }).waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true)
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

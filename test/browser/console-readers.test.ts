@@ -1,0 +1,184 @@
+import { readFileSync } from 'node:fs'
+
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const PROFILES: Readonly<Record<string, { name: string; profileUrl?: string }>> = {
+  cleo: { name: 'Cleo Winter', profileUrl: 'https://paper.example/cleo' },
+  bob: { name: `<i>${'Bob'.repeat(25)}` },
+}
+
+describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+
+  const ok = async (method: string, path: string, body?: object, headers?: Record<string, string>) => {
+    const answer = await service.call(method, path, { ...(body && { body }), ...(headers && { headers }) })
+    expect(answer.status, answer.text).toBeLessThan(300)
+    return answer.json
+  }
+  const post = async (reader: string, body: string) => {
+    const headers = await service.as(reader, PROFILES[reader])
+    return service.call('POST', '/discussions/by-external/harbour/comments', { body: { body }, headers })
+  }
+  const posted = async (...args: Parameters<typeof post>) => {
+    const { status, text, json } = await post(...args)
+    expect(status, text).toBe(201)
+    return json
+  }
+  const idOf = async (externalId: string): Promise<string | undefined> =>
+    (await ok('GET', `/readers?externalId=${externalId}`)).data[0]?.id
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    browser = await launchBrowser()
+    await ok('POST', '/discussions', { externalId: 'harbour', title: 'The harbour is to be rebuilt' })
+    await ok('PATCH', '/settings', { suspectWords: ['casino'] })
+    const { id } = await posted('cleo', 'At last.')
+    await posted('cleo', 'Better build a casino.')
+    await ok('POST', `/comments/${id}/report`, { reason: 'spam', note: 'Again.' }, await service.as('dan'))
+    await ok('PUT', `/comments/${id}/reaction`, { type: 'like' }, await service.as('cleo', PROFILES.cleo))
+    await posted('bob', '<b>Nobody</b> asked me.')
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  test('by the keyboard alone: found by name, banned for a term, let in again, exported', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/readers')
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    await page.getByRole('link', { name: /BobBob/ }).waitFor()
+    const search = page.getByLabel('External id or name')
+    const [above, below] = [await search.boundingBox(), await page.getByRole('table').boundingBox()]
+    expect((below?.y ?? NaN) - (above?.y ?? NaN)).toBeLessThan(100)
+    await tabTo(search)
+    await page.keyboard.type('winter')
+    await page.waitForURL(/search=winter$/)
+    await page.getByRole('link', { name: /BobBob/ }).waitFor({ state: 'detached' })
+    await enter(page.getByRole('link', { name: 'Cleo Winter' }))
+
+    const history = page.getByRole('region', { name: 'Comments' })
+    await history.getByText('1 approved').waitFor()
+    await history.getByText('1 pending').waitFor()
+    await history.getByText('1 report received').waitFor()
+    await history.getByRole('article').nth(1).waitFor()
+    expect(await history.getByRole('article').allTextContents()).toEqual([
+      expect.stringContaining('pending'),
+      expect.stringContaining('approved'),
+    ])
+    await history.getByRole('link', { name: 'The harbour is to be rebuilt' }).first().waitFor()
+
+    await enter(button('Ban'))
+    await tabTo(page.getByRole('radio', { name: 'Days' }))
+    await page.keyboard.press('ArrowLeft')
+    await tabTo(page.getByLabel('How many hours'))
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('36')
+    await tabTo(page.getByRole('textbox', { name: 'Reason' }))
+    await page.keyboard.type('Casinos')
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true }))
+    await page.getByText('They can neither write, react nor report.').waitFor()
+    expect((await post('cleo', 'May I?')).json.code).toBe('reader_banned')
+    const { ban } = await ok('GET', `/readers/${await idOf('cleo')}`)
+    expect(ban).toMatchObject({ reason: 'Casinos', shadow: false })
+    expect((Date.parse(ban.until) - Date.now()) / 3_600_000).toBeCloseTo(36, 0)
+    await enter(button('End the ban'))
+    await button('Ban').waitFor()
+    expect((await post('cleo', 'May I?')).status).toBe(201)
+    await history.getByText('May I?').waitFor()
+
+    const [file] = await Promise.all([page.waitForEvent('download'), enter(button('Export'))])
+    expect(file.suggestedFilename()).toBe('reader-cleo.json')
+    const { asOf, ...exported } = JSON.parse(readFileSync(await file.path(), 'utf8'))
+    expect(asOf).toEqual(expect.any(String))
+    const { asOf: _asOf, ...held } = await ok('GET', `/readers/${await idOf('cleo')}/export`)
+    expect(exported).toEqual(held)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a ban in shadow, for good; a refusal at its field keeps what was typed', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, `/readers/${await idOf('bob')}`)
+    await page.getByRole('button', { name: 'Ban', exact: true }).click()
+    await page.getByRole('checkbox', { name: 'In shadow' }).check()
+    await page.getByRole('textbox', { name: 'Reason' }).fill('Spam')
+    const many = page.getByLabel('How many days')
+    await many.fill('')
+    const submit = page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true })
+    await submit.click()
+    await page.getByText('Say for how long: 1 or more.').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Reason' }).inputValue()).toBe('Spam')
+    await page.getByText('For good', { exact: true }).click()
+    await submit.click()
+    await page.getByText('Banned in shadow', { exact: true }).waitFor()
+    expect((await ok('GET', `/readers/${await idOf('bob')}`)).ban).toMatchObject({ until: null, shadow: true })
+    expect((await post('bob', 'Hello?')).json.status).toBe('pending')
+    // What replaces it begins with what it says.
+    await page.getByRole('button', { name: 'Change the ban' }).click()
+    expect(await page.getByRole('radio', { name: 'For good' }).isChecked()).toBe(true)
+    expect(await page.getByRole('checkbox', { name: 'In shadow' }).isChecked()).toBe(true)
+    expect(await page.getByRole('textbox', { name: 'Reason' }).inputValue()).toBe('Spam')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('by the keyboard alone: erased once the external id is typed, and what becomes of the comments is said', async () => {
+    await posted('ann', 'To be forgotten.')
+    const id = await idOf('ann')
+    const { page, complaints, close } = await visitConsole(browser, service, `/readers/${id}`)
+    await enter(page.getByRole('button', { name: 'Erase' }))
+    await page
+      .getByText('Their comments lose their text and their author; a mark stays where one has replies in view.')
+      .waitFor()
+    await tabTo(page.getByRole('dialog').getByRole('textbox'))
+    await page.keyboard.type('an')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('n')
+    expect(await idOf('ann')).toBe(id)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/readers$/)
+    await page.getByRole('link', { name: 'Cleo Winter' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Reader ann' }).count()).toBe(0)
+    expect(await idOf('ann')).toBeUndefined()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a reader whose external id nobody can type is erased all the same', async () => {
+    await posted('two  spaces\u202E\nand a line\u00A0', 'To be forgotten.')
+    const { data } = await ok('GET', '/readers?search=two')
+    const { page, complaints, close } = await visitConsole(browser, service, `/readers/${data[0].id}`)
+    await enter(page.getByRole('button', { name: 'Erase' }))
+    await page.getByRole('textbox', { name: 'Type two spaces and a line to go on' }).fill('two spaces and a line')
+    await enter(page.getByRole('button', { name: 'Erase for good' }))
+    await page.waitForURL(/\/readers$/)
+    expect((await ok('GET', '/readers?search=two')).data).toEqual([])
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/readers', { view })
+    await page.getByRole('link', { name: /BobBob/ }).waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await shoot(page, `readers-${view.width}-${view.theme}`)
+    await page.getByRole('link', { name: /BobBob/ }).click()
+    await page.getByText('Banned in shadow').waitFor()
+    await page.getByText('Nobody').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true)
+    await shoot(page, `reader-${view.width}-${view.theme}`)
+    await page.getByRole('button', { name: 'Change the ban' }).click()
+    await page.getByRole('dialog').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await shoot(page, `reader-ban-${view.width}-${view.theme}`)
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

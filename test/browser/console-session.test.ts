@@ -1,0 +1,226 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, signInAs, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const SESSION = 'engagement-console-session'
+
+describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  const signInForm = (page: Page) => page.getByRole('button', { name: 'Sign in' })
+  /** Has the service refuse the token that the page has. */
+  const spoil = (page: Page) =>
+    page.evaluate((key) => {
+      const session = JSON.parse(localStorage.getItem(key) ?? '{}') as object
+      localStorage.setItem(key, JSON.stringify({ ...session, token: 'no.such.token' }))
+    }, SESSION)
+
+  test('a wrong password is said to be wrong, and the right one opens the page that was asked for', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys', { signIn: false })
+    await page.getByLabel('E-mail').waitFor()
+    await page.keyboard.type(service.admin.email)
+    await tabTo(page.locator('input[type=password]'))
+    await page.keyboard.type('something else')
+    await page.keyboard.press('Enter')
+    expect(await page.getByRole('alert').textContent()).toBe('The e-mail address or the password is wrong.')
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(service.admin.email)
+
+    await page.locator('input[type=password]').fill('')
+    await page.locator('input[type=password]').focus()
+    await page.keyboard.type(service.admin.password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
+    await page.getByRole('banner').getByText(service.tenant.slug).waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a token that is refused while somebody types loses nothing: they sign in above the page and go on', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    await page.getByRole('table').waitFor()
+    await spoil(page)
+    await page.reload()
+    await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
+    await signInAs(page, service.admin)
+    await enter(page.getByRole('button', { name: 'Create a key' }))
+    await page.getByRole('textbox', { name: 'Label' }).fill('Typed before')
+
+    // The page holds its token in memory: another tab's word is how it learns of one.
+    await page.evaluate(() => {
+      const session = JSON.parse(localStorage.getItem('engagement-console-session') ?? '{}') as object
+      const newValue = JSON.stringify({ ...session, token: 'no.such.token' })
+      localStorage.setItem('engagement-console-session', newValue)
+      dispatchEvent(new StorageEvent('storage', { key: 'engagement-console-session', newValue }))
+    })
+    await enter(page.getByRole('button', { name: 'Create the key' }))
+    await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await signInAs(page, service.admin)
+    // What was refused has been sent again.
+    await page.getByLabel('The secret').waitFor()
+    await enter(page.getByRole('button', { name: 'I have kept it' }))
+    await page.getByRole('cell', { name: 'Typed before', exact: true }).waitFor()
+    const { json } = await service.call('GET', '/keys')
+    expect(json.data.filter(({ label }: { label: string }) => label === 'Typed before')).toHaveLength(1)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('signing out signs every tab out, and what was seen is gone', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const other = await page.context().newPage()
+    await other.goto(`${service.url}/console/keys`)
+    await other.getByRole('table').waitFor()
+    await enter(page.getByRole('button', { name: 'Account' }))
+    await page.getByText(service.admin.email).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await signInForm(page).waitFor()
+    await signInForm(other).waitFor()
+    await other.reload()
+    await signInForm(other).waitFor()
+    expect(await page.evaluate((key) => localStorage.getItem(key), SESSION)).toBeNull()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  const refuse = (page: Page) =>
+    page.route('**/graphql', (route) =>
+      route.fulfill({
+        status: 401,
+        contentType: 'application/problem+json',
+        body: '{"code":"invalid_admin_token","detail":"It has expired."}',
+      }),
+    )
+
+  test('a token that one tab finds refused takes nothing from the others: once signed in, all go on', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const other = await page.context().newPage()
+    await other.goto(`${service.url}/console/keys`)
+    await enter(other.getByRole('button', { name: 'Create a key' }))
+    await other.getByRole('textbox', { name: 'Label' }).fill('In the other tab')
+    await refuse(page)
+    await page.getByRole('link', { name: 'Readers' }).click()
+    await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
+    await other.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
+    expect(await page.evaluate((key) => localStorage.getItem(key), SESSION)).toContain('"token":""')
+    await page.unroute('**/graphql')
+    await signInAs(page, service.admin)
+    await other.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor({ state: 'detached' })
+    expect(await other.getByRole('textbox', { name: 'Label' }).inputValue()).toBe('In the other tab')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('who signs in again in a new tab is the same one, however the address is typed', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    await enter(page.getByRole('button', { name: 'Create a key' }))
+    await page.getByRole('textbox', { name: 'Label' }).fill('Still here')
+    await refuse(page)
+    await enter(page.getByRole('button', { name: 'Create the key' }))
+    await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
+    await page.unroute('**/graphql')
+    const other = await page.context().newPage()
+    await other.goto(`${service.url}/console/keys`)
+    await signInAs(other, { ...service.admin, email: service.admin.email.toUpperCase() })
+    await other.getByRole('cell', { name: /^ek_/ }).first().waitFor()
+    // What had waited was sent.
+    await page.getByLabel('The secret').waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a page that only listens asks for a sign-in once its stream is refused, and asks no more until then', async () => {
+    const { json } = await service.call('POST', '/discussions', { body: { externalId: 'listening' } })
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    let refused = 0
+    await page.route('**/graphql/stream**', (route) => {
+      refused++
+      return route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' })
+    })
+    await page.goto(`${service.url}/console/discussions/${json.id}`)
+    await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
+    const before = refused
+    await page.waitForTimeout(5_000)
+    expect(refused).toBe(before)
+    await page.unroute('**/graphql/stream**')
+    await signInAs(page, service.admin)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('nothing that one admin has seen or begun goes over to another, who signs in in another tab', async () => {
+    const globe = await service.addTenant('globe')
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    await enter(page.getByRole('button', { name: 'Create a key' }))
+    await page.getByRole('textbox', { name: 'Label' }).fill('Only for the first tenant')
+    await refuse(page)
+    await enter(page.getByRole('button', { name: 'Create the key' }))
+    await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
+
+    const other = await page.context().newPage()
+    await other.goto(`${service.url}/console/keys`)
+    const asGlobe: string[] = []
+    await page.unroute('**/graphql')
+    page.on('request', (request) => asGlobe.push(request.postData() ?? ''))
+    await signInAs(other, globe.admin)
+    await page.getByRole('banner').getByText('globe', { exact: true }).waitFor()
+    await page.getByRole('cell', { name: /^ek_/ }).first().waitFor()
+    expect(await page.getByText('Only for the first tenant').count()).toBe(0)
+    expect(await page.getByText(service.tenant.slug, { exact: true }).count()).toBe(0)
+    expect(asGlobe.filter((body) => body.includes('Only for the first tenant'))).toEqual([])
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a page that the browser has kept shows nothing to who goes back to it after the sign-out', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    await page.getByRole('table').waitFor()
+    await page.evaluate((key) => {
+      localStorage.removeItem(key)
+      dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
+    }, SESSION)
+    await signInForm(page).waitFor()
+    expect(await page.getByRole('table').count()).toBe(0)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('the theme is chosen, kept, and is that of the system until then', async () => {
+    const { page, close } = await visitConsole(browser, service, '/keys', { view: { width: 1280, theme: 'dark' } })
+    const scheme = () => page.locator('html').getAttribute('data-mantine-color-scheme')
+    expect(await scheme()).toBe('dark')
+    await enter(page.getByRole('button', { name: 'Theme' }))
+    await page.getByRole('menuitem', { name: 'Light' }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('menuitem', { name: 'Light' }).waitFor({ state: 'detached' })
+    expect(await scheme()).toBe('light')
+    await page.reload()
+    expect(await scheme()).toBe('light')
+    await close()
+  })
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/', { view, signIn: false })
+    await signInForm(page).waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await shoot(page, `sign-in-${view.width}-${view.theme}`)
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

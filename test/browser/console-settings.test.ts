@@ -1,0 +1,198 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+
+import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const DEFAULTS = tenantSettings({})
+
+const WAIT = { timeout: 20_000, interval: 50 }
+
+describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+  beforeEach(() => set(DEFAULTS))
+
+  const set = async (settings: object): Promise<void> =>
+    expect((await service.call('PATCH', '/settings', { body: settings })).status).toBe(200)
+  const settings = async () => (await service.call('GET', '/settings')).json
+  const newestChange = async () => (await service.call('GET', '/audit-log?action=settings.update&limit=1')).json.data[0]
+  const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true })
+  const field = (page: Page, path: string) => page.locator(`[id="${path}"]`)
+  const input = (page: Page, path: string) =>
+    field(page, path).locator('input:not([type=hidden]):not([type=checkbox])').first()
+  const retype = async (page: Page, path: string, text: string): Promise<void> => {
+    await tabTo(input(page, path))
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type(text)
+  }
+  const isSaved = (page: Page) => page.getByText('Saved.', { exact: true }).waitFor()
+
+  test('every setting has its field, with its default and what it does', async () => {
+    const { page, close } = await visitConsole(browser, service, '/settings')
+    await page.getByRole('switch', { name: 'Use the classifier' }).press('Space')
+    const paths = Object.entries(DEFAULTS).flatMap(([name, value]) =>
+      typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? Object.keys(value).map((each) => `${name}.${each}`)
+        : [name],
+    )
+    for (const path of [...paths.filter((each) => each !== 'classifier'), 'classifier.url', 'classifier.fallback']) {
+      expect(await field(page, path).getByText('Default: ').count(), path).toBe(1)
+    }
+    expect(await field(page, 'webhookPolicy.timeoutMs').textContent()).toContain('Default: 10000 milliseconds')
+    expect(await field(page, 'maxLinks').textContent()).toContain('Links that a comment may have before it is held')
+    await close()
+  })
+
+  test('by the keyboard alone: a number, a list and a mode are changed, and nothing else is sent', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/settings')
+    await tabTo(page.getByRole('radio', { name: 'none' }))
+    await page.keyboard.press('ArrowDown')
+    await tabTo(input(page, 'bannedWords'))
+    await page.keyboard.type('casino')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('free money')
+    await page.keyboard.press('Enter')
+    await retype(page, 'maxLinks', '2')
+    await page.getByText('3 changes are not saved').waitFor()
+    await enter(save(page))
+    await isSaved(page)
+    expect((await newestChange()).after).toEqual({
+      moderationMode: 'pre',
+      bannedWords: ['casino', 'free money'],
+      maxLinks: 2,
+    })
+
+    await enter(page.getByRole('button', { name: 'Reset to default: Links that a comment may have' }))
+    await enter(save(page))
+    await isSaved(page)
+    expect(await settings()).toMatchObject({ maxLinks: DEFAULTS.maxLinks, moderationMode: 'pre' })
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('what can be null has a switch; a group that is null comes and goes as a whole', async () => {
+    const { page, close } = await visitConsole(browser, service, '/settings')
+    await tabTo(page.getByRole('switch', { name: 'Lock old discussions' }))
+    await page.keyboard.press('Space')
+    await retype(page, 'autoCloseDays', '30')
+    await tabTo(page.getByRole('switch', { name: 'Use the classifier' }))
+    await page.keyboard.press('Space')
+    await retype(page, 'classifier.url', 'https://classifier.example.com/judge')
+    await enter(save(page))
+    await isSaved(page)
+    expect(await settings()).toMatchObject({
+      autoCloseDays: 30,
+      classifier: { url: 'https://classifier.example.com/judge', fallback: 'hold' },
+    })
+    await page.getByRole('switch', { name: 'Use the classifier' }).press('Space')
+    await page.getByRole('switch', { name: 'Lock old discussions' }).press('Space')
+    await enter(save(page))
+    await isSaved(page)
+    expect(await settings()).toMatchObject({ autoCloseDays: null, classifier: null })
+    await close()
+  })
+
+  test('a refusal stands at its field in the words of the service, and nothing that was typed is lost', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/settings')
+    await retype(page, 'maxLinks', '101')
+    await enter(save(page))
+    await field(page, 'maxLinks').getByText('Give a whole number from 0 to 100.').waitFor()
+    await retype(page, 'maxLinks', '7')
+    await tabTo(input(page, 'allowedOrigins'))
+    await page.keyboard.type('https://www.example.com/path')
+    await page.keyboard.press('Enter')
+    await retype(page, 'webhookPolicy.disableThreshold', '5')
+    await enter(save(page))
+    await field(page, 'allowedOrigins').getByText('must be an origin').waitFor()
+    expect((await settings()).maxLinks).toBe(DEFAULTS.maxLinks)
+    await tabTo(input(page, 'allowedOrigins'))
+    await page.keyboard.press('Backspace')
+    await enter(save(page))
+    await field(page, 'webhookPolicy.disableThreshold').getByText('must be at least breakerThreshold').waitFor()
+    await retype(page, 'webhookPolicy.disableThreshold', '40')
+    await enter(save(page))
+    await isSaved(page)
+    expect(await settings()).toMatchObject({ maxLinks: 7, allowedOrigins: [], webhookPolicy: { disableThreshold: 40 } })
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('what somebody else has changed meanwhile is shown, and not written over', async () => {
+    const { page, close } = await visitConsole(browser, service, '/settings')
+    await retype(page, 'maxDepth', '3')
+    await retype(page, 'maxLinks', '9')
+    await set({ maxDepth: 5, reportThreshold: 2 })
+    await enter(save(page))
+    await field(page, 'maxDepth').getByText('Somebody else has set this to 5 meanwhile.').waitFor()
+    expect(await settings()).toMatchObject({ maxDepth: 5, maxLinks: DEFAULTS.maxLinks })
+    await expect.poll(() => field(page, 'reportThreshold').locator('input').inputValue(), WAIT).toBe('2')
+    await enter(field(page, 'maxDepth').getByRole('button', { name: 'Keep mine' }))
+    await enter(save(page))
+    await isSaved(page)
+    expect(await settings()).toMatchObject({ maxDepth: 3, maxLinks: 9, reportThreshold: 2 })
+
+    await retype(page, 'maxDepth', '4')
+    await set({ maxDepth: 6 })
+    await enter(field(page, 'maxDepth').getByRole('button', { name: 'Take theirs' }))
+    await expect.poll(() => field(page, 'maxDepth').locator('input').inputValue(), WAIT).toBe('6')
+    expect(await save(page).isDisabled()).toBe(true)
+    await close()
+  })
+
+  test('leaving with something unsaved asks', async () => {
+    const { page, close } = await visitConsole(browser, service, '/settings')
+    await retype(page, 'maxLinks', '9')
+    const link = page.getByRole('link', { name: 'API keys' })
+    await enter(link)
+    await enter(page.getByRole('button', { name: 'Stay' }))
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await field(page, 'maxLinks').locator('input').inputValue()).toBe('9')
+    await enter(link)
+    await enter(page.getByRole('button', { name: 'Leave' }))
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    expect((await settings()).maxLinks).toBe(DEFAULTS.maxLinks)
+    await close()
+  })
+
+  test('the secret of the classifier is created and shown once', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/settings#classifier')
+    await enter(page.getByRole('button', { name: 'Create a secret' }))
+    await enter(page.getByRole('button', { name: 'Create', exact: true }))
+    const secret = (await page.getByLabel('The secret').textContent()) ?? ''
+    expect(secret).toMatch(/^whs_[0-9a-f]{64}$/)
+    await enter(page.getByRole('button', { name: 'I have kept it' }))
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await page.content()).not.toContain(secret)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    await set({ bannedWords: ['casino', 'w'.repeat(100)], autoCloseDays: 30 })
+    const { page, complaints, close } = await visitConsole(browser, service, '/settings', { view })
+    await field(page, 'maxLinks').locator('input').fill('101')
+    await save(page).click()
+    await page.getByText('Give a whole number').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await shoot(page, `settings-${view.width}-${view.theme}`)
+    await page.getByRole('button', { name: 'Create a secret' }).click()
+    await page.getByRole('dialog').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

@@ -1,0 +1,393 @@
+import { createHmac } from 'node:crypto'
+
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { copySnippets, type LanguageName, languagesHere, languagesMissing, runSnippet } from '../harness/snippets.ts'
+
+/** Prints for each request of `given.json` whether it is genuine. */
+const MAIN: Readonly<Record<LanguageName, string>> = {
+  Node: `import { readFileSync } from 'node:fs'
+import { isGenuine } from './snippet.mjs'
+const given = JSON.parse(readFileSync('given.json', 'utf8'))
+console.log(JSON.stringify(given.map(({ headers, body, secrets }) => isGenuine(headers, Buffer.from(body), secrets))))`,
+  Python: `import json
+from snippet import is_genuine
+given = json.load(open('given.json', encoding='utf8'))
+print(json.dumps([is_genuine(each['headers'], each['body'].encode(), each['secrets']) for each in given]))`,
+  PHP: `<?php
+require 'snippet.php';
+$given = json_decode(file_get_contents('given.json'), true);
+echo json_encode(array_map(fn ($each) => is_genuine($each['headers'], $each['body'], $each['secrets']), $given));`,
+  Go: `package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+)
+
+func main() {
+	text, _ := os.ReadFile("given.json")
+	var given []struct {
+		Headers map[string]string
+		Body    string
+		Secrets []string
+	}
+	if err := json.Unmarshal(text, &given); err != nil {
+		panic(err)
+	}
+	found := []bool{}
+	for _, each := range given {
+		headers := http.Header{}
+		for name, value := range each.Headers {
+			headers.Set(name, value)
+		}
+		found = append(found, IsGenuine(headers, []byte(each.Body), each.Secrets))
+	}
+	json.NewEncoder(os.Stdout).Encode(found)
+}`,
+}
+
+const WAIT = { timeout: 20_000, interval: 20 }
+
+describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
+  let browser: Browser
+  let service: TestService
+  let receiver: Receiver
+
+  beforeAll(async () => {
+    receiver = await startReceiver()
+    service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+    await receiver?.close()
+  })
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+
+  async function type(page: Page, label: string, text: string): Promise<void> {
+    await tabTo(page.getByRole('textbox', { name: label }))
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type(text)
+  }
+
+  async function register(path: string, body: object = {}) {
+    const { json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + path, ...body } })
+    const read = () => service.call('GET', `/webhooks/${json.id}`)
+    await vi.waitFor(async () => expect((await read()).json.state).toBe('verified'), WAIT)
+    return json
+  }
+
+  async function post(count: number): Promise<void> {
+    const ann = await service.as('ann')
+    for (let n = 0; n < count; n++) {
+      const path = '/discussions/by-external/page/comments'
+      expect((await service.call('POST', path, { headers: ann, body: { body: `Comment ${n}` } })).status).toBe(201)
+    }
+  }
+
+  test(
+    'by the keyboard alone: registered, verified, broken until it is disabled, enabled again, and what was held arrives',
+    { timeout: 120_000 },
+    async () => {
+      const { page, complaints, close } = await visitConsole(browser, service, '/webhooks')
+      const path = '/newsroom'
+      receiver.on(path, (_request, response) => reply(response, 404))
+
+      await enter(button(page, 'Register an endpoint'))
+      await type(page, 'URL', receiver.url.replace('https', 'http') + path)
+      await enter(button(page, 'Delivery policy'))
+      await type(page, 'First wait, ms', '10')
+      await type(page, 'Failures to a pause', '2')
+      await type(page, 'Pause, ms', '100')
+      await type(page, 'Failures to disabling', '4')
+      await page.keyboard.press('Enter')
+      await page.getByText('must be an https URL', { exact: true }).waitFor()
+      // Where it is wrong one is, with what was said of it in view.
+      const hasFocus = () =>
+        page.getByRole('textbox', { name: 'URL' }).evaluate((field) => field === document.activeElement)
+      await expect.poll(hasFocus, WAIT).toBe(true)
+      expect(await page.getByRole('alert').evaluate((alert) => alert.getBoundingClientRect().top)).toBeGreaterThan(0)
+      await type(page, 'URL', receiver.url + path)
+      await page.keyboard.press('Enter')
+      const secret = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''
+      await enter(button(page, 'I have kept it'))
+
+      await page.getByText('The handshake failed: ').waitFor()
+      receiver.on(path, null)
+      await enter(button(page, 'Verify again'))
+      await page.getByText('The handshake succeeded').waitFor()
+      expect(await page.content()).not.toContain(secret)
+
+      receiver.on(path, ({ headers }, response) =>
+        headers['x-service-event'] === 'verification' ? undefined : reply(response, 500, 'out of paper'),
+      )
+      await post(5)
+      await page.getByText('The endpoint is disabled').waitFor()
+      await page.getByText('4 of 4 to disable it').waitFor()
+      const heldNow = async () => Number(/(\d+) held/.exec((await page.getByLabel('State').textContent()) ?? '')?.[1])
+      await expect.poll(heldNow, WAIT).toBeGreaterThanOrEqual(3)
+      const held = await heldNow()
+
+      receiver.on(path, null)
+      const broken = receiver.deliveries(path).length
+      await enter(button(page, 'Enable'))
+      await page.getByText(`${held} held deliveries will go out`).waitFor()
+      await enter(button(page, 'Enable it'))
+      await page.getByText('0 of 4 to disable it').waitFor()
+      await page.getByText('The handshake succeeded').waitFor()
+      const arrived = () => receiver.deliveries(path).slice(broken)
+      await vi.waitFor(() => expect(arrived()).toHaveLength(held), WAIT)
+      const { id } = (await service.call('GET', '/webhooks')).json.data.at(0)
+      const kid = (await service.call('GET', `/webhooks/${id}`)).json.secrets[0].kid
+      expect(arrived().every((request) => isGenuine(request, { [kid]: secret }))).toBe(true)
+      await vi.waitFor(
+        async () =>
+          expect(
+            await page.getByRole('table', { name: 'Deliveries' }).getByText('delivered', { exact: true }).count(),
+          ).toBe(held),
+        WAIT,
+      )
+      expect(complaints).toEqual([])
+      await close()
+    },
+  )
+
+  test('a delivery has its body, headers and attempts, and is sent again; the list is filtered by its URL', async () => {
+    receiver.on('/filtered', ({ headers }, response) =>
+      headers['x-service-event'] === 'comment_created' ? reply(response, 503, '<b>no</b>') : undefined,
+    )
+    const { id } = await register('/filtered', { policy: { maxAttempts: 1 } })
+    for (const eventType of ['comment_created', 'reaction_toggled'])
+      expect((await service.call('POST', `/webhooks/${id}/test`, { body: { eventType } })).status).toBe(202)
+    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}?status=failed`)
+    const table = page.getByRole('table', { name: 'Deliveries' })
+    await table.getByRole('link', { name: 'comment_created' }).waitFor()
+    expect(await table.getByRole('link').count()).toBe(1)
+    await tabTo(page.getByRole('combobox', { name: 'Event' }))
+    await page.keyboard.type('reaction')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByText('No such delivery').waitFor()
+    expect(new URL(page.url()).search).toBe('?status=failed&event=reaction_toggled')
+    await page.goto(page.url().replace('&event=reaction_toggled', ''))
+
+    await enter(table.getByRole('link', { name: 'comment_created' }))
+    const attempts = page.getByRole('table', { name: 'Attempts' })
+    await attempts.getByText('503', { exact: true }).waitFor()
+    await attempts.getByText('<b>no</b>').waitFor()
+    await page.getByRole('row', { name: /X-Service-Event comment_created/i }).waitFor()
+    const body = (await page.getByLabel('Body').textContent()) ?? ''
+    expect(JSON.parse(body)).toMatchObject({ type: 'comment_created', seq: 0 })
+    expect(body).toContain('\n  "type"')
+
+    receiver.on('/filtered', null)
+    const before = page.url()
+    await enter(button(page, 'Redeliver'))
+    await page.waitForURL((url) => url.href !== before)
+    await page.getByText('delivered', { exact: true }).waitFor()
+    const [first, second] = receiver.deliveries('/filtered').filter((each) => each.body.type === 'comment_created')
+    expect(second?.headers['x-service-idempotency-key']).toBe(first?.headers['x-service-idempotency-key'])
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('an open circuit and the next attempt are counted down', async () => {
+    receiver.on('/slow', ({ headers }, response) =>
+      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
+    )
+    const policy = { backoffBaseMs: 60_000, breakerThreshold: 1, breakerCooldownMs: 3_600_000, disableThreshold: 5 }
+    const { id } = await register('/slow', { policy })
+    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    await page.getByText('Nothing has been sent yet').waitFor()
+    await service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })
+    const circuit = page.getByLabel('Circuit')
+    await circuit.getByText('open', { exact: true }).waitFor()
+    await circuit.getByText('1 of 1 to open the circuit').waitFor()
+    const left = async () => (await circuit.getByRole('time').textContent()) ?? ''
+    const first = await left()
+    expect(first).toMatch(/^in 59 min \d+ s$/)
+    await vi.waitFor(async () => expect(await left()).not.toBe(first), WAIT)
+    const row = page.getByRole('table', { name: 'Deliveries' }).getByRole('row', { name: /status 500/ })
+    expect(await row.textContent()).toMatch(/pending.*in (\d+ min )?\d+ s$/)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('what somebody else has changed while one edits is not written over', async () => {
+    const { id } = await register('/edited-by-two', { policy: { maxAttempts: 4 } })
+    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    await button(page, 'Edit').click()
+    await page.getByRole('textbox', { name: 'Description' }).fill('The archive')
+    const theirs = { url: `${receiver.url}/moved`, eventTypes: ['comment_created'], policy: { timeoutMs: 5000 } }
+    expect((await service.call('PATCH', `/webhooks/${id}`, { body: theirs })).status).toBe(200)
+    await page.getByText(`${receiver.url}/moved`).first().waitFor()
+    await type(page, 'Attempts', '5')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect((await service.call('GET', `/webhooks/${id}`)).json).toMatchObject({
+      ...theirs,
+      description: 'The archive',
+      policy: { timeoutMs: 5000, maxAttempts: 5 },
+    })
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('by the keyboard alone: edited, tested, replayed, its secret rotated twice, and deleted', async () => {
+    await post(1)
+    const { id, kid } = await register('/kept')
+    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    await enter(button(page, 'Edit'))
+    await type(page, 'Description', 'The archive')
+    await tabTo(page.getByRole('checkbox', { name: 'comment_created' }))
+    await page.keyboard.press('Space')
+    await enter(button(page, 'Delivery policy'))
+    await type(page, 'Timeout, ms', '99')
+    await page.keyboard.press('Enter')
+    await page.getByText('A whole number, 100 to 30000.').waitFor()
+    await type(page, 'Timeout, ms', '2000')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'The archive' }).waitFor()
+    expect((await service.call('GET', `/webhooks/${id}`)).json).toMatchObject({
+      eventTypes: ['comment_created'],
+      policy: { timeoutMs: 2000, maxAttempts: 3 },
+    })
+
+    await enter(button(page, 'Send a test event'))
+    await enter(button(page, 'Send it'))
+    await page.getByRole('heading', { name: 'Delivery of comment_created' }).waitFor()
+    await page.getByText('delivered', { exact: true }).waitFor()
+    await enter(page.getByRole('link', { name: 'The endpoint and its deliveries' }))
+
+    await enter(button(page, 'Replay'))
+    await tabTo(page.getByLabel('From'))
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Replay', exact: true }))
+    await page.getByText(/^\d+ (delivery was|deliveries were) queued\.$/).waitFor()
+    await vi.waitFor(() => expect(receiver.deliveries('/kept').some(({ body }) => body.seq !== 0)).toBe(true), WAIT)
+    await enter(button(page, 'Done'))
+
+    await enter(button(page, 'Rotate the secret'))
+    await enter(button(page, 'Rotate'))
+    const second = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''
+    expect(second).toMatch(/^whs_[0-9a-f]{64}$/)
+    await enter(button(page, 'I have kept it'))
+    await page.getByText(`${kid}, expires in 23 h 59 min`).waitFor()
+    await enter(button(page, 'Rotate the secret'))
+    await enter(button(page, `End ${kid} and rotate`))
+    await enter(button(page, 'I have kept it'))
+    await page.getByText(kid, { exact: false }).waitFor({ state: 'detached' })
+
+    await enter(button(page, 'Delete'))
+    const confirm = page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true })
+    expect(await confirm.isDisabled()).toBe(true)
+    await tabTo(page.getByRole('dialog').getByRole('textbox'))
+    await page.keyboard.type(new URL(receiver.url).host)
+    await enter(confirm)
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+    expect((await service.call('GET', `/webhooks/${id}`)).status).toBe(404)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test(`the snippets tell what is genuine${languagesMissing}`, async () => {
+    const { id, secret } = await register('/signed')
+    expect(
+      (await service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })).status,
+    ).toBe(202)
+    await vi.waitFor(() => expect(receiver.deliveries('/signed')).toHaveLength(1), WAIT)
+    const { headers, raw } = receiver.deliveries('/signed')[0]!
+    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    const snippets = await copySnippets(page)
+    await close()
+    const body = raw.toString()
+    const { 'x-service-signature': signature = '', ...unsigned } = headers
+    const past = new Date(Date.now() - 600_000).toISOString()
+    const pastSignature = createHmac('sha256', secret).update(`${past}.${body}`).digest('hex')
+    const cases: [isGenuine: boolean, given: object][] = [
+      [true, { headers, body, secrets: [secret] }],
+      [true, { headers, body, secrets: ['whs_other', secret] }],
+      [
+        true,
+        {
+          headers: {
+            ...headers,
+            'x-service-signature-previous': signature,
+            'x-service-signature': signature.replace(/v1=./, 'v1=!'),
+          },
+          body,
+          secrets: [secret],
+        },
+      ],
+      [false, { headers, body: `${body} `, secrets: [secret] }],
+      [false, { headers, body, secrets: ['whs_other'] }],
+      [false, { headers, body, secrets: [] }],
+      [false, { headers: unsigned, body, secrets: [secret] }],
+      [false, { headers: { ...headers, 'x-service-timestamp': 'yesterday' }, body, secrets: [secret] }],
+      [
+        false,
+        {
+          headers: { 'x-service-timestamp': past, 'x-service-signature': `t=0,v1=${pastSignature},kid=0` },
+          body,
+          secrets: [secret],
+        },
+      ],
+      [false, { headers: {}, body, secrets: [secret] }],
+    ]
+    const files = { 'given.json': JSON.stringify(cases.map(([, given]) => given)) }
+    for (const name of languagesHere) {
+      const found = await runSnippet(name, { snippet: snippets[name], main: MAIN[name], files })
+      expect(JSON.parse(found), name).toEqual(cases.map(([isGenuineCase]) => isGenuineCase))
+    }
+    expect(complaints).toEqual([])
+  })
+
+  /** An endpoint that took some deliveries, and was then disabled for failing others. */
+  async function registerBroken(): Promise<string> {
+    const { id } = await register('/seen', {
+      description: 'The newsroom',
+      policy: { backoffBaseMs: 10, breakerThreshold: 3, breakerCooldownMs: 100, disableThreshold: 4 },
+    })
+    await post(3)
+    await vi.waitFor(() => expect(receiver.deliveries('/seen')).toHaveLength(3), WAIT)
+    receiver.on('/seen', (_request, response) => reply(response, 500, 'out of paper'))
+    await post(4)
+    const read = () => service.call('GET', `/webhooks/${id}`)
+    await vi.waitFor(async () => expect((await read()).json.state).toBe('disabled'), WAIT)
+    return id
+  }
+  let broken: Promise<string> | undefined
+
+  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
+    const id = await (broken ??= registerBroken())
+    const { data } = (await service.call('GET', `/webhooks/${id}/deliveries?limit=100`)).json
+    const tried = data.find(({ attempts }: { attempts: { error: string | null }[] }) => attempts[0]?.error != null)
+    const { page, complaints, close } = await visitConsole(browser, service, '/webhooks', { view })
+    const look = async (name: string) => {
+      expect(await axeFindings(page)).toEqual([])
+      await shoot(page, `webhooks${name}-${view.width}-${view.theme}`)
+    }
+    await page.getByRole('table').waitFor()
+    await look('')
+    await page.getByRole('button', { name: 'Register an endpoint' }).click()
+    await page.getByRole('dialog').waitFor()
+    await look('-register')
+    await page.goto(`${service.url}/console/webhooks/${id}`)
+    await page.getByRole('table', { name: 'Deliveries' }).waitFor()
+    await look('-endpoint')
+    await page.goto(`${service.url}/console/webhooks/${id}/deliveries/${tried.id}`)
+    await page.getByRole('table', { name: 'Attempts' }).waitFor()
+    await look('-delivery')
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

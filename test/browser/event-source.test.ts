@@ -1,0 +1,102 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { browserNeeded, hasBrowser, launchBrowser } from '../harness/browser.ts'
+import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { type Site, startSite, streamRequests } from '../harness/site.ts'
+
+const WAIT = { timeout: 25_000, interval: 50 }
+const LONG = 60_000
+const OPEN = 1
+const CLOSED = 2
+
+describe.skipIf(!hasBrowser)(`the browser's own EventSource${browserNeeded}`, () => {
+  let browser: Browser
+  let service: Processes
+  let site: Site
+  let page: Page
+  let externalId: string
+
+  beforeAll(async () => {
+    service = await startProcesses({ worker: 0 })
+    // Of the backend these tests ask themselves.
+    site = await startSite({ ticket: () => Promise.reject(new Error()), page: () => Promise.reject(new Error()) })
+    browser = await launchBrowser()
+    await service.call('PATCH', '/settings', { body: { allowedOrigins: [site.url] } })
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await site?.close()
+    await service?.close()
+  })
+  afterEach(() => page.close())
+
+  async function visit(url = site.url): Promise<void> {
+    page = await browser.newPage()
+    await page.goto(url)
+  }
+
+  /** Opens a stream in the page under a name, by a ticket. */
+  async function open(name: string): Promise<void> {
+    const { json } = await service.call('POST', '/stream/ticket', { body: { externalId: externalId } })
+    await page.evaluate(`{
+      const source = new EventSource(${JSON.stringify(json.streamUrl)})
+      const seqs = [], framing = []
+      source.addEventListener('comment_created', ({ data, lastEventId }) => seqs.push([lastEventId, JSON.parse(data).seq]))
+      for (const type of ['connected', 'connection-timeout']) source.addEventListener(type, () => framing.push(type))
+      window[${JSON.stringify(name)}] = { source, seqs, framing }
+    }`)
+  }
+
+  const readyState = (name: string) => page.evaluate<number>(`${name}.source.readyState`)
+  const framing = (name: string) => page.evaluate<string[]>(`${name}.framing`)
+  const seqs = (name: string) => page.evaluate<[string, number][]>(`${name}.seqs`)
+  const upTo = (n: number) => Array.from({ length: n }, (_, index) => [String(index + 1), index + 1])
+
+  async function comment(count = 1): Promise<void> {
+    const headers = await service.as('ada')
+    for (let n = 0; n < count; n++) {
+      const path = `/discussions/by-external/${externalId}/comments`
+      expect((await service.call('POST', path, { body: { body: `Number ${n}` }, headers })).status).toBe(201)
+    }
+  }
+
+  test('receives at an allowed origin, and closes for good at another one', async () => {
+    externalId = newId()
+    await visit()
+    await open('allowed')
+    await vi.waitFor(async () => expect(await framing('allowed')).toEqual(['connected']), WAIT)
+    await comment(3)
+    await vi.waitFor(async () => expect(await seqs('allowed')).toEqual(upTo(3)), WAIT)
+    await page.close()
+    // The same machine by another name is another origin.
+    await visit(site.url.replace('127.0.0.1', 'localhost'))
+    await open('refused')
+    await vi.waitFor(async () => expect(await readyState('refused')).toBe(CLOSED), WAIT)
+    expect(await framing('refused')).toEqual([])
+  })
+
+  test.each(['stop', 'kill'] as const)(
+    'comes back by itself after a %s of the service, with the same ticket, and misses and doubles nothing',
+    async (end) => {
+      externalId = newId()
+      const api = first(service.apis)
+      await visit()
+      const requests = streamRequests(page)
+      await open('stream')
+      await vi.waitFor(async () => expect(await readyState('stream')).toBe(OPEN), WAIT)
+      await comment(2)
+      await vi.waitFor(async () => expect(await seqs('stream')).toEqual(upTo(2)), WAIT)
+      await api[end]()
+      await api.start()
+      await comment(3)
+      await vi.waitFor(async () => expect(await seqs('stream')).toEqual(upTo(5)), WAIT)
+      await comment()
+      await vi.waitFor(async () => expect(await seqs('stream')).toEqual(upTo(6)), WAIT)
+      expect(requests.length).toBeGreaterThan(1)
+      expect(new Set(requests).size).toBe(1)
+    },
+    LONG,
+  )
+})

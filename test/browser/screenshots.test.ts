@@ -1,0 +1,116 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
+import { visitConsole } from '../harness/console.ts'
+import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+const WAIT = { timeout: 20_000, interval: 50 }
+
+// The weeks before, as workers have summed them up.
+const PAST = statement(
+  'test_screenshot_past',
+  `INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_pending, comments_rejected,
+     comments_deleted, reactions, reports, deliveries_delivered, deliveries_failed, active_readers)
+   SELECT $1, 'day', date_trunc('day', now(), 'UTC') - n * interval '1 day',
+     640 + (90 * sin(n * 0.9))::int - 3 * n + n * 37 % 60, 4 + n % 3, 31 + n * 7 % 18, 12 + n % 6,
+     1900 + (400 * sin(n * 0.9 + 0.4))::int - 8 * n, 9 + n * 5 % 8, 2300 + (300 * sin(n * 0.9))::int, n % 5,
+     310 + (50 * sin(n * 0.9))::int - n
+   FROM generate_series(1, 60) AS n`,
+)
+
+const ANN = 'Ann Okafor'
+const BOB = 'Bob Lindqvist'
+const CLEO = 'Cléo Marchand'
+const DEV = 'Dev Raman'
+
+/** What stands in the queue of the picture, and why. */
+const HELD = [
+  [DEV, 'Cheap berths, guaranteed, at https://example.com/berths and https://example.org/berths'],
+  [BOB, 'Only a fool would pay that much for a seat. They said the same in 1993, and look what came of it.'],
+] as const
+
+describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (made where SCREENSHOTS is set)', () => {
+  let browser: Browser
+  let service: TestService
+  let receiver: Receiver
+
+  const ok = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+    const answer = await service.call(method, path, { headers, ...(body && { body }) })
+    expect(answer.status, answer.text).toBeLessThan(300)
+    return answer.json
+  }
+  const post = async (name: string, page: string, body: string, parentId: string | null = null): Promise<string> => {
+    const headers = await service.as(name.split(' ')[0]?.toLowerCase() ?? '', { name })
+    return (await ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId }, headers)).id
+  }
+
+  beforeAll(async () => {
+    receiver = await startReceiver()
+    service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
+    browser = await launchBrowser()
+    await service.app.db.query(PAST, [service.tenant.id])
+    for (const [externalId, title] of [
+      ['night-trains', 'The night train is back. Who will sleep in it?'],
+      ['library-hours', 'The library stays open until midnight'],
+      ['old-bridge', 'The old bridge is to close for a year'],
+    ]) {
+      await ok('POST', '/discussions', { externalId, title, url: `https://example.org/${externalId}` })
+    }
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+    await receiver?.close()
+  })
+
+  test('of the deliveries of a webhook', async () => {
+    const { id } = await ok('POST', '/webhooks', {
+      url: `https://127.0.0.1:${new URL(receiver.url).port}/newsroom`,
+      description: 'The newsroom',
+      policy: { backoffBaseMs: 60_000 },
+    })
+    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).state).toBe('verified'), WAIT)
+    const first = await post(DEV, 'night-trains', 'I took it last week, and slept through two countries.')
+    await post(CLEO, 'night-trains', 'Which berth did you have?', first)
+    await ok('POST', `/comments/${first}/reactions`, { type: 'love' }, await service.as('ann', { name: ANN }))
+    const delivered = async (status: string) =>
+      (await ok('GET', `/webhooks/${id}/deliveries?status=${status}`)).data.length as number
+    await vi.waitFor(async () => expect(await delivered('delivered')).toBe(3), WAIT)
+    receiver.on('/newsroom', (_request, response) => reply(response, 503))
+    await post(ANN, 'old-bridge', 'A year! And the ferry?')
+    await post(BOB, 'old-bridge', 'It has never run in winter.')
+    await vi.waitFor(async () => expect(await delivered('pending')).toBe(2), WAIT)
+    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).consecutiveFailures).toBe(2), WAIT)
+    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    await page.getByRole('table').waitFor()
+    await shoot(page, 'deliveries')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('of the queue', async () => {
+    await ok('PATCH', '/settings', { suspectWords: ['fool'], maxLinks: 1 })
+    const question = await post(ANN, 'night-trains', 'Would you pay 90 for a bunk, if breakfast came with it?')
+    for (const [name, body] of HELD) await post(name, 'night-trains', body, question)
+    const { page, complaints, close } = await visitConsole(browser, service, '/moderation')
+    await page
+      .locator('[data-comment]')
+      .nth(HELD.length - 1)
+      .waitFor()
+    await page.keyboard.press('j')
+    await shoot(page, 'moderation')
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('of the overview', async () => {
+    const { page, complaints, close } = await visitConsole(browser, service, '/?span=30d')
+    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    await shoot(page, 'overview')
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

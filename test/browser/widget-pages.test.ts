@@ -1,0 +1,315 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { axeFindings } from '../harness/axe.ts'
+import { browserNeeded, hasBrowser } from '../harness/browser.ts'
+import { visitConsole } from '../harness/console.ts'
+import { CORPUS } from '../harness/hostile.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
+
+const WAIT = { timeout: 20_000, interval: 20 }
+const LONG = 60_000
+
+describe.skipIf(!hasBrowser)(`the widget on its page${browserNeeded}`, () => {
+  let service: TestService
+  let paper: Newspaper
+  /** With all that a thread can show. */
+  const article = newArticle()
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    paper = await openNewspaper(service, service.url)
+    const first = await paper.post(
+      article,
+      'bob',
+      'A comment with a [link](https://example.com), `code` and\n\n> a quote',
+    )
+    const reply = await paper.post(article, 'ann', 'A reply', first)
+    await paper.post(article, 'bob', 'A deeper one', reply)
+    await paper.call('POST', `/comments/${first}/reactions`, { type: 'like' }, 'ann')
+    await paper.call('POST', `/comments/${first}/pin`)
+    const gone = await paper.post(article, 'bob', 'Gone')
+    await paper.post(article, 'ann', 'Left behind', gone)
+    await paper.call('DELETE', `/comments/${gone}`)
+    const edited = await paper.post(article, 'ann', 'Wrong')
+    await paper.call('PATCH', `/comments/${edited}`, { body: 'Right' }, 'ann')
+    await paper.post(article, 'bob', Array.from({ length: 40 }, (_, n) => `Line ${n}`).join('\n\n'))
+  })
+  afterAll(async () => {
+    await paper?.close()
+    await service?.close()
+  })
+  afterEach(() => paper.leave())
+
+  test.each([
+    ['light', 1280, ['Reply']],
+    ['light', 360, ['React', 'Reply', 'Edit', 'Delete', 'Report']],
+    ['dark', 1280, ['Report']],
+    ['dark', 360, ['Delete']],
+  ] as const)(
+    'axe-core finds nothing in %s at %i pixels, with %j open',
+    async (theme, width, kinds) => {
+      const ann = await paper.read(article, { as: 'ann', width, query: `page=${theme}` })
+      await ann.sees('Show 1 reply')
+      for (const name of kinds) {
+        await ann.button(name).first().click()
+        expect(await axeFindings(ann.page, 'engagement-thread'), name).toEqual([])
+        await ann.page.keyboard.press('Escape')
+      }
+      await paper.post(article, 'bob', 'While you look')
+      await ann.button('1 new comment').waitFor()
+      await ann.page.route('**/engagement/comments?*', (route) => route.fulfill({ status: 413, body: '' }))
+      await ann.write('Refused')
+      await ann.sees('That did not work')
+      expect(await axeFindings(ann.page, 'engagement-thread'), 'news and a refusal').toEqual([])
+    },
+    LONG,
+  )
+
+  test.each(['light', 'dark'])(
+    'axe-core finds nothing in the theme %s of its own, for who is signed out',
+    async (theme) => {
+      const reader = await paper.read(article, { query: `page=light&theme=${theme}` })
+      await reader.sees('Sign in to comment')
+      expect(await axeFindings(reader.page, 'engagement-thread')).toEqual([])
+    },
+    LONG,
+  )
+
+  test(
+    'at 360 pixels nothing is wider than the screen, and every target is 24 pixels or more',
+    async () => {
+      const ann = await paper.read(article, { as: 'ann', width: 360 })
+      await ann.sees('Left behind')
+      expect(await ann.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+      const sizes = await ann.thread
+        .locator('button, select, textarea')
+        .evaluateAll((all) =>
+          all.map((one) => one.getBoundingClientRect()).map(({ width, height }) => Math.min(width, height)),
+        )
+      expect(Math.min(...sizes)).toBeGreaterThanOrEqual(24)
+    },
+    LONG,
+  )
+
+  test('all of it can be done with the keyboard, and the focus stays where one is', async () => {
+    const page = newArticle()
+    const ann = await paper.read(page, { as: 'ann' })
+    await ann.thread.getByRole('textbox').waitFor()
+    const { keyboard } = ann.page
+    const focused = () =>
+      ann.page.evaluate<string>(
+        `(({ activeElement: one }) => (one.ariaLabel ?? one.textContent).trim())(document.querySelector('engagement-thread').shadowRoot)`,
+      )
+    const tabTo = async (name: string): Promise<void> => {
+      for (let n = 0; n < 30; n++) {
+        await keyboard.press('Tab')
+        const now = await ann.page.evaluate<string | undefined>(
+          `(({ activeElement: one }) => (one?.ariaLabel ?? one?.textContent)?.trim())(document.querySelector('engagement-thread').shadowRoot)`,
+        )
+        if (now === name) return
+      }
+      throw new Error(`${name} cannot be reached with the Tab key`)
+    }
+    await tabTo('Write a comment')
+    await keyboard.type('By keyboard')
+    await tabTo('Post')
+    await keyboard.press('Enter')
+    await ann.sees('By keyboard')
+    await vi.waitFor(async () => expect(await focused()).toContain('By keyboard'), WAIT)
+    await tabTo('Reply to Ann Okafor')
+    await keyboard.press('Enter')
+    await vi.waitFor(async () => expect(await focused()).toBe('Reply to Ann Okafor'), WAIT)
+    await keyboard.press('Escape')
+    await vi.waitFor(async () => expect(await ann.thread.getByRole('textbox').count()).toBe(1), WAIT)
+    expect(await focused()).toBe('Reply to Ann Okafor')
+    await tabTo('Delete')
+    await keyboard.press('Enter')
+    await vi.waitFor(async () => expect(await focused()).toBe('Delete'), WAIT)
+    await keyboard.press('Enter')
+    await ann.sees('No comments yet')
+    expect(await focused()).toMatch(/^Comments/)
+  })
+
+  test('what a moderator approves in the console, readers see within a second', async () => {
+    const held = newArticle()
+    await paper.set({ moderationMode: 'pre' })
+    try {
+      const [ann, bob] = await Promise.all([paper.read(held, { as: 'ann' }), paper.read(held, { as: 'bob' })])
+      await ann.write('Please look at this')
+      await ann.sees(/Please look at this[^]*Awaiting moderation/)
+      const { id } = await paper.call('GET', `/discussions/by-external/${held}`)
+      const presence = () => paper.call('GET', `/discussions/${id}/presence`)
+      await vi.waitFor(async () => expect((await presence()).streams).toBe(2), WAIT)
+      const { page, complaints, close } = await visitConsole(paper.browser, service, '/moderation')
+      await page.locator('[data-comment]', { hasText: 'Please look at this' }).waitFor()
+      await page.keyboard.press('j')
+      await page.keyboard.press('a')
+      const pressed = performance.now()
+      await bob.sees('Please look at this')
+      expect(performance.now() - pressed).toBeLessThan(1000)
+      await ann.seesNot('Awaiting moderation')
+      expect(complaints).toEqual([])
+      await close()
+    } finally {
+      await paper.set({ moderationMode: 'none' })
+    }
+  })
+
+  test('pages, their sorts, and many replies are loaded as they are asked for', async () => {
+    const page = newArticle()
+    for (let n = 1; n <= 7; n++) await paper.post(page, 'ann', `Number ${n}.`)
+    const parent = await paper.post(page, 'ann', 'Parent')
+    for (let n = 1; n <= 5; n++) await paper.post(page, 'bob', `Reply ${n}.`, parent)
+    const ann = await paper.read(page, { as: 'ann', query: 'page-size=3' })
+    const shown = async (): Promise<string[]> =>
+      (await ann.thread.locator('[part=body]').allInnerTexts()).map((text) => text.trim())
+    await ann.button('Show 5 replies').waitFor()
+    expect(await shown()).toEqual(['Parent', 'Number 7.', 'Number 6.'])
+    await ann.button('Show 5 replies').click()
+    await ann.sees('Reply 3.')
+    expect(await shown()).toEqual(['Parent', 'Reply 1.', 'Reply 2.', 'Reply 3.', 'Number 7.', 'Number 6.'])
+    await ann.button('More replies').click()
+    await ann.sees('Reply 5.')
+    await ann.button('Hide replies').click()
+    await ann.button('More comments').click()
+    await ann.sees('Number 3.')
+    await ann.thread.getByLabel('Sort by').selectOption('Oldest')
+    await ann.sees(/Number 1\.[^]*Number 3\./)
+    expect(await shown()).toEqual(['Number 1.', 'Number 2.', 'Number 3.'])
+  })
+
+  test('speaks Arabic from right to left where the page does, and takes the texts of the page', async () => {
+    const page = newArticle()
+    await paper.post(page, 'ann', 'مرحبا')
+    await paper.post(page, 'bob', 'Hello there')
+    const window = await paper.read(page, { as: 'ann', query: 'lang=ar' })
+    await window.sees(/التعليقات/)
+    expect(await window.thread.locator('section').getAttribute('dir')).toBe('rtl')
+    expect(await window.page.locator('engagement-count [part=count]').innerText()).toBe('تعليقان')
+    const box = await window.thread.locator('section').boundingBox()
+    const avatar = await window.thread.locator('[part=avatar]').first().boundingBox()
+    expect(avatar!.x).toBeGreaterThan(box!.x + box!.width / 2)
+    await window.page.evaluate(`document.querySelector('engagement-thread').strings = { title: 'صوتك' }`)
+    await window.sees('صوتك')
+    await window.page.evaluate(`document.documentElement.lang = 'xx-unknown'`)
+    await window.page.evaluate(`document.querySelector('engagement-thread').reload()`)
+    await window.sees('Sort by')
+  })
+
+  test('counts of a page are asked for at once, 200 in a request, and follow the thread beside them', async () => {
+    const page = newArticle()
+    await paper.post(page, 'ann', 'One')
+    const asked: string[] = []
+    const ann = await paper.read(page, {
+      as: 'ann',
+      prepare: async (one) =>
+        void one.on('request', (request) => request.url().includes('/counts') && asked.push(request.url())),
+    })
+    const count = ann.page.locator('engagement-count [part=count]').first()
+    await vi.waitFor(async () => expect(await count.innerText()).toBe('1 comment'), WAIT)
+    expect(asked).toHaveLength(1)
+    await ann.write('Two')
+    await vi.waitFor(async () => expect(await count.innerText()).toBe('2 comments'), WAIT)
+    await ann.page.evaluate(`for (let n = 0; n < 250; n++) {
+      const count = document.createElement('engagement-count')
+      count.discussion = n % 2 ? 'none-' + n : '${page}'
+      document.body.append(count)
+    }`)
+    await vi.waitFor(
+      async () => expect(await ann.page.locator('engagement-count [part=count]').last().innerText()).toBe('0 comments'),
+      WAIT,
+    )
+    expect(asked).toHaveLength(2)
+    await ann.page.evaluate(`for (let n = 0; n < 250; n++) {
+      const count = document.createElement('engagement-count')
+      count.discussion = 'other-' + n
+      document.body.append(count)
+    }`)
+    await vi.waitFor(
+      async () => expect(await ann.page.locator('engagement-count [part=count]').last().innerText()).toBe('0 comments'),
+      WAIT,
+    )
+    expect(asked).toHaveLength(4)
+  })
+
+  test('a count of what can be no page takes none of the others with it', async () => {
+    const page = newArticle()
+    await paper.post(page, 'ann', 'One')
+    const window = await paper.read(page)
+    await window.sees('One')
+    await window.page.evaluate(`for (const discussion of ['${page}', 'x'.repeat(256), '']) {
+      const count = document.createElement('engagement-count')
+      Object.assign(count, { discussion, format: 'number', textContent: 'as the server wrote it' })
+      document.body.append(count)
+    }`)
+    const counts = () =>
+      window.page
+        .locator('body > engagement-count')
+        .evaluateAll((all) => all.map((each) => ('count' in each ? (each.count ?? null) : 'not defined')))
+    await vi.waitFor(async () => expect(await counts()).toEqual([1, null, null]), WAIT)
+  })
+
+  test(
+    'hostile texts do not run, load anything, break the page or leave their box',
+    async () => {
+      const page = newArticle()
+      await paper.set({ maxLinks: 100 })
+      const bodies = [
+        'w'.repeat(10_000),
+        `\u202e${'evil '.repeat(50)}`,
+        `${'\u0300'.repeat(500)} Z${'\u0335\u0327'.repeat(400)}`,
+        `${'> '.repeat(200)}deep`,
+        `${'- '.repeat(100)}list`,
+        `\`\`\`\n${'c'.repeat(3000)}\n\`\`\``,
+        `# ${'Heading '.repeat(100)}`,
+      ]
+      for (let n = 0; n < CORPUS.length; n += 40) {
+        bodies.push(
+          CORPUS.slice(n, n + 40)
+            .join('\n\n')
+            .replaceAll('\0', '')
+            .slice(0, 9900),
+        )
+      }
+      for (const body of bodies) await paper.post(page, 'ann', body)
+      const asked: string[] = []
+      const bob = await paper.read(page, {
+        as: 'bob',
+        width: 360,
+        query: 'page-size=100',
+        prepare: async (one) => {
+          one.on('dialog', (dialog) => asked.push(dialog.message()))
+          one.on('request', (request) => /evil|example/.test(request.url()) && asked.push(request.url()))
+        },
+      })
+      await vi.waitFor(async () => expect(await bob.thread.locator('article').count()).toBe(bodies.length), WAIT)
+      expect(await bob.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+      const stray = await bob.thread.locator('[part="body"]').evaluateAll((all) =>
+        all.flatMap((body) => {
+          const box = body.getBoundingClientRect()
+          // Whatever is in it is drawn within it.
+          const isOpen = getComputedStyle(body).overflow !== 'hidden' || box.left < 0 || box.right > 360
+          if (isOpen) return [body.outerHTML.slice(0, 200)]
+          return [...body.querySelectorAll('*')].flatMap((one) => {
+            const names = one.getAttributeNames().filter((name) => !['href', 'rel', 'start'].includes(name))
+            // An address that is none, as in `https:javascript:alert(1)`, has no protocol and leads nowhere.
+            const link = one instanceof HTMLAnchorElement && one.hasAttribute('href') ? one : null
+            const isWrong =
+              link !== null && (!/^(https?:|mailto:|:)$/.test(link.protocol) || link.rel !== 'nofollow ugc noopener')
+            return names.length > 0 || isWrong ? [one.outerHTML.slice(0, 200)] : []
+          })
+        }),
+      )
+      expect(stray).toEqual([])
+      expect(asked).toEqual([])
+      // A picture of the whole, so that what is drawn over other comments would be seen: every comment starts below the last.
+      const tops = await bob.thread
+        .locator('article')
+        .evaluateAll((all) =>
+          all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom] as const),
+        )
+      for (const [n, [top]] of tops.entries()) if (n > 0) expect(top).toBeGreaterThanOrEqual(tops[n - 1]![1])
+    },
+    LONG,
+  )
+})

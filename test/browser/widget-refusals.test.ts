@@ -1,0 +1,351 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { browserNeeded, hasBrowser } from '../harness/browser.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+
+const WAIT = { timeout: 20_000, interval: 20 }
+
+describe.skipIf(!hasBrowser)(`what the widget does when things go wrong${browserNeeded}`, () => {
+  let service: TestService
+  let paper: Newspaper
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    paper = await openNewspaper(service, service.url)
+  })
+  afterAll(async () => {
+    await paper?.close()
+    await service?.close()
+  })
+  afterEach(() => paper.leave())
+
+  const comments = async (article: string): Promise<string[]> => {
+    const { data } = await paper.call('GET', `/discussions/by-external/${article}/comments`)
+    return data.map(({ body }: { body: string }) => body)
+  }
+  const textOf = (window: Window) => window.thread.getByRole('textbox', { name: 'Write a comment' }).inputValue()
+
+  test('a text under way survives a reload of the page, and is gone once it is sent', async () => {
+    const article = newArticle()
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.thread.getByRole('textbox').fill('Half a thou')
+    await ann.page.reload()
+    await vi.waitFor(async () => expect(await textOf(ann)).toBe('Half a thou'), WAIT)
+    await ann.write('A whole thought')
+    await ann.sees('A whole thought')
+    expect(await textOf(ann)).toBe('')
+    await ann.page.reload()
+    await ann.sees('A whole thought')
+    expect(await textOf(ann)).toBe('')
+  })
+
+  test('a post whose answer is lost is sent again by itself, and is there once', async () => {
+    const article = newArticle()
+    let lost = 0
+    const ann = await paper.read(article, {
+      as: 'ann',
+      prepare: (page) =>
+        page.route('**/engagement/comments?*', async (route) => {
+          if (route.request().method() !== 'POST' || lost === 2) return route.continue()
+          lost++
+          await route.fetch()
+          await route.abort()
+        }),
+    })
+    await ann.write('Only once')
+    await ann.sees('Only once')
+    await vi.waitFor(async () => expect(await textOf(ann)).toBe(''), WAIT)
+    expect(lost).toBe(2)
+    expect(await comments(article)).toEqual(['Only once'])
+  })
+
+  test('a post that cannot be sent keeps its text, and is there once when it is sent again after a reload', async () => {
+    const article = newArticle()
+    let isLost = true
+    const ann = await paper.read(article, {
+      as: 'ann',
+      prepare: (page) =>
+        page.route('**/engagement/comments?*', async (route) => {
+          if (route.request().method() !== 'POST' || !isLost) return route.continue()
+          await route.fetch()
+          await route.abort()
+        }),
+    })
+    await ann.page.route('**/stream/**', (route) => route.abort())
+    await ann.write('Kept')
+    await ann.sees('That did not work. Your text is kept')
+    expect(await textOf(ann)).toBe('Kept')
+    isLost = false
+    await ann.page.reload()
+    await ann.button('Post').click()
+    await vi.waitFor(async () => expect(await textOf(ann)).toBe(''), WAIT)
+    await ann.sees(/Ann[^]*Kept/)
+    expect(await comments(article)).toEqual(['Kept'])
+  })
+
+  test('says in words why something is refused', async () => {
+    const article = newArticle()
+    await paper.set({ bannedWords: ['turnip'] })
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.write('You turnip')
+    await ann.sees('It has a word that is not allowed here.')
+    expect(await textOf(ann)).toBe('You turnip')
+    await paper.set({ bannedWords: [] })
+
+    await ann.page.route('**/engagement/comments?*', (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { 'retry-after': '30' },
+        contentType: 'application/problem+json',
+        body: '{"code":"rate_limited"}',
+      }),
+    )
+    await ann.button('Post').click()
+    await ann.sees('That was too fast. Try again in 30 seconds.')
+    await ann.page.unroute('**/engagement/comments?*')
+
+    await ann.write('A potato')
+    await ann.sees(/Ann[^]*A potato/)
+    const { data: readers } = await paper.call('GET', '/readers?externalId=ann')
+    await paper.call('POST', `/readers/${readers[0].id}/ban`, {})
+    await ann.write('Another')
+    await ann.sees('You cannot take part in discussions at present.')
+    await paper.call('POST', `/readers/${readers[0].id}/unban`)
+  })
+
+  test('a text that was refused can be posted once what was in its way is gone', async () => {
+    const article = newArticle()
+    await paper.post(article, 'bob', 'Before')
+    const bob = await paper.read(article, { as: 'bob' })
+    const { data: readers } = await paper.call('GET', '/readers?externalId=bob')
+    await paper.call('POST', `/readers/${readers[0].id}/ban`, {})
+    await bob.write('The same words')
+    await bob.sees('You cannot take part in discussions at present.')
+    await paper.call('POST', `/readers/${readers[0].id}/unban`)
+    await bob.button('Post').click()
+    await vi.waitFor(async () => expect(await textOf(bob)).toBe(''), WAIT)
+    expect(await comments(article)).toContain('The same words')
+  })
+
+  test('a page that goes over to another article shows nothing of the one before, also while the backend fails', async () => {
+    const [article, next] = [newArticle(), newArticle()]
+    await paper.post(article, 'ann', 'Under the first article')
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.sees('Under the first article')
+    let fail = (): void => undefined
+    const failing = new Promise<void>((resolve) => (fail = resolve))
+    await ann.page.route('**/engagement/**', async (route) => {
+      await failing
+      await route.fulfill({ status: 404 })
+    })
+    await ann.thread.evaluate((thread, id) => thread.setAttribute('discussion', id), next)
+    const shown = () => ann.thread.getByText('Under the first article').count()
+    await vi.waitFor(async () => expect(await shown()).toBe(0), WAIT)
+    fail()
+    await ann.page.getByText('The comments cannot be loaded.').waitFor()
+    expect(await shown()).toBe(0)
+  })
+
+  test('a locked discussion can be read, one that is unlocked written in again, an archived one only read', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'Said in time')
+    const { id } = await paper.call('GET', `/discussions/by-external/${article}`)
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.button('Reply').waitFor()
+    await paper.call('POST', `/discussions/${id}/lock`)
+    await ann.sees('Comments are closed.')
+    expect(await ann.thread.getByRole('textbox').count()).toBe(0)
+    expect(await ann.button('Reply').count()).toBe(0)
+    expect(await ann.button('Delete').count()).toBe(1)
+    await paper.call('POST', `/discussions/${id}/unlock`)
+    await ann.thread.getByRole('textbox').waitFor()
+    await paper.call('POST', `/discussions/${id}/archive`)
+    await ann.sees('This discussion is archived.')
+    expect(await ann.thread.locator('article').getByRole('button').count()).toBe(0)
+  })
+
+  test('a comment can be edited within the time that the tenant gives', async () => {
+    const article = newArticle()
+    const id = await paper.post(article, 'ann', 'Quick')
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.button('Edit').waitFor()
+    await paper.set({ editWindowSeconds: 1 })
+    try {
+      await ann.button('Edit').click()
+      await ann.thread.getByRole('textbox', { name: 'Edit' }).fill('Late')
+      const edit = () => paper.call('PATCH', `/comments/${id}`, { body: 'Quick' }, 'ann')
+      await vi.waitFor(() => expect(edit()).rejects.toThrow('edit_window_closed'), WAIT)
+      await ann.button('Save').click()
+      await ann.sees('The time to edit it is over.')
+      // The settings are kept for a minute.
+      const other = await paper.read(article, { as: 'ann' })
+      await other.sees('Quick')
+      expect(await other.button('Edit').count()).toBe(0)
+    } finally {
+      await paper.set({ editWindowSeconds: 900 })
+    }
+  })
+
+  test('who is signed out reads, and is asked to sign in before anything else', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'For all to read')
+    const window = await paper.read(article)
+    await window.button('Sign in to comment').click()
+    await window.button('Reply').click()
+    await window.button('React').click()
+    await window.button('Report').click()
+    const heard = await window.page.evaluate<{ name: string; detail: { action: string } }[]>('heard')
+    const actions = heard.filter(({ name }) => name === 'sign-in').map(({ detail }) => detail.action)
+    expect(actions).toEqual(['post', 'reply', 'react', 'report'])
+    expect(await window.thread.getByRole('textbox').count()).toBe(0)
+  })
+
+  test('a sign-in that has ended is said, and the text is there again after the next one', async () => {
+    const article = newArticle()
+    const ann = await paper.read(article, { as: 'ann' })
+    await ann.thread.getByRole('textbox').fill('Too late')
+    await ann.page.context().clearCookies()
+    await ann.button('Post').click()
+    await ann.sees('You are signed out. Sign in and send it again')
+    await ann.button('Sign in to comment').waitFor()
+    await ann.page.context().addCookies([{ name: 'reader', value: 'ann', url: paper.site.url }])
+    await ann.page.evaluate(`document.querySelector('engagement-thread').reload()`)
+    await vi.waitFor(async () => expect(await textOf(ann)).toBe('Too late'), WAIT)
+  })
+
+  test('a report reaches the moderators with its reason, once', async () => {
+    const article = newArticle()
+    const id = await paper.post(article, 'ann', 'Buy my watches')
+    const bob = await paper.read(article, { as: 'bob' })
+    const report = async (): Promise<void> => {
+      await bob.button('Report').click()
+      await bob.thread.getByLabel('What is wrong with this comment?').selectOption('Spam')
+      await bob.button('Send report').click()
+    }
+    await report()
+    await bob.sees('Thank you. The moderators will see it.')
+    expect(await bob.thread.getByRole('alert').count()).toBe(0)
+    await report()
+    await bob.sees('You have reported this comment.')
+    const { data } = await paper.call('GET', '/moderation/queue?status=reported')
+    expect(data).toMatchObject([{ comment: { id }, reportCount: 1 }])
+  })
+
+  test('what the server has written stays without JavaScript, and while the backend fails', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'There all along')
+    const query = 'written=By the server'
+    const without = await paper.read(article, { javaScriptEnabled: false, query })
+    expect(await without.thread.innerText()).toMatch(/The comments need JavaScript\.[^]*By the server/)
+    let isDown = true
+    const window = await paper.read(article, {
+      query,
+      prepare: (page) =>
+        page.route('**/engagement/**', (route) => (isDown ? route.fulfill({ status: 404 }) : route.continue())),
+    })
+    await window.page.getByText('The comments cannot be loaded.').waitFor()
+    expect(await window.page.getByText('By the server').isVisible()).toBe(true)
+    expect(await window.thread.innerText()).not.toContain('The comments need JavaScript.')
+    isDown = false
+    await window.button('Try again').click()
+    await window.sees('There all along')
+    expect(await window.page.getByText('By the server').isVisible()).toBe(false)
+  })
+
+  test('says that it loads beside a noscript, which is nothing to be seen', async () => {
+    const window = await paper.read(newArticle(), {
+      prepare: (page) => page.route('**/engagement/**', () => undefined),
+    })
+    await vi.waitFor(async () => expect(await window.page.getByText('Loading …').isVisible()).toBe(true), WAIT)
+  })
+
+  test('with sign-in, goes there with the way back', async () => {
+    const article = newArticle()
+    const window = await paper.read(article, { query: 'sign-in=/sign-in?as=ann&page=light#comments' })
+    await window.button('Sign in to comment').click()
+    await window.thread.getByRole('textbox', { name: 'Write a comment' }).waitFor()
+    expect(window.page.url()).toContain(
+      `${paper.site.url}/articles/${article}?sign-in=/sign-in?as=ann&page=light#comments`,
+    )
+  })
+
+  test('a listener that prevents it keeps the page', async () => {
+    const window = await paper.read(newArticle(), { query: 'sign-in=/sign-in?as=ann' })
+    const said = warningsOf(window)
+    await window.page.evaluate(`addEventListener('engagement-sign-in', (event) => event.preventDefault())`)
+    await window.button('Sign in to comment').click()
+    await window.button('Sign in to comment').waitFor()
+    await asked(window)
+    expect(await window.thread.getByRole('textbox').count()).toBe(0)
+    expect(said).toEqual([])
+  })
+
+  describe("the page's developer is told once", () => {
+    test('that nobody signs the reader in', async () => {
+      const window = await paper.read(newArticle(), {
+        prepare: (page) =>
+          page.route('**/site.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' })),
+      })
+      const said = warningsOf(window)
+      for (let n = 0; n < 2; n++) await window.button('Sign in to comment').click()
+      await vi.waitFor(() => expect(said).toEqual([expect.stringContaining('set sign-in="/login"')]), WAIT)
+      await asked(window)
+      expect(said).toHaveLength(1)
+    })
+
+    test('which origin the stream refuses, while comments go on', async () => {
+      await paper.set({ allowedOrigins: [] })
+      try {
+        const article = newArticle()
+        const said: string[] = []
+        const ann = await paper.read(article, { as: 'ann', prepare: async (page) => listen(page, said) })
+        const text = `the stream refuses ${paper.site.url}. Add it to the tenant's allowedOrigins`
+        await vi.waitFor(() => expect(said).toEqual([expect.stringContaining(text)]), { ...WAIT, timeout: 20_000 })
+        await ann.write('Said all the same')
+        await ann.sees('Said all the same')
+      } finally {
+        await paper.set({ allowedOrigins: [paper.site.url] })
+      }
+    })
+
+    test('of a page that the backend does not know; the reader, that it has no comments', async () => {
+      const said: string[] = []
+      const window = await paper.read('missing-page', { as: 'ann', prepare: async (page) => listen(page, said) })
+      await window.page.getByText('There are no comments for this page.').waitFor()
+      await vi.waitFor(() => expect(said).toEqual([expect.stringContaining('no page "missing-page"')]), WAIT)
+      expect(await window.thread.getByRole('textbox').count()).toBe(0)
+    })
+
+    test('that discussion is missing, and not where it comes a moment later', async () => {
+      const window = await paper.read(newArticle())
+      const said = warningsOf(window)
+      const append = (then: string): Promise<unknown> =>
+        window.page.evaluate(`{
+          const thread = document.createElement('engagement-thread')
+          document.body.append(thread)
+          ${then}
+        }`)
+      await append(`thread.discussion = '${newArticle()}'`)
+      await vi.waitFor(async () => expect(await window.button('Sign in to comment').count()).toBe(2), WAIT)
+      expect(said).toEqual([])
+      await append('')
+      await vi.waitFor(() => expect(said).toEqual([expect.stringContaining('discussion is missing')]), WAIT)
+      expect(await window.page.getByText('Loading').count()).toBe(0)
+    })
+  })
+})
+
+function listen(page: Page, said: string[]): void {
+  page.on('console', (message) => message.type() === 'warning' && said.push(message.text()))
+}
+
+function warningsOf({ page }: Window): string[] {
+  const said: string[] = []
+  listen(page, said)
+  return said
+}
+
+/** Once the file of the warnings would have been loaded. */
+const asked = ({ page }: Window): Promise<unknown> =>
+  page.evaluate(`import(new URL('widget.warnings.js', document.querySelector('script[src$="widget.js"]').src))`)

@@ -1,0 +1,209 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { browserNeeded, hasBrowser, openSleeper } from '../harness/browser.ts'
+import { first, type Processes, startProcesses } from '../harness/processes.ts'
+import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
+
+const LONG = 60_000
+const WAIT = { timeout: 20_000, interval: 20 }
+
+describe.skipIf(!hasBrowser)(`the widget in two windows${browserNeeded}`, () => {
+  let service: Processes
+  let paper: Newspaper
+  beforeAll(async () => {
+    service = await startProcesses({ worker: 0 })
+    paper = await openNewspaper(service, first(service.apis).url)
+  })
+  afterAll(async () => {
+    await paper?.close()
+    await service?.close()
+  })
+  afterEach(() => paper.leave())
+
+  /** Ann's and Bob's windows on one article, both with their streams. */
+  async function twoWindows(article: string): Promise<[Window, Window]> {
+    const windows = await Promise.all([paper.read(article, { as: 'ann' }), paper.read(article, { as: 'bob' })])
+    await vi.waitFor(async () => expect(await streams(article)).toBe(2), WAIT)
+    return windows
+  }
+  async function streams(article: string): Promise<number> {
+    const { id } = await paper.call('GET', `/discussions/by-external/${article}`)
+    return (await paper.call('GET', `/discussions/${id}/presence`)).streams
+  }
+
+  /** What one sees now, the other sees within a second. */
+  async function withinASecond(seen: () => Promise<unknown>): Promise<void> {
+    const began = performance.now()
+    await seen()
+    expect(performance.now() - began).toBeLessThan(1000)
+  }
+
+  test(
+    'what one writes, answers, reacts, edits and deletes, the other sees within a second',
+    async () => {
+      const article = newArticle()
+      const [ann, bob] = await twoWindows(article)
+      await ann.write('The **first** word')
+      await ann.sees('The first word')
+      await withinASecond(() => bob.sees('The first word'))
+
+      await bob.button('Reply').click()
+      await bob.thread.getByRole('textbox', { name: 'Reply to Ann' }).fill('An answer')
+      await bob.page.keyboard.press('Control+Enter')
+      await bob.sees('An answer')
+      await withinASecond(() => ann.button('1 new reply').waitFor())
+      await ann.button('1 new reply').click()
+      await ann.sees('An answer')
+
+      await bob.comment('The first word').getByRole('button', { name: 'React' }).click()
+      await bob.comment('The first word').getByRole('button', { name: 'Love' }).click()
+      await bob.button('Love 1').and(bob.page.locator('[aria-pressed=true]')).first().waitFor()
+      await withinASecond(() => ann.button('Love 1').and(ann.page.locator('[aria-pressed=false]')).waitFor())
+
+      await ann.comment('The first word').getByRole('button', { name: 'Edit' }).click()
+      const box = ann.thread.getByRole('textbox', { name: 'Edit' })
+      expect(await box.inputValue()).toBe('The **first** word')
+      await box.fill('The second thought')
+      await ann.button('Save').click()
+      await ann.sees('The second thought')
+      await withinASecond(() => bob.sees(/The second thought[^]*An answer/))
+      expect(await bob.comment('The second thought').innerText()).toContain('edited')
+
+      await bob.comment('An answer').getByRole('button', { name: 'Delete' }).click()
+      await bob.thread.getByRole('button', { name: 'Delete' }).last().click()
+      await bob.seesNot('An answer')
+      await withinASecond(() => ann.seesNot('An answer'))
+      await ann.comment('The second thought').getByRole('button', { name: 'Delete' }).click()
+      await ann.thread.getByRole('button', { name: 'Delete' }).last().click()
+      await ann.sees('No comments yet')
+      await withinASecond(() => bob.sees('This comment was deleted.'))
+    },
+    LONG,
+  )
+
+  test(
+    'what waits for a moderator is shown to its author alone, also after a reload, and to all once it is approved',
+    async () => {
+      const article = newArticle()
+      await paper.set({ moderationMode: 'pre' })
+      try {
+        const [ann, bob] = await twoWindows(article)
+        await ann.write('Please look at this')
+        await ann.sees(/Please look at this[^]*Awaiting moderation/)
+        await ann.page.reload()
+        await ann.sees(/Please look at this[^]*Awaiting moderation/)
+        await bob.sees('No comments yet')
+        await vi.waitFor(async () => expect(await streams(article)).toBe(2), WAIT)
+        const queue = await paper.call('GET', '/moderation/queue?status=pending')
+        const { id } = queue.data[0].comment
+        await paper.call('POST', `/comments/${id}/approve`)
+        await withinASecond(() => bob.sees('Please look at this'))
+        await ann.seesNot('Awaiting moderation')
+        await paper.call('POST', `/comments/${id}/pin`)
+        await withinASecond(() => bob.sees('Pinned'))
+        await paper.call('POST', `/comments/${id}/reject`)
+        await withinASecond(() => bob.sees('The moderators removed this comment.'))
+      } finally {
+        await paper.set({ moderationMode: 'none' })
+      }
+    },
+    LONG,
+  )
+
+  test(
+    'both go on after the service was restarted; what was sent meanwhile arrives once',
+    async () => {
+      const article = newArticle()
+      const [ann, bob] = await twoWindows(article)
+      await ann.write('Before')
+      await bob.sees('Before')
+      const api = first(service.apis)
+      await api.stop()
+      await bob.write('Meanwhile')
+      await api.start()
+      await bob.sees(/Meanwhile|That did not work/)
+      if (await bob.button('Post').isVisible()) await bob.button('Post').click()
+      await bob.sees(/Bob[^]*Meanwhile/)
+      await ann.sees('1 new comment')
+      await ann.button('1 new comment').click()
+      await ann.sees('Meanwhile')
+      await ann.write('After')
+      await bob.sees('1 new comment')
+      expect((await paper.call('GET', `/discussions/by-external/${article}`)).commentCount).toBe(3)
+    },
+    LONG,
+  )
+
+  test(
+    'a window that was asleep catches up when it wakes',
+    async () => {
+      const article = newArticle()
+      await paper.post(article, 'ann', 'Good night')
+      const sleeper = await openSleeper(paper.browser, `${paper.site.url}/articles/${article}`)
+      const text = () => sleeper.evaluate<string>(`document.querySelector('engagement-thread').shadowRoot.textContent`)
+      try {
+        await vi.waitFor(async () => expect(await text()).toContain('Good night'), WAIT)
+        await vi.waitFor(async () => expect(await streams(article)).toBe(1), WAIT)
+        await sleeper.freeze()
+        await vi.waitFor(async () => expect(await streams(article)).toBe(0), WAIT)
+        await paper.post(article, 'bob', 'While you slept')
+        await paper.post(article, 'bob', 'And another')
+        await sleeper.unfreeze()
+        await vi.waitFor(async () => expect(await text()).toContain('2 new comments'), WAIT)
+      } finally {
+        await sleeper.close()
+      }
+    },
+    LONG,
+  )
+
+  test(
+    'beyond the replay window the page is loaded anew',
+    async () => {
+      const article = newArticle()
+      await paper.set({ stream: { replayEvents: 100 } })
+      try {
+        await paper.post(article, 'ann', 'Long ago')
+        const bob = await paper.read(article, { as: 'bob' })
+        await bob.sees('Long ago')
+        await vi.waitFor(async () => expect(await streams(article)).toBe(1), WAIT)
+        await bob.page.evaluate(`dispatchEvent(new Event('pagehide'))`)
+        for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
+        await bob.page.evaluate(`dispatchEvent(new Event('pageshow'))`)
+        await bob.sees('Number 120')
+        expect(await bob.thread.getByRole('heading').innerText()).toMatch(/121/)
+      } finally {
+        await paper.set({ stream: { replayEvents: 10_000 } })
+      }
+    },
+    LONG,
+  )
+
+  test(
+    'what others write does not move what one is reading',
+    async () => {
+      const article = newArticle()
+      for (let n = 1; n <= 15; n++) await paper.post(article, 'ann', `Paragraph ${n}`)
+      const read = await paper.post(article, 'ann', 'The one that is read')
+      for (let n = 1; n <= 3; n++) await paper.post(article, 'ann', `Later ${n}`)
+      const bob = await paper.read(article, { as: 'bob' })
+      await vi.waitFor(async () => expect(await streams(article)).toBe(1), WAIT)
+      await bob.comment('The one that is read').evaluate((element) => element.scrollIntoView({ block: 'center' }))
+      const place = async () => (await bob.comment('The one that is read').boundingBox())?.y
+      const before = await place()
+      const lower = async () => (await bob.comment('Paragraph 14').boundingBox())?.y
+      const lowerBefore = await lower()
+      await paper.post(article, 'ann', 'News')
+      await paper.post(article, 'ann', 'More news')
+      await paper.post(article, 'ann', 'News of replies', read)
+      await bob.button('2 new comments').waitFor()
+      await bob.button('1 new reply').waitFor()
+      expect(await place()).toBe(before)
+      expect(await lower()).toBe(lowerBefore)
+      expect(await bob.thread.getByRole('status').textContent()).toBe('2 new comments')
+      await bob.button('2 new comments').click()
+      await bob.sees(/More news[^]*News[^]*Later 3/)
+    },
+    LONG,
+  )
+})

@@ -1,0 +1,865 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  request as httpRequest,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import fc from 'fast-check'
+import { decodeProtectedHeader, jwtVerify } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { createBackend } from '../../src/backend/backend.ts'
+import { PROBLEMS } from '../../src/backend/problems.ts'
+import { profileOf, signAssertion } from '../../src/backend/readers.ts'
+import { MAX_BODY_BYTES } from '../../src/backend/requests.ts'
+import { ROUTES } from '../../src/backend/routes.ts'
+import type { Tenant } from '../../src/core/context.ts'
+import { ERRORS } from '../../src/core/errors.ts'
+import { newId } from '../../src/core/ids.ts'
+import { readClaims } from '../../src/domains/readers/claims.ts'
+import { ROUTES as SERVICE_ROUTES } from '../../src/rest/routes.ts'
+import { type BackendSite, fetchSite, open, shut, SITES } from '../harness/backends.ts'
+import { kidOf } from '../harness/identity.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { openStream, type StreamClient } from '../harness/stream-client.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+
+const at = (externalId: string, query = ''): string => `?externalId=${encodeURIComponent(externalId)}${query}`
+
+describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) => {
+  let site: BackendSite
+  beforeAll(async () => {
+    site = await mount(service)
+  })
+  afterAll(() => site.close())
+
+  const post = async (page: string, as: string, body: object) => site.ask('POST', `/comments${at(page)}`, { as, body })
+
+  test('serves a whole thread: posts, replies, pages, edits, reactions, reports, deletions', async () => {
+    const page = `/2026/11/${newId()}?a=b&c=d#e`
+    const first = await post(page, 'ann', { body: 'First' })
+    expect(first).toMatchObject({
+      status: 201,
+      json: { body: 'First', author: { externalId: 'ann', name: 'Ann', avatarUrl: 'https://www.example.com/ann.png' } },
+    })
+    const { id } = first.json
+    const reply = await post(page, 'bob', { body: 'A reply', parentId: id })
+    expect(reply).toMatchObject({
+      status: 201,
+      json: { parentId: id, author: { externalId: 'bob', profileUrl: null } },
+    })
+    await post(page, 'bob', { body: 'Second' })
+
+    const reacted = await site.ask('PUT', `/comments/${id}/reaction`, { as: 'bob', body: { type: 'like' } })
+    expect(reacted).toMatchObject({ status: 200, json: { commentId: id, type: 'like', reactionCounts: { like: 1 } } })
+    expect(await site.ask('GET', `/comments/${id}`, { as: 'bob' })).toMatchObject({
+      status: 200,
+      json: { viewerReaction: 'like' },
+    })
+    const oldest = await site.ask('GET', `/comments${at(page, '&sort=oldest&limit=1&replies=2')}`, { as: 'bob' })
+    expect(oldest).toMatchObject({
+      status: 200,
+      json: { hasMore: true, data: [{ id, viewerReaction: 'like', replies: { data: [{ body: 'A reply' }] } }] },
+    })
+    const more = `&sort=oldest&limit=1&cursor=${encodeURIComponent(oldest.json.nextCursor)}`
+    expect((await site.ask('GET', `/comments${at(page, more)}`)).json).toMatchObject({
+      hasMore: false,
+      data: [{ body: 'Second', viewerReaction: null }],
+    })
+    expect((await site.ask('GET', `/comments${at(page, `&parentId=${id}`)}`)).json.data).toMatchObject([
+      { body: 'A reply' },
+    ])
+
+    const edited = await site.ask('PATCH', `/comments/${id}`, { as: 'ann', body: { body: 'First, edited' } })
+    expect(edited).toMatchObject({ status: 200, json: { body: 'First, edited', revision: 2 } })
+    expect(await site.ask('PATCH', `/comments/${id}`, { as: 'bob', body: { body: 'Mine' } })).toMatchObject({
+      status: 403,
+      json: { code: 'not_author' },
+    })
+    const report = { as: 'ann', body: { reason: 'spam' } }
+    expect((await site.ask('POST', `/comments/${reply.json.id}/report`, report)).status).toBe(201)
+    expect(await site.ask('POST', `/comments/${reply.json.id}/report`, report)).toMatchObject({
+      status: 409,
+      json: { code: 'already_reported' },
+    })
+    const unreacted = await site.ask('DELETE', `/comments/${id}/reaction`, { as: 'bob' })
+    expect(unreacted).toMatchObject({ status: 200, json: { type: null, reactionCounts: {} } })
+    expect(await site.ask('DELETE', `/comments/${reply.json.id}`, { as: 'ann' })).toMatchObject({
+      status: 403,
+      json: { code: 'not_author' },
+    })
+    const deleted = await site.ask('DELETE', `/comments/${reply.json.id}`, { as: 'bob' })
+    expect(deleted).toMatchObject({ status: 204, text: '' })
+
+    const discussion = await site.ask('GET', `/discussion${at(page)}`)
+    expect(discussion).toMatchObject({ status: 200, json: { externalId: page, state: 'open', commentCount: 2 } })
+    const counts = await site.ask('GET', `/counts${at(page, '&externalId=nothing-yet')}`)
+    expect(counts.json.data).toEqual([
+      { externalId: page, commentCount: 2, state: 'open' },
+      { externalId: 'nothing-yet', commentCount: 0, state: 'open' },
+    ])
+  })
+
+  test('says who is signed in', async () => {
+    const { status, json, headers } = await site.ask('GET', '/me', { as: 'bob' })
+    expect(status).toBe(200)
+    expect(json).toEqual({ reader: { id: 'bob', name: 'Bob', avatarUrl: null, profileUrl: null } })
+    expect(headers.get('cache-control')).toBe('private, no-store')
+    expect((await site.ask('GET', '/me')).json).toEqual({ reader: null })
+    expect((await site.ask('GET', '/me', { as: 'stranger' })).json).toEqual({ reader: null })
+  })
+
+  test('lets who is signed out read, and refuses their writes with 403 identity_required', async () => {
+    const page = newId()
+    const { id } = (await post(page, 'ann', { body: 'Hello' })).json
+    expect((await site.ask('GET', `/comments${at(page)}`)).status).toBe(200)
+    for (const [method, path, body] of writesOf(page, id)) {
+      expect(await site.ask(method, path, { body })).toMatchObject({ status: 403, json: { code: 'identity_required' } })
+    }
+    expect((await site.ask('POST', `/ticket${at(page)}`)).status).toBe(201)
+  })
+
+  test('refuses what is too large with 413 body_too_large, and goes on', async () => {
+    const refused = await site.ask('POST', `/comments${at(newId())}`, {
+      as: 'ann',
+      body: JSON.stringify({ body: 'x'.repeat(MAX_BODY_BYTES - 10) }),
+    })
+    // Express's own parser stands in front, with a bound of its own.
+    if (mount !== SITES.express) expect(refused).toMatchObject({ json: { code: 'body_too_large' } })
+    expect(refused.status).toBe(413)
+    expect((await post(newId(), 'ann', { body: 'Small' })).status).toBe(201)
+  })
+
+  test('refuses other types and broken bodies', async () => {
+    const headers = { 'content-type': 'text/plain' }
+    const path = `/comments${at(newId())}`
+    expect(await site.ask('POST', path, { as: 'ann', body: '{"body":"Hello"}', headers })).toMatchObject({
+      status: 415,
+      json: { code: 'unsupported_media_type' },
+    })
+    expect(await site.ask('POST', path, { as: 'ann' })).toMatchObject({ status: 422 })
+    const broken = await site.ask('POST', path, { as: 'ann', body: '{"body":' })
+    expect(broken.status).toBe(400)
+    expect(await site.ask('DELETE', `/comments/${newId()}`, { as: 'ann', body: {} })).toMatchObject({
+      status: 422,
+      json: { code: 'validation_failed' },
+    })
+  })
+})
+
+const writesOf = (page: string, id: string): [method: string, path: string, body?: object][] => [
+  ['POST', `/comments${at(page)}`, { body: 'Hello' }],
+  ['PATCH', `/comments/${id}`, { body: 'Hello again' }],
+  ['PUT', `/comments/${id}/reaction`, { type: 'like' }],
+  ['POST', `/comments/${id}/report`, { reason: 'spam' }],
+  ['DELETE', `/comments/${id}/reaction`],
+  ['DELETE', `/comments/${id}`],
+]
+
+describe('mounted among other things', () => {
+  test('under Express, other paths are left to the site', async () => {
+    const site = await SITES.express(service)
+    expect(await (await fetch(`${site.url}/engagement-elsewhere`)).text()).toBe('the site')
+    expect((await site.ask('GET', '/me')).headers.get('vary')).toBe('Origin, Cookie, Authorization')
+    await site.close()
+  })
+
+  test("under Fastify, the site's own parsers and headers stay", async () => {
+    const site = await SITES.fastify(service)
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`${site.url}/elsewhere`, { method: 'POST', headers, body: '{"a":1}' })
+    expect(await response.json()).toEqual({ a: 1 })
+    expect((await site.ask('GET', '/me')).headers.get('vary')).toBe('Origin, Cookie, Authorization')
+    await site.close()
+  })
+
+  test.each(['node', 'express', 'fastify'] as const)(
+    'by %s, no host and no form of an address leads elsewhere',
+    async (name) => {
+      const site = await SITES[name](service)
+      const statusOf = (path: string, host: string): Promise<number | undefined> =>
+        new Promise((resolve, reject) => {
+          const options = { port: new URL(site.url).port, path, headers: { host }, agent: false }
+          const request = httpRequest(options, (response) => resolve(response.resume().statusCode))
+          request.on('error', reject).end()
+        })
+      expect(await statusOf('/engagement/me', 'www.example.com')).toBe(200)
+      expect(await statusOf('/engagement/me', 'www.example.com:99999')).toBe(200)
+      expect(await statusOf('/me', 'www.example.com/engagement')).toBe(404)
+      expect(await statusOf('/x', 'www.example.com/engagement/me?')).toBe(404)
+      expect(await statusOf('//engagement/me', 'www.example.com')).toBe(404)
+      expect(await statusOf('//www.example.com/engagement/me', 'www.example.com')).toBe(404)
+      await site.close()
+    },
+  )
+
+  test.each(['node', 'fastify'] as const)('by %s, a body without an end is refused at its bound', async (name) => {
+    const site = await SITES[name](service)
+    const answered = await new Promise<object>((resolve, reject) => {
+      const headers = {
+        cookie: 'reader=ann',
+        'content-type': 'application/json',
+        'x-requested-with': 'engagement',
+      }
+      const path = `${site.url}/engagement/comments${at(newId())}`
+      const request = httpRequest(path, { method: 'POST', headers }, (response) => {
+        resolve({ status: response.statusCode, connection: response.headers.connection })
+        request.destroy()
+      })
+      request.on('error', reject)
+      // No more than it takes: while this writes on, the end of the connection could come before the answer.
+      request.write('x'.repeat(MAX_BODY_BYTES + 1))
+    })
+    // What is still to come would be read as the next request.
+    expect(answered).toEqual({ status: 413, connection: 'close' })
+    await site.close()
+  })
+})
+
+describe('a page of another site', () => {
+  const site = () => fetchSite(service, { origins: ['https://app.example.com'] })
+  const write = async (headers: Record<string, string>) =>
+    site().ask('POST', `/comments${at(newId())}`, { as: 'ann', body: { body: 'Hello' }, headers })
+
+  test.each([
+    ['without the header of writes', { 'x-requested-with': '' }],
+    ['with another header of writes', { 'x-requested-with': 'XMLHttpRequest' }],
+    ['by Sec-Fetch-Site: cross-site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }],
+    ['by Sec-Fetch-Site: same-site', { 'sec-fetch-site': 'same-site', origin: 'https://blog.example.com' }],
+    [
+      'by Sec-Fetch-Site, whatever its origin says',
+      { 'sec-fetch-site': 'same-site', origin: 'https://www.example.com' },
+    ],
+    ['by its origin alone', { origin: 'https://evil.example' }],
+    ['by another port', { origin: 'https://www.example.com:8443' }],
+    ['by an opaque origin', { origin: 'null' }],
+  ])('is refused with 403 origin_not_allowed %s', async (_how, headers) => {
+    expect(await write(headers)).toMatchObject({ status: 403, json: { code: 'origin_not_allowed' } })
+  })
+
+  test.each([
+    ["the site's own", { 'sec-fetch-site': 'same-origin', origin: 'https://www.example.com' }],
+    ["the site's own in an older browser", { origin: 'https://www.example.com' }],
+    ["the site's own behind a proxy that ends TLS", { origin: 'http://www.example.com' }],
+    ['one that is named', { 'sec-fetch-site': 'same-site', origin: 'https://app.example.com' }],
+    ['no browser', {}],
+  ])('is not taken for %s', async (_whose, headers) => {
+    expect((await write(headers)).status).toBe(201)
+  })
+
+  test('is refused every write, and a ticket', async () => {
+    for (const [method, path, body] of [...writesOf(newId(), newId()), ['POST', `/ticket${at(newId())}`] as const]) {
+      const refused = await site().ask(method, path, { as: 'ann', body, headers: { 'x-requested-with': '' } })
+      expect(refused).toMatchObject({ status: 403, json: { code: 'origin_not_allowed' } })
+    }
+  })
+
+  test('is granted no preflight', async () => {
+    const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' }
+    const { status, headers: answered } = await site().ask('OPTIONS', '/comments', { headers })
+    expect(status).toBe(405)
+    expect([...answered.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+  })
+})
+
+describe('a hostile path', () => {
+  const site = () => fetchSite(service)
+
+  test.each([
+    '/',
+    '/settings/public',
+    '/keys',
+    '/moderation/queue',
+    '/discussions/by-external/x',
+    '/comments/bulk',
+    `/comments/${newId()}/approve`,
+    `/comments/${newId()}/revisions`,
+    `/comments/${newId()}/`,
+    `/comments/${newId().toUpperCase()}`,
+    '/comments/..%2Fsettings',
+    '/comments/%2e%2e/keys',
+    '/comments/../../api/v1/settings',
+    '//comments',
+    '/me/',
+    '/constructor',
+  ])('GET %s answers 404 not_found', async (path) => {
+    expect(await site().ask('GET', path, { as: 'ann' })).toMatchObject({ status: 404, json: { code: 'not_found' } })
+  })
+
+  test.each(['.', '..', '%2e%2e', '%2E.'])('the page %s answers 422, not another route', async (externalId) => {
+    expect(await site().ask('GET', `/comments?externalId=${externalId}`)).toMatchObject({ status: 422 })
+  })
+
+  test.each(['../../settings', '..%2F..%2Fsettings', 'a/../b', 'a?limit=1', '$&', '\0', '%', 'é🙂'])(
+    'the page %j is a page like others',
+    async (externalId) => {
+      const { status, json } = await site().ask('GET', `/comments${at(externalId)}`)
+      expect([404, 422]).toContain(status)
+      expect(['not_found', 'validation_failed']).toContain(json.code)
+    },
+  )
+
+  test.each([
+    ['/comments', { pointer: '/externalId', code: 'required' }],
+    ['/comments?externalId=', { pointer: '/externalId', code: 'required' }],
+    ['/comments?externalId=a&externalId=b', { pointer: '/externalId', code: 'wrong_type' }],
+    ['/comments?externalId=a&limit=1&limit=2', { pointer: '/limit', code: 'wrong_type' }],
+    ['/comments?externalId=a&token=b', { pointer: '/token', code: 'unknown_parameter' }],
+    ['/me?externalId=a', { pointer: '/externalId', code: 'unknown_parameter' }],
+    ['/counts?externalId=a&sort=top', { pointer: '/sort', code: 'unknown_parameter' }],
+  ])('GET %s answers 422 and says where', async (path, error) => {
+    expect(await site().ask('GET', path)).toMatchObject({
+      status: 422,
+      json: { code: 'validation_failed', errors: [error] },
+    })
+  })
+
+  test('another method answers 405 with Allow', async () => {
+    const { status, headers, json } = await site().ask('PUT', `/comments/${newId()}`, { as: 'ann', body: {} })
+    expect({ status, allow: headers.get('allow'), code: json.code }).toEqual({
+      status: 405,
+      allow: 'GET, PATCH, DELETE',
+      code: 'method_not_allowed',
+    })
+  })
+
+  test("leads to no other tenant's comment", async () => {
+    const other = await service.addTenant('backend-other')
+    const posted = await service.call('POST', '/discussions/by-external/theirs/comments', {
+      body: { body: 'Theirs' },
+      headers: { 'x-api-key': other.apiKey, ...(await other.as('zoe')) },
+    })
+    expect(posted.status).toBe(201)
+    const { id } = posted.json
+    expect(await site().ask('GET', `/comments/${id}`, { as: 'ann' })).toMatchObject({ status: 404 })
+    expect(await site().ask('GET', `/comments${at('theirs')}`, { as: 'ann' })).toMatchObject({ status: 404 })
+    for (const [method, path, body] of writesOf(newId(), id).slice(1)) {
+      expect(await site().ask(method, path, { as: 'ann', body })).toMatchObject({ status: 404 })
+    }
+  })
+})
+
+describe('writes', () => {
+  test('with an Idempotency-Key are done once, for each reader', async () => {
+    const site = fetchSite(service)
+    const path = `/comments${at(newId())}`
+    const write = { body: { body: 'Once' }, headers: { 'idempotency-key': 'a-key' } }
+    const [first, again] = [
+      await site.ask('POST', path, { as: 'ann', ...write }),
+      await site.ask('POST', path, { as: 'ann', ...write }),
+    ]
+    expect(first.status).toBe(201)
+    expect(first.headers.get('idempotency-replayed')).toBeNull()
+    expect(again.json).toEqual(first.json)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    const ofBob = await site.ask('POST', path, { as: 'bob', ...write })
+    expect(ofBob).toMatchObject({ status: 201, json: { author: { externalId: 'bob' } } })
+    expect(await site.ask('POST', path, { as: 'ann', ...write, body: { body: 'Twice' } })).toMatchObject({
+      status: 409,
+      json: { code: 'idempotency_conflict' },
+    })
+    // The publisher's own keys are another matter.
+    const own = await service.call('POST', `/discussions/by-external/${newId()}/comments`, {
+      body: write.body,
+      headers: { ...write.headers, ...(await service.as('ann')) },
+    })
+    expect(own).toMatchObject({ status: 201 })
+  })
+
+  test('of the service that are refused pass with status and code', async () => {
+    const site = fetchSite(service)
+    const page = newId()
+    const { id } = (await service.call('POST', '/discussions', { body: { externalId: page } })).json
+    await service.call('POST', `/discussions/${id}/lock`)
+    expect(await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'Hello' } })).toMatchObject({
+      status: 409,
+      json: { code: 'discussion_locked' },
+    })
+    expect(await site.ask('GET', `/discussion${at(page)}`)).toMatchObject({ json: { state: 'locked' } })
+    expect(
+      await site.ask('POST', `/comments${at(newId())}`, { as: 'ann', body: { body: 'Hello', author: 'bob' } }),
+    ).toMatchObject({ status: 422, json: { errors: [{ pointer: '/author', code: 'unknown_field' }] } })
+  })
+
+  test('by a reader whose profile the service would not take are still theirs', async () => {
+    const posted = await fetchSite(service).ask('POST', `/comments${at(newId())}`, { as: 'long', body: { body: 'Hi' } })
+    expect(posted).toMatchObject({ status: 201, json: { author: { name: 'n'.repeat(79), avatarUrl: null } } })
+  })
+
+  test('go nowhere where isPage says that there is no such page', async () => {
+    const site = fetchSite(service, { isPage: (externalId) => externalId.startsWith('known-') })
+    const [known, unknown] = [`known-${newId()}`, newId()]
+    expect((await site.ask('POST', `/comments${at(known)}`, { as: 'ann', body: { body: 'Hi' } })).status).toBe(201)
+    for (const [method, path] of [
+      ['POST', '/comments'],
+      ['GET', '/comments'],
+      ['GET', '/discussion'],
+      ['POST', '/ticket'],
+    ] as const) {
+      const refused = await site.ask(method, path + at(unknown), { as: 'ann' })
+      expect(refused).toMatchObject({
+        status: 404,
+        json: { code: 'not_found', errors: [{ pointer: '/externalId', code: 'unknown_page' }] },
+      })
+    }
+    expect((await service.call('GET', `/discussions/by-external/${unknown}`)).status).toBe(404)
+  })
+
+  test('and tickets begin a discussion with the title and url that isPage gives, and a page that is read does not', async () => {
+    const url = 'https://www.example.com/a'
+    const site = fetchSite(service, { isPage: () => ({ title: 'An article', url }) })
+    for (const path of ['/comments', '/ticket']) {
+      const page = newId()
+      expect((await site.ask('GET', `/comments${at(page)}`)).status).toBe(404)
+      expect((await service.call('GET', `/discussions/by-external/${page}`)).status).toBe(404)
+      const write = path === '/ticket' ? {} : { as: 'ann', body: { body: 'Hi' } }
+      expect((await site.ask('POST', path + at(page), write)).status).toBe(201)
+      expect((await service.call('GET', `/discussions/by-external/${page}`)).json).toMatchObject({
+        title: 'An article',
+        url,
+      })
+    }
+  })
+
+  test.each([
+    [
+      { title: 'x'.repeat(499) + '🙂', url: '/a' },
+      { title: 'x'.repeat(499), url: null },
+    ],
+    [
+      { title: ' \0', url: 'https://www.example.com/é' },
+      { title: null, url: 'https://www.example.com/é' },
+    ],
+    [
+      { title: null, url: 'javascript:alert(1)' },
+      { title: null, url: null },
+    ],
+    [{}, { title: null, url: null }],
+  ])('of the page %j are let through, with what the service takes of it', async (given, kept) => {
+    const page = newId()
+    const site = fetchSite(service, { isPage: () => given })
+    expect((await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'Hi' } })).status).toBe(201)
+    expect((await service.call('GET', `/discussions/by-external/${page}`)).json).toMatchObject(kept)
+  })
+
+  test('of a reader whose session cannot be read answer 500 internal, and tell the publisher alone', async () => {
+    const onError = vi.fn<(error: unknown) => void>()
+    const site = fetchSite(service, { onError })
+    for (const as of ['broken', 'nameless']) {
+      const { status, text, json } = await site.ask('GET', '/me', { as })
+      expect({ status, code: json.code }).toEqual({ status: 500, code: 'internal' })
+      expect(text).not.toMatch(/session store|reader's id/)
+    }
+    expect(onError.mock.calls.map(([error]) => String(error))).toEqual([
+      'Error: the session store is down',
+      expect.stringContaining('id must be a text'),
+    ])
+  })
+})
+
+describe('what is kept', () => {
+  test('a page has an ETag of its reader and answers 304 to who has it', async () => {
+    const site = fetchSite(service)
+    const page = newId()
+    await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'Hello' } })
+    const { headers } = await site.ask('GET', `/comments${at(page)}`, { as: 'ann' })
+    expect(headers.get('cache-control')).toBe('private, no-cache')
+    expect(headers.get('vary')).toBe('Cookie, Authorization')
+    const known = { 'if-none-match': headers.get('etag') ?? '' }
+    expect(await site.ask('GET', `/comments${at(page)}`, { as: 'ann', headers: known })).toMatchObject({
+      status: 304,
+      text: '',
+    })
+    expect((await site.ask('GET', `/comments${at(page)}`, { as: 'bob', headers: known })).status).toBe(200)
+    expect((await site.ask('GET', `/comments${at(page)}`, { headers: known })).status).toBe(200)
+  })
+
+  test('the settings that a page must know may be kept by anyone for a minute', async () => {
+    const site = fetchSite(service)
+    const { status, json, headers } = await site.ask('GET', '/settings', { as: 'broken' })
+    expect(status).toBe(200)
+    expect(Object.keys(json).sort()).toEqual(['editWindowSeconds', 'maxDepth', 'reactionTypes'])
+    expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['public, max-age=60', null])
+  })
+
+  test('counts may be kept by anyone, their refusal by nobody', async () => {
+    const site = fetchSite(service)
+    const counts = await site.ask('GET', `/counts${at('a')}`, { as: 'ann' })
+    expect(counts.headers.get('cache-control')).toBe('public, max-age=30')
+    expect(counts.headers.get('vary')).toBeNull()
+    const tooMany = await site.ask('GET', `/counts?${'externalId=a&'.repeat(201)}`)
+    expect(tooMany.status).toBe(422)
+    expect(tooMany.headers.get('cache-control')).not.toContain('public')
+  })
+})
+
+describe('a ticket', () => {
+  const clients: StreamClient[] = []
+  afterEach(() => clients.splice(0).forEach((client) => client.close()))
+
+  test("opens a stream, with the signed-in reader's notifications", async () => {
+    const site = fetchSite(service)
+    const page = newId()
+    const follow = async (as?: string): Promise<StreamClient> => {
+      const { status, json } = await site.ask('POST', `/ticket${at(page)}`, as === undefined ? {} : { as })
+      expect({ status, json }).toMatchObject({ status: 201, json: { discussionState: 'open', lastEventId: '0' } })
+      const client = await openStream(json.streamUrl)
+      clients.push(client)
+      return client
+    }
+    const [ofAnn, ofNobody] = [await follow('ann'), await follow()]
+    const { id } = (await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'Hello' } })).json
+    await site.ask('POST', `/comments${at(page)}`, { as: 'bob', body: { body: 'Hello, Ann', parentId: id } })
+    await site.ask('DELETE', `/comments/${id}`, { as: 'ann' })
+    const typesOf = ({ events }: StreamClient) => events.map(({ event = '' }) => event).toSorted()
+    const common = ['comment_created', 'comment_created', 'comment_deleted']
+    await vi.waitFor(() => expect(typesOf(ofNobody)).toEqual(common))
+    await vi.waitFor(() => expect(typesOf(ofAnn)).toEqual([...common, 'notification_reply']))
+  })
+})
+
+/** A service that notes what it is asked and answers what the test says. */
+interface Upstream {
+  url: string
+  asked: { method: string; url: string; headers: IncomingHttpHeaders; body: string }[]
+  server: Server
+}
+
+async function startUpstream(
+  answer: (response: ServerResponse) => unknown = (response) =>
+    response.setHeader('content-type', 'application/json').end('{}'),
+): Promise<Upstream> {
+  const asked: Upstream['asked'] = []
+  const server = createServer((request, response) => {
+    void request.toArray().then((chunks) => {
+      const { method = '', url = '', headers } = request
+      asked.push({ method, url, headers, body: Buffer.concat(chunks as Buffer[]).toString() })
+      return answer(response)
+    })
+  })
+  upstreams.push(server)
+  return { url: await open(server), asked, server }
+}
+const upstreams: Server[] = []
+afterEach(async () => {
+  await Promise.all(upstreams.splice(0).map(shut))
+})
+
+describe('the service is told', () => {
+  test('of a page once, also by all who come at once, and again of another title or after a failure', async () => {
+    let status = 503
+    const upstream = await startUpstream((response) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end('{}')
+    })
+    let title = 'A'
+    const onError = vi.fn<(error: unknown) => void>()
+    const site = fetchSite(service, { url: upstream.url, onError, isPage: () => ({ title }) })
+    const told = () => upstream.asked.filter(({ url }) => url.endsWith('/discussions')).map(({ body }) => body)
+    const ask = () => site.ask('POST', `/ticket${at('a')}`)
+    await ask()
+    expect(onError).toHaveBeenCalledOnce()
+    status = 200
+    await Promise.all([ask(), ask(), ask()])
+    await ask()
+    const body = '{"externalId":"a","title":"A"}'
+    expect(told()).toEqual([body, body])
+    title = 'B'
+    await ask()
+    expect(told()).toEqual([body, body, '{"externalId":"a","title":"B"}'])
+  })
+
+  test('the key, the reader and nothing else of the browser', async () => {
+    const upstream = await startUpstream()
+    const site = fetchSite(service, { url: `${upstream.url}/`, headerPrefix: 'X-Acme-' })
+    const headers = {
+      authorization: 'Bearer a-session',
+      'x-api-key': 'ek_other',
+      'x-service-identity': 'forged',
+      'x-acme-identity': 'forged',
+      'x-forwarded-for': '10.0.0.1',
+      'x-request-id': 'a-request',
+      'if-none-match': '"a"',
+      'proxy-authorization': 'Basic a',
+      te: 'trailers',
+    }
+    await site.ask('POST', `/comments${at('a/b c')}`, { as: 'ann', body: { body: 'é' }, headers })
+    const [{ method, url, body, headers: told }] = upstream.asked as [Upstream['asked'][number]]
+    expect({ method, url, body }).toEqual({
+      method: 'POST',
+      url: '/api/v1/discussions/by-external/a%2Fb%20c/comments',
+      body: '{"body":"é"}',
+    })
+    const own = [
+      'accept',
+      'accept-encoding',
+      'accept-language',
+      'connection',
+      'content-length',
+      'host',
+      'sec-fetch-mode',
+      'user-agent',
+    ]
+    expect(
+      Object.keys(told)
+        .filter((name) => !own.includes(name))
+        .sort(),
+    ).toEqual(['content-type', 'x-acme-identity', 'x-api-key', 'x-request-id'])
+    expect(told).toMatchObject({ 'x-api-key': service.apiKey, 'x-request-id': 'a-request' })
+
+    const assertion = String(told['x-acme-identity'])
+    const { secret } = service.identitySecret
+    const { payload } = await jwtVerify(assertion, new TextEncoder().encode(secret), { algorithms: ['HS256'] })
+    expect(decodeProtectedHeader(assertion)).toEqual({ alg: 'HS256', typ: 'JWT', kid: kidOf(secret) })
+    expect(payload).toEqual({
+      sub: 'ann',
+      aud: service.tenant.slug,
+      iat: expect.any(Number),
+      exp: Number(payload.iat) + 60,
+      name: 'Ann',
+      avatarUrl: 'https://www.example.com/ann.png',
+      profileUrl: null,
+      bodySha256: createHash('sha256').update('{"body":"é"}').digest('base64url'),
+    })
+  })
+
+  test('nothing of a reader where the answer is the same for all', async () => {
+    const upstream = await startUpstream()
+    const site = fetchSite(service, { url: upstream.url })
+    await site.ask('GET', `/counts${at('a')}`, { as: 'broken' })
+    await site.ask('GET', `/discussion${at('a')}`, { as: 'broken' })
+    expect(upstream.asked.map(({ headers }) => headers['x-service-identity'])).toEqual([undefined, undefined])
+  })
+
+  test('nothing at all of a request that is refused here', async () => {
+    const upstream = await startUpstream()
+    const site = fetchSite(service, { url: upstream.url })
+    for (const [method, path, body] of writesOf(newId(), newId())) await site.ask(method, path, { body })
+    await site.ask('GET', '/keys', { as: 'ann' })
+    await site.ask('GET', '/me', { as: 'ann' })
+    expect(upstream.asked).toEqual([])
+  })
+})
+
+test("a comment out of view is 404 to a page, whatever the backend's key may see", async () => {
+  const held = await service.call('POST', '/discussions/by-external/held/comments', {
+    body: { body: 'Look at it' },
+    headers: await service.as('ann'),
+  })
+  // The key of these tests may do everything.
+  const site = fetchSite(service)
+  const get = () => site.ask('GET', `/comments/${held.json.id}`, { as: 'ben' })
+  expect((await get()).status).toBe(200)
+  await service.call('POST', `/comments/${held.json.id}/reject`)
+  expect((await service.call('GET', `/comments/${held.json.id}`)).json.body).toBe('Look at it')
+  expect(await get()).toMatchObject({ status: 404, json: { code: 'not_found' } })
+})
+
+describe('a service that', () => {
+  const ask = async (url: string, timeoutMs = 10_000) => {
+    const onError = vi.fn<(error: unknown) => void>()
+    const answer = await fetchSite(service, { url, timeoutMs, onError }).ask('GET', `/comments${at('a')}`, {
+      as: 'ann',
+    })
+    return { answer, onError }
+  }
+  const unavailable = {
+    status: 503,
+    json: {
+      type: 'urn:engagement-service:error:unavailable',
+      title: 'The service cannot answer now',
+      status: 503,
+      detail: 'The service cannot answer now.',
+      code: 'unavailable',
+      requestId: expect.any(String),
+    },
+  }
+
+  test('is down answers 503 unavailable with Retry-After', async () => {
+    const { url, server } = await startUpstream()
+    await shut(server)
+    const { answer, onError } = await ask(url)
+    expect(answer).toMatchObject(unavailable)
+    expect(answer.headers.get('content-type')).toBe('application/problem+json')
+    expect(answer.headers.get('retry-after')).toBe('1')
+    expect(answer.headers.get('x-request-id')).toBe(answer.json.requestId)
+    expect(onError).toHaveBeenCalledOnce()
+  })
+
+  test.each([
+    ['says nothing', () => undefined],
+    [
+      'breaks off',
+      (response: ServerResponse) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{')
+        setImmediate(() => response.destroy())
+      },
+    ],
+    [
+      'is a proxy with a page of its own',
+      (response: ServerResponse) => {
+        response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>')
+      },
+    ],
+    [
+      "does not take this backend's key",
+      (response: ServerResponse) => {
+        response.writeHead(401, { 'content-type': 'application/problem+json' }).end('{"code":"revoked_api_key"}')
+      },
+    ],
+  ])('%s: 503 unavailable', async (_what, respond) => {
+    const { url } = await startUpstream(respond)
+    const { answer, onError } = await ask(url, respond.length === 0 ? 50 : 10_000)
+    expect(answer).toMatchObject(unavailable)
+    expect(onError).toHaveBeenCalledOnce()
+  })
+
+  test('leads elsewhere is not followed: 503 unavailable', async () => {
+    const elsewhere = await startUpstream()
+    const { url } = await startUpstream((response) => response.writeHead(307, { location: elsewhere.url }).end())
+    const { answer, onError } = await ask(url)
+    expect(answer).toMatchObject(unavailable)
+    expect(onError).toHaveBeenCalledOnce()
+    expect(elsewhere.asked).toEqual([])
+  })
+
+  test('refuses for a while is quoted, its limits and cookies left out', async () => {
+    const { url } = await startUpstream((response) => {
+      const headers = {
+        'content-type': 'application/problem+json',
+        'retry-after': '7',
+        'ratelimit-limit': '500',
+        'set-cookie': 'a=b',
+        server: 'one',
+      }
+      response.writeHead(429, headers).end('{"code":"rate_limited"}')
+    })
+    const { answer } = await ask(url)
+    expect(answer).toMatchObject({ status: 429, json: { code: 'rate_limited' } })
+    expect(Object.fromEntries(answer.headers)).toEqual({
+      'cache-control': 'private, no-store',
+      'content-type': 'application/problem+json',
+      'retry-after': '7',
+      vary: 'Cookie, Authorization',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.any(String),
+    })
+  })
+
+  test.each(['node', 'express', 'fastify'] as const)(
+    'is slow is left alone when the browser goes (%s)',
+    async (name) => {
+      let isLeft = false
+      const upstream = await startUpstream((response) => response.on('close', () => (isLeft = true)))
+      const onError = vi.fn<(error: unknown) => void>()
+      const site = await SITES[name](service, { url: upstream.url, onError })
+      const leave = new AbortController()
+      const asked = fetch(`${site.url}/engagement/discussion${at('a')}`, { signal: leave.signal })
+      await vi.waitFor(() => expect(upstream.asked).toHaveLength(1))
+      leave.abort()
+      await expect(asked).rejects.toThrow('aborted')
+      await vi.waitFor(() => expect(isLeft).toBe(true))
+      await site.close()
+      expect(onError).not.toHaveBeenCalled()
+    },
+  )
+})
+
+describe('createBackend', () => {
+  const options = {
+    url: 'https://comments.example.com',
+    apiKey: `ek_${'a'.repeat(64)}`,
+    tenant: 'demo',
+    identitySecret: 'a-secret',
+    reader: () => null,
+  }
+
+  test.each([
+    ['url', 'comments.example.com'],
+    ['url', 'ftp://comments.example.com'],
+    ['url', 'https://comments.example.com/api/v1/'],
+    ['apiKey', 'ek_a'],
+    ['tenant', ''],
+    ['identitySecret', ''],
+    ['basePath', 'engagement'],
+    ['basePath', '/engagement/'],
+    ['timeoutMs', 0],
+  ])('refuses a wrong %s: %j', (name, value) => {
+    expect(() => createBackend({ ...options, [name]: value })).toThrow(new RegExp(`createBackend: ${name} `))
+  })
+
+  test('says what a url that has the path of the API should be', () => {
+    const url = 'https://www.example.com/comments'
+    expect(() => createBackend({ ...options, url: `${url}/api/v1` })).toThrow(`url must be without /api/v1: ${url}`)
+    expect(() => createBackend({ ...options, url })).not.toThrow()
+  })
+
+  test('serves below another base path', async () => {
+    const backend = createBackend({ ...options, basePath: '/a/b' })
+    const ask = async (path: string) => (await backend.fetch(new Request(`https://www.example.com${path}`))).status
+    expect(await ask('/a/b/me')).toBe(200)
+    expect(await ask('/engagement/me')).toBe(404)
+    expect(await ask('/a/bc/me')).toBe(404)
+  })
+})
+
+test('the package gives it to who installs it, and its folder stands alone', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const folder = mkdtempSync(join(tmpdir(), 'backend-'))
+  cpSync(join(root, 'dist/backend'), folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  for (const [cwd, name] of [[root, 'engagement-service/backend'] as const, [folder, './backend.js'] as const]) {
+    const script = `console.log(Object.keys(await import('${name}')).sort().join())`
+    const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd }).toString()
+    expect(output.trim()).toBe('createBackend,fastifyPlugin,nodeHandler')
+  }
+  rmSync(folder, { recursive: true })
+})
+
+describe('in step with the service', () => {
+  const plain = (path: string): string => path.replaceAll(/:\w+/g, ':')
+
+  test('every path that is served leads to a route', () => {
+    const known = new Set(SERVICE_ROUTES.map(({ method, path }) => `${method} ${plain(path)}`))
+    const asked = ROUTES.flatMap(({ service: route }) => (route === null ? [] : [plain(route)]))
+    expect(asked.filter((route) => !known.has(route))).toEqual([])
+  })
+
+  test('whatever stands in a user table, the service takes what is made of it', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 100 })
+    const url = fc.oneof(text, fc.webUrl(), fc.constantFrom('https://a b', 'https://\0', 'HTTPS://a.example', null))
+    const signer = { tenant: 'demo', identitySecret: 'a-secret' }
+    const arbitrary = fc.record({ name: fc.option(text), avatarUrl: url, profileUrl: url })
+    const read = (token: string) =>
+      readClaims(
+        Buffer.from(token.split('.')[1] ?? '', 'base64url'),
+        { slug: 'demo' } as Tenant,
+        null,
+        Date.now() / 1000,
+      )
+    fc.assert(
+      fc.property(arbitrary, (reader) => {
+        const profile = profileOf({ id: 'ann', ...reader })
+        const { id: externalId, ...rest } = profile
+        expect(read(signAssertion(signer, profile, null)).identity).toMatchObject({ externalId, ...rest })
+      }),
+    )
+  })
+
+  test('refusals have the words of the service', () => {
+    for (const [code, refusal] of Object.entries(PROBLEMS))
+      expect(ERRORS[code as keyof typeof PROBLEMS]).toEqual(refusal)
+  })
+})

@@ -1,0 +1,225 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { hubOf } from '../../src/domains/stream/hub.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { openStream, type StreamClient } from '../harness/stream-client.ts'
+
+const PER_PROCESS = 8
+
+let service: TestService
+let tenant: TestTenant
+let discussionId: string
+let count = 0
+const clients = new Set<StreamClient>()
+
+beforeAll(async () => {
+  service = await startService({ worker: false, env: { STREAM_MAX_PER_PROCESS: String(PER_PROCESS) } })
+})
+afterAll(() => service.close())
+
+beforeEach(async () => {
+  tenant = await service.addTenant(`caps-${count++}`)
+  discussionId = (await call('POST', '/discussions', { externalId: newId() })).json.id
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  clients.forEach((client) => client.close())
+  clients.clear()
+  await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
+})
+
+const call = (method: string, path: string, body?: unknown) =>
+  service.call(method, path, { headers: { 'x-api-key': tenant.apiKey }, body })
+
+const setCaps = async (stream: object): Promise<void> =>
+  expect((await call('PATCH', '/settings', { stream })).status).toBe(200)
+
+const ticket = async (): Promise<string> =>
+  `?ticket=${(await call('POST', '/stream/ticket', { discussionId })).json.ticket}`
+
+async function open(query = '', key = tenant.apiKey, id = discussionId): Promise<StreamClient> {
+  const headers: Record<string, string> = query === '' ? { 'x-api-key': key } : {}
+  const client = await openStream(`${service.url}/api/v1/stream/${id}${query}`, headers)
+  clients.add(client)
+  return client
+}
+
+async function expectRefused(client: StreamClient): Promise<void> {
+  await vi.waitFor(() => expect(client.closed).toBe(true))
+  expect(JSON.parse(client.text)).toMatchObject({ status: 429, code: 'too_many_streams' })
+  expect(client.status).toBe(429)
+  expect(client.headers['retry-after']).toMatch(/^[1-9]\d*$/)
+}
+
+async function expectSentOff(client: StreamClient): Promise<void> {
+  await vi.waitFor(() => expect(client.closed).toBe(true))
+  expect(client.status).toBe(200)
+  expect(client.all).toEqual([{ retry: 30_000, event: 'connection-timeout', data: { lastEventId: null } }])
+}
+
+const QUERY = 'subscription ($id: ID!) { discussionEvents(discussionId: $id) { seq } }'
+
+interface Subscribe {
+  key?: string
+  id?: string
+  signal?: AbortSignal
+}
+
+const subscribe = (
+  path: string,
+  { key = tenant.apiKey, id = discussionId, signal }: Subscribe = {},
+): Promise<Response> =>
+  fetch(service.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream', 'x-api-key': key },
+    body: JSON.stringify({ query: QUERY, variables: { id } }),
+    ...(signal === undefined ? {} : { signal }),
+  })
+
+function openAs(what: string, key: string): Promise<Response> {
+  if (what === 'a subscription') return subscribe('/graphql/stream', { key })
+  if (what === 'a stream')
+    return fetch(`${service.url}/api/v1/stream/${discussionId}`, { headers: { 'x-api-key': key } })
+  return fetch(`${service.url}/graphql/stream`, { method: 'PUT', headers: { 'x-api-key': key } })
+}
+
+/** Holds every place back until it is let go. */
+function holdPlaces(): { isAsked: () => boolean; letGo: () => void } {
+  const take = service.app.places.take.bind(service.app.places)
+  let letGo = (): void => undefined
+  const gate = new Promise<void>((resolve) => (letGo = resolve))
+  const spy = vi.spyOn(service.app.places, 'take').mockImplementation(async (request) => {
+    const place = await take(request)
+    await gate
+    return place
+  })
+  return { isAsked: () => spy.mock.calls.length > 0, letGo }
+}
+
+describe('over the cap', () => {
+  test('of the process: 429 with Retry-After for a server, a goodbye for a ticket', async () => {
+    const query = await ticket()
+    await Promise.all(Array.from({ length: PER_PROCESS }, () => open()))
+    await expectRefused(await open())
+    await expectSentOff(await open(query))
+  })
+
+  test('of the tenant: the same, whoever holds the places; another tenant has its own', async () => {
+    await setCaps({ maxStreams: 2 })
+    const query = await ticket()
+    expect((await open()).status).toBe(200)
+    await vi.waitFor(async () => expect((await open(query)).connected).toBeDefined())
+    await expectRefused(await open())
+    await expectSentOff(await open(query))
+    const other = await service.addTenant(`caps-${count++}`)
+    const made = await service.call('POST', '/discussions', {
+      headers: { 'x-api-key': other.apiKey },
+      body: { externalId: newId() },
+    })
+    expect((await open('', other.apiKey, made.json.id)).status).toBe(200)
+  })
+
+  test.each(['/graphql', '/graphql/stream'])(
+    'a subscription at %s: too_many_streams, and that is all',
+    async (path) => {
+      await setCaps({ maxStreams: 1 })
+      const stream = await open()
+      const refused = await (await subscribe(path)).text()
+      const [, data = '{}'] = /data: (\{.*\})/.exec(refused) ?? []
+      expect(JSON.parse(data)).toMatchObject({ errors: [{ extensions: { code: 'too_many_streams', status: 429 } }] })
+      expect(refused).toContain('event: complete')
+      expect(stream.closed).toBe(false)
+    },
+  )
+})
+
+describe('a place comes back', () => {
+  test('at once: who closes and comes back is let in, time after time', async () => {
+    await setCaps({ maxStreams: 1 })
+    let stream = await open()
+    for (let n = 0; n < 30; n++) {
+      stream.close()
+      stream = await open()
+      expect(stream.status).toBe(200)
+    }
+    await expectRefused(await open())
+  })
+
+  test('of a subscription that ends', async () => {
+    await setCaps({ maxStreams: 1 })
+    for (let n = 0; n < 5; n++) {
+      const response = await subscribe(n % 2 === 0 ? '/graphql' : '/graphql/stream')
+      await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(1))
+      await response.body?.cancel()
+      await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
+    }
+    expect((await open()).status).toBe(200)
+  })
+
+  test('of a stream that fails after it was counted in', async () => {
+    await setCaps({ maxStreams: 1 })
+    for (let n = 0; n < 3; n++) {
+      expect((await open('', tenant.apiKey, newId())).status).toBe(404)
+      expect(await (await subscribe('/graphql/stream', { id: newId() })).text()).toContain('not_found')
+    }
+    await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
+    expect((await open()).status).toBe(200)
+  })
+
+  test.each(['a stream', 'a subscription'])('of %s whose client has gone before it had its place', async (what) => {
+    await setCaps({ maxStreams: 1 })
+    const held = holdPlaces()
+    const abort = new AbortController()
+    const { signal } = abort
+    const opening =
+      what === 'a stream'
+        ? fetch(`${service.url}/api/v1/stream/${discussionId}`, { headers: { 'x-api-key': tenant.apiKey }, signal })
+        : subscribe('/graphql/stream', { signal })
+    const gone = opening.then((response) => response.text())
+    await vi.waitFor(() => expect(held.isAsked()).toBe(true))
+    abort.abort()
+    await expect(gone).rejects.toThrow('aborted')
+    held.letGo()
+    await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
+    vi.restoreAllMocks()
+    expect((await open()).status).toBe(200)
+  })
+
+  test.each(['a stream', 'a subscription', 'a reservation'])(
+    'of %s whose key is revoked before it had its place',
+    async (what) => {
+      await setCaps({ maxStreams: 1 })
+      const { id, key } = (await call('POST', '/keys', { label: 'short', capabilities: [] })).json
+      const held = holdPlaces()
+      const opening = openAs(what, key)
+      await vi.waitFor(() => expect(held.isAsked()).toBe(true))
+      expect((await call('DELETE', `/keys/${id}`)).status).toBe(204)
+      held.letGo()
+      expect(await (await opening).text()).toMatch(/revoked_api_key|unavailable/)
+      await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
+      vi.restoreAllMocks()
+      expect((await open()).status).toBe(200)
+    },
+  )
+
+  test.each(['a stream', 'a subscription'])('of %s whose key is revoked while it finds its beginning', async (what) => {
+    await setCaps({ maxStreams: 1 })
+    const { id, key } = (await call('POST', '/keys', { label: 'short', capabilities: [] })).json
+    const hub = hubOf(service.app)
+    const join = hub.join.bind(hub)
+    const revoke = async (): Promise<void> => {
+      expect((await call('DELETE', `/keys/${id}`)).status).toBe(204)
+      await vi.waitFor(() => expect(hub.sessions.size).toBe(0))
+    }
+    vi.spyOn(hub, 'join').mockImplementation(async (request) => {
+      const beginning = await join(request)
+      await revoke()
+      return beginning
+    })
+    expect(await (await openAs(what, key)).text()).toMatch(/revoked_api_key|unavailable/)
+    expect(hub.streamsOf({ tenantId: tenant.tenant.id, discussionId })).toBe(0)
+    vi.restoreAllMocks()
+    expect((await open()).status).toBe(200)
+  })
+})

@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { startService, type TestService } from '../harness/service.ts'
+
+const FOLDER = join(import.meta.dirname, '../../dist/console')
+const BUDGET_BYTES = 250_000
+
+let service: TestService
+
+beforeAll(async () => {
+  service = await startService({ worker: false, env: { BASE_URL: 'https://example.org/engagement' } })
+})
+afterAll(() => service.close())
+
+const get = (path: string, init?: RequestInit) => fetch(`${service.url}${path}`, { redirect: 'manual', ...init })
+const page = async () => (await get('/console/')).text()
+/** What the page itself asks for. */
+const loaded = async () => [...(await page()).matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, path]) => path ?? '')
+
+describe('GET /console/', () => {
+  test.each(['/console/', '/console/webhooks/1?status=failed', '/console/nothing/here'])(
+    '%s answers the one page, which nothing keeps',
+    async (path) => {
+      const response = await get(path)
+      expect(response.status).toBe(200)
+      expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+      expect(response.headers.get('cache-control')).toBe('no-store')
+      expect(response.headers.get('referrer-policy')).toBe('no-referrer')
+      expect(await response.text()).toContain('<div id="console">')
+    },
+  )
+
+  test('lets in no script of the page itself, nothing of others, no frame, and styles by a nonce of this answer', async () => {
+    const [first, second] = await Promise.all([get('/console/'), get('/console/')])
+    const policy = first.headers.get('content-security-policy') ?? ''
+    const nonce = /'nonce-([\w-]{22})'/.exec(policy)?.[1] ?? ''
+    expect(policy.replace(nonce, '…').split('; ')).toEqual([
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self' 'nonce-…'",
+      "img-src 'self' data:",
+      "connect-src 'self'",
+      "base-uri 'self'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ])
+    const text = await first.text()
+    expect(text).toContain(`nonce="${nonce}"`)
+    expect(text).not.toContain('{nonce}')
+    expect(text.replaceAll(/<script[^>]* src="[^"]+"[^>]*><\/script>/g, '')).not.toMatch(
+      /<script|<style| style=| on\w+=/,
+    )
+    expect(second.headers.get('content-security-policy')).not.toBe(policy)
+  })
+
+  test('knows the path that a proxy puts in front', async () => {
+    expect(await page()).toContain('<base href="/engagement/console/"')
+    const response = await get('/console')
+    expect([response.status, response.headers.get('location')]).toEqual([308, '/engagement/console/'])
+    const root = await get('/')
+    expect([root.status, root.headers.get('location')]).toEqual([302, '/engagement/console/'])
+  })
+
+  test('its files carry their content in their names and are kept for good', async () => {
+    const paths = await loaded()
+    expect(paths.length).toBeGreaterThanOrEqual(3)
+    for (const path of paths.filter((each) => each.startsWith('assets/'))) {
+      const response = await get(`/console/${path}`)
+      expect(response.status, path).toBe(200)
+      expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+      expect(response.headers.get('content-encoding')).toBe('gzip')
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+      const bytes = Buffer.from(await response.arrayBuffer())
+      expect(bytes.equals(readFileSync(join(FOLDER, path)))).toBe(true)
+      const known = await get(`/console/${path}`, { headers: { 'if-none-match': response.headers.get('etag') ?? '' } })
+      expect(known.status).toBe(304)
+    }
+  })
+
+  test.each([
+    'assets/index-00000000.js',
+    'assets/../index.html',
+    'assets/..%2f..%2fmain.js',
+    'assets/%2e%2e/%2e%2e/main.js',
+  ])('GET /console/%s is 404, or the page: no other file is read', async (path) => {
+    const response = await get(`/console/${path}`)
+    const text = await response.text()
+    if (response.status === 200) expect(text).toContain('<div id="console">')
+    else expect([response.status, JSON.parse(text).code]).toEqual([404, 'not_found'])
+  })
+
+  test('POST /console/ answers 405 method_not_allowed', async () => {
+    const response = await get('/console/', { method: 'POST' })
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
+  })
+})
+
+describe('the budget', () => {
+  const gzipped = (path: string) => gzipSync(readFileSync(join(FOLDER, path)), { level: 9 }).length
+
+  test(`what a browser loads before the first page is at most ${BUDGET_BYTES} bytes gzipped`, async () => {
+    const bytes = (await loaded()).reduce((sum, path) => sum + gzipped(path), 0)
+    expect(bytes).toBeGreaterThan(50_000)
+    expect(bytes).toBeLessThanOrEqual(BUDGET_BYTES)
+  })
+
+  test('no file makes code of text', () => {
+    const scripts = readdirSync(join(FOLDER, 'assets')).filter((name) => name.endsWith('.js'))
+    const guilty = scripts.filter((name) =>
+      /\beval\(|new Function\(/.test(readFileSync(join(FOLDER, 'assets', name), 'utf8')),
+    )
+    expect(guilty).toEqual([])
+  })
+})

@@ -1,0 +1,327 @@
+import { connect as connectTo } from 'node:net'
+import { connect as connectHttp2, constants } from 'node:http2'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { createClient, type Client } from 'graphql-sse'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { hubOf } from '../../src/domains/stream/hub.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { subscriptionsOf } from '../../src/graphql/subscriptions.ts'
+import { makeCertificates } from '../harness/certificates.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+const clients: Client<boolean>[] = []
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+afterEach(async () => {
+  clients.splice(0).forEach((client) => client.dispose())
+  vi.restoreAllMocks()
+  await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0), { timeout: 5000 })
+  expect(subscriptionsOf(service.app).size).toBe(0)
+})
+
+const newDiscussion = async (of = service): Promise<string> =>
+  (await of.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+
+async function comment(discussionId: string, more: object = {}): Promise<{ id: string }> {
+  const body = { body: 'Hello', ...more }
+  const headers = await service.as('ada')
+  const response = await service.call('POST', `/discussions/${discussionId}/comments`, { body, headers })
+  expect(response.status).toBe(201)
+  return response.json
+}
+
+interface Payload {
+  data?: { discussionEvents?: { seq: number; [name: string]: unknown } | null } | null
+  errors?: { message: string; extensions?: { code?: string } }[]
+}
+
+interface Seen {
+  payloads: Payload[]
+  seqs: number[]
+  done: boolean
+  failure: unknown
+  stop: () => void
+}
+
+interface Asked {
+  variables?: Record<string, unknown>
+  headers?: Record<string, string>
+  path?: string
+  single?: boolean
+  of?: TestService
+}
+
+const EVENTS = `subscription ($discussionId: ID!, $lastEventId: String) {
+  discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq type }
+}`
+/** Its answers take a look into the database, but for reactions. */
+const THREADS = `subscription ($discussionId: ID!, $lastEventId: String) {
+  discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) {
+    seq data { ... on CommentEventData { comment { id replies { edges { node { id } } } } } }
+  }
+}`
+
+function subscribe(query: string, { variables, headers, path = '/graphql/stream', single, of = service }: Asked): Seen {
+  const client = createClient<boolean>({
+    url: of.url + path,
+    singleConnection: single ?? false,
+    headers: { 'x-api-key': of.apiKey, ...headers },
+    retryAttempts: 0,
+  })
+  clients.push(client)
+  const seen: Seen = { payloads: [], seqs: [], done: false, failure: undefined, stop: () => undefined }
+  seen.stop = client.subscribe(
+    { query, ...(variables === undefined ? {} : { variables }) },
+    {
+      next: (payload) => {
+        seen.payloads.push(payload as unknown as Payload)
+        const seq = (payload as unknown as Payload).data?.discussionEvents?.seq
+        if (seq !== undefined) seen.seqs.push(seq)
+      },
+      error: (error) => (seen.failure = error),
+      complete: () => (seen.done = true),
+    },
+  )
+  return seen
+}
+
+const upTo = (n: number, from = 1): number[] => Array.from({ length: n - from + 1 }, (_, index) => from + index)
+
+/** Counts how often the root field is resolved for an event. */
+const countExecutions = (): (() => number) => {
+  const field = schema.getSubscriptionType()?.getFields().discussionEvents
+  if (field?.resolve === undefined) throw new Error('discussionEvents has no resolver')
+  const resolving = vi.spyOn(field as { resolve: NonNullable<typeof field.resolve> }, 'resolve')
+  return () => resolving.mock.calls.length
+}
+
+const open = async (n: number): Promise<void> =>
+  vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(n), { timeout: 5000 })
+
+describe('subscribers with the same operation, variables and audience', () => {
+  test.each([
+    ['/graphql/stream, each on a connection of its own', { path: '/graphql/stream' }, 3],
+    ['/graphql', { path: '/graphql' }, 3],
+    ['/graphql/stream, with reserved connections', { single: true }, 6],
+  ])('share one execution per event over %s', async (_name, how, sessions) => {
+    const discussionId = await newDiscussion()
+    const seen = upTo(3).map(() => subscribe(EVENTS, { variables: { discussionId }, ...how }))
+    await open(sessions)
+    const executions = countExecutions()
+    for (const _ of upTo(4)) await comment(discussionId)
+    await vi.waitFor(() => expect(seen.map(({ seqs }) => seqs)).toEqual([upTo(4), upTo(4), upTo(4)]))
+    expect(executions()).toBe(4)
+  })
+
+  test('share none with those of another reader, of other capabilities or another tenant', async () => {
+    const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
+    const discussionId = await newDiscussion()
+    const own = { variables: { discussionId } }
+    const seen = [
+      subscribe(EVENTS, own),
+      subscribe(EVENTS, { ...own, headers: await service.as('ada') }),
+      subscribe(EVENTS, { ...own, headers: await service.as('bob') }),
+      subscribe(EVENTS, { ...own, headers: { 'x-api-key': key } }),
+    ]
+    await open(4)
+    expect(subscriptionsOf(service.app).size).toBe(4)
+    const executions = countExecutions()
+    await comment(discussionId)
+    await vi.waitFor(() => expect(seen.every(({ seqs }) => seqs.length === 1)).toBe(true))
+    expect(executions()).toBe(4)
+  })
+
+  test('get each event once and in order, whenever they come, go and come back', async () => {
+    const discussionId = await newDiscussion()
+    const root = await comment(discussionId)
+    let last = 1
+    interface Reader {
+      from: number
+      seqs: number[]
+      current: Seen | null
+      how: Asked
+      query: string
+    }
+    const readers = upTo(12).map((n): Reader => ({
+      from: 0,
+      seqs: [],
+      current: null,
+      how: n % 4 === 0 ? { single: true } : { path: n % 3 === 0 ? '/graphql' : '/graphql/stream' },
+      query: n % 2 === 0 ? EVENTS : THREADS,
+    }))
+    const toggle = (reader: Reader): void => {
+      if (reader.current !== null) {
+        reader.current.stop()
+        reader.seqs.push(...reader.current.seqs.splice(0))
+        reader.current = null
+        return
+      }
+      const lastEventId = String(reader.seqs.at(-1) ?? 0)
+      reader.current = subscribe(reader.query, { ...reader.how, variables: { discussionId, lastEventId } })
+    }
+    for (let step = 0; step < 40; step++) {
+      const reader = readers[Math.floor(Math.random() * readers.length)]
+      if (reader !== undefined) toggle(reader)
+      await Promise.all([comment(discussionId), ...(step % 5 === 0 ? [comment(discussionId)] : [])])
+      last += step % 5 === 0 ? 2 : 1
+      if (step % 7 === 0) {
+        const headers = await service.as(`reader-${step}`)
+        const reaction = { body: { type: 'like' }, headers }
+        expect((await service.call('PUT', `/comments/${root.id}/reaction`, reaction)).status).toBe(200)
+        last++
+      }
+    }
+    for (const reader of readers) if (reader.current === null) toggle(reader)
+    await vi.waitFor(
+      () => {
+        for (const { seqs, current } of readers) expect([...seqs, ...(current?.seqs ?? [])]).toEqual(upTo(last))
+      },
+      { timeout: 10_000 },
+    )
+  })
+})
+
+test('fragments, aliases and @include by a variable', async () => {
+  const query = `subscription Watch($id: ID!, $withType: Boolean!) { ...Root }
+    fragment Root on Subscription { news: discussionEvents(discussionId: $id) { ...Parts kind: type @include(if: $withType) } }
+    fragment Parts on DiscussionEvent { seq }`
+  const id = await newDiscussion()
+  const [without, including] = [false, true].map((withType) => subscribe(query, { variables: { id, withType } }))
+  await open(2)
+  await comment(id)
+  await vi.waitFor(() => expect([without?.payloads, including?.payloads].every((all) => all?.length === 1)).toBe(true))
+  expect(without?.payloads).toEqual([{ data: { news: { seq: 1 } } }])
+  expect(including?.payloads).toEqual([{ data: { news: { seq: 1, kind: 'comment_created' } } }])
+})
+
+test('a field that fails is an error in the payload of its event alone', async () => {
+  const query = `subscription ($discussionId: ID!) { discussionEvents(discussionId: $discussionId) {
+    seq data { ... on CommentEventData { comment { replies(after: "nonsense") { edges { cursor } } } } }
+  } }`
+  const discussionId = await newDiscussion()
+  const seen = subscribe(query, { variables: { discussionId } })
+  await open(1)
+  await comment(discussionId)
+  await comment(discussionId)
+  await vi.waitFor(() => expect(seen.payloads).toHaveLength(2))
+  for (const { errors } of seen.payloads)
+    expect(errors).toMatchObject([
+      { path: ['discussionEvents', 'data', 'comment', 'replies'], extensions: { code: 'validation_failed' } },
+    ])
+  expect(seen.done).toBe(false)
+})
+
+test('at a shutdown a subscription is completed', async () => {
+  const own = await startService({ worker: false })
+  try {
+    const discussionId = await newDiscussion(own)
+    const seen = subscribe(EVENTS, { of: own, variables: { discussionId } })
+    await vi.waitFor(() => expect(hubOf(own.app).sessions.size).toBe(1))
+    await hubOf(own.app).close({ graceMs: 100 })
+    await vi.waitFor(() => expect(seen.done).toBe(true))
+    expect(subscriptionsOf(own.app).size).toBe(0)
+  } finally {
+    await own.close()
+  }
+})
+
+test('silence is broken by heartbeats', async () => {
+  const own = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '1' } })
+  try {
+    const body = JSON.stringify({ query: EVENTS, variables: { discussionId: await newDiscussion(own) } })
+    const headers = { 'x-api-key': own.apiKey, accept: 'text/event-stream', 'content-type': 'application/json' }
+    const response = await fetch(`${own.url}/graphql/stream`, { method: 'POST', headers, body })
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while (text.length < 9) text += (await reader?.read())?.value ?? ''
+    expect(text).toMatch(/^(:\n\n)+$/)
+    await reader?.cancel()
+  } finally {
+    await own.close()
+  }
+})
+
+describe('POST /graphql', () => {
+  const post = (accept: string, query: string) =>
+    fetch(`${service.url}/graphql`, {
+      method: 'POST',
+      headers: { 'x-api-key': service.apiKey, accept, 'content-type': 'application/json' },
+      body: JSON.stringify({ query }),
+    })
+
+  test.each(['application/json', 'multipart/mixed'])('refuses a subscription where %s is wanted', async (accept) => {
+    const response = await post(accept, `subscription { discussionEvents(discussionId: "${newId()}") { seq } }`)
+    expect(response.status).toBe(422)
+    expect(await response.json()).toMatchObject({ code: 'validation_failed' })
+    expect(hubOf(service.app).sessions.size).toBe(0)
+  })
+
+  test('answers a query that only speaks of a subscription as any other', async () => {
+    const response = await post('*/*', '{ __typename subscription: __typename }')
+    expect(await response.json()).toEqual({ data: { __typename: 'Query', subscription: 'Query' } })
+  })
+})
+
+test('a client of HTTP/1.0 has its events without chunks', async () => {
+  const discussionId = await newDiscussion()
+  const body = JSON.stringify({ query: EVENTS, variables: { discussionId } })
+  const { hostname, port } = new URL(service.url)
+  const socket = connectTo(Number(port), hostname)
+  let text = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  const head = [
+    'POST /graphql/stream HTTP/1.0',
+    `x-api-key: ${service.apiKey}`,
+    'accept: text/event-stream',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  await open(1)
+  await comment(discussionId)
+  const payload = { data: { discussionEvents: { seq: 1, type: 'comment_created' } } }
+  await vi.waitFor(() => expect(text).toContain(`\r\n\r\n:\n\nevent: next\ndata: ${JSON.stringify(payload)}\n\n`))
+  socket.destroy()
+})
+
+test('a client of HTTP/2 has its events', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
+  const { cert, key, ca } = makeCertificates(['127.0.0.1'])
+  const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
+  writeFileSync(env.TLS_CERT_FILE, cert)
+  writeFileSync(env.TLS_KEY_FILE, key)
+  const own = await startService({ worker: false, env })
+  const session = connectHttp2(own.url.replace('http:', 'https:'), { ca })
+  const post = (path: string, headers: Record<string, string>, body: unknown) => {
+    const sent = { 'x-api-key': own.apiKey, 'content-type': 'application/json', ...headers }
+    const request = session.request({ [constants.HTTP2_HEADER_METHOD]: 'POST', ':path': path, ...sent })
+    const answer = { text: '' }
+    request.setEncoding('utf8').on('data', (chunk: string) => (answer.text += chunk))
+    request.end(JSON.stringify(body))
+    return answer
+  }
+  try {
+    const made = post('/api/v1/discussions', {}, { externalId: 'x' })
+    await vi.waitFor(() => expect(() => JSON.parse(made.text)).not.toThrow())
+    const discussionId = (JSON.parse(made.text) as { id: string }).id
+    const accept = { accept: 'text/event-stream' }
+    const seen = post('/graphql/stream', accept, { query: EVENTS, variables: { discussionId } })
+    await vi.waitFor(() => expect(seen.text).toBe(':\n\n'))
+    post(`/api/v1/discussions/${discussionId}/comments`, await own.as('ada'), { body: 'Hello' })
+    const payload = { data: { discussionEvents: { seq: 1, type: 'comment_created' } } }
+    await vi.waitFor(() => expect(seen.text).toBe(`:\n\nevent: next\ndata: ${JSON.stringify(payload)}\n\n`))
+  } finally {
+    session.destroy()
+    await own.close()
+    rmSync(folder, { recursive: true })
+  }
+})

@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { hubOf } from '../../src/domains/stream/hub.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+let discussionId: string
+const sockets: Socket[] = []
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id as string
+})
+afterAll(() => service.close())
+afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()))
+
+const port = (): number => Number(new URL(service.url).port)
+const sessions = () => hubOf(service.app).sessions
+const line = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\n`
+const subscription = (): string => {
+  const query = `subscription { discussionEvents(discussionId: "${discussionId}") { seq } }`
+  return `${line(`/graphql/stream?query=${encodeURIComponent(query)}`)}Accept: text/event-stream\r\n\r\n`
+}
+const stream = (): string => `${line(`/api/v1/stream/${discussionId}`)}\r\n`
+
+/** A bare connection, and all that came over it. */
+async function open(requests: string): Promise<{ socket: Socket; text: () => string }> {
+  const socket = connect(port(), '127.0.0.1')
+  sockets.push(socket)
+  let text = ''
+  socket.setEncoding('utf8').on('data', (part: string) => (text += part))
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  socket.write(requests)
+  return { socket, text: () => text }
+}
+
+describe('requests that are sent before the answer to the one before them', () => {
+  test.each([
+    ['streams', stream],
+    ['subscriptions', subscription],
+  ])('%s behind an open one are refused, and nothing of them is left when the connection dies', async (_name, one) => {
+    const { socket, text } = await open(one().repeat(30))
+    await vi.waitFor(() => expect(text()).toContain('200 OK'))
+    await vi.waitFor(() => expect(sessions().size).toBe(1))
+    socket.destroy()
+    await vi.waitFor(() => expect(sessions().size).toBe(0))
+    expect(hubOf(service.app).counts()).toEqual([])
+  })
+
+  test('so is a reserved stream, whose place is given back', async () => {
+    const reserve = await fetch(`${service.url}/graphql/stream`, {
+      method: 'PUT',
+      headers: { 'x-api-key': service.apiKey },
+    })
+    const token = await reserve.text()
+    expect(sessions().size).toBe(1)
+    const opening = `${line('/graphql/stream')}Accept: text/event-stream\r\nX-GraphQL-Event-Stream-Token: ${token}\r\n\r\n`
+    const { socket, text } = await open(stream() + opening)
+    await vi.waitFor(() => expect(text()).toContain('event: connected'))
+    await vi.waitFor(() => expect(sessions().size).toBe(1))
+    socket.destroy()
+    await vi.waitFor(() => expect(sessions().size).toBe(0))
+  })
+
+  test('a stream behind a short answer is opened', async () => {
+    const { text } = await open(`${line('/healthz')}\r\n${stream()}`)
+    await vi.waitFor(() => expect(text()).toContain('event: connected'))
+    expect(text().startsWith('HTTP/1.1 200')).toBe(true)
+  })
+})
+
+test('bytes that are no request end a stream, and nothing is written into it', async () => {
+  const { socket, text } = await open(stream())
+  await vi.waitFor(() => expect(text()).toContain('event: connected'))
+  const closed = once(socket, 'close')
+  socket.write('this is not HTTP\r\n\r\n')
+  await closed
+  expect(text().match(/HTTP\/1\.1/g)).toHaveLength(1)
+})
+
+describe('a subscription', () => {
+  const subscribe = (query: string, variables: object, headers: Record<string, string> = {}) =>
+    fetch(`${service.url}/graphql/stream`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+        'x-api-key': service.apiKey,
+        ...headers,
+      },
+      body: JSON.stringify({ query, variables }),
+    })
+
+  test('that brings more than it may keep is refused', async () => {
+    const query =
+      'subscription ($id: ID!, $note: String) { discussionEvents(discussionId: $id, lastEventId: $note) { seq } }'
+    const refused = await subscribe(query, { id: discussionId, note: 'x'.repeat(20_000) })
+    expect(refused.status).toBe(422)
+    expect(await refused.json()).toMatchObject({ errors: [{ pointer: '/variables', code: 'too_long' }] })
+    expect(sessions().size).toBe(0)
+  })
+
+  test('is told what its reader holds on a comment', async () => {
+    const ann = await service.as('ann')
+    const post = (path: string, body: object) => service.call('POST', path, { body, headers: ann })
+    const { json } = await post(`/discussions/${discussionId}/comments`, { body: 'mine' })
+    await post(`/comments/${json.id}/reactions`, { type: 'like' })
+    const query = `subscription ($id: ID!) { discussionEvents(discussionId: $id, lastEventId: "0") {
+      data { ... on CommentEventData { comment { id viewerReaction } } } } }`
+    const answers = async (headers: Record<string, string>): Promise<string> => {
+      const { body } = await subscribe(query, { id: discussionId }, headers)
+      let text = ''
+      for await (const part of body ?? []) {
+        text += Buffer.from(part as Uint8Array).toString()
+        if (text.includes(json.id as string)) break
+      }
+      return text
+    }
+    expect(await answers(ann)).toContain('"viewerReaction":"like"')
+    expect(await answers({})).toContain('"viewerReaction":null')
+  })
+
+  test('is refused an Idempotency-Key for a mutation, which is not honoured here', async () => {
+    const query = 'mutation { lockDiscussion(input: { id: "x" }) { discussion { id } } }'
+    const refused = await subscribe(query, {}, { 'idempotency-key': 'once' })
+    expect(refused.status).toBe(422)
+    expect(await refused.json()).toMatchObject({ errors: [{ pointer: '/Idempotency-Key' }] })
+  })
+})

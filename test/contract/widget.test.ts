@@ -1,0 +1,80 @@
+import { gunzipSync } from 'node:zlib'
+import { request } from 'node:http'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+
+interface Raw {
+  status: number
+  headers: Record<string, unknown>
+  bytes: Buffer
+}
+
+/** As it comes over the wire: `fetch` would decompress it. */
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Raw> =>
+  new Promise((resolve, reject) => {
+    request(service.url + path, { method, headers }, (response) => {
+      response.toArray().then((chunks) => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes: Buffer.concat(chunks) })
+      }, reject)
+    })
+      .on('error', reject)
+      .end()
+  })
+
+const FILES = ['/widget.js', '/widget.ar.js', '/widget.warnings.js']
+
+test.each(FILES)('GET %s needs no credentials and may be loaded by the pages of every site', async (path) => {
+  const { status, headers } = await get(path, { origin: 'https://www.example.com' })
+  expect(status).toBe(200)
+  expect(headers).toMatchObject({
+    'content-type': 'text/javascript; charset=utf-8',
+    'access-control-allow-origin': '*',
+    'cross-origin-resource-policy': 'cross-origin',
+    'cache-control': 'public, max-age=300, stale-while-revalidate=86400',
+    'x-content-type-options': 'nosniff',
+    vary: 'Accept-Encoding',
+  })
+})
+
+test('GET /widget.js is compressed for who takes it, the same text, and not sent again to who has it', async () => {
+  const [plain, zipped] = [await get('/widget.js'), await get('/widget.js', { 'accept-encoding': 'br, gzip' })]
+  const refused = await get('/widget.js', { 'accept-encoding': 'gzip;q=0, *' })
+  expect([plain, zipped, refused].map(({ headers }) => headers['content-encoding'])).toEqual([
+    undefined,
+    'gzip',
+    undefined,
+  ])
+  expect(gunzipSync(zipped.bytes)).toEqual(plain.bytes)
+  const etag = String(zipped.headers.etag)
+  expect(etag).not.toBe(plain.headers.etag)
+  const known = await get('/widget.js', { 'accept-encoding': 'gzip', 'if-none-match': etag })
+  expect([known.status, known.bytes.length, known.headers['access-control-allow-origin']]).toEqual([304, 0, '*'])
+})
+
+test('HEAD /widget.js answers, and POST is 405', async () => {
+  expect((await get('/widget.js', {}, 'HEAD')).status).toBe(200)
+  const refused = await get('/widget.js', {}, 'POST')
+  expect([refused.status, refused.headers.allow]).toEqual([405, 'GET'])
+})
+
+test('the widget is at most 15 KB compressed', async () => {
+  const { bytes } = await get('/widget.js', { 'accept-encoding': 'gzip' })
+  expect(bytes.length).toBeLessThanOrEqual(15 * 1024)
+})
+
+test('nothing in the widget is of a kind that a strict policy refuses', async () => {
+  for (const path of FILES) {
+    const text = (await get(path)).bytes.toString()
+    expect(text).not.toMatch(/\beval\(|new Function|\sstyle=|<style|<script|javascript:|\son\w+=/)
+    // Nor does it ask anything of a third party.
+    expect(text.match(/https?:\/\/[\w.]+/g)).toBeNull()
+  }
+})

@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto'
+
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { onServer } from '../harness/database.ts'
+import { type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
+import { type Proxy, startProxy } from '../harness/proxy.ts'
+import { openStream, type StreamClient } from '../harness/stream-client.ts'
+
+const REDIS_URL = process.env.REDIS_URL ?? ''
+const hasRedis = onServer && REDIS_URL !== ''
+
+const WAIT = { timeout: 20_000, interval: 50 }
+/** Contract, section 6: the share of a process that was killed is back by then. */
+const BACK = { timeout: 60_000, interval: 500 }
+/** Far above what a busy machine needs, far below what a request that waited for Redis would take. */
+const SLOW_MS = 3000
+
+describe.skipIf(!hasRedis)(
+  `caps on streams over processes${hasRedis ? '' : ' (skipped: needs DATABASE_URL and REDIS_URL)'}`,
+  () => {
+    const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
+    let redis: Redis
+    let proxy: Proxy
+    let service: Processes
+    let one: ServiceProcess
+    let other: ServiceProcess
+    let discussionId: string
+    const clients = new Set<StreamClient>()
+
+    beforeAll(async () => {
+      const url = new URL(REDIS_URL)
+      redis = new Redis(url.href)
+      proxy = await startProxy({ host: url.hostname, port: Number(url.port || 6379) })
+      url.host = `127.0.0.1:${proxy.port}`
+      service = await startProcesses({ api: 2, worker: 0, env: { REDIS_URL: url.href, REDIS_PREFIX: prefix } })
+      ;[one, other] = service.apis as [ServiceProcess, ServiceProcess]
+      const body = { rateLimit: { perSecond: 10_000, burst: 10_000 } }
+      expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
+    })
+
+    afterAll(async () => {
+      await service.close()
+      await proxy.close()
+      redis.disconnect()
+    })
+
+    beforeEach(async ({ task }) => {
+      const { json } = await service.call('POST', '/discussions', { body: { externalId: task.id } })
+      discussionId = json.id as string
+    })
+
+    afterEach(async () => {
+      proxy.swallow(null)
+      await proxy.up()
+      leave(clients)
+      await vi.waitFor(() => expect(keys()).resolves.toEqual([]), WAIT)
+    })
+
+    const keys = () => redis.keys(`${prefix}places:*`)
+
+    /** What each process has told of the one tenant. */
+    const counts = async (): Promise<number[]> =>
+      (await redis.hvals((await keys())[0] ?? '')).map((share) => Number.parseInt(share))
+
+    function leave(some: Iterable<StreamClient>): void {
+      for (const client of some) {
+        clients.delete(client)
+        client.close()
+      }
+    }
+
+    async function open(api: ServiceProcess, query = ''): Promise<StreamClient> {
+      const headers: Record<string, string> = query === '' ? { 'x-api-key': service.apiKey } : {}
+      const client = await openStream(`${api.url}/api/v1/stream/${discussionId}${query}`, headers)
+      if (client.status === 200) clients.add(client)
+      return client
+    }
+
+    const openMany = (count: number, query = '', apis = [one, other]): Promise<StreamClient[]> =>
+      Promise.all(Array.from({ length: count }, (_, n) => open(apis[n % apis.length] ?? one, query)))
+
+    const admitted = (some: readonly StreamClient[]) => some.filter(({ status }) => status === 200)
+
+    /** Both processes know of it, not only the one that was asked. */
+    async function setCaps(stream: { maxStreams?: number; maxStreamsPerReader?: number }): Promise<void> {
+      for (const api of service.apis) {
+        const { status } = await service.call('PATCH', '/settings', { api, body: { stream } })
+        expect(status).toBe(200)
+      }
+    }
+
+    async function newTicket(): Promise<string> {
+      const { json } = await service.call('POST', '/stream/ticket', {
+        body: { discussionId },
+        headers: await service.as('reader'),
+      })
+      return `?ticket=${json.ticket}`
+    }
+
+    function expectRefused(client: StreamClient | undefined): void {
+      expect(client?.status).toBe(429)
+      expect(Number(client?.headers['retry-after'])).toBeGreaterThan(0)
+    }
+
+    /** One that has just started goes by its own count where it is too busy to hear Redis in time. */
+    const expectRefusedSoon = (api: ServiceProcess) => vi.waitFor(async () => expectRefused(await open(api)), WAIT)
+
+    test('two processes race for the last places: all are taken, none twice, round after round', async () => {
+      await setCaps({ maxStreams: 100 })
+      for (let round = 0; round < 3; round++) {
+        const all = await openMany(400)
+        expect(admitted(all)).toHaveLength(100)
+        all.filter(({ status }) => status !== 200).forEach(expectRefused)
+        expectRefused(await open(one))
+        const some = admitted(all).slice(0, 30)
+        leave(some)
+        await vi.waitFor(async () => expect(admitted(await openMany(1))).toHaveLength(1), WAIT)
+        await openMany(100)
+        expect(clients.size).toBe(100)
+        leave(clients)
+        await vi.waitFor(() => expect(keys()).resolves.toEqual([]), WAIT)
+      }
+    })
+
+    test("a reader's tickets open as many streams as the cap says, and the others are told to wait", async () => {
+      await setCaps({ maxStreams: 5000, maxStreamsPerReader: 5 })
+      const all = await openMany(60, await newTicket())
+      expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]))
+      await vi.waitFor(() => expect(all.filter(({ closed }) => closed)).toHaveLength(55), WAIT)
+      const sentOff = { retry: 30_000, event: 'connection-timeout', data: { lastEventId: null } }
+      for (const client of all) {
+        if (client.closed) expect(client.all).toEqual([sentOff])
+        else await vi.waitFor(() => expect(client.connected).toBeDefined())
+      }
+    })
+
+    test('at the cap, who closes and comes back to another process at once is let in', async () => {
+      await setCaps({ maxStreams: 20 })
+      const queue = admitted(await openMany(20))
+      expect(queue).toHaveLength(20)
+      for (let n = 0; n < 60; n++) {
+        const first = queue.shift()
+        leave(first === undefined ? [] : [first])
+        const again = await open(n % 2 === 0 ? other : one)
+        expect(again.status).toBe(200)
+        queue.push(again)
+      }
+      expectRefused(await open(one))
+    })
+
+    test('a stream that fails once it was counted in gives its place back', async () => {
+      await setCaps({ maxStreams: 10 })
+      const real = discussionId
+      discussionId = '0190b1a0-0000-7000-8000-000000000000'
+      const failed = await openMany(10)
+      expect(failed.map(({ status }) => status)).toEqual(Array(10).fill(404))
+      discussionId = real
+      expect(admitted(await openMany(30))).toHaveLength(10)
+    })
+
+    test('Redis loses its data: no stream ends, and the counts are right again', async () => {
+      await setCaps({ maxStreams: 40 })
+      const open40 = await openMany(40)
+      expect(admitted(open40)).toHaveLength(40)
+      await redis.del(...(await keys()))
+      // Each process says again what it has.
+      await vi.waitFor(async () => expect(await counts()).toHaveLength(2), WAIT)
+      expectRefused(await open(one))
+      expectRefused(await open(other))
+      expect(open40.some(({ closed }) => closed)).toBe(false)
+      leave(open40.slice(0, 10))
+      await vi.waitFor(async () => expect(admitted(await openMany(1))).toHaveLength(1), WAIT)
+      await openMany(30)
+      expect(clients.size).toBe(40)
+    })
+
+    test('Redis goes, and comes back empty: streams open without a wait, by what is known, and exactly again', async () => {
+      await setCaps({ maxStreams: 40 })
+      const before = await openMany(30)
+      expect(admitted(before)).toHaveLength(30)
+      // So that each has heard of the other's last ones.
+      leave(await openMany(2))
+      await vi.waitFor(async () => expect(await counts()).toEqual([15, 15]), WAIT)
+      await proxy.down()
+      await redis.del(...(await keys()))
+      const asked = performance.now()
+      const meanwhile = await openMany(30)
+      expect(performance.now() - asked).toBeLessThan(SLOW_MS)
+      // Each goes by its own 15 and the 15 that it has heard of.
+      const inAll = 30 + admitted(meanwhile).length
+      expect(inAll).toBeGreaterThanOrEqual(40)
+      expect(inAll).toBeLessThanOrEqual(50)
+      await proxy.up()
+      await vi.waitFor(async () => expect(await counts()).toHaveLength(2), WAIT)
+      expect(before.some(({ closed }) => closed)).toBe(false)
+      expectRefused(await open(one))
+      expectRefused(await open(other))
+    })
+
+    test('Redis takes commands and answers none: streams open all the same, without a long wait', async () => {
+      await setCaps({ maxStreams: 40 })
+      await openMany(10)
+      proxy.swallow(() => true)
+      const asked = performance.now()
+      const meanwhile = await openMany(20)
+      expect(performance.now() - asked).toBeLessThan(SLOW_MS)
+      expect(admitted(meanwhile)).toHaveLength(20)
+      // A connection that has lost bytes is of no use any more.
+      await proxy.down()
+      proxy.swallow(null)
+      await proxy.up()
+      await vi.waitFor(async () => expect((await counts()).reduce((sum, count) => sum + count, 0)).toBe(30), WAIT)
+    })
+
+    test('the share of a process that stops is back at once', async () => {
+      await setCaps({ maxStreams: 20 })
+      expect(admitted(await openMany(20, '', [one]))).toHaveLength(20)
+      expectRefused(await open(other))
+      await one.stop()
+      clients.clear()
+      expect(admitted(await openMany(40, '', [other]))).toHaveLength(20)
+      await one.start()
+      await expectRefusedSoon(one)
+    })
+
+    test('the share of a process that was killed is back within 60 s', { timeout: 90_000 }, async () => {
+      await setCaps({ maxStreams: 20 })
+      expect(admitted(await openMany(20, '', [one]))).toHaveLength(20)
+      expectRefused(await open(other))
+      await one.kill()
+      const killedAt = performance.now()
+      clients.clear()
+      await vi.waitFor(async () => expect(admitted(await openMany(1, '', [other]))).toHaveLength(1), BACK)
+      expect(performance.now() - killedAt).toBeLessThan(BACK.timeout)
+      expect(admitted(await openMany(40, '', [other]))).toHaveLength(19)
+      await one.start()
+      await expectRefusedSoon(one)
+    })
+  },
+)

@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { hubOf } from '../../src/domains/stream/hub.ts'
+import { freePort } from '../harness/ports.ts'
+import { findProgram } from '../harness/programs.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { openStream, type StreamClient } from '../harness/stream-client.ts'
+
+const NGINX = findProgram(process.env.NGINX, 'nginx')
+const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
+/** Each frame within a second of its commit. */
+const AT_ONCE = { timeout: 1000, interval: 10 }
+const WAIT = { timeout: 20_000, interval: 10 }
+
+interface Nginx {
+  url: string
+  close(): Promise<void>
+}
+
+/** An nginx of its own folder, whose proxy is as it comes but for what is in `location`: it buffers. */
+async function startNginx(program: string, location: string): Promise<Nginx> {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-nginx-'))
+  const port = await freePort()
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`)
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
+    events {}
+    http { access_log off; ${temporary.join(' ')} server { listen 127.0.0.1:${port}; ${location} } }`,
+  )
+  const child: ChildProcess = spawn(program, ['-c', join(folder, 'nginx.conf'), '-p', folder], { stdio: 'ignore' })
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  await vi.waitFor(() => answers(port), { timeout: 10_000 })
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: async () => {
+      child.kill('SIGTERM')
+      await exited
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+
+/** What stands between the client and the service, by its name. */
+const LOCATIONS: [string, (upstream: string) => string][] = [
+  // HTTP/1.0 to the service, where nginx holds back the most.
+  ['as it comes', (upstream) => `location / { proxy_pass ${upstream}; }`],
+  ['as the README has it', (upstream) => readmeLocation().replaceAll(/http:\/\/\S+?;/g, `${upstream};`)],
+]
+
+function readmeLocation(): string {
+  const [, location] = /```nginx.*?(location \/ \{.*)\n {2}\}\n {2}```/s.exec(readme) ?? []
+  if (location === undefined) throw new Error('the README has no location for nginx')
+  return location
+}
+
+const answers = (port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(void socket.destroy()))
+    socket.on('error', reject)
+  })
+
+describe.skipIf(NGINX === undefined).each(LOCATIONS)(`behind nginx, %s${skipped}`, (_name, location) => {
+  let service: TestService
+  let nginx: Nginx
+  let discussionId: string
+  const clients: StreamClient[] = []
+
+  beforeAll(async () => {
+    service = await startService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' }, worker: false })
+    nginx = await startNginx(NGINX ?? '', location(service.url))
+  })
+  afterAll(async () => {
+    await nginx?.close()
+    await service?.close()
+  })
+  beforeEach(async () => {
+    discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
+  })
+  afterEach(() => clients.splice(0).forEach((client) => client.close()))
+
+  async function open(headers: Record<string, string> = {}): Promise<StreamClient> {
+    const url = `${nginx.url}/api/v1/stream/${discussionId}`
+    const client = await openStream(url, { 'x-api-key': service.apiKey, ...headers })
+    clients.push(client)
+    await vi.waitFor(() => expect(client.connected).toBeDefined(), WAIT)
+    return client
+  }
+
+  async function comment(): Promise<void> {
+    const [headers, body] = [await service.as('ada'), { body: 'Hello' }]
+    const { status } = await service.call('POST', `/discussions/${discussionId}/comments`, { body, headers })
+    expect(status).toBe(201)
+  }
+
+  test('each frame arrives within a second of its commit, while the response stays open', async () => {
+    const stream = await open()
+    expect(stream.headers.server).toMatch(/nginx/)
+    for (let n = 1; n <= 5; n++) {
+      await comment()
+      await vi.waitFor(() => expect(stream.seqs.at(-1)).toBe(n), AT_ONCE)
+      await setTimeout(50)
+    }
+    expect(stream.seqs).toEqual([1, 2, 3, 4, 5])
+    expect(stream.closed).toBe(false)
+  })
+
+  test('heartbeats arrive one by one', async () => {
+    const stream = await open()
+    for (let n = 1; n <= 3; n++) {
+      await vi.waitFor(() => expect(stream.comments).toBeGreaterThanOrEqual(n), { timeout: 2500 })
+    }
+    expect(stream.closed).toBe(false)
+  })
+
+  test('Last-Event-ID passes: a stream resumes where it was', async () => {
+    for (let n = 0; n < 4; n++) await comment()
+    const stream = await open({ 'last-event-id': '2' })
+    await vi.waitFor(() => expect(stream.seqs).toEqual([3, 4]), WAIT)
+    expect(stream.connected?.data).toEqual({ lastEventId: '2', replayed: 2, complete: true })
+  })
+
+  test('a client that closes is gone from the service too', async () => {
+    const { sessions } = hubOf(service.app)
+    // Those of the tests before are on their way out.
+    await vi.waitFor(() => expect(sessions.size).toBe(0), WAIT)
+    const stream = await open()
+    expect(sessions.size).toBe(1)
+    stream.close()
+    await vi.waitFor(() => expect(sessions.size).toBe(0), WAIT)
+  })
+})

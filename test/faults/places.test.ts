@@ -1,0 +1,247 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { type Id, newId } from '../../src/core/ids.ts'
+import type { StreamPlaces } from '../../src/core/stream-places.ts'
+import { createMemoryPlaces } from '../../src/data/memory-places.ts'
+import { createRedisPlaces } from '../../src/data/redis-places.ts'
+import { type Proxy, startProxy } from '../harness/proxy.ts'
+
+const REDIS_URL = process.env.REDIS_URL ?? ''
+const CAPS = { perTenant: 6, perReader: 2 }
+const LEASE = { leaseMs: 400, renewMs: 60 }
+const TENANTS = [newId(), newId()]
+const READERS = [null, newId(), newId(), newId()]
+
+/** A stream as the model has it: by which process, whose. */
+interface Held {
+  process: number
+  tenantId: Id
+  readerId: Id | null
+  giveBack: () => void
+}
+
+type Command =
+  | { kind: 'take'; process: number; tenant: number; reader: number }
+  | { kind: 'release'; which: number }
+  | { kind: 'kill'; process: number }
+  | { kind: 'pause'; process: number }
+  | { kind: 'flush' }
+
+const PROCESSES = 3
+const takes = fc.record({
+  kind: fc.constant('take' as const),
+  process: fc.nat(PROCESSES - 1),
+  tenant: fc.nat(TENANTS.length - 1),
+  reader: fc.nat(READERS.length - 1),
+})
+const releases = fc.record({ kind: fc.constant('release' as const), which: fc.nat() })
+const faults = fc.oneof(
+  fc.record({ kind: fc.constantFrom('kill' as const, 'pause' as const), process: fc.nat(PROCESSES - 1) }),
+  fc.constant({ kind: 'flush' as const }),
+)
+const commandsOf = (faultWeight: number) =>
+  fc.array<Command>(
+    fc.oneof(
+      { weight: 12, arbitrary: takes },
+      { weight: 6, arbitrary: releases },
+      { weight: faultWeight, arbitrary: faults },
+    ),
+    { minLength: 10, maxLength: 40 },
+  )
+
+/** What the contract says: whether there is room beside the streams that are open. */
+const hasRoom = (held: readonly Held[], tenantId: Id, readerId: Id | null): boolean => {
+  const ofTenant = held.filter((one) => one.tenantId === tenantId)
+  const ofReader = ofTenant.filter((one) => one.readerId === readerId)
+  return ofTenant.length < CAPS.perTenant && (readerId === null || ofReader.length < CAPS.perReader)
+}
+
+test('alone, takes and releases at random agree with the model', async () => {
+  await fc.assert(
+    fc.asyncProperty(commandsOf(0), async (commands) => {
+      const places = createMemoryPlaces()
+      const held: Held[] = []
+      for (const command of commands) {
+        if (command.kind === 'release') release(held, command.which)
+        if (command.kind !== 'take') continue
+        await take(places, held, command)
+      }
+    }),
+    { numRuns: 200 },
+  )
+})
+
+async function take(
+  places: StreamPlaces | undefined,
+  held: Held[],
+  { process, tenant, reader }: Command & { kind: 'take' },
+): Promise<void> {
+  const tenantId = TENANTS[tenant] ?? ''
+  const readerId = READERS[reader] ?? null
+  const giveBack = await places?.take({ tenantId, readerId, ...CAPS })
+  expect(giveBack !== null, 'whether it is let in').toBe(hasRoom(held, tenantId, readerId))
+  if (giveBack != null) held.push({ process, tenantId, readerId, giveBack })
+}
+
+function release(held: Held[], which: number): void {
+  const [one] = held.splice(which % Math.max(1, held.length), 1)
+  // Twice is once.
+  one?.giveBack()
+  one?.giveBack()
+}
+
+describe.skipIf(REDIS_URL === '')(
+  `places over processes${REDIS_URL === '' ? ' (skipped: needs REDIS_URL)' : ''}`,
+  () => {
+    let redis: Redis
+    beforeAll(() => void (redis = new Redis(REDIS_URL)))
+    afterAll(() => redis.disconnect())
+
+    /** A process, as far as Redis sees it: it is killed or paused by cutting its line. */
+    interface Process {
+      places: StreamPlaces
+      proxy: Proxy
+    }
+
+    async function start(prefix: string): Promise<Process> {
+      const url = new URL(REDIS_URL)
+      const proxy = await startProxy({ host: url.hostname, port: Number(url.port || 6379) })
+      url.host = `127.0.0.1:${proxy.port}`
+      const places = createRedisPlaces({ urls: [url.href], prefix, ...LEASE })
+      await connected(places, prefix)
+      return { places, proxy }
+    }
+
+    /** Until a take is told to Redis, a process counts by itself. */
+    async function connected(places: StreamPlaces, prefix: string): Promise<void> {
+      const tenantId = newId()
+      const giveBack = await places.take({ tenantId, readerId: null, ...CAPS })
+      const key = `${prefix}places:{${tenantId}}`
+      await vi.waitFor(async () => expect(await redis.exists(key)).toBe(1), { timeout: 5000, interval: 5 })
+      giveBack?.()
+      await vi.waitFor(async () => expect(await redis.exists(key)).toBe(0), { timeout: 5000, interval: 5 })
+    }
+
+    async function end({ places, proxy }: Process): Promise<void> {
+      await places.close()
+      await proxy.close()
+    }
+
+    /** What Redis counts of live processes, as the model writes it. */
+    async function counted(prefix: string): Promise<Record<string, number>> {
+      const [seconds, micros] = await redis.time()
+      const now = Number(seconds) * 1000 + Number(micros) / 1000
+      const counts: Record<string, number> = {}
+      for (const tenantId of TENANTS) {
+        const key = `${prefix}places:{${tenantId}}`
+        const live = new Set<string>()
+        for (const [process, share] of Object.entries(await redis.hgetall(key))) {
+          const [count = 0, until = 0] = share.split(':').map(Number)
+          if (until <= now) continue
+          live.add(process)
+          counts[tenantId] = (counts[tenantId] ?? 0) + count
+        }
+        for (const readerId of READERS) {
+          if (readerId === null) continue
+          for (const [process, count] of Object.entries(await redis.hgetall(`${key}:${readerId}`))) {
+            if (live.has(process)) counts[readerId + tenantId] = (counts[readerId + tenantId] ?? 0) + Number(count)
+          }
+        }
+      }
+      return counts
+    }
+
+    function expected(held: readonly Held[]): Record<string, number> {
+      const counts: Record<string, number> = {}
+      for (const { tenantId, readerId } of held) {
+        counts[tenantId] = (counts[tenantId] ?? 0) + 1
+        if (readerId !== null) counts[readerId + tenantId] = (counts[readerId + tenantId] ?? 0) + 1
+      }
+      return counts
+    }
+
+    test('takes, releases, killed and paused processes and a Redis that loses all, at random, agree with the model', async () => {
+      await fc.assert(
+        fc.asyncProperty(commandsOf(1), async (commands) => {
+          const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
+          const processes = await Promise.all(Array.from({ length: PROCESSES }, () => start(prefix)))
+          let held: Held[] = []
+          const settled = () =>
+            vi.waitFor(async () => expect(await counted(prefix)).toEqual(expected(held)), {
+              timeout: 5000,
+              interval: 2,
+            })
+          try {
+            for (const command of commands) {
+              if (command.kind === 'take') await take(processes[command.process]?.places, held, command)
+              else if (command.kind === 'release') release(held, command.which)
+              else if (command.kind === 'flush') {
+                const keys = await redis.keys(`${prefix}*`)
+                if (keys.length > 0) await redis.del(...keys)
+              } else {
+                const process = processes[command.process]
+                if (process === undefined) continue
+                await process.proxy.down()
+                if (command.kind === 'kill') {
+                  held = held.filter((one) => one.process !== command.process)
+                  await settled()
+                  await end(process)
+                  processes[command.process] = await start(prefix)
+                } else {
+                  // Its share lapses, its streams stay, and one of them ends unheard.
+                  await setTimeout(LEASE.leaseMs + 100)
+                  const mine = held.findIndex((one) => one.process === command.process)
+                  if (mine >= 0) release(held, mine)
+                  await process.proxy.up()
+                  await connected(process.places, prefix)
+                }
+              }
+              await settled()
+            }
+            for (const { giveBack } of held.splice(0)) giveBack()
+            await settled()
+            // What a dead process has left behind of readers goes by itself, and counts no more.
+            expect(await redis.keys(`${prefix}places:{*}`)).toEqual([])
+          } finally {
+            await Promise.all(processes.map(end))
+            const left = await redis.keys(`${prefix}*`)
+            if (left.length > 0) await redis.del(...left)
+          }
+        }),
+        { numRuns: 25, endOnFailure: true },
+      )
+    }, 120_000)
+
+    test('takes of several processes at once fill the last place and no more, however they are mixed', async () => {
+      const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
+      const processes = await Promise.all(Array.from({ length: PROCESSES }, () => start(prefix)))
+      try {
+        const counts = fc.array(fc.nat(40), { minLength: PROCESSES, maxLength: PROCESSES })
+        await fc.assert(
+          fc.asyncProperty(counts, fc.integer({ min: 1, max: 60 }), async (asked, perTenant) => {
+            const tenantId = newId()
+            const got = await Promise.all(
+              processes.flatMap(({ places }, n) =>
+                Array.from({ length: asked[n] ?? 0 }, () =>
+                  places.take({ tenantId, readerId: null, ...CAPS, perTenant }),
+                ),
+              ),
+            )
+            const all = asked.reduce((sum, count) => sum + count, 0)
+            expect(got.filter((one) => one !== null)).toHaveLength(Math.min(all, perTenant))
+            for (const giveBack of got) giveBack?.()
+          }),
+          { numRuns: 50 },
+        )
+        await vi.waitFor(() => expect(redis.keys(`${prefix}*`)).resolves.toEqual([]), { timeout: 5000, interval: 20 })
+      } finally {
+        await Promise.all(processes.map(end))
+      }
+    })
+  },
+)

@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { startWorker } from '../../src/worker/worker.ts'
+import { hang, type Receiver, startReceiver } from '../harness/receiver.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+
+let receiver: Receiver
+let service: TestService
+let worker: { stop(): Promise<void> } | undefined
+
+const WAIT = { timeout: 10_000, interval: 50 }
+
+// The worker does not look for itself: what it is not woken for, it does not do.
+beforeEach(async () => {
+  receiver = await startReceiver()
+  const env = { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '60', SHUTDOWN_GRACE_SECONDS: '1' }
+  service = await startService({ env, worker: false })
+})
+
+afterEach(async () => {
+  await worker?.stop()
+  worker = undefined
+  await service.close()
+  await receiver.close()
+})
+
+async function register(path: string, { apiKey }: TestTenant = service): Promise<string> {
+  const body = { url: receiver.url + path, policy: { timeoutMs: 30_000 } }
+  const { status, json } = await service.call('POST', '/webhooks', { body, headers: { 'x-api-key': apiKey } })
+  expect(status).toBe(201)
+  return json.id
+}
+
+/** Registers endpoints at `/<name>-1`, `/<name>-2`, …, and has them verified. */
+async function endpoints(name: string, count: number): Promise<string[]> {
+  const paths = Array.from({ length: count }, (_, n) => `/${name}-${n + 1}`)
+  await Promise.all(paths.map((path) => register(path)))
+  const verify = `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL`
+  await service.app.db.query(statement('test_verify_endpoints', verify))
+  return paths
+}
+
+async function comment(): Promise<void> {
+  const headers = await service.as('reader-1')
+  const path = '/discussions/by-external/page/comments'
+  expect((await service.call('POST', path, { body: { body: 'Hello' }, headers })).status).toBe(201)
+}
+
+test('one comment reaches hundreds of endpoints of a tenant in one go', async () => {
+  const paths = await endpoints('hook', 200)
+  worker = await startWorker(service.app)
+  await comment()
+  const reached = () => new Set(receiver.deliveries().map(({ path }) => path))
+  await vi.waitFor(() => expect(reached()).toEqual(new Set(paths)), WAIT)
+})
+
+test("endpoints that hang, more than their tenant's share holds, do not delay its healthy one", async () => {
+  const [healthy = ''] = await endpoints('healthy', 1)
+  for (const path of await endpoints('hanging', 100)) receiver.on(path, hang)
+  worker = await startWorker(service.app)
+  for (let n = 0; n < 8; n++) await comment()
+  const stuck = () => receiver.deliveries().length - receiver.deliveries(healthy).length
+  await vi.waitFor(() => expect(stuck()).toBeGreaterThanOrEqual(512), WAIT)
+  const before = receiver.deliveries(healthy).length
+  for (let n = 1; n <= 5; n++) {
+    await comment()
+    await vi.waitFor(() => expect(receiver.deliveries(healthy).length).toBeGreaterThanOrEqual(before + n), WAIT)
+  }
+})
+
+test("handshakes that hang do not delay another tenant's", async () => {
+  const other = await service.addTenant('other')
+  worker = await startWorker(service.app)
+  for (let n = 1; n <= 130; n++) {
+    receiver.on(`/hanging-${n}`, hang)
+    await register(`/hanging-${n}`)
+  }
+  await vi.waitFor(() => expect(receiver.handshakes().length).toBeGreaterThanOrEqual(64), WAIT)
+  const id = await register('/other', other)
+  const headers = { 'x-api-key': other.apiKey }
+  await vi.waitFor(async () => {
+    expect((await service.call('GET', `/webhooks/${id}`, { headers })).json.state).toBe('verified')
+  }, WAIT)
+})

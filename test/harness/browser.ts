@@ -1,0 +1,100 @@
+import { join } from 'node:path'
+
+import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
+
+import { findProgram } from './programs.ts'
+
+const CHROMIUM = findProgram(
+  process.env.CHROMIUM,
+  'chromium',
+  'chromium-browser',
+  'google-chrome-stable',
+  'google-chrome',
+)
+
+export const hasBrowser = CHROMIUM !== undefined
+
+/** To end the name of what needs a browser. */
+export const browserNeeded = hasBrowser ? '' : ' (skipped: there is no Chromium here; CHROMIUM is its path)'
+
+/** A headless Chromium, as Debian has it or whoever installed it. */
+export async function launchBrowser(): Promise<Browser> {
+  if (CHROMIUM === undefined) throw new Error('there is no Chromium here')
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    // Its sandbox refuses root, and /dev/shm is small in containers.
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    // Readers have it.
+    ignoreDefaultArgs: ['--disable-back-forward-cache'],
+  })
+}
+
+/** A page that can sleep. Playwright keeps its own ones awake and in view. */
+export interface Sleeper {
+  evaluate<T>(expression: string): Promise<T>
+  /** Has the browser do to it what it does to a tab that was long out of view. */
+  freeze(): Promise<void>
+  unfreeze(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openSleeper(browser: Browser, url: string): Promise<Sleeper> {
+  const devtools = await browser.newBrowserCDPSession()
+  const { targetId } = await devtools.send('Target.createTarget', { url })
+  const send = await attach(devtools, targetId)
+  const setState = async (state: string): Promise<void> => void (await send('Page.setWebLifecycleState', { state }))
+  return {
+    evaluate: async <T>(expression: string) => {
+      const { result, exceptionDetails } = (await send('Runtime.evaluate', { expression, returnByValue: true })) as {
+        result: { value: T }
+        exceptionDetails?: { text: string }
+      }
+      if (exceptionDetails !== undefined) throw new Error(`${expression}: ${exceptionDetails.text}`)
+      return result.value
+    },
+    freeze: () => setState('frozen'),
+    unfreeze: () => setState('active'),
+    close: async () => {
+      await devtools.send('Target.closeTarget', { targetId })
+      await devtools.detach()
+    },
+  }
+}
+
+interface Answer {
+  id: number
+  result?: unknown
+  error?: { message: string }
+}
+
+/** Sends commands to one target, wrapped in messages of the browser's own session: Playwright gives no other access. */
+async function attach(
+  devtools: CDPSession,
+  targetId: string,
+): Promise<(method: string, params: object) => Promise<unknown>> {
+  const { sessionId } = await devtools.send('Target.attachToTarget', { targetId, flatten: false })
+  const waiting = new Map<number, (answer: Answer) => void>()
+  devtools.on('Target.receivedMessageFromTarget', ({ message }) => {
+    const answer = JSON.parse(message) as Answer | { id?: undefined }
+    if (answer.id !== undefined) waiting.get(answer.id)?.(answer)
+  })
+  let id = 0
+  return (method, params) =>
+    new Promise((resolve, reject) => {
+      waiting.set(++id, ({ result, error }) =>
+        error === undefined ? resolve(result) : reject(new Error(error.message)),
+      )
+      devtools
+        .send('Target.sendMessageToTarget', { sessionId, message: JSON.stringify({ id, method, params }) })
+        .catch(reject)
+    })
+}
+
+/** A picture of the page in `test/browser/screenshots/`, as the README shows some; made where SCREENSHOTS is set. */
+export async function shoot(page: Page, name: string): Promise<void> {
+  if (process.env.SCREENSHOTS === undefined) return
+  await page.screenshot({
+    path: join(import.meta.dirname, '../browser/screenshots', `${name}.png`),
+    animations: 'disabled',
+  })
+}

@@ -1,0 +1,91 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+
+import { createBackend, nodeHandler, type SignedInReader } from '../../src/backend/backend.ts'
+import { open, shut } from './backends.ts'
+import { articlePage, ARTICLES, indexPage, SCRIPT, STYLE } from './publisher-pages.ts'
+
+/** A newspaper's site with its own backend: articles, readers who sign in by a cookie, and a strict policy. */
+export interface Publisher {
+  url: string
+  close(): Promise<void>
+}
+
+export interface PublisherOptions {
+  /** Where the browser finds the service. */
+  serviceUrl: string
+  /** Where the backend does; the same unless told. */
+  backendUrl?: string
+  apiKey: string
+  tenant: string
+  identitySecret: string
+}
+
+/** The site's own user table. */
+export const READERS: Readonly<Record<string, SignedInReader>> = {
+  ann: { id: 'ann', name: 'Ann Okafor' },
+  bob: { id: 'bob', name: 'Bob Lindqvist' },
+}
+
+/** What a publisher who means it sets: nothing inline, nothing of a third party. */
+const policyFor = (serviceUrl: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'self' ${serviceUrl}`,
+    `connect-src 'self' ${serviceUrl}`,
+    "style-src 'self'",
+    "img-src 'self' https:",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "require-trusted-types-for 'script'",
+    'trusted-types lit-html engagement',
+  ].join('; ')
+
+const readerNameOf = ({ headers }: IncomingMessage): string | undefined =>
+  Object.keys(READERS).find((name) => headers.cookie?.includes(`reader=${name}`))
+
+export async function startPublisher(options: PublisherOptions): Promise<Publisher> {
+  const { serviceUrl, backendUrl = serviceUrl, apiKey, tenant, identitySecret } = options
+  const backend = createBackend({
+    url: backendUrl,
+    apiKey,
+    tenant,
+    identitySecret,
+    reader: (request: IncomingMessage) => READERS[readerNameOf(request) ?? ''] ?? null,
+    isPage: (slug, { headers }) => {
+      const article = ARTICLES[slug]
+      if (article === undefined) return !slug.startsWith('missing')
+      return { title: article.title, url: `http://${headers.host}/articles/${slug}` }
+    },
+    onError: () => undefined,
+  })
+  const serve = nodeHandler(backend)
+  const server = createServer((request, response) => {
+    serve(request, response, () => answer(serviceUrl, request, response))
+  })
+  return { url: await open(server), close: () => shut(server) }
+}
+
+function answer(serviceUrl: string, request: IncomingMessage, response: ServerResponse): void {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://site')
+  const send = (type: string, text: string): void => {
+    response.setHeader('content-type', `${type}; charset=utf-8`)
+    response.setHeader('content-security-policy', policyFor(serviceUrl))
+    response.end(text)
+  }
+  const visit = { serviceUrl, reader: readerNameOf(request), path: request.url ?? '/', query: searchParams }
+  if (pathname === '/style.css') return send('text/css', STYLE)
+  if (pathname === '/site.js') return send('text/javascript', SCRIPT)
+  if (pathname === '/') return send('text/html', indexPage(visit))
+  if (pathname === '/sign-in') return signIn(searchParams, response)
+  const article = /^\/articles\/([\w-]+)$/.exec(pathname)?.[1]
+  if (article !== undefined) return send('text/html', articlePage(article, visit))
+  response.writeHead(404).end()
+}
+
+/** Signs in as whom the address names: a site for showing has no passwords. */
+function signIn(query: URLSearchParams, response: ServerResponse): void {
+  const name = query.get('as') ?? ''
+  const back = query.get('return') ?? '/'
+  response.setHeader('set-cookie', `reader=${name in READERS ? name : ''}; Path=/; HttpOnly; SameSite=Lax`)
+  response.writeHead(303, { location: /^\/(?![/\\])/.test(back) ? back : '/' }).end()
+}

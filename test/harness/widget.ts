@@ -1,0 +1,120 @@
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
+import { expect, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { launchBrowser } from './browser.ts'
+import type { Processes } from './processes.ts'
+import { type Publisher, startPublisher } from './publisher.ts'
+import type { TestService } from './service.ts'
+
+/** The service, a publisher's site with the widget, and a browser for its readers. */
+export interface Newspaper {
+  browser: Browser
+  site: Publisher
+  /** Opens an article as a reader (signed out unless told). Its page must not meet a violation of its policy. */
+  read(article: string, options?: ReadOptions): Promise<Window>
+  set(settings: object): Promise<void>
+  /** Posts behind the widget's back. */
+  post(article: string, as: string, body: string, parentId?: string): Promise<string>
+  /** A moderator's or a reader's request; throws where it is refused. */
+  call: Call
+  /** Closes what `read` has opened, and looks for violations. */
+  leave(): Promise<void>
+  close(): Promise<void>
+}
+
+// Tests look into any answer; a wrong path fails the assertion it stands in.
+// oxlint-disable-next-line typescript/no-explicit-any
+type Call = (method: string, path: string, body?: object, as?: string) => Promise<any>
+
+export interface ReadOptions {
+  as?: string
+  query?: string
+  width?: number
+  javaScriptEnabled?: boolean
+  /** Before the page is opened. */
+  prepare?: (page: Page) => Promise<unknown>
+}
+
+/** One reader's window. */
+export interface Window {
+  page: Page
+  thread: Locator
+  comment(text: string): Locator
+  button(name: string | RegExp): Locator
+  write(text: string): Promise<void>
+  sees(text: string | RegExp): Promise<void>
+  seesNot(text: string): Promise<void>
+}
+
+const WAIT = { timeout: 20_000, interval: 20 }
+export const newArticle = (): string => `t-${newId()}`
+
+/** Of a service of this process, or one of its own at `serviceUrl`. Closing it leaves the service. */
+export async function openNewspaper(service: TestService | Processes, serviceUrl: string): Promise<Newspaper> {
+  const call: Call = async (method, path, body, as) => {
+    const headers = as === undefined ? {} : await service.as(as)
+    const { status, json, text } = await service.call(method, path, { ...(body && { body }), headers })
+    if (status >= 400) throw new Error(`${method} ${path} answered ${status}: ${text}`)
+    return json
+  }
+  // As a publisher should: a key of the backend that can do nothing but what readers do.
+  const { key: apiKey } = await call('POST', '/keys', { label: 'pages', capabilities: [] })
+  const [tenant, identitySecret] =
+    'slug' in service ? [service.slug, service.identitySecret] : [service.tenant.slug, service.identitySecret.secret]
+  const site = await startPublisher({ serviceUrl, apiKey, tenant, identitySecret })
+  await call('PATCH', '/settings', { allowedOrigins: [site.url] })
+  const browser = await launchBrowser()
+  const contexts = new Set<BrowserContext>()
+
+  const read = async (article: string, options: ReadOptions = {}): Promise<Window> => {
+    const { as, query = '', width = 1280, javaScriptEnabled = true, prepare } = options
+    const context = await browser.newContext({ viewport: { width, height: 800 }, javaScriptEnabled })
+    contexts.add(context)
+    context.setDefaultTimeout(WAIT.timeout)
+    if (as !== undefined) await context.addCookies([{ name: 'reader', value: as, url: site.url }])
+    const page = await context.newPage()
+    await prepare?.(page)
+    await page.goto(`${site.url}/articles/${article}?${query}`)
+    return windowOf(page)
+  }
+  const leave = async (): Promise<void> => {
+    const pages = [...contexts].flatMap((context) => context.pages())
+    const violations = await Promise.all(pages.map((page) => page.evaluate<string[] | undefined>('window.violations')))
+    await Promise.all([...contexts].map((context) => context.close()))
+    contexts.clear()
+    expect(violations.flat().filter(Boolean)).toEqual([])
+  }
+  return {
+    browser,
+    site,
+    read,
+    leave,
+    call,
+    set: (settings) => call('PATCH', '/settings', settings),
+    post: async (article, as, body, parentId) =>
+      (await call('POST', `/discussions/by-external/${article}/comments`, { body, ...(parentId && { parentId }) }, as))
+        .id,
+    close: async () => {
+      await browser.close()
+      await site.close()
+    },
+  }
+}
+
+function windowOf(page: Page): Window {
+  const thread = page.locator('engagement-thread')
+  const text = () => thread.locator('section').innerText()
+  return {
+    page,
+    thread,
+    comment: (words) => thread.locator('article').filter({ hasText: words }).first(),
+    button: (name) => thread.getByRole('button', { name }),
+    write: async (words) => {
+      await thread.getByRole('textbox', { name: 'Write a comment' }).fill(words)
+      await thread.getByRole('button', { name: 'Post', exact: true }).click()
+    },
+    sees: (words) => vi.waitFor(async () => expect(await text()).toMatch(words), WAIT),
+    seesNot: (words) => vi.waitFor(async () => expect(await text()).not.toContain(words), WAIT),
+  }
+}

@@ -1,0 +1,480 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
+
+import {
+  backoffMs,
+  type DiscussionStream,
+  EVENT_TYPES,
+  openDiscussionStream,
+  type StreamEvent,
+  type StreamOptions,
+} from '../../src/client/stream.ts'
+import { EVENT_TYPES as SERVICE_EVENT_TYPES, type EventType } from '../../src/core/events.ts'
+import { type FakePage, type FakeSource, stubPage } from '../harness/page.ts'
+import { last } from '../harness/processes.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
+let page: FakePage
+let stream: DiscussionStream
+let seqs: number[]
+const ticket = vi.fn<StreamOptions['ticket']>()
+const onReload = vi.fn<StreamOptions['onReload']>()
+const onState = vi.fn<NonNullable<StreamOptions['onState']>>()
+const onError = vi.fn<NonNullable<StreamOptions['onError']>>()
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  page = stubPage()
+  seqs = []
+  ticket.mockReset().mockImplementation(() => Promise.resolve({ streamUrl: '/stream/d?ticket=t', lastEventId: '7' }))
+  onReload.mockReset().mockResolvedValue(undefined)
+  onState.mockReset()
+  onError.mockReset()
+})
+afterEach(() => {
+  stream.close()
+  expect(vi.getTimerCount()).toBe(0)
+  expect(page.window.listeners + page.document.listeners).toBe(0)
+  expect(page.sources.every(({ readyState }) => readyState === 2)).toBe(true)
+  vi.restoreAllMocks()
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
+const settle = () => vi.advanceTimersByTimeAsync(0)
+
+async function follow(options: Partial<StreamOptions> = {}): Promise<FakeSource> {
+  const onEvent = ({ seq }: StreamEvent) => seqs.push(seq)
+  stream = openDiscussionStream({ ticket, onEvent, onReload, onState, onError, ...options })
+  await settle()
+  return last(page.sources)
+}
+
+/** After the longest first pause. */
+async function next(): Promise<FakeSource> {
+  await vi.advanceTimersByTimeAsync(SECOND)
+  return last(page.sources)
+}
+
+const states = () => onState.mock.calls.map(([state]) => state)
+
+describe('the module as it is shipped', () => {
+  const file = readFileSync(join(import.meta.dirname, '../../dist/client/stream.js'))
+  beforeEach(() => follow())
+
+  test('has at most 3 KB gzipped', () => expect(gzipSync(file).length).toBeLessThanOrEqual(3 * 1024))
+
+  test('imports nothing', () => expect(file.toString()).not.toMatch(/\bimport\b|\brequire\b/))
+
+  test('knows every event of the service', () => {
+    expect(EVENT_TYPES).toEqual(SERVICE_EVENT_TYPES)
+    expectTypeOf<StreamEvent['type']>().toEqualTypeOf<EventType>()
+  })
+})
+
+describe('a stream begins', () => {
+  test('at the position that the page shows', async () => {
+    const source = await follow({ lastEventId: '3' })
+    expect(source.url).toBe('https://www.example.com/stream/d?ticket=t&lastEventId=3')
+    expect(states()).toEqual(['connecting'])
+    source.connected()
+    expect(states()).toEqual(['connecting', 'open'])
+    expect(stream.state).toBe('open')
+  })
+
+  test('at that of the ticket, where the page tells none', async () => {
+    const source = await follow()
+    expect(source.lastEventId).toBe('7')
+    expect(stream.lastEventId).toBe('7')
+  })
+
+  test('and hands each kind of event on', async () => {
+    const source = await follow()
+    source.connected()
+    EVENT_TYPES.forEach((type, index) => source.event(8 + index, type))
+    expect(seqs).toHaveLength(EVENT_TYPES.length)
+    expect(stream.lastEventId).toBe(String(7 + EVENT_TYPES.length))
+  })
+})
+
+describe('a connection that is lost', () => {
+  test('is the browser’s to make again, once the server has answered; it needs no ticket', async () => {
+    const source = await follow()
+    source.connected()
+    source.drop()
+    expect(stream.state).toBe('connecting')
+    await vi.advanceTimersByTimeAsync(10 * SECOND)
+    source.connected()
+    source.event(8)
+    expect(ticket).toHaveBeenCalledTimes(1)
+    expect(page.sources).toHaveLength(1)
+    expect(seqs).toEqual([8])
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  test.each<[string, (source: FakeSource) => void]>([
+    ['before the server answered', (source) => source.drop()],
+    ['twice without an answer between', (source) => (source.connected(), source.drop(), source.drop())],
+    ['for good, as by an expired ticket', (source) => (source.connected(), source.refuse())],
+  ])('%s: goes on with a new ticket from where it was', async (_name, lose) => {
+    const source = await follow()
+    source.event(9)
+    lose(source)
+    expect(source.readyState).toBe(2)
+    const again = await next()
+    expect(again).not.toBe(source)
+    expect(again.lastEventId).toBe('9')
+    expect(ticket).toHaveBeenCalledTimes(2)
+    expect(onError).toHaveBeenCalledTimes(1)
+    source.event(10)
+    expect(seqs).toEqual([9])
+  })
+
+  test('in silence, by whoever sends no first frame: is given up after 30 s', async () => {
+    const source = await follow()
+    await vi.advanceTimersByTimeAsync(31 * SECOND)
+    expect(source.readyState).toBe(2)
+    expect(page.sources).toHaveLength(2)
+  })
+
+  test('in silence, while the browser comes back: is given up after a minute', async () => {
+    const source = await follow()
+    source.connected()
+    source.drop()
+    await vi.advanceTimersByTimeAsync(59 * SECOND)
+    expect(page.sources).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(2 * SECOND)
+    expect(page.sources).toHaveLength(2)
+  })
+
+  test('at the goodbye of the server: goes on after the numbers that were not for this page', async () => {
+    const source = await follow()
+    source.connected()
+    source.event(8)
+    source.emit('connection-timeout', { lastEventId: '12' })
+    source.refuse()
+    expect((await next()).lastEventId).toBe('12')
+  })
+
+  test('over a cap is left to the `retry:` of the server, and has its place when one is free', async () => {
+    const source = await follow()
+    source.emit('connection-timeout', { lastEventId: '99' })
+    source.drop()
+    await vi.advanceTimersByTimeAsync(45 * SECOND)
+    expect(ticket).toHaveBeenCalledTimes(1)
+    source.emit('connection-timeout', { lastEventId: null })
+    source.drop()
+    await vi.advanceTimersByTimeAsync(45 * SECOND)
+    source.connected()
+    expect(stream.state).toBe('open')
+    expect(stream.lastEventId).toBe('7')
+    expect(page.sources).toHaveLength(1)
+  })
+})
+
+describe('attempts', () => {
+  test('are spread over 0 to 1, 2, 4, … 30 s', () => {
+    fc.assert(
+      fc.property(fc.nat(2000), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (failures, chance) => {
+        const wait = backoffMs(failures, chance)
+        const most = failures < 5 ? SECOND * 2 ** failures : 30 * SECOND
+        expect(wait).toBe(chance * most)
+      }),
+    )
+  })
+
+  test('are that far apart, however the ticket fails, and begin anew after a whole stream', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5)
+    const at: number[] = []
+    ticket.mockImplementation(() => {
+      at.push(Date.now())
+      if (at.length % 2 === 0) throw new Error('no')
+      return Promise.reject(new Error('no'))
+    })
+    stream = openDiscussionStream({ ticket, onEvent: () => undefined, onReload, onError })
+    await vi.advanceTimersByTimeAsync(80 * SECOND)
+    const gaps = at.slice(1).map((time, index) => time - (at[index] ?? 0))
+    expect(gaps.slice(0, 7)).toEqual([500, 1000, 2000, 4000, 8000, 15_000, 15_000])
+    expect(onError).toHaveBeenCalledTimes(at.length)
+    ticket.mockResolvedValue({ streamUrl: '/stream/d', lastEventId: '0' })
+    await vi.advanceTimersByTimeAsync(15 * SECOND)
+    const source = last(page.sources)
+    source.connected()
+    source.refuse()
+    await vi.advanceTimersByTimeAsync(500)
+    expect(page.sources).toHaveLength(2)
+  })
+
+  test('go on after what is no ticket, from the position of the first that is one', async () => {
+    ticket.mockResolvedValueOnce({ status: 403 } as never)
+    stream = openDiscussionStream({ ticket, onEvent: () => undefined, onReload, onError })
+    await settle()
+    expect(onError.mock.calls).toEqual([[new TypeError('the ticket has no streamUrl')]])
+    expect(page.sources).toEqual([])
+    expect((await next()).lastEventId).toBe('7')
+  })
+
+  test('do not wait for a ticket that never comes', async () => {
+    ticket.mockReturnValueOnce(new Promise(() => undefined))
+    stream = openDiscussionStream({ ticket, onEvent: () => undefined, onReload, onError })
+    await vi.advanceTimersByTimeAsync(31 * SECOND)
+    expect(ticket).toHaveBeenCalledTimes(2)
+    expect(page.sources).toHaveLength(1)
+  })
+})
+
+describe('a stream that only seems open', () => {
+  test('is opened anew after 4 to 6 minutes of silence, before a reader’s eyes alone', async () => {
+    const source = await follow()
+    source.connected()
+    page.document.visibilityState = 'hidden'
+    await vi.advanceTimersByTimeAsync(20 * MINUTE)
+    expect(page.sources).toHaveLength(1)
+    page.document.visibilityState = 'visible'
+    page.document.emit('visibilitychange')
+    await settle()
+    expect(page.sources).toHaveLength(2)
+    const again = last(page.sources)
+    again.connected()
+    await vi.advanceTimersByTimeAsync(3 * MINUTE)
+    again.event(8)
+    await vi.advanceTimersByTimeAsync(3.9 * MINUTE)
+    expect(again.readyState).toBe(1)
+    await vi.advanceTimersByTimeAsync(2.5 * MINUTE)
+    expect(again.readyState).toBe(2)
+  })
+
+  test('is opened anew when the machine has slept', async () => {
+    const source = await follow()
+    source.connected()
+    vi.setSystemTime(Date.now() + 2 * MINUTE)
+    await vi.advanceTimersByTimeAsync(20 * SECOND)
+    expect(page.sources).toHaveLength(2)
+  })
+
+  test('is opened anew with each network, but not while the page is away', async () => {
+    const source = await follow()
+    source.connected()
+    page.window.emit('online')
+    await settle()
+    expect(source.readyState).toBe(2)
+    expect(page.sources).toHaveLength(2)
+    page.window.emit('pagehide')
+    page.window.emit('online')
+    await settle()
+    expect(page.sources).toHaveLength(2)
+  })
+
+  test.each([
+    ['window', 'pagehide', 'pageshow'],
+    ['document', 'freeze', 'resume'],
+  ] as const)('is put away and taken out again with its page (%s: %s, %s)', async (target, away, back) => {
+    const source = await follow()
+    source.connected()
+    page[target].emit(back)
+    await settle()
+    expect(page.sources).toHaveLength(1)
+    page[target].emit(away)
+    expect(source.readyState).toBe(2)
+    expect(vi.getTimerCount()).toBe(0)
+    page[target].emit(back)
+    await settle()
+    expect(page.sources).toHaveLength(2)
+  })
+})
+
+describe('beyond the replay window', () => {
+  test('the page loads its data anew, and the stream goes on after what they show', async () => {
+    let loaded: (lastEventId: string) => void = () => undefined
+    onReload.mockReturnValue(new Promise((resolve) => (loaded = resolve)))
+    const source = await follow({ lastEventId: '3' })
+    source.connected({ complete: false, lastEventId: '5000' })
+    source.event(5001)
+    expect(onReload.mock.calls).toEqual([['5000']])
+    expect(source.readyState).toBe(2)
+    await vi.advanceTimersByTimeAsync(10 * SECOND)
+    expect(page.sources).toHaveLength(1)
+    loaded('5003')
+    const again = await next()
+    expect(again.lastEventId).toBe('5003')
+    again.connected()
+    for (const seq of [5003, 5004]) again.event(seq)
+    expect(seqs).toEqual([5004])
+  })
+
+  test('it goes on from now, also backwards, where the page tells no position', async () => {
+    const source = await follow({ lastEventId: '900' })
+    source.connected({ complete: false, lastEventId: '40' })
+    expect((await next()).lastEventId).toBe('40')
+  })
+
+  test('a reload that fails is asked for again, at the pace of attempts', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999)
+    onReload.mockRejectedValue(new Error('the page is away'))
+    await follow({ lastEventId: '3' })
+    for (let n = 0; n < 200; n++) {
+      const source = last(page.sources)
+      if (source.readyState === 0) source.connected({ complete: false, lastEventId: '5000' })
+      await vi.advanceTimersByTimeAsync(SECOND)
+    }
+    // After 1, 3, 7, 15, 31, 61, … s
+    expect(onReload.mock.calls.length).toBeGreaterThan(8)
+    expect(onReload.mock.calls.length).toBeLessThan(13)
+    expect(last(page.sources).lastEventId).toBe('3')
+  })
+
+  test('data that are out of date do not make it ask on and on', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999)
+    onReload.mockResolvedValue('4')
+    await follow({ lastEventId: '3' })
+    for (let n = 0; n < 200; n++) {
+      const source = last(page.sources)
+      if (source.readyState === 0) source.connected({ complete: false, lastEventId: '5000' })
+      await vi.advanceTimersByTimeAsync(SECOND)
+    }
+    expect(onReload.mock.calls.length).toBeLessThan(13)
+  })
+})
+
+describe('a callback', () => {
+  const failures: [string, () => unknown][] = [
+    [
+      'throws',
+      () => {
+        throw new Error('mine')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('mine'))],
+  ]
+
+  test.each(failures)('of events that %s is told of, and gets what comes after', async (_name, fail) => {
+    const source = await follow({
+      onEvent: ({ seq }) => {
+        seqs.push(seq)
+        return seq === 8 ? fail() : undefined
+      },
+    })
+    source.connected()
+    for (const seq of [8, 9]) source.event(seq)
+    await settle()
+    expect(seqs).toEqual([8, 9])
+    expect(onError.mock.calls).toEqual([[new Error('mine')]])
+    expect(page.sources).toHaveLength(1)
+  })
+
+  test.each(failures)('of states or errors that %s does no harm', async (_name, fail) => {
+    onState.mockImplementation(fail)
+    onError.mockImplementation(fail)
+    const source = await follow()
+    source.connected()
+    source.refuse()
+    const again = await next()
+    again.connected()
+    again.event(8)
+    expect(seqs).toEqual([8])
+  })
+
+  test.each(['ticket', 'onEvent', 'onReload', 'onState', 'onError'] as const)(
+    '%s may close the stream, and none is called afterwards',
+    async (name) => {
+      let calls = 0
+      const close = (): never => {
+        calls++
+        stream.close()
+        throw new Error('mine')
+      }
+      const none = () => undefined
+      const quiet = { ticket, onEvent: none, onReload: none, onState: none, onError: none }
+      // The first ticket and state are asked and told of before there is a stream to close.
+      const ways: Record<typeof name, Partial<StreamOptions>> = {
+        ticket: { ticket: () => Promise.resolve().then(close) },
+        onEvent: { onEvent: close },
+        onReload: { onReload: close },
+        onState: { onState: (state) => (state === 'open' ? close() : undefined) },
+        onError: { onError: close },
+      }
+      stream = openDiscussionStream({ ...quiet, ...ways[name] })
+      await settle()
+      const [source] = page.sources
+      source?.connected(name === 'onReload' ? { complete: false, lastEventId: '9' } : {})
+      for (const seq of [8, 9]) source?.event(seq)
+      if (name === 'onError') source?.refuse()
+      page.window.emit('online')
+      await vi.advanceTimersByTimeAsync(10 * MINUTE)
+      expect(calls).toBe(1)
+      expect(stream.state).toBe('closed')
+      expect(page.sources).toHaveLength(name === 'ticket' ? 0 : 1)
+    },
+  )
+})
+
+test('a stream that is closed while it waits for a ticket opens nothing', async () => {
+  let give: (answer: { streamUrl: string; lastEventId: string }) => void = () => undefined
+  ticket.mockReturnValue(new Promise((resolve) => (give = resolve)))
+  stream = openDiscussionStream({ ticket, onEvent: () => undefined, onReload, onState })
+  stream.close()
+  stream.close()
+  give({ streamUrl: '/stream/d', lastEventId: '0' })
+  await settle()
+  expect(page.sources).toEqual([])
+  expect(states()).toEqual(['connecting', 'closed'])
+})
+
+/** What a transport may do to a connection that is replayed from where it resumes. */
+const misdeed = fc.oneof(
+  fc.record({ kind: fc.constant('deliver' as const), count: fc.integer({ min: 1, max: 8 }) }),
+  fc.record({ kind: fc.constant('repeat' as const), back: fc.integer({ min: 1, max: 12 }) }),
+  fc.record({
+    kind: fc.constantFrom('drop', 'refuse', 'online', 'freeze', 'goodbye', 'wait', 'refuseTicket', 'late'),
+  }),
+)
+
+test('whatever the transport does, each event comes once and in order', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(misdeed, { maxLength: 60 }), async (misdeeds) => {
+      const received: number[] = []
+      const begun = page.sources.length
+      await follow({ lastEventId: '0', onEvent: ({ seq }) => received.push(seq) })
+      let heard: { source: FakeSource; at: number } | undefined
+      let old: FakeSource | undefined
+      /** The connection as it is now, answered by the service from where it resumes. */
+      const connection = async () => {
+        while (last(page.sources).readyState === 2 || page.sources.length === begun) {
+          await vi.advanceTimersByTimeAsync(SECOND)
+        }
+        const source = last(page.sources)
+        if (heard?.source !== source) {
+          old = heard?.source
+          heard = { source, at: Number(source.lastEventId) }
+        }
+        if (source.readyState === 0) source.connected()
+        return heard
+      }
+      for (const each of misdeeds) {
+        const now = await connection()
+        if (each.kind === 'deliver') for (let n = 0; n < each.count; n++) now.source.event(++now.at)
+        else if (each.kind === 'repeat') for (let n = each.back; n >= 0; n--) now.source.event(Math.max(1, now.at - n))
+        else if (each.kind === 'drop') now.source.drop()
+        else if (each.kind === 'refuse') now.source.refuse()
+        else if (each.kind === 'online') page.window.emit('online')
+        else if (each.kind === 'goodbye') now.source.emit('connection-timeout', { lastEventId: String(now.at) })
+        else if (each.kind === 'wait') await vi.advanceTimersByTimeAsync(MINUTE)
+        else if (each.kind === 'late') old?.event(now.at + 5)
+        else if (each.kind === 'refuseTicket') ticket.mockRejectedValueOnce(new Error('no'))
+        else for (const name of ['freeze', 'resume']) page.document.emit(name)
+        await settle()
+      }
+      const end = await connection()
+      end.source.event(++end.at)
+      expect(received).toEqual(Array.from({ length: end.at }, (_, index) => index + 1))
+      stream.close()
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+
+import { type Before, inverseOf } from '../../src/console/pages/moderation/undo.ts'
+
+const comment = (id: string, status: Before['status'], isPinned = false): Before => ({
+  id,
+  revision: 1,
+  status,
+  isPinned,
+})
+const PENDING = comment('1', 'pending')
+const APPROVED = comment('2', 'approved')
+const PINNED = comment('3', 'approved', true)
+const REJECTED = comment('4', 'rejected')
+
+test('a pin is taken back by taking it away, and the other way round', () => {
+  expect(inverseOf({ verb: 'pin', comments: [APPROVED] })).toEqual({
+    steps: [{ verb: 'unpin', comments: [APPROVED] }],
+    because: null,
+  })
+  expect(inverseOf({ verb: 'pin', comments: [] })).toEqual({ steps: [], because: null })
+  expect(inverseOf({ verb: 'unpin', comments: [PINNED] }).steps).toEqual([{ verb: 'pin', comments: [PINNED] }])
+})
+
+test('what was approved and is rejected is approved again, and pinned where it was', () => {
+  expect(inverseOf({ verb: 'reject', comments: [APPROVED, PINNED] })).toEqual({
+    steps: [
+      { verb: 'approve', comments: [APPROVED, PINNED] },
+      { verb: 'pin', comments: [PINNED] },
+    ],
+    because: null,
+  })
+  expect(inverseOf({ verb: 'approve', comments: [REJECTED] })).toEqual({
+    steps: [{ verb: 'reject', comments: [REJECTED] }],
+    because: null,
+  })
+})
+
+test('what has waited cannot wait again: it says so, and what can be done instead', () => {
+  const approved = inverseOf({ verb: 'approve', comments: [PENDING, REJECTED] })
+  expect(approved.steps).toEqual([{ verb: 'reject', comments: [REJECTED] }])
+  expect(approved.because).toMatch(/cannot wait again.*reject/)
+  expect(inverseOf({ verb: 'reject', comments: [PENDING] })).toEqual({
+    steps: [],
+    because: expect.stringMatching(/cannot wait again.*approve/),
+  })
+})
+
+test('reports that were answered stay so', () => {
+  expect(inverseOf({ verb: 'approve', comments: [APPROVED] })).toEqual({
+    steps: [],
+    because: expect.stringContaining('reports'),
+  })
+})

@@ -1,0 +1,131 @@
+import pino from 'pino'
+import { expect, test, vi } from 'vitest'
+import { buildSchema, parse } from 'graphql'
+
+import type { App } from '../../src/core/context.ts'
+import { Batch } from '../../src/domains/stream/batch.ts'
+import { type Frame, frameOf } from '../../src/domains/stream/frames.ts'
+import { Backlog } from '../../src/domains/stream/queue.ts'
+import type { Sink } from '../../src/domains/stream/seat.ts'
+import { Source } from '../../src/domains/stream/source.ts'
+import { resultsOf } from '../../src/graphql/results.ts'
+import { Subscription } from '../../src/graphql/subscription.ts'
+
+const frame = (seq: number, bytes: number): Frame =>
+  frameOf({
+    seq,
+    type: 'comment_created',
+    audience: 'public',
+    recipientId: null,
+    json: JSON.stringify('x'.repeat(bytes)),
+  })
+const batch = (seq: number, bytes = 10): Batch => new Batch([frame(seq, bytes)])
+
+interface Fed {
+  source: Source
+  overflows: () => number
+  hasLeft: () => boolean
+  /** Where events go, once it has begun. */
+  sink: () => Sink | undefined
+}
+
+function fed(): Fed {
+  let [overflows, hasLeft, sink] = [0, false, undefined as Sink | undefined]
+  const source = new Source({ idleMs: 1000, onOverflow: () => overflows++ })
+  source.sit({
+    viewer: { kind: 'tenant' },
+    position: 0,
+    start: (taker) => void (sink = taker),
+    leave: () => void (hasLeft = true),
+  })
+  return { source, overflows: () => overflows, hasLeft: () => hasLeft, sink: () => sink }
+}
+
+test('yields what is delivered, in order, to whoever waits and whoever comes later', async () => {
+  const { source, sink } = fed()
+  const frames = source.iterate(new Backlog())
+  const waiting = [frames.next(), frames.next()]
+  sink()?.deliver(batch(1))
+  sink()?.deliver(new Batch([frame(2, 10), frame(3, 10)]))
+  expect((await Promise.all(waiting)).map(({ value }) => value?.seq)).toEqual([1, 2])
+  expect((await frames.next()).value?.seq).toBe(3)
+})
+
+test.each(['before the first event', 'while one is waited for'])('ends by `return` %s', async (when) => {
+  const { source, hasLeft } = fed()
+  const frames = source.iterate(new Backlog())
+  const waiting = when.startsWith('while') ? frames.next() : undefined
+  await frames.return?.()
+  expect(hasLeft()).toBe(true)
+  expect(await (waiting ?? frames.next())).toEqual({ done: true, value: undefined })
+})
+
+test('ends with its source, before the first event too', async () => {
+  const { source } = fed()
+  source.end()
+  expect(await source.iterate(new Backlog()).next()).toEqual({ done: true, value: undefined })
+})
+
+test('queues of one connection hold 1 MiB together; the one that goes beyond it fails', async () => {
+  const backlog = new Backlog()
+  const all = [fed(), fed(), fed(), fed()]
+  const iterators = all.map(({ source }) => source.iterate(backlog))
+  for (const frames of iterators) void frames.next()
+  for (const { sink } of all) for (let seq = 1; seq <= 3; seq++) sink()?.deliver(batch(seq, 80_000))
+  expect(all.map(({ overflows }) => overflows())).toEqual([0, 0, 0, 0])
+  for (let seq = 4; seq <= 7; seq++) all[3]?.sink()?.deliver(batch(seq, 80_000))
+  expect(all.map(({ overflows }) => overflows())).toEqual([0, 0, 0, 1])
+  expect(all.map(({ hasLeft }) => hasLeft())).toEqual([false, false, false, true])
+  await expect(iterators[3]?.next()).rejects.toMatchObject({ code: 'unavailable' })
+  expect((await iterators[0]?.next())?.value?.seq).toBe(2)
+  // What it held is free for the others.
+  for (let seq = 4; seq <= 6; seq++) all[0]?.sink()?.deliver(batch(seq, 80_000))
+  expect(all.map(({ overflows }) => overflows())).toEqual([0, 0, 0, 1])
+})
+
+test('replays on one connection wait for room, and each gets its turn', async () => {
+  const backlog = new Backlog()
+  const all = [fed(), fed(), fed()]
+  const iterators = all.map(({ source }) => source.iterate(backlog))
+  const taking = iterators.map((frames) => frames.next())
+  const feeding = all.map(async ({ sink }) => {
+    for (let seq = 1; seq <= 20; seq++) {
+      await sink()?.ready()
+      sink()?.deliver(batch(seq, 60_000))
+    }
+  })
+  await Promise.all(taking)
+  const rest = await Promise.all(
+    iterators.map(async (frames) => {
+      const seqs: number[] = []
+      while (seqs.length < 19) {
+        const { value } = await frames.next()
+        seqs.push(value?.seq ?? 0)
+      }
+      return seqs
+    }),
+  )
+  await Promise.all(feeding)
+  for (const seqs of rest) expect(seqs).toEqual(Array.from({ length: 19 }, (_, index) => index + 2))
+  expect(all.map(({ overflows }) => overflows())).toEqual([0, 0, 0])
+})
+
+test('a source that fails ends its subscription with an error as its last payload', async () => {
+  const { source, sink } = fed()
+  const schema = buildSchema('type Query { n: Int } type Subscription { n: Int }')
+  const ctx = {
+    app: { settings: {}, log: pino({ level: 'silent' }) } as App,
+    requestId: 'r',
+    address: null,
+    caller: null,
+  }
+  const subscription = new Subscription({ schema, document: parse('subscription { n }') }, ctx)
+  const results = resultsOf(source, subscription, new Backlog())
+  const first = results.next()
+  sink()?.deliver(batch(1))
+  expect(await first).toEqual({ done: false, value: { data: { n: null } } })
+  for (let seq = 2; seq <= 15; seq++) sink()?.deliver(batch(seq, 80_000))
+  const { value } = await results.next()
+  expect(value.errors).toMatchObject([{ extensions: { code: 'unavailable' } }])
+  await vi.waitFor(async () => expect(await results.next()).toEqual({ done: true, value: undefined }))
+})

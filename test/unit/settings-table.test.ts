@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+
+import { tenantSettings, tenantSettingsSchema } from '../../src/core/tenant-settings.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { type SettingField, settingsTable } from '../../src/reference/settings.ts'
+
+const { groups, fields } = settingsTable(schema)
+const field = (path: string): SettingField => {
+  const found = fields.find((each) => each.path === path)
+  if (found === undefined) throw new Error(`there is no ${path}`)
+  return found
+}
+
+/** The value at a path. */
+const at = (path: string, value: unknown): unknown =>
+  path.split('.').reduce((of, name) => (of as Record<string, unknown> | null)?.[name] ?? null, value)
+
+/** An object with one value at a path. */
+const put = (path: string, value: unknown): object =>
+  path.split('.').reduceRight((inner, name) => ({ [name]: inner }), value) as object
+
+test('it has every setting once, with its default', () => {
+  const known = Object.entries(tenantSettings({ classifier: { url: null } })).flatMap(([name, value]) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.keys(value).map((inner) => `${name}.${inner}`)
+      : [name],
+  )
+  expect(fields.map(({ path }) => path).toSorted()).toEqual(known.toSorted())
+  const defaults = tenantSettings({ classifier: {} })
+  for (const { path, default: value } of fields) expect(value, path).toEqual(at(path, defaults))
+  expect(field('classifier.fallback').default).toBe('hold')
+})
+
+test('a bound of a number is that of the operation: the number itself is taken, one beyond it is not', () => {
+  const numbers = fields.filter(({ type }) => type === 'integer')
+  expect(numbers.length).toBeGreaterThan(20)
+  for (const { path, bounds } of numbers) {
+    const { minimum, maximum } = bounds as { minimum: number; maximum: number }
+    const takes = (value: number): boolean => {
+      // Of the policy two go together.
+      const other = path === 'webhookPolicy.breakerThreshold' ? { disableThreshold: 1000 } : {}
+      const patch = path === 'webhookPolicy.disableThreshold' ? { breakerThreshold: 1 } : other
+      const given = put(path, value) as { webhookPolicy?: object }
+      const whole = path.startsWith('webhookPolicy.') ? { webhookPolicy: { ...patch, ...given.webhookPolicy } } : given
+      return tenantSettingsSchema.safeParse(whole).success
+    }
+    expect([minimum - 1, minimum, maximum, maximum + 1].map(takes), path).toEqual([false, true, true, false])
+  }
+})
+
+test('null is a value where the operation takes it', () => {
+  for (const { path, group, isNullable } of fields.filter((each) => each.group !== 'identity')) {
+    expect(tenantSettingsSchema.safeParse(put(path, null)).success, path).toBe(isNullable)
+    expect(groups.map(({ name }) => name).concat('')).toContain(group ?? '')
+  }
+  expect(groups.filter(({ isNullable }) => isNullable).map(({ name }) => name)).toEqual(['classifier'])
+})
+
+test('each has what a form needs', () => {
+  expect(field('stream.replayHours')).toEqual({
+    path: 'stream.replayHours',
+    group: 'stream',
+    type: 'integer',
+    isNullable: false,
+    default: 24,
+    unit: 'hours',
+    description: 'Hours that an event can be replayed; 1 to 720.',
+    values: null,
+    bounds: { minimum: 1, maximum: 720 },
+    itemBounds: null,
+  })
+  expect(field('reactionTypes')).toMatchObject({
+    type: 'texts',
+    bounds: { minItems: 1, maxItems: 32 },
+    itemBounds: { pattern: expect.any(String) },
+  })
+  expect(field('moderationMode').values).toEqual([
+    { value: 'none', description: 'Only what the rules hold waits for a moderator.' },
+    { value: 'pre', description: 'Every comment waits for a moderator.' },
+    expect.objectContaining({ value: 'post' }),
+  ])
+  expect(field('identity.jwksUrl')).toMatchObject({ type: 'text', isNullable: true, bounds: { format: 'uri' } })
+  for (const { description } of [...fields, ...groups]) expect(description).toMatch(/\S/)
+})

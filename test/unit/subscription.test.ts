@@ -1,0 +1,366 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+
+import fc from 'fast-check'
+import { buildSchema, type ExecutionArgs, parse } from 'graphql'
+import pino from 'pino'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+
+import type { App, Caller, Capability, Ctx } from '../../src/core/context.ts'
+import type { Id } from '../../src/core/ids.ts'
+import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { Batch } from '../../src/domains/stream/batch.ts'
+import { type Frame, frameOf } from '../../src/domains/stream/frames.ts'
+import type { Cut } from '../../src/domains/stream/outlet.ts'
+import type { Sink } from '../../src/domains/stream/seat.ts'
+import { Source } from '../../src/domains/stream/source.ts'
+import { Subscriber } from '../../src/graphql/subscriber.ts'
+import { Subscription } from '../../src/graphql/subscription.ts'
+import { Subscriptions } from '../../src/graphql/subscriptions.ts'
+
+const app = { settings: {}, log: pino({ level: 'silent' }) } as App
+
+interface CallerOf {
+  tenantId?: Id
+  capabilities?: Capability[]
+  externalId?: string
+  isAdmin?: boolean
+}
+
+function ctxOf({ tenantId = 't', capabilities = [], externalId, isAdmin = false }: CallerOf = {}): Ctx {
+  const caller: Caller = {
+    tenant: { id: tenantId, slug: tenantId, settings: tenantSettings({}) },
+    actor: isAdmin
+      ? { kind: 'admin', id: 'a', email: 'a@example.com', expiresAt: new Date() }
+      : { kind: 'key', id: 'k', capabilities: new Set(capabilities), expiresAt: null },
+    identity:
+      externalId === undefined
+        ? null
+        : { externalId, issuedAt: new Date(), name: null, avatarUrl: null, profileUrl: null },
+  }
+  return { app, requestId: 'r', address: null, caller }
+}
+
+const frame = (seq: number, padding = ''): Frame =>
+  frameOf({
+    seq,
+    type: 'comment_created',
+    audience: 'public',
+    recipientId: null,
+    json: `{"seq":${seq},"padding":"${padding}"}`,
+  })
+const batch = (...seqs: number[]): Batch => new Batch(seqs.map((seq) => frame(seq)))
+const newSource = (): Source => new Source({ idleMs: 1000, onOverflow: () => undefined })
+
+const testSchema = buildSchema('type Query { n: Int } type Subscription { event: Event } type Event { seq: Int }')
+const EVENT = testSchema.getSubscriptionType()?.getFields().event
+const SEQ = (
+  testSchema.getType('Event') as unknown as { getFields(): Record<string, { resolve?: unknown }> }
+).getFields().seq
+
+type Resolve = (frame: Frame, args: unknown, ctx: Ctx) => unknown
+
+/** A subscription whose `seq` is answered so. */
+function subscriptionWith(resolve: Resolve): Subscription {
+  if (EVENT === undefined || SEQ === undefined) throw new Error('the schema has lost its fields')
+  EVENT.resolve = (event: Frame) => event
+  SEQ.resolve = resolve
+  return new Subscription({ schema: testSchema, document: parse('subscription { event { seq } }') }, ctxOf())
+}
+
+/** A subscription whose answers are so long. */
+function longAnswers(length: number): { subscription: Subscription; answers: () => number } {
+  let answers = 0
+  subscriptionWith(() => ++answers)
+  const document = parse(`subscription { event { ${'s'.repeat(length)}: seq } }`)
+  return { subscription: new Subscription({ schema: testSchema, document }, ctxOf()), answers: () => answers }
+}
+
+interface Client {
+  sink: Sink
+  subscriber: Subscriber
+  source: Source
+  cuts: Cut[]
+  /** The events that were written. */
+  payloads(): { data: { event: { seq: number } | null } | null; errors?: { extensions: { code: string } }[] }[]
+  seqs(): (number | undefined)[]
+  /** Whether the client takes what is written. */
+  isReading: boolean
+  /** Takes what was written meanwhile, and all that comes. */
+  read(): void
+}
+
+/** A subscriber on a socket that is none. */
+function clientOf(subscription: Subscription): Client {
+  const request = new IncomingMessage(new Socket())
+  request.httpVersionMajor = 1
+  request.httpVersionMinor = 1
+  const response = new ServerResponse(request)
+  const socket = new Socket()
+  let text = ''
+  const client: Partial<Client> & { isReading: boolean } = { isReading: true }
+  let held = (): void => undefined
+  socket._write = (chunk: Buffer, _encoding, done) => {
+    const take = (): void => {
+      text += chunk.toString()
+      done()
+    }
+    if (client.isReading) take()
+    else held = take
+  }
+  const read = (): void => {
+    client.isReading = true
+    held()
+  }
+  socket._writev = null as never
+  response.assignSocket(socket)
+  const source = newSource()
+  const cuts: Cut[] = []
+  const subscriber = new Subscriber(
+    response,
+    { source, subscription },
+    { heartbeatMs: 1000, onCut: (cut) => cuts.push(cut) },
+  )
+  source.sit({
+    viewer: { kind: 'tenant' },
+    position: 0,
+    start: (sink) => void (client.sink = sink),
+    leave: () => undefined,
+  })
+  subscriber.open({})
+  const payloads: Client['payloads'] = () =>
+    [...text.matchAll(/event: next\ndata: (.*)\n\n/g)].map(([, json]) => JSON.parse(json ?? ''))
+  const seqs = () => payloads().map(({ data }) => data?.event?.seq)
+  return Object.assign(client as Client, { subscriber, source, cuts, payloads, seqs, read })
+}
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('subscribers of one subscription', () => {
+  test('have each event executed and encoded once, and a context of its own for it', () => {
+    const seen: { seq: number; ctx: Ctx }[] = []
+    const subscription = subscriptionWith(({ seq }, _args, ctx) => {
+      seen.push({ seq, ctx })
+      return seq
+    })
+    const clients = [clientOf(subscription), clientOf(subscription)]
+    for (const live of [batch(1), batch(2, 3)]) {
+      expect(subscription.piecesFor(live)).toBe(subscription.piecesFor(live))
+      for (const { sink } of clients) sink.deliver(live)
+    }
+    for (const client of clients) expect(client.seqs()).toEqual([1, 2, 3])
+    expect(seen.map(({ seq }) => seq)).toEqual([1, 2, 3])
+    expect(new Set(seen.map(({ ctx }) => ctx)).size).toBe(3)
+  })
+
+  test('who return at the same time replay the same answers; a later one has new ones', () => {
+    vi.useFakeTimers()
+    let executions = 0
+    const subscription = subscriptionWith(({ seq }) => {
+      executions++
+      return seq
+    })
+    const past = [frame(1), frame(2)]
+    for (let n = 0; n < 50; n++) {
+      const client = clientOf(subscription)
+      client.sink.deliver(new Batch(past))
+      expect(client.seqs()).toEqual([1, 2])
+    }
+    expect(executions).toBe(2)
+    vi.advanceTimersByTime(300)
+    clientOf(subscription).sink.deliver(new Batch(past))
+    expect(executions).toBe(4)
+  })
+
+  test('get every event once and in order, however long each takes, whenever they come and go', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: -3, max: 12 }), { minLength: 5, maxLength: 40 }),
+        fc.array(fc.record({ from: fc.nat(30), upTo: fc.nat(60), behind: fc.nat(5) }), { minLength: 1, maxLength: 8 }),
+        async (latencies, stays) => {
+          // What takes no time is answered at once, among what does.
+          const subscription = subscriptionWith(({ seq }) => {
+            const ms = latencies[seq - 1] ?? 0
+            return ms > 0 ? new Promise((resolve) => setTimeout(resolve, ms, seq)) : seq
+          })
+          const frames = latencies.map((_, index) => frame(index + 1))
+          const here = new Map<(typeof stays)[number], { client: Client; first: number }>()
+          const gone: { client: Client; last: number; first: number }[] = []
+          for (const live of frames.map((one) => new Batch([one]))) {
+            const seq = live.frames[0]?.seq ?? 0
+            for (const stay of stays) {
+              if (stay.from === seq) {
+                const client = clientOf(subscription)
+                const first = Math.max(1, seq - stay.behind)
+                here.set(stay, { client, first })
+                const missed = frames.slice(first - 1, seq - 1)
+                if (missed.length > 0) client.sink.deliver(new Batch(missed))
+              }
+              const stayed = here.get(stay)
+              if (stay.upTo === seq && stayed !== undefined) {
+                stayed.client.subscriber.end()
+                gone.push({ ...stayed, last: seq - 1 })
+                here.delete(stay)
+              }
+            }
+            for (const { client } of here.values()) client.sink.deliver(live)
+            if (seq % 4 === 0) await new Promise((resolve) => setTimeout(resolve, 2))
+          }
+          await Promise.all([...here.values()].map(({ client }) => client.sink.ready()))
+          for (const { client, first } of here.values()) {
+            expect(client.seqs()).toEqual(frames.slice(first - 1).map(({ seq }) => seq))
+          }
+          for (const { client, first, last } of gone) {
+            const seqs = client.seqs()
+            expect(seqs).toEqual(frames.slice(first - 1, first - 1 + seqs.length).map(({ seq }) => seq))
+            expect(first + seqs.length - 1).toBeLessThanOrEqual(last)
+          }
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('an event', () => {
+  test('that cannot be answered gets an error for an answer, and the next one its own', () => {
+    const subscription = subscriptionWith(({ seq }) => {
+      if (seq === 1) throw new Error('secret')
+      return seq
+    })
+    const client = clientOf(subscription)
+    client.sink.deliver(batch(1, 2))
+    expect(client.payloads()).toMatchObject([
+      { data: { event: { seq: null } }, errors: [{ path: ['event', 'seq'], extensions: { code: 'internal' } }] },
+      { data: { event: { seq: 2 } } },
+    ])
+    expect(JSON.stringify(client.payloads())).not.toContain('secret')
+  })
+
+  test('that is never answered gets an error after 10 s, and those after it their own, in order', async () => {
+    vi.useFakeTimers()
+    const subscription = subscriptionWith(({ seq }) => (seq === 1 ? new Promise(() => undefined) : seq))
+    const client = clientOf(subscription)
+    client.sink.deliver(batch(1, 2))
+    client.sink.deliver(batch(3))
+    await vi.advanceTimersByTimeAsync(9900)
+    expect(client.payloads()).toEqual([])
+    expect(client.sink.isFull).toBe(true)
+    await vi.advanceTimersByTimeAsync(200)
+    const [late, second, third] = client.payloads()
+    expect(late).toMatchObject({ data: null, errors: [{ extensions: { code: 'unavailable' } }] })
+    // Of the same batch, whose time is over.
+    expect(second).toMatchObject({ data: null, errors: [{ extensions: { code: 'unavailable' } }] })
+    expect(third).toEqual({ data: { event: { seq: 3 } } })
+    expect(client.sink.isFull).toBe(false)
+  })
+})
+
+describe('a subscriber', () => {
+  test('with more than 1 MiB waiting for its answers is cut off', () => {
+    const client = clientOf(subscriptionWith(() => new Promise(() => undefined)))
+    for (let n = 1; n <= 12; n++) client.sink.deliver(new Batch([frame(n, 'x'.repeat(100_000))]))
+    expect(client.cuts).toEqual(['unsent'])
+  })
+
+  test('that takes nothing of what is written is cut off at 1 MiB', () => {
+    const client = clientOf(subscriptionWith(({ seq }) => seq))
+    client.isReading = false
+    for (let n = 1; n <= 40_000 && client.cuts.length === 0; n++) client.sink.deliver(batch(n))
+    expect(client.cuts).toEqual(['unsent'])
+  })
+
+  test('that takes long answers at its own pace is not cut off, whatever their length together', async () => {
+    const { subscription, answers } = longAnswers(300_000)
+    const client = clientOf(subscription)
+    client.isReading = false
+    client.sink.deliver(batch(...Array.from({ length: 20 }, (_, index) => index + 1)))
+    client.sink.deliver(batch(21))
+    expect(client.sink.isFull).toBe(true)
+    client.read()
+    await vi.waitFor(() => expect(client.payloads()).toHaveLength(21))
+    expect(client.cuts).toEqual([])
+    expect(answers()).toBe(21)
+  })
+
+  test('that does not take them is cut off by what waits behind them', () => {
+    const { subscription } = longAnswers(300_000)
+    const client = clientOf(subscription)
+    client.isReading = false
+    client.sink.deliver(batch(1, 2, 3))
+    for (let n = 4; n <= 7; n++) client.sink.deliver(batch(n))
+    expect(client.cuts).toEqual(['unsent'])
+  })
+
+  test('whose source ends is told so, and nothing after it', async () => {
+    const client = clientOf(subscriptionWith(({ seq }) => new Promise((resolve) => setTimeout(resolve, 5, seq))))
+    client.sink.deliver(batch(1))
+    client.source.end()
+    await client.sink.ready()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(client.payloads()).toEqual([])
+    expect(client.cuts).toEqual([])
+  })
+})
+
+describe('an operation is the same subscription', () => {
+  const QUERY = `subscription A($discussionId: ID!, $lastEventId: String, $isLong: Boolean = true) {
+    discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq id @include(if: $isLong) }
+  }
+  subscription B { discussionEvents(discussionId: "x") { seq } }`
+  const operation = (variableValues: object, query = QUERY, operationName = 'A'): ExecutionArgs => ({
+    schema: testSchema,
+    document: parse(query),
+    operationName,
+    variableValues: { ...variableValues },
+  })
+  const isSame = (one: [ExecutionArgs, CallerOf?], other: [ExecutionArgs, CallerOf?]): boolean => {
+    const subscriptions = new Subscriptions()
+    const sources = [newSource(), newSource()] as const
+    const first = subscriptions.join(ctxOf(one[1]), one[0], sources[0])
+    const second = subscriptions.join(ctxOf(other[1]), other[0], sources[1])
+    expect(subscriptions.size).toBe(first === second ? 1 : 2)
+    for (const source of sources) source.leave()
+    expect(subscriptions.size).toBe(0)
+    return first === second
+  }
+  const plain = operation({ discussionId: 'd' })
+
+  test('from wherever its subscribers resume, and whatever else they send', () => {
+    expect(isSame([plain], [plain])).toBe(true)
+    expect(isSame([plain], [operation({ discussionId: 'd', lastEventId: '7', more: 1 })])).toBe(true)
+    expect(
+      isSame(
+        [plain, { capabilities: ['manage_settings', 'moderate_content'] }],
+        [plain, { capabilities: ['moderate_content', 'manage_settings'] }],
+      ),
+    ).toBe(true)
+  })
+
+  test.each<[string, [ExecutionArgs, CallerOf?]]>([
+    ['discussion', [operation({ discussionId: 'e' })]],
+    ['variable', [operation({ discussionId: 'd', isLong: false })]],
+    ['null', [operation({ discussionId: 'd', isLong: null })]],
+    ['document', [operation({ discussionId: 'd' }, `${QUERY} `)]],
+    ['operation name', [operation({ discussionId: 'd' }, QUERY, 'B')]],
+    ['tenant', [plain, { tenantId: 'u' }]],
+    ['capability', [plain, { capabilities: ['moderate_content'] }]],
+    ['reader', [plain, { externalId: 'ada' }]],
+    ['kind of caller', [plain, { isAdmin: true }]],
+  ])('but not with another %s', (_name, other) => {
+    expect(isSame([plain], other)).toBe(false)
+  })
+
+  test('unless its position is used elsewhere too', () => {
+    const query = `subscription A($discussionId: ID!, $lastEventId: String!) {
+      discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) {
+        data { ... on CommentEventData { comment { replies(after: $lastEventId) { edges { cursor } } } } }
+      }
+    }`
+    const after = (lastEventId: string) => operation({ discussionId: 'd', lastEventId }, query)
+    expect(isSame([after('1')], [after('1')])).toBe(true)
+    expect(isSame([after('1')], [after('2')])).toBe(false)
+  })
+})

@@ -1,0 +1,165 @@
+import { expect, test } from 'vitest'
+
+import type { Comment, StreamEvent } from '../../src/client/stream.ts'
+import { ThreadState, TOP } from '../../src/widget/state.ts'
+
+let seq = 0
+
+const commentOf = (id: string, more: Partial<Comment> = {}): Comment => ({
+  id,
+  discussionId: 'd',
+  parentId: null,
+  depth: 0,
+  author: { id: 'r', externalId: 'bob', name: 'Bob', avatarUrl: null, profileUrl: null },
+  body: id,
+  bodyHtml: `<p>${id}</p>`,
+  status: 'approved',
+  pinnedAt: null,
+  editedAt: null,
+  deletedAt: null,
+  revision: 1,
+  replyCount: 0,
+  reactionCounts: {},
+  createdAt: '2026-01-01T00:00:00.000Z',
+  ...more,
+})
+
+const eventOf = (type: `comment_${'created' | 'edited' | 'deleted' | 'approved' | 'rejected'}`, comment: Comment) =>
+  ({
+    id: 'e',
+    type,
+    discussionId: 'd',
+    seq: ++seq,
+    occurredAt: '2026-01-01T00:00:00.000Z',
+    actor: { kind: 'system' },
+    data: { comment },
+  }) satisfies StreamEvent
+
+/** A page of these comments, as the reader `ann` sees it. */
+function pageOf(sort: 'newest' | 'oldest' | 'top', ...comments: Comment[]) {
+  const state = new ThreadState(sort)
+  state.count = comments.length
+  state.addPage(TOP, { data: comments, nextCursor: null, hasMore: false })
+  const hear = (...args: Parameters<typeof eventOf>): void => state.apply(eventOf(...args), 'ann')
+  return { state, hear, top: state.list(TOP) }
+}
+
+const ann = { id: 'a', externalId: 'ann', name: 'Ann', avatarUrl: null, profileUrl: null }
+const gone = { body: null, bodyHtml: null } as const
+
+test("another's new comment waits, and is shown below what is pinned when it is asked for", () => {
+  const { state, hear, top } = pageOf(
+    'newest',
+    commentOf('1', { pinnedAt: '2026-01-01T00:00:00.000Z' }),
+    commentOf('2'),
+  )
+  hear('comment_created', commentOf('3'))
+  hear('comment_created', commentOf('4'))
+  expect([top.ids, top.waiting, state.count]).toEqual([['1', '2'], ['3', '4'], 4])
+  state.showWaiting(top)
+  expect([top.ids, top.waiting]).toEqual([['1', '4', '3', '2'], []])
+})
+
+test('the oldest first, a new comment stands at the end at once, where the end is shown', () => {
+  const { state, hear, top } = pageOf('oldest', commentOf('1'))
+  hear('comment_created', commentOf('2'))
+  expect([top.ids, top.waiting]).toEqual([['1', '2'], []])
+  top.hasMore = true
+  hear('comment_created', commentOf('3'))
+  expect([top.ids, top.waiting, state.count]).toEqual([['1', '2'], ['3'], 3])
+})
+
+test("the reader's own is there at once and once, whichever comes first: the answer or the event", () => {
+  const own = commentOf('2', { author: ann })
+  for (const isEventFirst of [true, false]) {
+    const { state, hear, top } = pageOf('newest', commentOf('1'))
+    if (isEventFirst) hear('comment_created', own)
+    state.add(own)
+    if (!isEventFirst) hear('comment_created', own)
+    expect([top.ids, top.waiting, state.count]).toEqual([['2', '1'], [], 2])
+  }
+})
+
+test('replies are counted at their parent once, loaded or not', () => {
+  const { state, hear } = pageOf('newest', commentOf('1'))
+  // One more, beyond the page.
+  state.count = 2
+  const reply = commentOf('2', { parentId: '1', depth: 1 })
+  hear('comment_created', reply)
+  expect([state.comments.get('1')?.replyCount, state.list('1').waiting]).toEqual([1, ['2']])
+  hear('comment_rejected', { ...reply, ...gone, status: 'rejected' })
+  expect([state.comments.get('1')?.replyCount, state.list('1').waiting, state.count]).toEqual([0, [], 2])
+  hear('comment_approved', reply)
+  expect([state.comments.get('1')?.replyCount, state.count]).toEqual([1, 3])
+  hear('comment_deleted', commentOf('unknown', { ...gone, parentId: '1', status: 'deleted' }))
+  expect([state.comments.get('1')?.replyCount, state.count]).toEqual([0, 2])
+})
+
+test('a comment that is taken away leaves its place; one that comes back is shown there', () => {
+  const { state, hear, top } = pageOf('newest', commentOf('1'), commentOf('2'))
+  hear('comment_edited', commentOf('1', { ...gone, status: 'pending' }))
+  expect([top.ids, state.comments.get('1'), state.count]).toMatchObject([['1', '2'], { ...gone, status: 'pending' }, 1])
+  hear('comment_approved', commentOf('1'))
+  expect([top.ids, state.comments.get('1')?.body, state.count]).toEqual([['1', '2'], '1', 2])
+})
+
+test("the reader's own that has to wait again is left to them alone", () => {
+  const own = commentOf('1', { author: ann })
+  const taken = eventOf('comment_edited', { ...own, ...gone, status: 'pending' })
+  for (const [me, body] of [
+    ['ann', '1'],
+    ['bob', null],
+    ['', null],
+  ] as const) {
+    const { state } = pageOf('newest', own)
+    state.apply(taken, me)
+    expect(state.comments.get('1')).toMatchObject({ status: 'pending', body })
+  }
+})
+
+test('a comment that waits is not counted off a second time where it is deleted', () => {
+  const { state, hear } = pageOf('newest', commentOf('1', { replyCount: 1 }), commentOf('2'), commentOf('3'))
+  hear('comment_edited', commentOf('1', { ...gone, status: 'pending', replyCount: 1 }))
+  hear('comment_deleted', commentOf('1', { ...gone, status: 'deleted', replyCount: 1 }))
+  hear('comment_deleted', commentOf('2', { ...gone, status: 'deleted' }))
+  state.comments.clear()
+  expect(state.count).toBe(1)
+})
+
+test('events of what is not loaded are no news, but for new comments', () => {
+  const { state, hear, top } = pageOf('newest', commentOf('1'))
+  hear('comment_edited', commentOf('9', { revision: 2 }))
+  expect([top.waiting, state.count, state.comments.has('9')]).toEqual([[], 1, false])
+})
+
+test("the reader's own that waits for a moderator counts for nobody until it is approved", () => {
+  const { state, hear, top } = pageOf('newest', commentOf('1'))
+  state.add(commentOf('2', { author: ann, status: 'pending' }))
+  expect([top.ids, state.count]).toEqual([['2', '1'], 1])
+  hear('comment_approved', commentOf('2', { author: ann }))
+  expect([top.ids, state.count, state.comments.get('2')?.status]).toEqual([['2', '1'], 2, 'approved'])
+})
+
+test("a reaction of the reader's own is known in all their windows, another's only counted", () => {
+  const { state } = pageOf('newest', commentOf('1'))
+  const react = (reader: typeof ann, type: string, reactionCounts: Record<string, number>): void =>
+    state.apply(
+      {
+        ...eventOf('comment_created', commentOf('1')),
+        type: 'reaction_toggled',
+        data: { commentId: '1', type, previousType: null, reactionCounts, reader },
+      },
+      'ann',
+    )
+  react({ ...ann, externalId: 'bob' }, 'like', { like: 1 })
+  expect(state.comments.get('1')?.viewerReaction).toBeUndefined()
+  react(ann, 'love', { like: 1, love: 1 })
+  expect(state.comments.get('1')).toMatchObject({ reactionCounts: { like: 1, love: 1 }, viewerReaction: 'love' })
+})
+
+test("of one's own comment with replies a tombstone is left, without them nothing", () => {
+  const { state, top } = pageOf('newest', commentOf('1', { replyCount: 1 }), commentOf('2'))
+  state.remove('1')
+  state.remove('2')
+  expect([top.ids, state.comments.get('1')]).toMatchObject([['1'], { status: 'deleted', body: null, author: null }])
+})
