@@ -2,11 +2,19 @@
 import { benchAnalytics } from './analytics.ts'
 import { benchApi } from './api.ts'
 import { benchPost } from './post.ts'
+import { benchRetention } from './retention.ts'
+import { benchStreamTimes } from './stream-times.ts'
+import { benchStream } from './stream.ts'
+import { benchWebhooks } from './webhooks.ts'
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   post: benchPost,
   api: benchApi,
+  stream: benchStream,
+  'stream-times': benchStreamTimes,
   analytics: benchAnalytics,
+  webhooks: benchWebhooks,
+  retention: benchRetention,
 }
 
 const asked = process.argv.slice(2)

@@ -13,6 +13,7 @@ const MAIN = join(import.meta.dirname, '../../dist/main.js')
 const SERVER = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
 export interface BenchService {
+  pid: number
   databaseUrl: string
   port: number
   apiKey: string
@@ -45,26 +46,16 @@ export async function startBenchService(
     ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
   }
-  const { BENCH_PROFILE: folder } = process.env
-  const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  const child = spawn(process.execPath, [...profile, MAIN], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: {
-      ...process.env,
-      DATABASE_URL: databaseUrl.href,
-      ROLE: 'api',
-      PORT: String(port),
-      LOG_LEVEL: 'warn',
-      ...keys,
-      BOOTSTRAP_API_KEY: apiKey,
-      BOOTSTRAP_IDENTITY_SECRET: secret,
-      ...env,
-    },
+  const child = spawnMain({
+    DATABASE_URL: databaseUrl.href,
+    ROLE: 'api',
+    PORT: String(port),
+    ...keys,
+    BOOTSTRAP_API_KEY: apiKey,
+    BOOTSTRAP_IDENTITY_SECRET: secret,
+    ...env,
   })
-  await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(() => Promise.reject(new Error('it did not start'))),
-  ])
+  await ready(child)
   // What is measured is the service, not its limits.
   const limits = await fetch(`http://127.0.0.1:${port}/api/v1/settings`, {
     method: 'PATCH',
@@ -73,12 +64,13 @@ export async function startBenchService(
   })
   if (!limits.ok) throw new Error(`the limits could not be raised: ${limits.status}`)
   return {
+    pid: child.pid ?? 0,
     databaseUrl: databaseUrl.href,
     port,
     apiKey,
     signer: { tenant: 'demo', secret },
     keys,
-    cpuMs: () => cpuMs(child),
+    cpuMs: () => cpuMsOf(child.pid ?? 0),
     close: async () => {
       await end(child)
       if (beside === undefined) await onServer(`DROP DATABASE ${name} WITH (FORCE)`)
@@ -88,23 +80,96 @@ export async function startBenchService(
 
 /** A process of the bench's own, and the CPU that it uses. */
 export interface BenchProcess {
+  pid: number
   port: number
   cpuMs(): number
   close(): Promise<void>
 }
 
 /** The bare server (bare.ts) on the database of a service. */
-export async function startBareServer(databaseUrl: string, env: Record<string, string>): Promise<BenchProcess> {
+export const startBareServer = (databaseUrl: string, env: Record<string, string>): Promise<BenchProcess> =>
+  startBare('bare.ts', { ...env, DATABASE_URL: databaseUrl })
+
+/** The bare event stream (bare-stream.ts). */
+export const startBareStream = (env: Record<string, string>): Promise<BenchProcess> => startBare('bare-stream.ts', env)
+
+async function startBare(file: string, env: Record<string, string>): Promise<BenchProcess> {
   const port = await freePort()
-  const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'bare.ts')], {
+  const script = await startScript(file, { PORT: String(port), ...env })
+  return { ...script, port }
+}
+
+/** A script of the benches in a process of its own. */
+export interface Script extends Omit<BenchProcess, 'port'> {
+  /** What it said when it was ready. */
+  hello: unknown
+  ask(question: object): Promise<unknown>
+}
+
+/** Starts a script of this folder. It sends one message when it is ready, and one for each that it gets. */
+export async function startScript(file: string, env: Record<string, string> = {}): Promise<Script> {
+  const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, file)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...process.env, NODE_ENV: 'production', DATABASE_URL: databaseUrl, PORT: String(port), ...env },
+    env: { ...process.env, NODE_ENV: 'production', ...env },
   })
+  const answer = async (): Promise<unknown> => {
+    const asked = new AbortController()
+    const ended = once(child, 'exit', asked).then(() => Promise.reject(new Error(`${file} has ended`)))
+    try {
+      return ((await Promise.race([once(child, 'message', asked), ended])) as unknown[])[0]
+    } finally {
+      ended.catch(() => 'the answer has come')
+      asked.abort()
+    }
+  }
+  return {
+    hello: await answer(),
+    ask: (question) => {
+      const answered = answer()
+      child.send(question)
+      return answered
+    },
+    pid: child.pid ?? 0,
+    cpuMs: () => cpuMsOf(child.pid ?? 0),
+    close: () => end(child),
+  }
+}
+
+export interface WorkerProcess extends Omit<BenchProcess, 'port'> {
+  /** Memory that it holds, in MB. */
+  residentMb(): number
+}
+
+/** A worker process on the database of a service. BENCH_PROFILE names a folder for its CPU profile. */
+export async function startWorkerProcess(
+  { databaseUrl, keys }: Pick<BenchService, 'databaseUrl' | 'keys'>,
+  env: Record<string, string>,
+): Promise<WorkerProcess> {
+  const child = spawnMain({ DATABASE_URL: databaseUrl, ROLE: 'worker', ...keys, ...env })
+  await ready(child)
+  const { pid = 0 } = child
+  return {
+    pid,
+    cpuMs: () => cpuMsOf(pid),
+    residentMb: () => Math.round(residentBytes(pid) / 1024 / 1024),
+    close: () => end(child),
+  }
+}
+
+function spawnMain(env: Record<string, string>): ChildProcess {
+  const { BENCH_PROFILE: folder } = process.env
+  const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
+  return spawn(process.execPath, [...profile, MAIN], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, LOG_LEVEL: 'warn', ...env },
+  })
+}
+
+async function ready(child: ChildProcess): Promise<void> {
   await Promise.race([
     once(child, 'message'),
-    once(child, 'exit').then(() => Promise.reject(new Error('the bare server did not start'))),
+    once(child, 'exit').then(() => Promise.reject(new Error('it did not start'))),
   ])
-  return { port, cpuMs: () => cpuMs(child), close: () => end(child) }
 }
 
 async function end(child: ChildProcess): Promise<void> {
@@ -114,9 +179,15 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /** User and system time of a process, from the kernel's table (100 ticks a second). */
-function cpuMs({ pid }: ChildProcess): number {
+export function cpuMsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+/** Resident memory of a process in bytes. */
+export function residentBytes(pid: number): number {
+  const match = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  return Number(match?.[1]) * 1024
 }
 
 async function onServer(text: string): Promise<void> {

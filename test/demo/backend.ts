@@ -14,6 +14,7 @@ export interface Reader {
 export interface Backend {
   post<Answer>(path: string, answer: z.ZodType<Answer>, body: object, reader?: Reader): Promise<Answer>
   get<Answer>(path: string, answer: z.ZodType<Answer>): Promise<Answer>
+  patch(path: string, body: object): Promise<unknown>
   /** What a reader's browser needs to open the stream of a page. */
   ticket(externalId: string, reader: Reader): Promise<z.infer<typeof ticketSchema>>
   /** The number of the last event of the discussion of a page. */
@@ -24,7 +25,12 @@ const discussionSchema = z.object({ lastEventId: z.string() })
 const ticketSchema = z.object({ discussionId: z.string(), streamUrl: z.url(), lastEventId: z.string() })
 
 /** The publisher's backend: it holds the API key and the identity secret, and knows who is logged in. */
-export function createBackend({ url, tenant, apiKey, identitySecret }: DemoService): Backend {
+export function createBackend({
+  url,
+  tenant,
+  apiKey,
+  identitySecret,
+}: Pick<DemoService, 'url' | 'tenant' | 'apiKey' | 'identitySecret'>): Backend {
   const key = new TextEncoder().encode(identitySecret)
   const kid = createHash('sha256').update(identitySecret).digest('hex').slice(0, 8)
 
@@ -39,7 +45,7 @@ export function createBackend({ url, tenant, apiKey, identitySecret }: DemoServi
       .sign(key)
 
   async function call<Answer>(
-    method: 'GET' | 'POST',
+    method: 'GET' | 'POST' | 'PATCH',
     path: string,
     answer: z.ZodType<Answer>,
     { body, reader }: { body?: string; reader?: Reader | undefined },
@@ -63,6 +69,7 @@ export function createBackend({ url, tenant, apiKey, identitySecret }: DemoServi
   return {
     post,
     get,
+    patch: (path, body) => call('PATCH', path, z.unknown(), { body: JSON.stringify(body) }),
     ticket: (externalId, reader) => post('/stream/ticket', ticketSchema, { externalId }, reader),
     position: async (externalId) => {
       const path = `/discussions/by-external/${encodeURIComponent(externalId)}`

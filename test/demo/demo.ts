@@ -33,7 +33,7 @@ async function demo(): Promise<boolean> {
     chapter('A publisher starts its webhook receiver (HTTPS, a CA of its own) and the service')
     const receiver = await startReceiver((event) => say(`    webhook       ${describe(event)}`))
     closing.unshift(() => receiver.close())
-    const service = await startService(receiver.caFile)
+    const service = await startService({ caFile: receiver.caFile })
     closing.unshift(() => service.stop())
     say(`  The service is ready at ${service.url}, on an empty embedded database`)
     const backend = createBackend(service)

@@ -11,6 +11,8 @@ const MAIN = join(import.meta.dirname, '../../dist/main.js')
 
 export interface DemoService {
   url: string
+  dataDir: string
+  admin: { email: string; password: string }
   tenant: string
   apiKey: string
   identitySecret: string
@@ -18,12 +20,22 @@ export interface DemoService {
   stop(): Promise<void>
 }
 
-/** The service as `npm start` runs it, in a process of its own, on an empty folder. It trusts the CA in `caFile`. */
-export async function startService(caFile: string): Promise<DemoService> {
+interface Options {
+  /** Trusted for webhooks. */
+  caFile?: string
+  /** Whether the data are left behind. */
+  keep?: boolean
+  /** Of who is interrupted: 0 where that is the way to end. */
+  exitCode?: number
+}
+
+/** The service as `npm start` runs it, in a process of its own, on an empty folder. */
+export async function startService({ caFile, keep = false, exitCode = 1 }: Options): Promise<DemoService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'engagement-demo-'))
   const port = await freePort()
   const apiKey = `ek_${randomBytes(32).toString('hex')}`
   const identitySecret = `ids_${randomBytes(32).toString('hex')}`
+  const admin = { email: 'admin@example.com', password: randomBytes(9).toString('base64url') }
   const { PATH } = process.env
   const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -36,7 +48,9 @@ export async function startService(caFile: string): Promise<DemoService> {
       BOOTSTRAP_TENANT: 'demo',
       BOOTSTRAP_API_KEY: apiKey,
       BOOTSTRAP_IDENTITY_SECRET: identitySecret,
-      WEBHOOK_CA_FILE: caFile,
+      BOOTSTRAP_ADMIN_EMAIL: admin.email,
+      BOOTSTRAP_ADMIN_PASSWORD: admin.password,
+      ...(caFile === undefined ? {} : { WEBHOOK_CA_FILE: caFile }),
       WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
     },
   })
@@ -44,19 +58,25 @@ export async function startService(caFile: string): Promise<DemoService> {
   // Whatever ends the demo must not leave the service behind.
   process.once('exit', () => {
     child.kill('SIGKILL')
-    rmSync(dataDir, { recursive: true, force: true })
+    if (!keep) rmSync(dataDir, { recursive: true, force: true })
   })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  const end = async (): Promise<void> => {
+    child.kill('SIGTERM')
+    await exited
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void end().then(() => process.exit(exitCode)))
   const isReady = await Promise.race([once(child, 'message').then(() => true), exited.then(() => false)])
   if (!isReady) throw new Error('the service did not start')
   return {
     url: `http://127.0.0.1:${port}`,
+    dataDir,
+    admin,
     tenant: 'demo',
     apiKey,
     identitySecret,
     stop: async () => {
-      child.kill('SIGTERM')
-      await exited
+      await end()
       if (child.exitCode !== 0) throw new Error(`the service stopped with status ${child.exitCode}`)
     },
   }

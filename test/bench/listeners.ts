@@ -1,0 +1,74 @@
+// Opens streams over raw sockets and counts the bytes of each, in a process of its own so that it holds up nobody.
+import { connect, type Socket } from 'node:net'
+
+import type { Command, Counted } from './listening.ts'
+
+/** Connections that are being opened at once. */
+const AT_ONCE = 200
+/** Shared by all sockets: what comes is counted and forgotten. */
+const buffer = Buffer.allocUnsafe(256 * 1024)
+
+let sockets: Socket[] = []
+let counts: number[] = []
+
+function openOne(port: number, head: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const index = sockets.length
+    counts.push(0)
+    const onread = {
+      buffer,
+      callback: (length: number) => {
+        if (counts[index] === 0 && buffer.toString('latin1', 9, 12) !== '200') reject(new Error('a stream was refused'))
+        counts[index] = (counts[index] ?? 0) + length
+        resolve()
+        return true
+      },
+    }
+    const socket = connect({ port, host: '127.0.0.1', onread })
+    sockets.push(socket)
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error('a stream was closed')))
+    socket.write(head)
+  })
+}
+
+async function open(port: number, head: string, count: number): Promise<void> {
+  for (let left = count; left > 0; left -= AT_ONCE) {
+    await Promise.all(Array.from({ length: Math.min(left, AT_ONCE) }, () => openOne(port, head)))
+  }
+}
+
+async function close(): Promise<void> {
+  await Promise.all(
+    sockets.map(
+      (socket) =>
+        new Promise((resolve) => {
+          socket.removeAllListeners('close').once('close', resolve)
+          socket.destroy()
+        }),
+    ),
+  )
+  sockets = []
+  counts = []
+}
+
+const counted = (): Counted => ({
+  total: counts.reduce((sum, count) => sum + count, 0),
+  least: counts.reduce((least, count) => Math.min(least, count), Infinity),
+  most: counts.reduce((most, count) => Math.max(most, count), 0),
+})
+
+async function obey(command: Command): Promise<Counted> {
+  if (command.do === 'open') await open(command.port, command.head, command.count)
+  if (command.do === 'reset') counts.fill(0)
+  if (command.do === 'close') await close()
+  return counted()
+}
+
+process.on('message', (command: Command) => {
+  obey(command).then(
+    (answer) => process.send?.({ answer }),
+    (error: unknown) => process.send?.({ error: String(error) }),
+  )
+})
+process.send?.({ ready: true })

@@ -1,0 +1,58 @@
+import { setTimeout } from 'node:timers/promises'
+
+import { startScript } from './service.ts'
+
+export type Command =
+  { do: 'open'; port: number; head: string; count: number } | { do: 'reset' } | { do: 'count' } | { do: 'close' }
+
+/** Bytes that the streams have received: all together, the one with the least, the one with the most. */
+export interface Counted {
+  total: number
+  least: number
+  most: number
+}
+
+/** Many streams, held open by a process of their own. */
+export interface Listeners {
+  open(port: number, head: string, count: number): Promise<void>
+  reset(): Promise<void>
+  count(): Promise<Counted>
+  /** Waits until nothing more comes. `at`: when the last had come, to 50 ms, by this process's clock. */
+  settled(): Promise<Counted & { at: number }>
+  close(): Promise<void>
+  /** Ends the process. */
+  end(): Promise<void>
+}
+
+/** How long nothing must have come for all to have come. */
+const QUIET_MS = 1000
+/** How long the first of it may take. */
+const PATIENCE_MS = 30_000
+
+export async function startListeners(): Promise<Listeners> {
+  const script = await startScript('listeners.ts')
+  const ask = async (command: Command): Promise<Counted> => {
+    const { answer, error } = (await script.ask(command)) as { answer?: Counted; error?: string }
+    if (answer === undefined) throw new Error(error)
+    return answer
+  }
+  const count = (): Promise<Counted> => ask({ do: 'count' })
+  return {
+    open: async (port, head, number) => void (await ask({ do: 'open', port, head, count: number })),
+    reset: async () => void (await ask({ do: 'reset' })),
+    count,
+    async settled() {
+      let last = await count()
+      let at = performance.now()
+      while (performance.now() - at < (last.total === 0 ? PATIENCE_MS : QUIET_MS)) {
+        await setTimeout(50)
+        const now = await count()
+        if (now.total !== last.total) at = performance.now()
+        last = now
+      }
+      return { ...last, at }
+    },
+    close: async () => void (await ask({ do: 'close' })),
+    end: () => script.close(),
+  }
+}

@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+
+import { freePort } from '../harness/ports.ts'
+import { type BenchService, cpuMsOf, startBareStream, startBenchService } from './service.ts'
+import { signIdentity } from '../harness/identity.ts'
+
+/** A process that sends what is published to every stream. */
+export interface Peer {
+  name: string
+  pid: number
+  port: number
+  /** The request that opens a stream, whole. */
+  head: string
+  /** Publishes events at the same time. */
+  publish(events: number): Promise<void>
+  close(): Promise<void>
+}
+
+const NCHAN = '/usr/lib/nginx/modules/ngx_nchan_module.so'
+const NGINX = '/usr/sbin/nginx'
+const BODY = 'I have read this twice now, and I still think that the second paragraph misses the point.'
+
+const headOf = (path: string, headers: Record<string, string> = {}): string =>
+  [
+    `GET ${path} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    'Accept: text/event-stream',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    '\r\n',
+  ].join('\r\n')
+
+/** One discussion: its streams are on one process, its comments are posted at another. */
+export interface Stage {
+  service: BenchService
+  writer: BenchService
+  externalId: string
+  discussionId: string
+  post(page?: string): Promise<string>
+  close(): Promise<void>
+}
+
+export async function startStage(env: Record<string, string> = {}): Promise<Stage> {
+  const { REDIS_URL = 'redis://127.0.0.1:6379' } = process.env
+  const shared = { REDIS_URL, REDIS_PREFIX: `bench-${process.pid}:`, ...env }
+  const service = await startBenchService(shared)
+  const writer = await startBenchService({ REDIS_URL, REDIS_PREFIX: shared.REDIS_PREFIX }, service)
+  await call(service, 'PATCH', '/settings', { stream: { maxStreams: 1_000_000 }, ticket: { connectSeconds: 3600 } })
+  const identity = await signIdentity(service.signer, { sub: 'reader', name: 'Reader' })
+  let n = 0
+  const post = async (page = 'page'): Promise<string> => {
+    const path = `/discussions/by-external/${page}/comments`
+    return (await call(writer, 'POST', path, { body: `${BODY} (${n++})` }, { 'x-service-identity': identity })).id
+  }
+  const { id: discussionId } = await call(service, 'POST', '/discussions', { externalId: 'page' })
+  return {
+    service,
+    writer,
+    externalId: 'page',
+    discussionId,
+    post,
+    close: async () => {
+      await writer.close()
+      await service.close()
+    },
+  }
+}
+
+/** Asks the API, and expects to be answered. */
+export async function call(
+  { port, apiKey }: Pick<BenchService, 'port' | 'apiKey'>,
+  method: string,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<Record<string, string> & { id: string }> {
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+    method,
+    headers: { 'x-api-key': apiKey, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+  return (await answer.json()) as Record<string, string> & { id: string }
+}
+
+const together = async (count: number, one: () => Promise<unknown>): Promise<void> =>
+  void (await Promise.all(Array.from({ length: count }, one)))
+
+/** The stream of the service, as a browser opens it. */
+export async function ssePeer({ service, discussionId, post }: Stage): Promise<Peer> {
+  const { ticket } = await call(service, 'POST', '/stream/ticket', { discussionId })
+  return {
+    name: 'SSE',
+    pid: service.pid,
+    port: service.port,
+    head: headOf(`/api/v1/stream/${discussionId}?ticket=${ticket}`),
+    publish: (events) => together(events, post),
+    close: () => Promise.resolve(),
+  }
+}
+
+const SUBSCRIPTION = `subscription ($id: ID!) { discussionEvents(discussionId: $id) { id type seq occurredAt
+  actor { kind readerId externalId }
+  data { ... on CommentEventData { comment { id body bodyHtml status createdAt replyCount reactionCounts
+    author { id externalId name } } } } } }`
+
+/** The same as a GraphQL subscription of much the same fields. */
+export function graphqlPeer({ service, discussionId, post }: Stage): Peer {
+  const query = new URLSearchParams({ query: SUBSCRIPTION, variables: JSON.stringify({ id: discussionId }) })
+  return {
+    name: 'GraphQL',
+    pid: service.pid,
+    port: service.port,
+    head: headOf(`/graphql/stream?${query.toString()}`, { 'X-API-Key': service.apiKey }),
+    publish: (events) => together(events, post),
+    close: () => Promise.resolve(),
+  }
+}
+
+/** Bare Node, which writes each event to each response. `event` is the bytes of one of the service's. */
+export async function barePeer(event: Buffer, env: Record<string, string> = {}): Promise<Peer> {
+  const bare = await startBareStream(env)
+  const publish = (): Promise<Response> =>
+    fetch(`http://127.0.0.1:${bare.port}/`, { method: 'POST', body: event.toString() })
+  return { ...bare, name: 'bare Node', head: headOf('/'), publish: (events) => together(events, publish) }
+}
+
+/** nginx with Nchan (Debian's `libnginx-mod-nchan`), where it is installed; null where it is not. */
+export async function nchanPeer(event: Buffer): Promise<Peer | null> {
+  if (!existsSync(NCHAN) || !existsSync(NGINX)) return null
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), 'bench-nchan-'))
+  await writeFile(
+    join(folder, 'nginx.conf'),
+    `load_module ${NCHAN};
+     user root; daemon off; worker_processes 1; worker_rlimit_nofile 20000; pid ${folder}/pid; error_log stderr crit;
+     events { worker_connections 20000; }
+     http {
+       access_log off; client_body_temp_path ${folder}/body;
+       server {
+         listen 127.0.0.1:${port};
+         location /pub { nchan_publisher; nchan_channel_id page; nchan_message_buffer_length 10; }
+         location /sub { nchan_subscriber eventsource; nchan_channel_id page; nchan_subscriber_first_message newest; }
+       }
+     }`,
+  )
+  const child = spawn(NGINX, ['-c', join(folder, 'nginx.conf'), '-p', folder], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  await setTimeout(500)
+  // Nchan makes the lines of an event itself: it is given the JSON.
+  const json = /data: (.*)/.exec(event.toString())?.[1] ?? ''
+  const publish = (): Promise<Response> => fetch(`http://127.0.0.1:${port}/pub`, { method: 'POST', body: json })
+  // A stream begins with the newest message: without one it would begin with nothing.
+  await publish()
+  return {
+    name: 'Nchan',
+    pid: await workerOf(child),
+    port,
+    head: headOf('/sub'),
+    publish: (events) => together(events, publish),
+    close: async () => {
+      const exited = once(child, 'exit')
+      child.kill('SIGTERM')
+      await exited
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+/** The worker of an nginx is the process that has it as its parent. */
+async function workerOf({ pid }: ChildProcess): Promise<number> {
+  const pids = (await readdir('/proc')).map(Number).filter((one) => one > 0)
+  for (const one of pids) {
+    const status = await readFile(`/proc/${one}/stat`, 'utf8').catch(() => '')
+    if (Number(status.split(') ')[1]?.split(' ')[1]) === pid) return one
+  }
+  throw new Error('nginx has no worker')
+}
+
+export const cpuMs = ({ pid }: Peer): number => cpuMsOf(pid)

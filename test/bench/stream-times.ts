@@ -1,0 +1,160 @@
+import { get } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+
+import { newId } from '../../src/core/ids.ts'
+import { statement } from '../../src/core/sql.ts'
+import { openServer } from '../../src/data/server.ts'
+import { startBenchService } from './service.ts'
+import { call, type Stage, startStage } from './stream-peers.ts'
+
+const PAGES = 50
+const PER_SECOND = 500
+const SECONDS = 10
+const HISTORY = 1_000_000
+const MISSED = 100
+const RESUMES = 100
+
+const at = (sorted: readonly number[], share: number): string =>
+  `${(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(1)} ms`
+
+const report = (name: string, times: readonly number[]): void => {
+  const sorted = times.toSorted((a, b) => a - b)
+  console.log(`${name}: p50 ${at(sorted, 0.5)}, p99 ${at(sorted, 0.99)}`)
+}
+
+/** Calls `hear` with the data of each event, and its bytes' arrival. Resolves when the stream has begun. */
+function listen(port: number, path: string, headers: Record<string, string>, hear: (data: string) => void) {
+  return new Promise<() => void>((resolve, reject) => {
+    const request = get({ port, path, headers, agent: false }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part: string) => {
+        const frames = (text + part).split('\n\n')
+        text = frames.pop() ?? ''
+        for (const frame of frames) {
+          const data = /^id: .*\nevent: .*\ndata: (.*)$/.exec(frame)?.[1]
+          if (data === undefined) resolve(() => request.destroy())
+          else hear(data)
+        }
+      })
+    })
+    request.on('error', reject)
+  })
+}
+
+/** What a reader waits for: an event of another process, and what was missed. */
+export async function benchStreamTimes(): Promise<void> {
+  const stage = await startStage()
+  try {
+    await benchLatency(stage)
+    await benchResume(stage)
+  } finally {
+    await stage.close()
+  }
+}
+
+/** How long after its acknowledgement at one process a comment is on a stream of another one, at 500 a second. */
+async function benchLatency({ service, writer, post }: Stage): Promise<void> {
+  const heard = new Map<string, number>()
+  const headers = { 'x-api-key': service.apiKey }
+  const closes = await Promise.all(
+    Array.from({ length: PAGES }, async (_, n) => {
+      const { id } = await call(service, 'POST', '/discussions', { externalId: `page-${n}` })
+      return listen(service.port, `/api/v1/stream/${id}`, headers, (data) => {
+        const {
+          data: { comment },
+        } = JSON.parse(data) as { data: { comment: { id: string } } }
+        heard.set(comment.id, performance.now())
+      })
+    }),
+  )
+  const posted = new Map<string, { begun: number; done: number }>()
+  const all: Promise<void>[] = []
+  const begun = performance.now()
+  const cpu = [service.cpuMs(), writer.cpuMs()] as const
+  for (let n = 0; n < PER_SECOND * SECONDS; n++) {
+    const due = begun + (n * 1000) / PER_SECOND
+    if (due > performance.now()) await setTimeout(due - performance.now())
+    const from = performance.now()
+    all.push(post(`page-${n % PAGES}`).then((id) => void posted.set(id, { begun: from, done: performance.now() })))
+  }
+  await Promise.all(all)
+  const elapsed = performance.now() - begun
+  await setTimeout(500)
+  for (const close of closes) close()
+  if (posted.size !== heard.size) throw new Error(`${posted.size} were posted, ${heard.size} heard`)
+  const after = (from: 'begun' | 'done'): number[] =>
+    [...posted].map(([id, times]) => (heard.get(id) ?? Infinity) - times[from])
+  console.log(
+    `\n${Math.round((posted.size * 1000) / elapsed)} comments/s at one process, heard at another over Redis\n`,
+  )
+  report('from the request', after('begun'))
+  report('from its answer', after('done'))
+  const share = (now: number, before: number): string => `${(((now - before) / elapsed) * 100).toFixed(0)} %`
+  console.log(
+    `CPU: writing process ${share(writer.cpuMs(), cpu[1])}, streaming process ${share(service.cpuMs(), cpu[0])}`,
+  )
+}
+
+const TENANT = statement('bench_tenant_id', "SELECT id FROM tenants WHERE slug = 'demo'")
+
+const HISTORY_OF = statement(
+  'bench_history',
+  `WITH d AS (INSERT INTO discussions (tenant_id, id, external_id, seq) VALUES ($1, $2::uuid, $2::uuid::text, $3::int))
+   INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
+   SELECT $1, $2, n, gen_random_uuid(), 'comment_created', 'public', now(), '{"kind":"system"}',
+     json_build_object('comment', json_build_object('id', gen_random_uuid(), 'body', repeat('text ', 80)))
+   FROM generate_series(1, $3::int) n`,
+)
+
+/**
+ * How long a client that has missed 100 events of 1 000 000 waits for the last of them, from the opening of its
+ * connection: at a process that knows nothing of the discussion, and at one where others follow it.
+ */
+async function benchResume(stage: Stage): Promise<void> {
+  const { service } = stage
+  const { db, close } = await openServer({ url: service.databaseUrl, size: 1, onError: () => undefined })
+  const discussionId = newId()
+  try {
+    const tenantId = (await db.query<{ id: string }>(TENANT))[0]?.id
+    await db.transaction(async (sql) => {
+      await sql(statement('bench_patience', 'SET LOCAL statement_timeout = 0'))
+      await sql(HISTORY_OF, [tenantId, discussionId, HISTORY])
+    })
+    await db.query(statement('bench_vacuum', 'VACUUM ANALYZE events'))
+  } finally {
+    await close()
+  }
+  // A discussion that nobody follows is forgotten soon.
+  const forgetful = await startBenchService({ STREAM_REPAIR_SECONDS: '0.1' }, service)
+  console.log(`\nThe last of ${MISSED} missed events, of ${HISTORY}\n`)
+  try {
+    report('first at its process', await resumes(forgetful.port, service.apiKey, discussionId, 300))
+    const headers = { 'x-api-key': service.apiKey }
+    const leave = await listen(service.port, `/api/v1/stream/${discussionId}`, headers, () => undefined)
+    report('among others', await resumes(service.port, service.apiKey, discussionId, 0))
+    leave()
+  } finally {
+    await forgetful.close()
+  }
+}
+
+async function resumes(port: number, apiKey: string, discussionId: string, pauseMs: number): Promise<number[]> {
+  const times: number[] = []
+  for (let n = 0; n < RESUMES; n++) {
+    await setTimeout(pauseMs)
+    const begun = performance.now()
+    let left = MISSED
+    const headers = { 'x-api-key': apiKey, 'last-event-id': String(HISTORY - MISSED) }
+    const close = await new Promise<() => void>((resolve, reject) => {
+      const opened = listen(port, `/api/v1/stream/${discussionId}`, headers, () => {
+        if (--left > 0) return
+        times.push(performance.now() - begun)
+        opened.then(resolve, reject)
+      })
+      opened.catch(reject)
+    })
+    close()
+  }
+  // The first ones are compiled on the way.
+  return times.slice(5)
+}

@@ -1,0 +1,170 @@
+import { get } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+
+import { type Listeners, startListeners } from './listening.ts'
+import { median, residentBytes } from './service.ts'
+import { barePeer, cpuMs, graphqlPeer, nchanPeer, type Peer, ssePeer, startStage } from './stream-peers.ts'
+
+const SIZES = [2000, 5000]
+const ROUNDS = 3
+/** Events of one round, one by one and sixteen at once. */
+const SINGLES = 40
+const BURSTS = 10
+const BURST = 16
+const IDLE = 8000
+/** Bytes of heartbeats by which streams may differ. */
+const HEARTBEATS = 64
+
+/** Has a process collect its garbage at SIGUSR2: what is measured is what is held. */
+const COLLECTS = encodeURIComponent(
+  "import v8 from 'node:v8';import vm from 'node:vm';v8.setFlagsFromString('--expose-gc');" +
+    "const gc=vm.runInNewContext('gc');process.on('SIGUSR2',()=>gc())",
+)
+const COLLECTING = { NODE_OPTIONS: `--import=data:text/javascript,${COLLECTS}` }
+
+/**
+ * The stream beside its references in the same run, turn by turn: bare Node (`bare-stream.ts`), and Nchan where Debian's
+ * `nginx` and `libnginx-mod-nchan` are installed. Events are the same bytes for all; CPU is that of the sending process.
+ */
+export async function benchStream(): Promise<void> {
+  const listeners = await startListeners()
+  const stage = await startStage(COLLECTING)
+  const peers: Peer[] = []
+  try {
+    const sse = await ssePeer(stage)
+    const event = await oneEvent(sse)
+    console.log(`\nstream: events of ${event.length} bytes`)
+    const bare = await barePeer(event, COLLECTING)
+    const nchan = await nchanPeer(event)
+    if (nchan === null) console.log('nginx with libnginx-mod-nchan is not installed: no comparison with Nchan')
+    peers.push(sse, graphqlPeer(stage), bare, ...(nchan === null ? [] : [nchan]))
+    for (const size of SIZES) await benchFanOut(peers, listeners, size)
+    await benchMemory([sse, bare], listeners)
+  } finally {
+    for (const peer of peers) await peer.close()
+    await stage.close()
+    await listeners.end()
+  }
+}
+
+/** The bytes of one event, as a browser gets them. */
+async function oneEvent(peer: Peer): Promise<Buffer> {
+  const path = peer.head.split(' ')[1] ?? ''
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const request = get({ port: peer.port, path }, (response) => {
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part
+        const frame = /^id: .*\nevent: .*\ndata: .*\n\n/m.exec(text)?.[0]
+        if (frame === undefined) return
+        request.destroy()
+        resolve(Buffer.from(frame))
+      })
+      peer.publish(1).catch(reject)
+    })
+    request.on('error', reject)
+  })
+}
+
+interface Figures {
+  /** Microseconds of CPU for each event at each stream: events one by one, and sixteen at once. */
+  single: number
+  burst: number
+  /** Events at streams per second, as fast as they can be published sixteen at once. */
+  perSecond: number
+}
+
+async function benchFanOut(peers: readonly Peer[], listeners: Listeners, size: number): Promise<void> {
+  const rounds = new Map(peers.map((peer): [Peer, Figures[]] => [peer, []]))
+  for (let n = 0; n < ROUNDS; n++) {
+    for (const peer of peers) rounds.get(peer)?.push(await fanOut(peer, listeners, size))
+  }
+  console.log(`\n${size} streams (medians of ${ROUNDS} rounds)\n`)
+  console.log('|           | one by one | 16 at once | at most    |')
+  console.log('| --------- | ---------- | ---------- | ---------- |')
+  const figures = new Map([...rounds].map(([peer, all]) => [peer.name, medians(all)]))
+  for (const [name, { single, burst, perSecond }] of figures) {
+    console.log(`| ${name} | ${single.toFixed(2)} µs | ${burst.toFixed(2)} µs | ${Math.round(perSecond)}/s |`)
+  }
+  const ratio = (a: string, b: string, what: keyof Figures): string =>
+    ((figures.get(a)?.[what] ?? 0) / (figures.get(b)?.[what] ?? 0)).toFixed(2)
+  const [sse, graphql, bare, nchan] = peers.map(({ name }) => name)
+  if (sse === undefined || graphql === undefined || bare === undefined) return
+  console.log(
+    `\nCPU, SSE to bare Node: ${ratio(sse, bare, 'single')} one by one (target: 0.7), ${ratio(sse, bare, 'burst')} in bursts`,
+  )
+  if (nchan !== undefined) {
+    console.log(
+      `CPU, SSE to Nchan: ${ratio(sse, nchan, 'single')} one by one (target: 0.8), ${ratio(sse, nchan, 'burst')} in bursts`,
+    )
+  }
+  console.log(
+    `CPU, GraphQL to SSE: ${ratio(graphql, sse, 'single')} one by one (target: 3), ${ratio(graphql, sse, 'burst')} in bursts`,
+  )
+}
+
+const medians = (all: readonly Figures[]): Figures => ({
+  single: median(all.map(({ single }) => single)),
+  burst: median(all.map(({ burst }) => burst)),
+  perSecond: median(all.map(({ perSecond }) => perSecond)),
+})
+
+async function fanOut(peer: Peer, listeners: Listeners, size: number): Promise<Figures> {
+  await listeners.open(peer.port, peer.head, size)
+  await setTimeout(1000)
+  // Unmeasured: what is compiled and allocated at first.
+  await publish(peer, listeners, 5, 1)
+  const single = await publish(peer, listeners, SINGLES, 1)
+  const burst = await publish(peer, listeners, BURSTS, BURST)
+  const fast = await publish(peer, listeners, BURSTS, BURST, 0)
+  await listeners.close()
+  await setTimeout(500)
+  return { single: single.micros / size, burst: burst.micros / size, perSecond: fast.perSecond * size }
+}
+
+/** Publishes `times` × `events`, each once the last ones have long arrived, or at once. Per event: CPU, and how many a second. */
+async function publish(
+  peer: Peer,
+  listeners: Listeners,
+  times: number,
+  events: number,
+  pauseMs = 60 + 20 * events,
+): Promise<{ micros: number; perSecond: number }> {
+  await listeners.reset()
+  const cpu = cpuMs(peer)
+  const begun = performance.now()
+  for (let n = 0; n < times; n++) {
+    await peer.publish(events)
+    await setTimeout(pauseMs)
+  }
+  const { least, most, at } = await listeners.settled()
+  // A heartbeat may have come in between.
+  if (most - least > HEARTBEATS || least === 0) throw new Error(`${peer.name}: streams got ${least} to ${most} bytes`)
+  const count = times * events
+  return { micros: ((cpuMs(peer) - cpu) * 1000) / count, perSecond: (count * 1000) / (at - begun) }
+}
+
+/** Memory of idle streams, after a collection of garbage, beside bare Node. */
+async function benchMemory(peers: readonly Peer[], listeners: Listeners): Promise<void> {
+  console.log(`\nMemory of an idle stream, of ${IDLE}\n`)
+  const held: number[] = []
+  for (const peer of peers) {
+    // What is allocated once is none of a stream's.
+    await listeners.open(peer.port, peer.head, 1000)
+    await listeners.close()
+    const before = await resident(peer)
+    await listeners.open(peer.port, peer.head, IDLE)
+    held.push(((await resident(peer)) - before) / IDLE)
+    await listeners.close()
+    console.log(`${peer.name}: ${((held.at(-1) ?? 0) / 1024).toFixed(1)} KB`)
+  }
+  console.log(`ratio ${((held[0] ?? 0) / (held[1] ?? 1)).toFixed(2)} (target: 1.2)`)
+}
+
+async function resident({ pid }: Peer): Promise<number> {
+  for (let n = 0; n < 3; n++) {
+    process.kill(pid, 'SIGUSR2')
+    await setTimeout(1000)
+  }
+  return residentBytes(pid)
+}
