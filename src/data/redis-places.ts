@@ -48,6 +48,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
     }
   }, renewMs).unref()
 
+  const keyOf = ({ tenantId }: Share): string => `${prefix}places:{${tenantId}}`
   const isAlone = (share: Share): boolean => client.status !== 'ready' || performance.now() < share.aloneUntil
 
   function decide(share: Share, { request, resolve }: Asked, hasRoom: boolean): void {
@@ -80,7 +81,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
     const readerIds = word.readers.map(({ id }) => id)
     share.isUntold = false
     for (const readerId of readerIds) share.untold.delete(readerId)
-    const answer = await inTime(speak(client, `${prefix}places:{${share.tenantId}}`, leaseMs, word))
+    const answer = await inTime(speak(client, keyOf(share), leaseMs, word))
     if (answer === 'none') {
       // It may have been heard all the same.
       share.mustTell(readerIds)
@@ -103,6 +104,10 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
     share.isTalking = false
     attend(share)
   }
+
+  /** What nobody will say later: it would count until the lease is over, also where Redis was slow to answer before. */
+  const sayLast = (share: Share): Promise<unknown> =>
+    inTime(speak(client, keyOf(share), leaseMs, { ...wordOf(share, []), readers: [] }))
 
   /** Sees to whatever the share has to say or to decide. */
   function attend(share: Share): void {
@@ -127,6 +132,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
     async close() {
       clearInterval(renewal)
       await Promise.all(talks)
+      await Promise.all([...shares.values()].map(sayLast))
       client.disconnect()
     },
   }

@@ -108,11 +108,11 @@ describe.skipIf(REDIS_URL === '')(
       proxy: Proxy
     }
 
-    async function start(prefix: string): Promise<Process> {
+    async function start(prefix: string, lease: { leaseMs?: number; renewMs?: number } = LEASE): Promise<Process> {
       const url = new URL(REDIS_URL)
       const proxy = await startProxy({ host: url.hostname, port: Number(url.port || 6379) })
       url.host = `127.0.0.1:${proxy.port}`
-      const places = createRedisPlaces({ urls: [url.href], prefix, ...LEASE })
+      const places = createRedisPlaces({ urls: [url.href], prefix, ...lease })
       await connected(places, prefix)
       return { places, proxy }
     }
@@ -216,6 +216,24 @@ describe.skipIf(REDIS_URL === '')(
         { numRuns: 25, endOnFailure: true },
       )
     }, 120_000)
+
+    test('a process that ends while Redis is slow to answer takes its share along', async () => {
+      const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
+      const { places, proxy } = await start(prefix, {})
+      const tenantId = newId()
+      const request = { tenantId, readerId: READERS[1] ?? null, ...CAPS }
+      const [first, second] = [await places.take(request), await places.take(request)]
+      proxy.swallow(() => true)
+      first?.()
+      // The word is heard; that it is not answered makes the process go by itself.
+      await vi.waitFor(async () =>
+        expect(await redis.hvals(`${prefix}places:{${tenantId}}`)).toEqual([expect.stringMatching(/^1:/)]),
+      )
+      await setTimeout(300)
+      second?.()
+      await end({ places, proxy })
+      await vi.waitFor(async () => expect(await redis.keys(`${prefix}places:{*}`)).toEqual([]))
+    })
 
     test('takes of several processes at once fill the last place and no more, however they are mixed', async () => {
       const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
