@@ -109,7 +109,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     const headers = { ...headersFor(request, profile, body), 'x-request-id': requestId }
     const call = { ...service, headers, body: body.length === 0 ? null : body }
     const response = await askService(settings, call, request.signal)
-    if (response.ok && route.isComment === true && (await isOutOfView(response))) throw new Refusal('not_found')
+    if (response.ok && route.isComment === true && !(await mayShow(response, profile))) throw new Refusal('not_found')
     if (response.ok && route.cacheControl !== undefined) response.headers.set('cache-control', route.cacheControl)
     return response
   }
@@ -127,9 +127,12 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
   return { basePath, answer, fetch: (request) => answer(request, request) }
 }
 
-async function isOutOfView(response: Response): Promise<boolean> {
-  const { status } = (await response.clone().json()) as { status?: unknown }
-  return status === 'pending' || status === 'rejected'
+/** Whether a page may have a comment that the service has shown to the key. */
+async function mayShow(response: Response, profile: Profile | null): Promise<boolean> {
+  type Shown = { status?: unknown; author?: { externalId?: unknown } | null }
+  const { status, author } = (await response.clone().json()) as Shown
+  const isOwn = profile !== null && author?.externalId === profile.id
+  return isOwn || (status !== 'pending' && status !== 'rejected')
 }
 /** Told from a comment that is gone, and from a page without comments. */
 const noPage = (): Refusal =>

@@ -19,7 +19,7 @@ export interface Route {
   body?: (externalIds: readonly string[]) => object
   /** Whether the service is told who is signed in. */
   reader: 'untold' | 'told' | 'required'
-  /** Whether it answers one comment: out of view it is shown to keys that may moderate, and to no page. */
+  /** Whether it answers one comment: out of view it is shown to keys that may moderate, and on a page to its author alone. */
   isComment?: true
   /** Of a success, where the service says nothing. */
   cacheControl?: string

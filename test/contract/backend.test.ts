@@ -653,18 +653,20 @@ describe('the service is told', () => {
   })
 })
 
-test("a comment out of view is 404 to a page, whatever the backend's key may see", async () => {
+test("a comment out of view is shown to its author, and 404 to all others, whatever the backend's key may see", async () => {
   const held = await service.call('POST', '/discussions/by-external/held/comments', {
     body: { body: 'Look at it' },
     headers: await service.as('ann'),
   })
   // The key of these tests may do everything.
   const site = fetchSite(service)
-  const get = () => site.ask('GET', `/comments/${held.json.id}`, { as: 'ben' })
+  const get = (as = 'ben') => site.ask('GET', `/comments/${held.json.id}`, { as })
   expect((await get()).status).toBe(200)
   await service.call('POST', `/comments/${held.json.id}/reject`)
   expect((await service.call('GET', `/comments/${held.json.id}`)).json.body).toBe('Look at it')
   expect(await get()).toMatchObject({ status: 404, json: { code: 'not_found' } })
+  expect(await site.ask('GET', `/comments/${held.json.id}`)).toMatchObject({ status: 404, json: { code: 'not_found' } })
+  expect(await get('ann')).toMatchObject({ status: 200, json: { status: 'rejected', body: 'Look at it' } })
 })
 
 describe('a service that', () => {

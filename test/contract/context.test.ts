@@ -74,12 +74,16 @@ describe('a comment in its context', () => {
     }
   })
 
-  test('a parent that is out of view is shown to moderators only', async () => {
+  test('a parent that is out of view is shown to its author and to moderators only', async () => {
     const root = await post('withdrawn', ann)
     const reply = await post('withdrawn', ben, { parentId: root.id })
     await act(root.id, 'reject')
     expect((await graphql(QUERY, { id: reply.id })).comment.parent).toMatchObject({ id: root.id, status: 'rejected' })
-    expect((await graphql(QUERY, { id: reply.id }, plain)).comment.parent).toBeNull()
+    const parentFor = async (reader: Headers) =>
+      (await graphql(QUERY, { id: reply.id }, { ...plain, ...reader })).comment.parent
+    expect(await parentFor({})).toBeNull()
+    expect(await parentFor(ben)).toBeNull()
+    expect(await parentFor(ann)).toMatchObject({ id: root.id, status: 'rejected' })
   })
 
   test('costs one statement of each kind, however many comments there are', async () => {

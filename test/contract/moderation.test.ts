@@ -157,6 +157,21 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect((await discussion('reject')).commentCount).toBe(1)
   })
 
+  test('a comment out of view is shown to its author by its id, and to no other reader; a deleted one to neither', async () => {
+    const { id } = await hold(() => post('own', { body: 'mine' }))
+    const seenBy = async (reader: Record<string, string>) => {
+      const { json } = await call('GET', `/comments/${id}`, undefined, { ...plain, ...reader })
+      return json.status === 404 ? json.code : [json.status, json.body]
+    }
+    const both = async () => [await seenBy(ann), await seenBy(bob)]
+    expect(await both()).toEqual([['pending', 'mine'], 'not_found'])
+    await act(id, 'reject')
+    expect(await both()).toEqual([['rejected', 'mine'], 'not_found'])
+    expect(await list('own')).toMatchObject({ data: [] })
+    await call('DELETE', `/comments/${id}`)
+    expect(await both()).toEqual(['not_found', 'not_found'])
+  })
+
   test('anything else answers 409 invalid_transition and says nothing', async () => {
     const comment = await post('refused')
     expect((await act(comment.id, 'approve')).json.code).toBe('invalid_transition')

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
+import { type Caller, type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { noNul } from '../../core/texts.ts'
@@ -34,14 +34,20 @@ export const reactionCountsSchema = z.record(z.string(), z.int().min(1))
 
 export const bodySchema = noNul(z.string().trim().min(1).max(10_000))
 
-/** One comment. Throws `not_found`, also for one that is not public, except to a moderator. */
+/** One comment. Throws `not_found`, also for one that the caller may not see. */
 export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
-  const { tenant, actor } = requireCaller(ctx)
-  const row = isId(id) ? await selectComment(ctx.app.db.query, tenant.id, id) : undefined
-  if (row === undefined || !(isInView(row) || hasCapability(actor, 'moderate_content'))) {
+  const caller = requireCaller(ctx)
+  const row = isId(id) ? await selectComment(ctx.app.db.query, caller.tenant.id, id) : undefined
+  if (row === undefined || !maySee(caller, row)) {
     throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   }
   return toComment(row)
+}
+
+/** What is not public is seen by moderators; and by its author, who so learns what became of it, until it is deleted. */
+export function maySee({ actor, identity }: Caller, row: CommentRow): boolean {
+  const isOwn = identity !== null && row.authorExternalId === identity.externalId
+  return isInView(row) || hasCapability(actor, 'moderate_content') || (isOwn && row.status !== 'deleted')
 }
 
 /** Whether the public sees it: approved, or a tombstone with replies in view. */

@@ -99,7 +99,7 @@ builder.objectField(CommentRef, 'parent', (t) =>
     type: CommentRef,
     nullable: true,
     description:
-      'The comment that it replies to, as it is now; null at the top. One that is out of view is shown to moderators only.',
+      'The comment that it replies to, as it is now; null at the top. One that is out of view is shown to its author and to moderators only.',
     resolve: (comment, _args, ctx) => parentOf(ctx, comment),
   }),
 )
@@ -166,7 +166,7 @@ builder.queryField('comment', (t) =>
     type: CommentRef,
     nullable: true,
     access: 'key',
-    description: 'One comment. One that is not public is shown to moderators only.',
+    description: 'One comment. One that is not public is shown to its author and to moderators only.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
     resolve: (_root, { id }, ctx) => comments.getComment(ctx, id),
   }),
