@@ -37,7 +37,7 @@ function toolsView(thread: EngagementThread, comment: PageComment): unknown {
       'reply',
       words.text('writeReply', { name: nameOf(thread, comment) }),
     ),
-    opens(isOwn && isOpen && isFresh, 'edit'),
+    opens(isOwn && isOpen && isFresh && comment.status !== 'rejected', 'edit'),
     opens(isOwn && canStill, 'delete'),
     opens(!isOwn && isApproved && canStill, 'report'),
   ]

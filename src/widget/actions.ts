@@ -49,14 +49,13 @@ export const post = (thread: EngagementThread, parent: PageComment | null): Prom
       throw error
     })
     storage.setDraft(place, '')
-    const isPending = comment.status === 'pending'
-    if (isPending) storage.keepPending(comment)
     if (parent && !state.list(parent.id).isLoaded && parent.replyCount > 0) {
       await loadMore(thread, parent.id)
     }
+    storage.keep(comment)
     state.add(comment)
     thread.panel = null
-    thread.status = words.text(isPending ? 'awaiting' : 'posted')
+    thread.status = words.text(comment.status === 'pending' ? 'awaiting' : 'posted')
     thread.emit('posted', { comment })
     await thread.focusOn(`#c-${comment.id}`)
   })
@@ -68,18 +67,19 @@ export const saveEdit = (thread: EngagementThread, { id, body }: PageComment): P
     const text = storage.draft(editOf(id)).text
     if (text.trim() !== '' && text !== body) {
       const comment = await pages.edit(id, text)
+      storage.keep(comment)
       state.add(comment)
-      if (comment.status === 'pending') storage.keepPending(comment)
     }
     storage.setDraft(editOf(id), '')
     closePanel(thread)
   })
 
-export const remove = (thread: EngagementThread, { id }: PageComment): Promise<void> =>
-  act(thread, id, 'delete', async () => {
-    await thread.pages.remove(id)
-    thread.storage.pending = thread.storage.pending.filter((one) => one.id !== id)
-    thread.state.remove(id)
+export const remove = (thread: EngagementThread, comment: PageComment): Promise<void> =>
+  act(thread, comment.id, 'delete', async () => {
+    const { storage, pages } = thread
+    await pages.remove(comment.id)
+    storage.keep({ ...comment, status: 'deleted' })
+    thread.state.remove(comment.id)
     thread.panel = null
     thread.status = thread.words.text('deleted')
     await thread.focusOn('#title')

@@ -67,6 +67,7 @@ export const strings: Strings = {
   you: 'أنت',
   anonymous: 'قارئ',
   awaiting: 'بانتظار المراجعة: لا يراه غيرك.',
+  unpublished: 'لم يُنشر هذا التعليق: لا يراه غيرك.',
   posted: 'نُشر تعليقك.',
   deleted: 'حُذف هذا التعليق.',
   rejected: 'أزال المشرفون هذا التعليق.',

@@ -90,6 +90,11 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
+const nullIfMissing = (error: unknown): null => {
+  if (error instanceof RequestError && error.code === 'not_found') return null
+  throw error
+}
+
 /** The paths of `engagement-service/backend` for one page. */
 export const backendFor = (base: string, externalId: string) => {
   const at = (path: string, query: Query = {}): string =>
@@ -99,14 +104,11 @@ export const backendFor = (base: string, externalId: string) => {
     me: async () => (await ask<{ reader: Me | null }>(`${base}/me`)).reader,
     settings: () => ask<PublicSettings>(`${base}/settings`),
     /** Null before the first comment. */
-    discussion: () =>
-      ask<Discussion>(at('/discussion')).catch((error: unknown) => {
-        if (error instanceof RequestError && error.code === 'not_found') return null
-        throw error
-      }),
+    discussion: () => ask<Discussion>(at('/discussion')).catch(nullIfMissing),
     ticket: () => ask<StreamTicket>(at('/ticket'), 'POST'),
     comments: (query: Query) => ask<CommentPage>(at('/comments', query)),
-    comment: (id: string) => ask<PageComment>(of(id)),
+    /** Null where the reader may not see it. */
+    comment: (id: string) => ask<PageComment>(of(id)).catch(nullIfMissing),
     post: (body: object, key: string) => ask<PageComment>(at('/comments'), 'POST', body, key),
     edit: (id: string, body: string) => ask<PageComment>(of(id), 'PATCH', { body }),
     remove: (id: string) => ask<null>(of(id), 'DELETE'),

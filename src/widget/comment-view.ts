@@ -16,7 +16,7 @@ const MAX_LINES = 16
 export function commentView(thread: EngagementThread, id: string): unknown {
   const comment = thread.state.comments.get(id)
   if (!comment) return nothing
-  const isGone = comment.body === null || comment.status === 'rejected'
+  const isGone = comment.body === null
   return html`${isGone ? goneView(thread, comment) : standingView(thread, comment)} ${repliesView(thread, comment)}`
 }
 
@@ -35,7 +35,7 @@ function standingView(thread: EngagementThread, comment: PageComment): unknown {
     ${avatarView(nameOf(thread, comment), comment.author?.avatarUrl)}
     <div>
       ${headView(thread, comment)} ${isEdited ? nothing : bodyView(thread, comment)}
-      ${status === 'pending' ? notice(words.text('awaiting')) : nothing}
+      ${status === 'approved' ? nothing : notice(words.text(status === 'pending' ? 'awaiting' : 'unpublished'))}
       ${isEdited ? nothing : actionsView(thread, comment, false)} ${panelView(thread, comment)}
       ${kind === 'reply' ? nothing : errorView(errors.get(id))}
     </div>

@@ -23,16 +23,15 @@ export class Storage {
     this.#set(place, text === '' ? null : { text, key: newKey() })
   }
 
-  /** The reader's comments that wait for a moderator: the service shows them to nobody else. */
-  get pending(): PageComment[] {
-    return (this.#get('pending') as PageComment[] | null) ?? []
-  }
-  set pending(comments: PageComment[]) {
-    this.#set('pending', comments)
+  /** The reader's comments that wait for a moderator, or were not published: the service shows them to nobody else. */
+  get withheld(): PageComment[] {
+    return (this.#get('withheld') as PageComment[] | null) ?? []
   }
 
-  keepPending(comment: PageComment): void {
-    this.pending = [...this.pending.filter(({ id }) => id !== comment.id), comment]
+  /** Keeps a comment of the reader's own for as long as it is withheld. */
+  keep(comment: PageComment): void {
+    const others = this.withheld.filter(({ id }) => id !== comment.id)
+    this.#set('withheld', /pending|rejected/.test(comment.status) ? [...others, comment] : others)
   }
 
   #get(name: string): unknown {

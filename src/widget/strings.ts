@@ -49,6 +49,7 @@ const en = {
   you: 'You',
   anonymous: 'A reader',
   awaiting: 'Awaiting moderation: only you can see this.',
+  unpublished: 'This comment was not published: only you can see this.',
   posted: 'Your comment is published.',
   deleted: 'This comment was deleted.',
   rejected: 'The moderators removed this comment.',

@@ -3,6 +3,7 @@ import {
   backendFor,
   type Me,
   type PageBackend,
+  type PageComment,
   type PublicSettings,
   RequestError,
   type Sort,
@@ -165,9 +166,9 @@ export class EngagementThread extends WidgetElement {
     }
     // Of this reader alone: another may sign in at the same machine.
     const storage = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
-    storage.pending = await this.#stillPending(storage)
+    await this.#lookAtWithheld(storage)
     if (!isWanted()) return ''
-    for (const comment of storage.pending) {
+    for (const comment of storage.withheld) {
       if (comment.parentId === null || state.comments.has(comment.parentId)) state.add(comment)
     }
     Object.assign(this, { me, settings, state, storage, phase: 'ready' })
@@ -175,10 +176,14 @@ export class EngagementThread extends WidgetElement {
     return discussion?.lastEventId ?? '0'
   }
 
-  /** What a moderator has approved meanwhile is on the page by itself. */
-  async #stillPending({ pending }: Storage): Promise<Storage['pending']> {
-    const found = await Promise.allSettled(pending.map(({ id }) => this.pages.comment(id)))
-    return pending.filter((_, index) => found[index]?.status === 'rejected')
+  /** What a moderator has approved meanwhile is on the page by itself, and what is gone is nowhere. */
+  async #lookAtWithheld(storage: Storage): Promise<void> {
+    const { pages } = this
+    const found = storage.withheld.map(async (known): Promise<PageComment> => {
+      const comment = await pages.comment(known.id).catch(() => known)
+      return comment ?? { ...known, status: 'deleted' }
+    })
+    for (const comment of await Promise.all(found)) storage.keep(comment)
   }
 
   #hear(event: StreamEvent): void {
@@ -189,7 +194,7 @@ export class EngagementThread extends WidgetElement {
     if (waiting > before) this.status = this.words.text('newComments', { n: waiting })
     if (event.type === 'notification_reply') this.emit('reply', event.data)
     if (event.type === 'comment_approved') {
-      storage.pending = storage.pending.filter(({ id }) => id !== event.data.comment.id)
+      storage.keep(event.data.comment)
       // It may say that one's own waits.
       this.status = ''
     }

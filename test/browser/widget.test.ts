@@ -111,6 +111,42 @@ describe.skipIf(!hasBrowser)(`the widget in two windows${browserNeeded}`, () => 
   )
 
   test(
+    'what was not published says so to its author, also after a reload, and can be deleted, not edited',
+    async () => {
+      const article = newArticle()
+      await paper.set({ moderationMode: 'pre' })
+      try {
+        const ann = await paper.read(article, { as: 'ann' })
+        await ann.write('Not for print')
+        await ann.sees(/Not for print[^]*Awaiting moderation/)
+        await ann.write('Nor this')
+        await ann.sees(/Nor this[^]*Awaiting moderation/)
+        const queue = await paper.call('GET', '/moderation/queue?status=pending')
+        const idOf = (body: string) =>
+          queue.data.find(({ comment }: { comment: { body: string } }) => comment.body === body).comment.id
+        await paper.call('POST', `/comments/${idOf('Not for print')}/reject`)
+        await paper.call('DELETE', `/comments/${idOf('Nor this')}`)
+        for (let n = 0; n < 2; n++) {
+          await ann.page.reload()
+          await ann.sees(/Not for print[^]*This comment was not published/)
+          await ann.seesNot('Nor this')
+          await ann.seesNot('Awaiting moderation')
+        }
+        const rejected = ann.comment('Not for print')
+        expect(await rejected.getByRole('button', { name: 'Edit' }).count()).toBe(0)
+        await rejected.getByRole('button', { name: 'Delete' }).click()
+        await ann.thread.getByRole('button', { name: 'Delete' }).last().click()
+        await ann.seesNot('Not for print')
+        await ann.page.reload()
+        await ann.sees('No comments yet')
+      } finally {
+        await paper.set({ moderationMode: 'none' })
+      }
+    },
+    LONG,
+  )
+
+  test(
     'both go on after the service was restarted; what was sent meanwhile arrives once',
     async () => {
       const article = newArticle()
