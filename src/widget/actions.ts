@@ -1,6 +1,7 @@
 import { isPassing, RequestError, type PageComment } from './backend.ts'
 import { notice } from './parts.ts'
 import { TOP } from './state.ts'
+import type { Storage } from './storage.ts'
 import type { EngagementThread, Panel } from './thread.ts'
 
 /** The place of a text under way: a comment's id for a reply, an edit's own. */
@@ -39,7 +40,7 @@ export function isSignedIn(thread: EngagementThread, action: string): boolean {
 export const post = (thread: EngagementThread, parent: PageComment | null): Promise<void> => {
   const place = parent?.id ?? NEW
   return act(thread, place, 'post', async () => {
-    const { storage, state, pages, words } = thread
+    const { storage, pages, words } = thread
     const { text, key } = storage.draft(place)
     if (text.trim() === '') return
     const sent = pages.post({ body: text, ...(parent && { parentId: parent.id }) }, key)
@@ -49,11 +50,10 @@ export const post = (thread: EngagementThread, parent: PageComment | null): Prom
       throw error
     })
     storage.setDraft(place, '')
-    if (parent && !state.list(parent.id).isLoaded && parent.replyCount > 0) {
+    if (parent && !thread.state.list(parent.id).isLoaded && parent.replyCount > 0) {
       await loadMore(thread, parent.id)
     }
-    storage.keep(comment)
-    state.add(comment)
+    show(thread, storage, comment)
     thread.panel = null
     thread.status = words.text(comment.status === 'pending' ? 'awaiting' : 'posted')
     thread.emit('posted', { comment })
@@ -61,15 +61,17 @@ export const post = (thread: EngagementThread, parent: PageComment | null): Prom
   })
 }
 
+/** Shows what the reader has written: on the thread as it is now, which may have been loaded anew, unless it is another's. */
+function show(thread: EngagementThread, storage: Storage, comment: PageComment): void {
+  storage.keep(comment)
+  if (thread.storage === storage) thread.state.add(comment)
+}
+
 export const saveEdit = (thread: EngagementThread, { id, body }: PageComment): Promise<void> =>
   act(thread, editOf(id), 'edit', async () => {
-    const { storage, state, pages } = thread
+    const { storage, pages } = thread
     const text = storage.draft(editOf(id)).text
-    if (text.trim() !== '' && text !== body) {
-      const comment = await pages.edit(id, text)
-      storage.keep(comment)
-      state.add(comment)
-    }
+    if (text.trim() !== '' && text !== body) show(thread, storage, await pages.edit(id, text))
     storage.setDraft(editOf(id), '')
     closePanel(thread)
   })
@@ -88,8 +90,8 @@ export const remove = (thread: EngagementThread, comment: PageComment): Promise<
 export const react = (thread: EngagementThread, { id, viewerReaction }: PageComment, type: string): Promise<void> =>
   act(thread, id, 'react', async () => {
     if (!isSignedIn(thread, 'react')) return
-    const { comments } = thread.state
     const answer = await thread.pages.react(id, viewerReaction === type ? null : type)
+    const { comments } = thread.state
     const comment = comments.get(id)
     if (comment) comments.set(id, { ...comment, reactionCounts: answer.reactionCounts, viewerReaction: answer.type })
     if (thread.panel?.kind === 'react') closePanel(thread)

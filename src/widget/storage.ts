@@ -8,11 +8,11 @@ export interface Draft {
 
 /** What must outlive a reload of the page, in this tab. A page that may keep nothing keeps it in memory. */
 export class Storage {
-  readonly #prefix: string
+  readonly name: string
   readonly #memory = new Map<string, unknown>()
 
   constructor(name: string) {
-    this.#prefix = `engagement:${name}:`
+    this.name = `engagement:${name}:`
   }
 
   draft(place: string): Draft {
@@ -42,8 +42,8 @@ export class Storage {
   #set(name: string, value: unknown): void {
     this.#memory.set(name, value)
     try {
-      if (value === null) sessionStorage.removeItem(this.#prefix + name)
-      else sessionStorage.setItem(this.#prefix + name, JSON.stringify(value))
+      if (value === null) sessionStorage.removeItem(this.name + name)
+      else sessionStorage.setItem(this.name + name, JSON.stringify(value))
     } catch {
       // Forbidden, or full.
     }
@@ -51,7 +51,7 @@ export class Storage {
 
   #read(name: string): unknown {
     try {
-      return JSON.parse(sessionStorage.getItem(this.#prefix + name) ?? 'null')
+      return JSON.parse(sessionStorage.getItem(this.name + name) ?? 'null')
     } catch {
       return null
     }

@@ -165,7 +165,9 @@ export class EngagementThread extends WidgetElement {
       state.count = discussion.commentCount
     }
     // Of this reader alone: another may sign in at the same machine.
-    const storage = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
+    const own = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
+    // What is under way goes on with the one that it has begun with.
+    const storage = own.name === this.storage.name ? this.storage : own
     await this.#lookAtWithheld(storage)
     if (!isWanted()) return ''
     for (const comment of storage.withheld) {

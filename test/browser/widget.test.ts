@@ -216,6 +216,41 @@ describe.skipIf(!hasBrowser)(`the widget in two windows${browserNeeded}`, () => 
   )
 
   test(
+    'a post that is under way while the page is loaded anew is shown when it is answered',
+    async () => {
+      const article = newArticle()
+      await paper.set({ stream: { replayEvents: 100 }, moderationMode: 'pre' })
+      try {
+        await paper.post(article, 'ann', 'Long ago')
+        let answer = (): void => undefined
+        const answered = new Promise<void>((resolve) => (answer = resolve))
+        const bob = await paper.read(article, {
+          as: 'bob',
+          prepare: (page) =>
+            page.route('**/engagement/comments?*', async (route) => {
+              if (route.request().method() === 'POST') await answered
+              return route.continue()
+            }),
+        })
+        await vi.waitFor(async () => expect(await streams(article)).toBe(1), WAIT)
+        await bob.write('Under way')
+        await paper.set({ moderationMode: 'none' })
+        await bob.page.evaluate(`dispatchEvent(new Event('pagehide'))`)
+        for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
+        await bob.page.evaluate(`dispatchEvent(new Event('pageshow'))`)
+        await bob.sees('Number 120')
+        await paper.set({ moderationMode: 'pre' })
+        answer()
+        await bob.sees(/Under way[^]*Awaiting moderation/)
+        expect(await bob.thread.getByRole('textbox', { name: 'Write a comment' }).inputValue()).toBe('')
+      } finally {
+        await paper.set({ stream: { replayEvents: 10_000 }, moderationMode: 'none' })
+      }
+    },
+    LONG,
+  )
+
+  test(
     'what others write does not move what one is reading',
     async () => {
       const article = newArticle()
