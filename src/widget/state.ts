@@ -18,11 +18,16 @@ type CommentEvent = Extract<StreamEvent, { type: `comment_${string}` }>
 const newList = (): List => ({ ids: [], waiting: [], cursor: null, hasMore: false, isLoaded: false, isOpen: false })
 export const TOP = ''
 const isPublic = (comment: Comment | undefined): boolean => comment?.status === 'approved'
+/** A tombstone is in view while a reply of it is. */
+const isInView = (comment: Comment | undefined): boolean =>
+  isPublic(comment) || (comment?.status === 'deleted' && comment.replyCount > 0)
 
 /** What the page shows of a discussion, and how events change it. It knows no DOM. */
 export class ThreadState {
   readonly comments = new Map<string, PageComment>()
   readonly #lists = new Map<string, List>()
+  /** Of those that were public, loaded or not, the ones that are known not to be any more: they are out of the count. */
+  readonly withdrawn = new Set<string>()
   state: 'open' | 'locked' | 'archived' = 'open'
   sort: Sort
   /** Exact at the position that the page has been brought to. */
@@ -114,30 +119,34 @@ export class ThreadState {
     }
   }
 
-  #applyComment(event: CommentEvent, me: string): void {
-    const { comment } = event.data
+  #applyComment({ type, data: { comment } }: CommentEvent, me: string): void {
+    const { id } = comment
     const list = this.list(comment.parentId)
-    const before = this.comments.get(comment.id)
-    const change = countChange(event, before)
+    const before = this.comments.get(id)
+    // By events alone, whatever the page has loaded: a public stream tells of nothing else than what was or is public.
+    const wasPublic = !/created|approved/.test(type) && !this.withdrawn.has(id)
+    const change = Number(isPublic(comment)) - Number(wasPublic)
     this.#count += change
-    if (!isPublic(comment)) list.waiting = list.waiting.filter((id) => id !== comment.id)
+    if (isPublic(comment)) this.withdrawn.delete(id)
+    else this.withdrawn.add(id)
+    if (!isInView(comment)) list.waiting = list.waiting.filter((one) => one !== id)
     const isOwn = comment.author?.externalId === me
     if (before) return this.#keep(comment, isOwn)
     if (change > 0 && isOwn) return this.add(comment)
-    this.#countReply(comment, change)
+    this.#countReply(comment, Number(isInView(comment)) - Number(wasPublic))
     // An edit or a pin of what is not loaded is no news.
     if (change <= 0) return
-    this.comments.set(comment.id, comment)
+    this.comments.set(id, comment)
     const isTop = comment.parentId === null
     // There they move nothing that is being read.
-    if (isTop && (list.ids.length === 0 || (this.sort === 'oldest' && !list.hasMore))) list.ids.push(comment.id)
-    else list.waiting.push(comment.id)
+    if (isTop && (list.ids.length === 0 || (this.sort === 'oldest' && !list.hasMore))) list.ids.push(id)
+    else list.waiting.push(id)
   }
 
   /** Puts a comment in the place of what is known of it, and counts it at its parent. */
   #keep(comment: PageComment, isOwn?: boolean): void {
     const before = this.comments.get(comment.id)
-    this.#countReply(comment, Number(isPublic(comment)) - Number(isPublic(before)))
+    this.#countReply(comment, Number(isInView(comment)) - Number(isInView(before)))
     // Events do not know the viewer.
     const kept = { ...comment, viewerReaction: comment.viewerReaction ?? before?.viewerReaction ?? null }
     // The author, and nobody else, goes on seeing what waits for a moderator.
@@ -151,25 +160,9 @@ export class ThreadState {
     list.ids.splice(firstUnpinned < 0 ? list.ids.length : firstUnpinned, 0, comment.id)
   }
 
+  /** A parent that so comes into view or leaves it counts at its own, and so on upwards. */
   #countReply({ parentId }: Comment, change: number): void {
     const parent = this.comments.get(parentId ?? TOP)
-    if (parent) this.comments.set(parent.id, { ...parent, replyCount: Math.max(0, parent.replyCount + change) })
-  }
-}
-
-/** By the event alone, whatever the page has loaded: a public stream tells of nothing else than what was or is public. */
-function countChange({ type, data }: CommentEvent, before?: Comment): number {
-  switch (type) {
-    case 'comment_created':
-    case 'comment_approved':
-      return Number(isPublic(data.comment))
-    case 'comment_rejected':
-    case 'comment_deleted':
-      // One that waits is out of the count; deleted, it is back as a tombstone.
-      return before?.status === 'pending' ? 0 : -1
-    case 'comment_edited':
-      return Number(isPublic(data.comment)) - 1
-    default:
-      return 0
+    if (parent) this.#keep({ ...parent, replyCount: Math.max(0, parent.replyCount + change) })
   }
 }

@@ -171,6 +171,7 @@ export class EngagementThread extends WidgetElement {
     await this.#lookAtWithheld(storage)
     if (!isWanted()) return ''
     for (const comment of storage.withheld) {
+      state.withdrawn.add(comment.id)
       if (comment.parentId === null || state.comments.has(comment.parentId)) state.add(comment)
     }
     Object.assign(this, { me, settings, state, storage, phase: 'ready' })

@@ -126,6 +126,55 @@ test('a comment that waits is not counted off a second time where it is deleted'
   expect(state.count).toBe(1)
 })
 
+test('one that is not loaded is not counted off a second time either', () => {
+  for (const [withdrawal, status] of [
+    ['comment_edited', 'pending'],
+    ['comment_rejected', 'rejected'],
+  ] as const) {
+    const { state, hear } = pageOf('newest')
+    state.count = 3
+    const comment = { ...gone, replyCount: 1 }
+    hear(withdrawal, commentOf('1', { ...comment, status }))
+    expect(state.count).toBe(2)
+    hear('comment_deleted', commentOf('1', { ...comment, status: 'deleted' }))
+    expect(state.count).toBe(2)
+    hear('comment_rejected', commentOf('2', { ...comment, status: 'rejected' }))
+    hear('comment_approved', commentOf('2', { replyCount: 1 }))
+    hear('comment_deleted', commentOf('2', { ...comment, status: 'deleted' }))
+    expect(state.count).toBe(1)
+  }
+})
+
+test('a reply that stays as a tombstone counts at its parent for as long as a reply below it is in view', () => {
+  const tree = [
+    commentOf('1', { replyCount: 1 }),
+    commentOf('2', { parentId: '1', depth: 1, replyCount: 1 }),
+    commentOf('3', { parentId: '2', depth: 2 }),
+  ] as const
+  const tombstone = { ...tree[1], ...gone, status: 'deleted' } as const
+  for (const isLoaded of [true, false]) {
+    const { state, hear } = pageOf('newest', tree[0])
+    if (isLoaded) state.addPage('1', { data: [tree[1]], nextCursor: null, hasMore: false })
+    const replies = () => state.comments.get('1')?.replyCount
+    hear('comment_deleted', tombstone)
+    expect(replies()).toBe(1)
+    if (!isLoaded) continue
+    hear('comment_rejected', { ...tree[2], ...gone, status: 'rejected' })
+    expect(replies()).toBe(0)
+    hear('comment_approved', tree[2])
+    expect(replies()).toBe(1)
+  }
+})
+
+test('a reply that is announced and stays as a tombstone goes on being announced, since its replies are below it', () => {
+  const { state, hear } = pageOf('newest', commentOf('1'))
+  const reply = commentOf('2', { parentId: '1', depth: 1 })
+  hear('comment_created', reply)
+  hear('comment_created', commentOf('3', { parentId: '2', depth: 2 }))
+  hear('comment_deleted', { ...reply, ...gone, status: 'deleted', replyCount: 1 })
+  expect([state.list('1').waiting, state.comments.get('1')?.replyCount]).toEqual([['2'], 1])
+})
+
 test('events of what is not loaded are no news, but for new comments', () => {
   const { state, hear, top } = pageOf('newest', commentOf('1'))
   hear('comment_edited', commentOf('9', { revision: 2 }))
