@@ -92,6 +92,10 @@ function* queries(ids: Iterable<string>): Generator<URLSearchParams> {
 
 /** Without an answer, what the server has written stays. */
 async function askCounts(backend: string, query: URLSearchParams): Promise<void> {
-  const { data } = await ask<Counts>(`${backend}/counts?${query}`).catch((): Counts => ({ data: [] }))
-  for (const { externalId, commentCount } of data) tellCount(backend, externalId, commentCount)
+  try {
+    const { data } = await ask<Counts>(`${backend}/counts?${query}`)
+    for (const { externalId, commentCount } of data) tellCount(backend, externalId, commentCount)
+  } catch {
+    for (const element of elements) if (element.backend === backend) return element.warn('backend')
+  }
 }

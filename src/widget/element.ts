@@ -2,6 +2,7 @@ import { render } from 'lit/html.js'
 
 import css from './widget.css?inline'
 import { loadStrings, type Strings, type Words, wordsFor } from './strings.ts'
+import type { Warning } from './warnings.ts'
 
 /** Made by script, which no Content-Security-Policy of a page refuses. One for all elements of the page. */
 let sheet: CSSStyleSheet | undefined
@@ -83,6 +84,11 @@ export abstract class WidgetElement extends HTMLElement {
   emit(name: string, detail: object): boolean {
     const init = { detail, bubbles: true, composed: true, cancelable: true }
     return this.dispatchEvent(new CustomEvent(`engagement-${name}`, init))
+  }
+
+  /** Tells the page's developer: in a file that other readers need not load. */
+  warn(about: Warning): void {
+    void import('./warnings.ts').then(({ warn }) => warn(about, this)).catch(() => null)
   }
 
   /** Moves the focus once what it goes to is drawn. */

@@ -15,7 +15,6 @@ import { Nodes } from './nodes.ts'
 import { ThreadState, TOP } from './state.ts'
 import { Storage } from './storage.ts'
 import { threadView } from './thread-view.ts'
-import type { Warning } from './warnings.ts'
 
 /** What is open below a comment. */
 export interface Panel {
@@ -110,11 +109,6 @@ export class EngagementThread extends WidgetElement {
     else this.warn('discussion')
   }
 
-  /** Tells the page's developer: in a file that other readers need not load. */
-  warn(about: Warning): void {
-    void import('./warnings.ts').then(({ warn }) => warn(about, this)).catch(() => null)
-  }
-
   async #open(start: number): Promise<void> {
     this.pages = backendFor(this.backend, this.discussion)
     const { pages } = this
@@ -140,7 +134,10 @@ export class EngagementThread extends WidgetElement {
       if (start !== this.#start) return
       const isUnknown = error instanceof RequestError && error.code === 'unknown_page'
       if (isUnknown) this.phase = 'unknown_page'
-      else if (this.phase !== 'ready') this.phase = 'failed'
+      else if (this.phase !== 'ready') {
+        if (this.phase === 'loading') this.warn('backend')
+        this.phase = 'failed'
+      }
       void this.update()
       this.emit('error', { error, action: 'load' })
       if (isUnknown) return this.warn('page')

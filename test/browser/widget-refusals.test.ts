@@ -309,6 +309,50 @@ describe.skipIf(!hasBrowser)(`what the widget does when things go wrong${browser
       }
     })
 
+    test.each([
+      ['nowhere', '/nowhere', { status: 404 }, '/nowhere/me answered 404, of no type;'],
+      ['a site that answers all with a page', '/app', { contentType: 'text/html' }, '/app/me answered 200, text/html;'],
+      ['JSON of something else', '/api', { json: { user: null } }, '/api/me answered 200, application/json;'],
+      ['not to be reached', '/down', null, '/down/me;'],
+    ])('that its backend is %s', async (_case, backend, answer, text) => {
+      const said: string[] = []
+      await paper.read(newArticle(), {
+        query: `backend=${backend}`,
+        prepare: async (page) => {
+          listen(page, said)
+          await page.route(`**${backend}/**`, (route) => (answer === null ? route.abort() : route.fulfill(answer)))
+        },
+      })
+      const expected = 'expected the JSON of engagement-service/backend: look at backend="…"'
+      await vi.waitFor(
+        () => expect(said).toEqual([expect.stringContaining(`${paper.site.url}${text} ${expected}`)]),
+        WAIT,
+      )
+    })
+
+    test('that its backend is another site, which the page may not read', async () => {
+      const said: string[] = []
+      await paper.read(newArticle(), {
+        query: `backend=${service.url}`,
+        prepare: async (page) => listen(page, said),
+      })
+      const text = `${service.url}/me, or not for ${paper.site.url} (CORS);`
+      await vi.waitFor(() => expect(said).toEqual([expect.stringContaining(text)]), WAIT)
+    })
+
+    test('that its backend is none, where it has counts alone', async () => {
+      const window = await paper.read(newArticle())
+      const said = warningsOf(window)
+      await window.page.route('**/nowhere/**', (route) => route.fulfill({ status: 404 }))
+      await window.page.evaluate(`for (let n = 0; n < 3; n++) {
+        const count = document.createElement('engagement-count')
+        Object.assign(count, { backend: '/nowhere', discussion: 'page-' + n })
+        document.body.append(count)
+      }`)
+      await vi.waitFor(() => expect(said).toEqual([expect.stringContaining('/nowhere/me answered 404')]), WAIT)
+      expect(said[0]).toContain('<engagement-count>')
+    })
+
     test('of a page that the backend does not know; the reader, that it has no comments', async () => {
       const said: string[] = []
       const window = await paper.read('missing-page', { as: 'ann', prepare: async (page) => listen(page, said) })
