@@ -51,6 +51,23 @@ describe.skipIf(!hasBrowser)(`API keys in the console${browserNeeded}`, () => {
     await close()
   })
 
+  test('what is refused for no field of the form is told above it, with the focus there', async () => {
+    const settings = async (activeKeyBudget: number) =>
+      expect((await service.call('PATCH', '/settings', { body: { activeKeyBudget } })).status).toBe(200)
+    await settings(1)
+    const { page, close } = await visitConsole(browser, service, '/keys')
+    await enter(page.getByRole('button', { name: 'Create a key' }))
+    await tabTo(page.getByRole('textbox', { name: 'Label' }))
+    await page.keyboard.type('One too many')
+    await page.keyboard.press('Enter')
+    const alert = page.getByRole('dialog').getByRole('alert')
+    await alert.getByText('The budget is 1 active keys').waitFor()
+    await expect.poll(() => alert.evaluate((element) => element === document.activeElement), WAIT).toBe(true)
+    expect(await alert.evaluate((element) => element.getBoundingClientRect().top)).toBeGreaterThan(0)
+    await settings(20)
+    await close()
+  })
+
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
     const { page, complaints, close } = await visitConsole(browser, service, '/keys', { view })
     await page.getByRole('table').waitFor()

@@ -112,7 +112,7 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
     await many.fill('')
     const submit = page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true })
     await submit.click()
-    await page.getByText('Say for how long: 1 or more.').waitFor()
+    await page.getByText('Say for how long: 1 to 36500.').waitFor()
     expect(await page.getByRole('textbox', { name: 'Reason' }).inputValue()).toBe('Spam')
     await page.getByText('For good', { exact: true }).click()
     await submit.click()

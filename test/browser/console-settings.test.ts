@@ -105,7 +105,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
     await close()
   })
 
-  test('a refusal stands at its field in the words of the service, and nothing that was typed is lost', async () => {
+  test('a refusal stands at its field under its label, and nothing that was typed is lost', async () => {
     const { page, complaints, close } = await visitConsole(browser, service, '/settings')
     await retype(page, 'maxLinks', '101')
     await enter(save(page))
@@ -116,12 +116,14 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
     await page.keyboard.press('Enter')
     await retype(page, 'webhookPolicy.disableThreshold', '5')
     await enter(save(page))
-    await field(page, 'allowedOrigins').getByText('must be an origin').waitFor()
+    await field(page, 'allowedOrigins').getByText('Allowed origins, number 1, must be an origin').waitFor()
     expect((await settings()).maxLinks).toBe(DEFAULTS.maxLinks)
     await tabTo(input(page, 'allowedOrigins'))
     await page.keyboard.press('Backspace')
     await enter(save(page))
-    await field(page, 'webhookPolicy.disableThreshold').getByText('must be at least breakerThreshold').waitFor()
+    const words = 'Failures until it is disabled must be at least “Failures until a pause”.'
+    await field(page, 'webhookPolicy.disableThreshold').getByText(words, { exact: true }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
     await retype(page, 'webhookPolicy.disableThreshold', '40')
     await enter(save(page))
     await isSaved(page)

@@ -111,12 +111,14 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
       await type(page, 'Pause, ms', '100')
       await type(page, 'Failures to disabling', '4')
       await page.keyboard.press('Enter')
-      await page.getByText('must be an https URL', { exact: true }).waitFor()
-      // Where it is wrong one is, with what was said of it in view.
+      const refusal = page.getByText('URL must be an https URL.', { exact: true })
+      await refusal.waitFor()
+      // Where it is wrong one is, with what was said of it in view, and nowhere else.
       const hasFocus = () =>
         page.getByRole('textbox', { name: 'URL' }).evaluate((field) => field === document.activeElement)
       await expect.poll(hasFocus, WAIT).toBe(true)
-      expect(await page.getByRole('alert').evaluate((alert) => alert.getBoundingClientRect().top)).toBeGreaterThan(0)
+      expect(await refusal.evaluate((words) => words.getBoundingClientRect().top)).toBeGreaterThan(0)
+      expect(await page.getByRole('dialog').getByRole('alert').count()).toBe(0)
       await type(page, 'URL', receiver.url + path)
       await page.keyboard.press('Enter')
       const secret = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''

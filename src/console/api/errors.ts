@@ -30,9 +30,72 @@ export class ApiError extends Error {
 export const isExpiry = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 'invalid_admin_token' || error.code === 'missing_credentials')
 
+/** What the fields of a form are called, by their paths in the API: `policy.timeoutMs`. */
+export type Labels = Readonly<Record<string, string>>
+
 /** What a person is told of an error. */
 export function wordsOf(error: unknown): string {
-  if (error instanceof ApiError) return error.message
+  if (error instanceof ApiError) return error.fields.length === 0 ? error.message : sentencesOf(error.fields)
   if (error instanceof TypeError) return 'The service cannot be reached. Check your connection and try again.'
   return error instanceof Error ? error.message : String(error)
 }
+
+/** What a refusal says at the fields of a form, and what it says of none of them: null where they have it all. */
+export function refusalOf(error: unknown, labels: Labels): { fields: Record<string, string>; rest: unknown } {
+  if (!(error instanceof ApiError) || error.fields.length === 0) return { fields: {}, rest: error }
+  const { code, requestId } = error
+  const ofField = new Map<string, InvalidField[]>()
+  const others: InvalidField[] = []
+  for (const invalid of error.fields) {
+    const field = fieldOf(partsOf(invalid), labels)
+    if (field === null) others.push(invalid)
+    else ofField.set(field, [...(ofField.get(field) ?? []), invalid])
+  }
+  return {
+    fields: Object.fromEntries([...ofField].map(([field, some]) => [field, sentencesOf(some, labels)])),
+    rest: others.length === 0 ? null : new ApiError(code, sentencesOf(others, labels), { requestId }),
+  }
+}
+
+/** `/policy/timeoutMs` is `policy`, `timeoutMs` (RFC 6901). */
+const partsOf = ({ pointer }: InvalidField): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+
+/** The field at these parts, or around them: of the third word of a list, the list. */
+function fieldOf(parts: readonly string[], labels: Labels): string | null {
+  for (let length = parts.length; length > 0; length--) {
+    const path = parts.slice(0, length).join('.')
+    if (Object.hasOwn(labels, path)) return path
+  }
+  return null
+}
+
+const sentencesOf = (fields: readonly InvalidField[], labels: Labels = {}): string =>
+  fields.map((field) => sentenceOf(field, labels)).join(' ')
+
+function sentenceOf(field: InvalidField, labels: Labels): string {
+  const parts = partsOf(field)
+  // One setting may be bounded by another, which stands beside it.
+  const said = field.message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]*)+\b/g, (name) => {
+    const label = labels[[...parts.slice(0, -1), name].join('.')]
+    return label === undefined ? wordsIn(name) : `“${label}”`
+  })
+  // What is wrong with a request as a whole may be a sentence already.
+  const sentence = /^[a-z]/.test(said) ? `${subjectOf(parts, labels)} ${said}` : said
+  return sentence.endsWith('.') ? sentence : `${sentence}.`
+}
+
+/** What is wrong: by its label, else by the words in its name. */
+function subjectOf(parts: readonly string[], labels: Labels): string {
+  const field = fieldOf(parts, labels)
+  const names = field === null ? parts.map(wordsIn) : [labels[field] ?? '', ...parts.slice(field.split('.').length)]
+  if (names.length === 0) return 'The request'
+  const words = names.map((name) => (/^\d+$/.test(name) ? `number ${Number(name) + 1}` : name)).join(', ')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${names.length > 1 ? ',' : ''}`
+}
+
+/** `expiresAt` is "expires at". */
+const wordsIn = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

@@ -70,7 +70,7 @@ export function SignInForm({ email: known }: { email?: string }) {
 function loginWords(error: unknown): string {
   if (!(error instanceof ApiError)) return wordsOf(error)
   if (error.code === 'invalid_admin_token') return 'The e-mail address or the password is wrong.'
-  if (error.code !== 'rate_limited') return error.message
+  if (error.code !== 'rate_limited') return wordsOf(error)
   const wait = error.retryAfterSeconds === null ? 'in a while' : `in ${error.retryAfterSeconds} s`
   return `Too many attempts. Try again ${wait}.`
 }

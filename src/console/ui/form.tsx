@@ -2,36 +2,39 @@ import { Box, Stack } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import { type FormEvent, type ReactNode, useState } from 'react'
 
-import { fieldErrors } from './field-errors.ts'
+import { type Labels, refusalOf } from '../api/errors.ts'
 import { focusRefusal } from './refusal.ts'
 import { Problem } from './states.tsx'
 
 /**
- * A form in a dialog. What `send` rejects with stays in view above its fields, however long they are, and the focus goes
- * to the first of them that is wrong.
+ * A form in a dialog. What `send` rejects with is told at the fields that it names, where the focus goes, and the rest
+ * above them, in view however long they are.
  */
 export function Form<Values extends Record<string, unknown>>({
   form,
+  labels,
   send,
   children,
 }: {
   form: UseFormReturnType<Values>
+  labels: Labels
   send: (values: Values) => Promise<unknown>
   children: ReactNode
 }) {
   const [error, setError] = useState<unknown>(null)
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     const element = event.currentTarget
-    const refuse = (refusal: unknown): void => {
-      setError(refusal)
+    const refuse = (rest: unknown): void => {
+      setError(rest)
       focusRefusal(element)
     }
     const sent = async (values: Values): Promise<void> => {
       try {
         await send(values)
       } catch (refusal) {
-        form.setErrors(fieldErrors(refusal))
-        refuse(refusal)
+        const { fields, rest } = refusalOf(refusal, labels)
+        form.setErrors(fields)
+        refuse(rest)
       }
     }
     form.onSubmit(sent, () => refuse(null))(event)

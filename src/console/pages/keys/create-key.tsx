@@ -16,6 +16,9 @@ const CAPABILITIES: Readonly<Record<Capability, string>> = {
   view_analytics: 'Read the figures',
 }
 
+const LABELS = { label: 'Label', capabilities: 'Capabilities', expiresAt: 'Expires' }
+
+/** After how many days. */
 const TERMS = [
   { value: '', label: 'Never' },
   { value: '30', label: 'In 30 days' },
@@ -26,26 +29,26 @@ const TERMS = [
 export function CreateKey({ onCreated, onClose }: { onCreated: (key: string) => void; onClose: () => void }) {
   const create = useWrite(CreateApiKeyDocument, [ApiKeysDocument])
   const form = useForm({
-    initialValues: { label: '', capabilities: [] as Capability[], days: '' },
+    initialValues: { label: '', capabilities: [] as Capability[], expiresAt: '' },
     validate: { label: (label) => (label.trim() === '' ? 'Say what the key is for.' : null) },
   })
-  const send = async ({ label, capabilities, days }: typeof form.values): Promise<void> => {
+  const send = async ({ expiresAt: days, ...key }: typeof form.values): Promise<void> => {
     const expiresAt = days === '' ? null : daysFromNow(Number(days))
-    const { createApiKey } = await create.mutateAsync({ input: { label, capabilities, expiresAt } })
+    const { createApiKey } = await create.mutateAsync({ input: { ...key, expiresAt } })
     onCreated(createApiKey.key)
   }
   return (
     <Dialog onClose={onClose} title="Create a key" size="lg">
-      <Form form={form} send={send}>
+      <Form form={form} labels={LABELS} send={send}>
         <TextInput
-          label="Label"
+          label={LABELS.label}
           description="What the key is for, and where it is kept"
           maxLength={100}
           data-autofocus
           {...form.getInputProps('label')}
         />
         <Checkbox.Group
-          label="Capabilities"
+          label={LABELS.capabilities}
           description="Without any, it may read, post and react"
           {...form.getInputProps('capabilities')}
         >
@@ -55,7 +58,7 @@ export function CreateKey({ onCreated, onClose }: { onCreated: (key: string) => 
             ))}
           </Stack>
         </Checkbox.Group>
-        <Select label="Expires" data={TERMS} allowDeselect={false} {...form.getInputProps('days')} />
+        <Select label={LABELS.expiresAt} data={TERMS} allowDeselect={false} {...form.getInputProps('expiresAt')} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel

@@ -20,6 +20,10 @@ const UNITS = [
   { value: 'good', label: 'For good' },
 ]
 
+const LABELS = { until: 'Term', reason: 'Reason', shadow: 'In shadow' }
+
+const LONGEST = 36_500
+
 // A type, not an interface: a form takes what has an index.
 type Values = {
   unit: string
@@ -59,7 +63,10 @@ export function BanReader({
       shadow: before?.shadow ?? false,
     },
     validate: {
-      until: (count, { unit }) => (unit === 'good' || Number(count) >= 1 ? null : 'Say for how long: 1 or more.'),
+      until: (count, { unit }) => {
+        const isTerm = Number(count) >= 1 && Number(count) <= LONGEST
+        return unit === 'good' || isTerm ? null : `Say for how long: 1 to ${LONGEST}.`
+      },
     },
   })
   const send = async ({ unit, until, reason, shadow }: Values): Promise<void> => {
@@ -71,13 +78,13 @@ export function BanReader({
   }
   return (
     <Dialog onClose={onClose} title={`Ban ${name}`}>
-      <Form form={form} send={send}>
+      <Form form={form} labels={LABELS} send={send}>
         {children}
         <Group align="flex-start">
-          <Input.Wrapper label="Term" labelElement="div">
+          <Input.Wrapper label={LABELS.until} labelElement="div">
             <SegmentedControl
               display="flex"
-              aria-label="Term"
+              aria-label={LABELS.until}
               data={UNITS}
               value={form.values.unit}
               onChange={(unit) => form.setFieldValue('unit', unit)}
@@ -87,7 +94,7 @@ export function BanReader({
             <NumberInput
               label={`How many ${form.values.unit}`}
               min={1}
-              max={36_500}
+              max={LONGEST}
               allowDecimal={false}
               w={140}
               data-autofocus
@@ -96,7 +103,7 @@ export function BanReader({
           )}
         </Group>
         <Textarea
-          label="Reason"
+          label={LABELS.reason}
           description="For other moderators; the reader is not shown it"
           maxLength={500}
           autosize
@@ -104,7 +111,7 @@ export function BanReader({
           {...form.getInputProps('reason')}
         />
         <Checkbox
-          label="In shadow"
+          label={LABELS.shadow}
           description="They do not notice it: they write as before, and each comment waits for a moderator"
           {...form.getInputProps('shadow', { type: 'checkbox' })}
         />

@@ -1,12 +1,12 @@
 import { useState } from 'react'
 
 import { SettingsDocument, UpdateSettingsDocument } from '../../../generated/console.ts'
-import { ApiError } from '../../api/errors.ts'
+import { refusalOf } from '../../api/errors.ts'
 import { useWrite } from '../../api/queries.ts'
-import { fieldErrors } from '../../ui/field-errors.ts'
 import { changedPaths, conflicts, type Draft, isSame, patchOf, type Values } from './draft.ts'
 import { mistakeIn } from './field.tsx'
 import { FIELDS, type Value } from './table.ts'
+import { LABELS } from './words.ts'
 
 /** What is in force, what somebody changes of it, and what becomes of that. */
 export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
@@ -53,11 +53,11 @@ export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
       setDraft({})
       setSaid('Saved.')
     } catch (refusal) {
-      const named = byField(refusal)
-      setErrors(named)
-      setError(refusal)
-      const [first] = Object.keys(named)
-      if (first !== undefined) show(first)
+      const { fields, rest } = refusalOf(refusal, LABELS)
+      setErrors(fields)
+      setError(rest)
+      const first = FIELDS.find(({ path }) => path in fields)
+      if (first !== undefined) show(first.path)
     }
   }
   const discard = (): void => {
@@ -85,18 +85,6 @@ export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
 function without<T>(record: Readonly<Record<string, T>>, path: string): Readonly<Record<string, T>> {
   const { [path]: _gone, ...rest } = record
   return rest
-}
-
-/** The refusals by the settings that they concern: one of the third word of a list is one of the list. */
-function byField(refusal: unknown): Record<string, string> {
-  if (!(refusal instanceof ApiError)) return {}
-  const named = Object.entries(fieldErrors(refusal))
-  return Object.fromEntries(
-    FIELDS.flatMap(({ path }) => {
-      const found = named.find(([name]) => name === path || name.startsWith(`${path}.`))
-      return found === undefined ? [] : [[path, found[1]]]
-    }),
-  )
 }
 
 /** Brings a setting into view, with the focus on what can be done about it. */

@@ -53,7 +53,6 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
             </Anchor>
           ))}
         </Group>
-        {form.error !== null && <Problem error={form.error} />}
         {ALL_SECTIONS.map((section) => (
           <Section key={section.id} section={section} form={form} values={values} />
         ))}
@@ -118,10 +117,11 @@ function Section({
 }
 
 /** Always in view, as what was changed may be anywhere. */
-function SaveBar({ form: { changed, conflicts, said, isSaving, discard } }: { form: FormState }) {
+function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } }: { form: FormState }) {
   const count = changed.length === 1 ? 'One change is not saved' : `${changed.length} changes are not saved`
   return (
     <Paper withBorder p="xs" style={{ position: 'sticky', bottom: 8, zIndex: 10 }}>
+      {error !== null && <Problem error={error} />}
       <Group justify="space-between">
         <Text size="sm" component="output">
           {changed.length === 0 ? said : count}

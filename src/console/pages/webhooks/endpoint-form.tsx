@@ -6,7 +6,7 @@ import type { EndpointFragment } from '../../../generated/console.ts'
 import { Form } from '../../ui/form.tsx'
 import { ALL, EventTypes } from './event-types.tsx'
 import { PolicyFields } from './policy-fields.tsx'
-import { policyErrors, policyInput, policyValues } from './policy.ts'
+import { policyErrors, policyInput, POLICY_LABELS, policyValues } from './policy.ts'
 
 /** What is said of an endpoint, as both of its mutations take it. */
 export interface EndpointValues {
@@ -15,6 +15,8 @@ export interface EndpointValues {
   eventTypes: string[]
   policy: ReturnType<typeof policyInput>
 }
+
+const LABELS = { url: 'URL', description: 'Description', eventTypes: 'Events', ...POLICY_LABELS }
 
 /** The fields of an endpoint: a new one, or `endpoint` as it is. What `onSubmit` rejects with is shown where it belongs. */
 export function EndpointForm({
@@ -54,9 +56,9 @@ export function EndpointForm({
       policy: policyInput(policy),
     })
   return (
-    <Form form={form} send={send}>
+    <Form form={form} labels={LABELS} send={send}>
       <TextInput
-        label="URL"
+        label={LABELS.url}
         description="An https address of yours. It is asked to prove that it wants the events."
         type="url"
         maxLength={2048}
@@ -64,12 +66,12 @@ export function EndpointForm({
         {...form.getInputProps('url')}
       />
       <TextInput
-        label="Description"
+        label={LABELS.description}
         description="For yourself: what is behind it"
         maxLength={500}
         {...form.getInputProps('description')}
       />
-      <EventTypes label="Events" {...form.getInputProps('eventTypes')} />
+      <EventTypes label={LABELS.eventTypes} {...form.getInputProps('eventTypes')} />
       <PolicyFields isOpen={isOpen} onOpen={setOpen} propsOf={(name) => form.getInputProps(`policy.${name}`)} />
       <Group justify="flex-end">
         <Button variant="default" onClick={onCancel}>

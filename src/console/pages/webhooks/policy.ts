@@ -1,5 +1,6 @@
 import type { EndpointFragment } from '../../../generated/console.ts'
 import table from '../../../generated/settings.json' with { type: 'json' }
+import type { Labels } from '../../api/errors.ts'
 import { textOf } from '../settings/words.ts'
 
 export type PolicyName = keyof EndpointFragment['ownPolicy']
@@ -12,6 +13,11 @@ const LABELS: Readonly<Record<PolicyName, string>> = {
   breakerCooldownMs: 'Pause, ms',
   disableThreshold: 'Failures to disabling',
 }
+
+/** As `EndpointForm` has them. */
+export const POLICY_LABELS: Labels = Object.fromEntries(
+  Object.entries(LABELS).map(([name, label]) => [`policy.${name}`, label]),
+)
 
 export const POLICY_NAMES = Object.keys(LABELS) as PolicyName[]
 

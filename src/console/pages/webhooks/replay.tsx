@@ -20,6 +20,8 @@ const localTime = (at: number): string =>
 
 const isMoment = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
+const LABELS = { from: 'From', to: 'To', eventTypes: 'Events' }
+
 /** Queues what an endpoint has missed in a span. */
 export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragment; onClose: () => void }) {
   const replay = useWrite(ReplayWebhookEventsDocument, [WebhookDeliveriesDocument])
@@ -41,15 +43,20 @@ export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragme
   if (queued !== null) return <Queued queued={queued} onClose={onClose} />
   return (
     <Dialog title="Replay what was missed" onClose={onClose}>
-      <Form form={form} send={send}>
+      <Form form={form} labels={LABELS} send={send}>
         <Text size="sm">
           Events of this time that the endpoint has not taken and that are not on their way to it. They go out oldest
           first, behind everything else.
         </Text>
-        <TextInput type="datetime-local" label="From" data-autofocus {...form.getInputProps('from')} />
-        <TextInput type="datetime-local" label="To" description="Now, where empty" {...form.getInputProps('to')} />
+        <TextInput type="datetime-local" label={LABELS.from} data-autofocus {...form.getInputProps('from')} />
+        <TextInput
+          type="datetime-local"
+          label={LABELS.to}
+          description="Now, where empty"
+          {...form.getInputProps('to')}
+        />
         <MultiSelect
-          label="Events"
+          label={LABELS.eventTypes}
           description="Those that the endpoint gets, where empty"
           data={EVENT_TYPES}
           {...form.getInputProps('eventTypes')}
