@@ -157,8 +157,10 @@ describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () =>
     const { data } = await ok('GET', '/discussions?search=budget')
     const at = { url: service.url, admin: other.admin }
     const { page, close } = await visitConsole(browser, at, `/discussions/${data[0].id}`)
-    await page.getByRole('alert').waitFor()
-    expect(await page.getByRole('alert').textContent()).toContain('There is no such discussion.')
+    await page.getByRole('heading', { name: 'There is no such discussion', exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+    await enter(page.getByRole('link', { name: 'All discussions' }))
+    await page.getByText('There is no discussion yet').waitFor()
     await close()
   })
 

@@ -150,6 +150,19 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
     await close()
   })
 
+  test('erased by somebody else while their page is open: it says so, and leads to the others', async () => {
+    await posted('eve', 'To be forgotten.')
+    const id = await idOf('eve')
+    const { page, complaints, close } = await visitConsole(browser, service, `/readers/${id}`)
+    await page.getByRole('button', { name: 'Erase' }).waitFor()
+    expect((await service.call('DELETE', `/readers/${id}`)).status).toBe(204)
+    await page.getByRole('heading', { name: 'There is no such reader any more', exact: true }).waitFor()
+    await enter(page.getByRole('link', { name: 'All readers' }))
+    await page.getByRole('link', { name: 'Cleo Winter' }).waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test('a reader whose external id nobody can type is erased all the same', async () => {
     await posted('two  spaces\u202E\nand a line\u00A0', 'To be forgotten.')
     const { data } = await ok('GET', '/readers?search=two')

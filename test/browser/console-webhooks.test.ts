@@ -301,6 +301,18 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
     await close()
   })
 
+  test('a delivery that is none leads to its endpoint, and an endpoint that is none to the list', async () => {
+    const none = '01900000-0000-7000-8000-000000000000'
+    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${none}/deliveries/none`)
+    await page.getByRole('heading', { name: 'There is no such delivery', exact: true }).waitFor()
+    await enter(page.getByRole('link', { name: 'The endpoint and its deliveries' }))
+    await page.getByRole('heading', { name: 'There is no such endpoint', exact: true }).waitFor()
+    await enter(page.getByRole('link', { name: 'All endpoints' }))
+    await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   test(`the snippets tell what is genuine${languagesMissing}`, async () => {
     const { id, secret } = await register('/signed')
     expect(

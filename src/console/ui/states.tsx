@@ -1,9 +1,10 @@
-import { Alert, Anchor, Button, Center, Code, Loader, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
+import { Alert, Anchor, Button, Center, Code, Loader, Stack, Text, VisuallyHidden } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 
 import { ApiError, wordsOf } from '../api/errors.ts'
+import { PageFrame } from './page.tsx'
 
 export function Loading({ of = 'the page' }: { of?: string }) {
   return (
@@ -49,18 +50,22 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
   )
 }
 
-export function NotFound() {
+/** What a path names is not there, or was and is not any more; the way to what is. */
+export function NotFound({
+  of = 'page',
+  wasThere = false,
+  list = { to: '/', label: 'To the overview' },
+}: {
+  of?: string
+  wasThere?: boolean
+  list?: { to: string; label: string }
+}) {
   return (
-    <Center py="xl">
-      <Stack align="center">
-        <Title order={1} size="h2">
-          There is no such page
-        </Title>
-        <Anchor component={Link} to="/">
-          To the overview
-        </Anchor>
-      </Stack>
-    </Center>
+    <PageFrame title={`There is no such ${of}${wasThere ? ' any more' : ''}`}>
+      <Anchor component={Link} to={list.to}>
+        {list.label}
+      </Anchor>
+    </PageFrame>
   )
 }
 
@@ -84,5 +89,33 @@ export function Answered<Data>({
       {error != null && <Problem error={error} onRetry={() => void refetch()} />}
       {children(data)}
     </>
+  )
+}
+
+/** The page of one thing by its id, once there is an answer; or that there is none, with the way to its `list`. */
+export function Found<Data, One>({
+  query,
+  one,
+  of,
+  list,
+  children,
+}: {
+  query: { data: Data | undefined; error: unknown; refetch: () => unknown }
+  one: (data: Data) => One | null | undefined
+  of: string
+  list: { to: string; label: string }
+  children: (found: One) => ReactNode
+}) {
+  const { data, error } = query
+  if (error instanceof ApiError && error.code === 'not_found') {
+    return <NotFound of={of} list={list} wasThere={data !== undefined} />
+  }
+  return (
+    <Answered query={query} of={`the ${of}`}>
+      {(known) => {
+        const found = one(known)
+        return found != null && children(found)
+      }}
+    </Answered>
   )
 }

@@ -5,7 +5,7 @@ import { type CommentSort, DiscussionDocument, type DiscussionQuery } from '../.
 import { useApi } from '../../api/queries.ts'
 import { useFilter } from '../../ui/filters.ts'
 import { PageFrame } from '../../ui/page.tsx'
-import { Answered, Empty } from '../../ui/states.tsx'
+import { Answered, Empty, Found } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WebLink } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
@@ -20,9 +20,14 @@ export function Page() {
   // Who follows it has no event; and what an event is lost of is seen by its position then.
   const query = useApi(DiscussionDocument, { id }, { everyMs: 5_000 })
   return (
-    <Answered query={query} of="the discussion">
-      {({ discussion }) => discussion != null && <Discussion {...discussion} />}
-    </Answered>
+    <Found
+      query={query}
+      one={({ discussion }) => discussion}
+      of="discussion"
+      list={{ to: '/discussions', label: 'All discussions' }}
+    >
+      {(discussion) => <Discussion {...discussion} />}
+    </Found>
   )
 }
 

@@ -6,7 +6,7 @@ import { useNavigate, useParams } from 'react-router'
 import { ReaderDocument, type ReaderQuery, ReadersDocument, UnbanReaderDocument } from '../../../generated/console.ts'
 import { useApi, useWrite } from '../../api/queries.ts'
 import { PageFrame } from '../../ui/page.tsx'
-import { Answered, Problem } from '../../ui/states.tsx'
+import { Found, Problem } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WebLink } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
@@ -27,9 +27,9 @@ export function Page() {
     void navigate('/readers')
   }
   return (
-    <Answered query={query} of="the reader">
-      {({ reader }) => reader != null && <Reader {...reader} onErased={leave} />}
-    </Answered>
+    <Found query={query} one={({ reader }) => reader} of="reader" list={{ to: '/readers', label: 'All readers' }}>
+      {(reader) => <Reader {...reader} onErased={leave} />}
+    </Found>
   )
 }
 

@@ -14,7 +14,7 @@ import { Countdown } from '../../ui/countdown.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Copy } from '../../ui/secret.tsx'
-import { Answered, Problem } from '../../ui/states.tsx'
+import { Found, Problem } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Attempts } from './attempts.tsx'
@@ -32,7 +32,6 @@ export function Page() {
     { everyMs: (last) => (isUnderWay(last?.webhookDelivery?.status) ? 1_000 : 5_000) },
   )
   const redeliver = useWrite(RedeliverDeliveryDocument, [WebhookDeliveriesDocument])
-  const delivery = query.data?.webhookDelivery
   const again = (): void =>
     redeliver.mutate(
       { input: { id, deliveryId } },
@@ -41,31 +40,28 @@ export function Page() {
           void navigate(`/webhooks/${id}/deliveries/${redeliverDelivery.delivery.id}`),
       },
     )
+  const endpoint = { to: `/webhooks/${id}`, label: 'The endpoint and its deliveries' }
   return (
-    <PageFrame
-      title={delivery == null ? 'Delivery' : `Delivery of ${delivery.eventType}`}
-      about={
-        <Anchor component={Link} to={`/webhooks/${id}`} size="sm">
-          The endpoint and its deliveries
-        </Anchor>
-      }
-      actions={
-        <Button loading={redeliver.isPending} onClick={again}>
-          Redeliver
-        </Button>
-      }
-    >
-      {redeliver.error !== null && <Problem error={redeliver.error} />}
-      <Answered query={query} of="the delivery">
-        {({ webhookDelivery }) =>
-          webhookDelivery == null ? (
-            <Problem error={new Error('There is no such delivery.')} />
-          ) : (
-            <Delivery delivery={webhookDelivery} />
-          )
-        }
-      </Answered>
-    </PageFrame>
+    <Found query={query} one={({ webhookDelivery }) => webhookDelivery} of="delivery" list={endpoint}>
+      {(delivery) => (
+        <PageFrame
+          title={`Delivery of ${delivery.eventType}`}
+          about={
+            <Anchor component={Link} to={endpoint.to} size="sm">
+              {endpoint.label}
+            </Anchor>
+          }
+          actions={
+            <Button loading={redeliver.isPending} onClick={again}>
+              Redeliver
+            </Button>
+          }
+        >
+          {redeliver.error !== null && <Problem error={redeliver.error} />}
+          <Delivery delivery={delivery} />
+        </PageFrame>
+      )}
+    </Found>
   )
 }
 

@@ -5,7 +5,7 @@ import { type EndpointFragment, WebhookEndpointDocument } from '../../../generat
 import { useApi } from '../../api/queries.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Section } from '../../ui/section.tsx'
-import { Answered, Problem } from '../../ui/states.tsx'
+import { Found } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Actions } from './actions.tsx'
 import { ALL } from './event-types.tsx'
@@ -13,6 +13,8 @@ import { Deliveries } from './deliveries.tsx'
 import { Health } from './health.tsx'
 import { Notice } from './notice.tsx'
 import { VerifySnippet } from './verify-snippet.tsx'
+
+const ALL_ENDPOINTS = { to: '/webhooks', label: 'All endpoints' }
 
 /** One endpoint: how it fares, what can be done about it, and what was delivered. */
 export function Page() {
@@ -23,27 +25,22 @@ export function Page() {
     // A handshake is over within moments, mostly, and somebody waits for it.
     { everyMs: (last) => (last?.webhookEndpoint?.verificationPending === true ? 1_000 : 3_000) },
   )
-  const endpoint = query.data?.webhookEndpoint
   return (
-    <PageFrame
-      title={endpoint == null ? 'Webhook endpoint' : titleOf(endpoint)}
-      about={
-        <Anchor component={Link} to="/webhooks" size="sm">
-          All endpoints
-        </Anchor>
-      }
-      actions={endpoint != null && <Actions endpoint={endpoint} />}
-    >
-      <Answered query={query} of="the endpoint">
-        {({ webhookEndpoint }) =>
-          webhookEndpoint == null ? (
-            <Problem error={new Error('There is no such endpoint.')} />
-          ) : (
-            <Endpoint endpoint={webhookEndpoint} />
-          )
-        }
-      </Answered>
-    </PageFrame>
+    <Found query={query} one={({ webhookEndpoint }) => webhookEndpoint} of="endpoint" list={ALL_ENDPOINTS}>
+      {(endpoint) => (
+        <PageFrame
+          title={titleOf(endpoint)}
+          about={
+            <Anchor component={Link} to={ALL_ENDPOINTS.to} size="sm">
+              {ALL_ENDPOINTS.label}
+            </Anchor>
+          }
+          actions={<Actions endpoint={endpoint} />}
+        >
+          <Endpoint endpoint={endpoint} />
+        </PageFrame>
+      )}
+    </Found>
   )
 }
 
