@@ -58,6 +58,8 @@ describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () =>
         await page.keyboard.press('ArrowDown')
       }
       await page.keyboard.press('Enter')
+      // It fades: the next one would stand beside it.
+      await item.waitFor({ state: 'detached' })
     }
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
     await tabTo(page.getByLabel('External id or title'))
