@@ -14,7 +14,7 @@ import { examine } from './doctor.ts'
 import { mintKey, revokeKeyOf } from './domains/keys/keys.ts'
 import { type ApiKey, listKeys } from './domains/keys/sql.ts'
 import { kidOf, replaceIdentitySecret } from './domains/readers/identity-secrets.ts'
-import { createAdmin, createTenant, TakenError } from './domains/tenants/bootstrap.ts'
+import { changeAdminPassword, createAdmin, createTenant, TakenError } from './domains/tenants/bootstrap.ts'
 import { deleteAdmin, findTenantBySlug, listAdmins, listTenants, type TenantRow } from './domains/tenants/sql.ts'
 
 /** The command is right, but cannot be done: one line, and exit status 1. */
@@ -44,8 +44,18 @@ const COMMANDS = {
       return { tenant: { id, slug }, admin: await createAdmin(app, id, options.email, options.password) }
     },
   ),
+  'admin password': command(
+    'Gives an admin another password, made up unless given: what they have open ends within 5 s.',
+    { tenant: ofTenant, email: email.describe('e-mail'), password: password.optional() },
+    async (app, options) => {
+      const { id, slug } = await tenantOf(app, options.tenant)
+      const admin = await changeAdminPassword(app, id, options.email, options.password)
+      if (admin === null) throw new RefusedError(`${slug} has no admin ${options.email}`)
+      return { tenant: { id, slug }, admin }
+    },
+  ),
   'admin remove': command(
-    'Removes an admin: what they have open ends within 5 s. Made again by admin create, they have a new password.',
+    'Removes an admin: what they have open ends within 5 s.',
     { tenant: ofTenant, email: email.describe('e-mail') },
     async (app, options) => {
       const { id, slug } = await tenantOf(app, options.tenant)

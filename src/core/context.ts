@@ -49,7 +49,7 @@ export interface Tenant {
 /** Who calls: a tenant's backend by its key, or a person by an admin token. */
 export type Actor =
   | { kind: 'key'; id: Id; capabilities: ReadonlySet<Capability>; expiresAt: Date | null }
-  | { kind: 'admin'; id: Id; email: string; expiresAt: Date }
+  | { kind: 'admin'; id: Id; credentialId: Id; email: string; expiresAt: Date }
 
 /** A verified assertion: on which reader's behalf the call is made (contract, section 3). */
 export interface Identity {

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { decodeJwt, SignJWT } from 'jose'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
+import { deriveKey } from '../../src/core/crypto.ts'
+import { changeAdminPassword, createAdmin } from '../../src/domains/tenants/bootstrap.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
@@ -29,6 +32,48 @@ test('GET /admin/me answers who the token belongs to', async () => {
     tenant: service.tenant,
     expiresAt: json.expiresAt as string,
   })
+})
+
+test('another password ends what was signed in with the one before, within 5 s, and nobody else', async () => {
+  const { app, tenant, admin } = service
+  const before = await createAdmin(app, tenant.id, 'forgetful@example.com')
+  const me = async (token: string) =>
+    (await service.call('GET', '/admin/me', { headers: { authorization: `Bearer ${token}` } })).status
+  const [theirs, other] = [(await login(before)).json.token, (await login(admin)).json.token]
+  expect([await me(theirs), await me(other)]).toEqual([200, 200])
+
+  const after = await changeAdminPassword(app, tenant.id, 'Forgetful@example.com')
+  expect(after).toEqual({ email: before.email, password: expect.not.stringMatching(before.password) })
+  expect((await login(before)).status).toBe(401)
+  const { token } = (await login(after ?? {})).json
+  // At once, though what a process remembers of the admin may be older.
+  expect(await me(token)).toBe(200)
+  await vi.waitFor(async () => expect(await me(theirs)).toBe(401), { timeout: 5000, interval: 100 })
+  expect([await me(token), await me(other)]).toEqual([200, 200])
+  // Chosen, and once more.
+  const chosen = await changeAdminPassword(app, tenant.id, before.email, 'a password of their own')
+  expect((await login(chosen ?? {})).status).toBe(200)
+  await vi.waitFor(async () => expect(await me(token)).toBe(401), { timeout: 5000, interval: 100 })
+})
+
+test('an admin of another tenant has no password to change', async () => {
+  const other = await service.addTenant('passwords')
+  expect(await changeAdminPassword(service.app, service.tenant.id, other.admin.email)).toBeNull()
+  expect((await login(other.admin)).status).toBe(200)
+})
+
+test('a token of before passwords could be changed is good until one is', async () => {
+  const { app, tenant } = service
+  const admin = await createAdmin(app, tenant.id, 'patient@example.com')
+  const { credentialId: _none, ...claims } = decodeJwt((await login(admin)).json.token as string)
+  const token = await new SignJWT(claims)
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(deriveKey(app.settings.ADMIN_JWT_SECRET, 'admin-token'))
+  const me = async () =>
+    (await service.call('GET', '/admin/me', { headers: { authorization: `Bearer ${token}` } })).status
+  expect(await me()).toBe(200)
+  await changeAdminPassword(app, tenant.id, admin.email)
+  await vi.waitFor(async () => expect(await me()).toBe(401), { timeout: 5000, interval: 100 })
 })
 
 test('after 10 failures an e-mail address is refused with 429 and Retry-After, the right password too', async () => {

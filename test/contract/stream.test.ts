@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 
 import { statement } from '../../src/core/sql.ts'
 import { newId } from '../../src/core/ids.ts'
-import { createAdmin } from '../../src/domains/tenants/bootstrap.ts'
+import { changeAdminPassword, createAdmin } from '../../src/domains/tenants/bootstrap.ts'
 import { deleteAdmin } from '../../src/domains/tenants/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
@@ -250,15 +250,18 @@ describe('credentials of a stream', () => {
     await expectProblem(await open(`${discussionId}?lastEventId=1&lastEventId=2`), 422, 'validation_failed')
   })
 
-  test('a stream ends when its admin is gone, within 5 s, and the others stay', async () => {
+  test.each([
+    ['is gone', (email: string) => deleteAdmin(service.app.db.query, service.tenant.id, email)],
+    ['has another password', (email: string) => changeAdminPassword(service.app, service.tenant.id, email)],
+  ])('a stream ends when its admin %s, within 5 s, and the others stay', async (_how, end) => {
     const discussionId = await newDiscussion()
-    const admin = await createAdmin(service.app, service.tenant.id, 'leaver@example.com')
+    const admin = await createAdmin(service.app, service.tenant.id, `leaver-${newId()}@example.com`)
     const { token } = (await service.call('POST', '/admin/auth/login', { body: admin, headers: { 'x-api-key': '' } }))
       .json
     const headers = { authorization: `Bearer ${token}` }
     const [theirs, other] = [await open(discussionId, headers), await open(discussionId)]
     await vi.waitFor(() => expect(theirs.connected).toBeDefined())
-    await deleteAdmin(service.app.db.query, service.tenant.id, admin.email)
+    await end(admin.email)
     await vi.waitFor(() => expect(theirs.closed).toBe(true), { timeout: 5000 })
     expect(other.closed).toBe(false)
     await vi.waitFor(async () => expectProblem(await open(discussionId, headers), 401, 'invalid_admin_token'))

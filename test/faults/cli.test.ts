@@ -126,6 +126,28 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect(elsewhere.code).toBe(1)
   })
 
+  test.skipIf(!onServer)(
+    'admin password shows a new one once, or takes one, and only the newest signs in',
+    async () => {
+      const at = ['--tenant', 'acme', '--email', 'Keeper@acme.example']
+      const { json: made } = await cli(['admin', 'create', ...at])
+      const changed = await cli(['admin', 'password', ...at])
+      expect(changed.json).toMatchObject({ tenant: { slug: 'acme' }, admin: { email: 'keeper@acme.example' } })
+      const given = await cli(['admin', 'password', ...at, '--password', 'a long password'])
+      expect(given.json.admin).toEqual({ email: 'keeper@acme.example', password: 'a long password' })
+      await withService(async (url) => {
+        const statuses = [made.admin, changed.json.admin, given.json.admin].map(async (admin) => {
+          const init = { method: 'POST', headers: { 'content-type': 'application/json' } }
+          return (await fetch(`${url}/api/v1/admin/auth/login`, { ...init, body: JSON.stringify(admin) })).status
+        })
+        expect(await Promise.all(statuses)).toEqual([401, 401, 200])
+      })
+      const nobody = await cli(['admin', 'password', '--tenant', 'acme', '--email', 'nobody@acme.example'])
+      expect([nobody.code, nobody.stderr]).toEqual([1, 'acme has no admin nobody@acme.example\n'])
+      expect((await cli(['admin', 'password', ...at, '--password', 'short'])).code).toBe(2)
+    },
+  )
+
   test.skipIf(!onServer)('key list and key revoke; a key of another tenant is not found', async () => {
     const { json: made } = await cli(['key', 'create', '--tenant', 'acme', '--label', 'mine'])
     const list = await cli(['key', 'list', '--tenant', 'acme'])

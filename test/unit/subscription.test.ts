@@ -31,7 +31,7 @@ function ctxOf({ tenantId = 't', capabilities = [], externalId, isAdmin = false 
   const caller: Caller = {
     tenant: { id: tenantId, slug: tenantId, settings: tenantSettings({}) },
     actor: isAdmin
-      ? { kind: 'admin', id: 'a', email: 'a@example.com', expiresAt: new Date() }
+      ? { kind: 'admin', id: 'a', credentialId: 'a', email: 'a@example.com', expiresAt: new Date() }
       : { kind: 'key', id: 'k', capabilities: new Set(capabilities), expiresAt: null },
     identity:
       externalId === undefined

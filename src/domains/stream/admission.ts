@@ -6,7 +6,11 @@ import type { Session } from './sessions.ts'
 import type { Credential } from './sql.ts'
 
 /** With what a stream of this actor ends. */
-export const credentialOf = ({ kind, id }: Actor, tenantId: Id): Credential => ({ kind, tenantId, id })
+export const credentialOf = (actor: Actor, tenantId: Id): Credential => ({
+  kind: actor.kind,
+  tenantId,
+  id: actor.kind === 'admin' ? actor.credentialId : actor.id,
+})
 
 /**
  * Counts a connection of the caller in; it is ended with its credentials, or at a shutdown. Whoever asks calls the

@@ -5,7 +5,7 @@ import { occurredAt } from './frames.ts'
 
 /**
  * Why the service ended a stream: over the bound of unsent data, nothing taken for 10 s, its time or that of its
- * credentials was up, its key was revoked or its admin removed, or the process stops.
+ * credentials was up, its key was revoked, its admin removed or given another password, or the process stops.
  */
 export const CUTS = ['unsent', 'stalled', 'expired', 'revoked', 'shutdown'] as const
 

@@ -57,7 +57,7 @@ export class Sessions {
     return [...some.values()]
   }
 
-  /** Ends every stream of these API keys and admins. */
+  /** Ends every stream of these credentials. */
   endCredentials(ids: ReadonlySet<Id>): void {
     for (const session of this.#open) {
       if (session.credential !== null && ids.has(session.credential.id)) this.#cut(session, 'revoked')

@@ -118,7 +118,7 @@ export async function surveyRange(sql: Sql, key: DiscussionKey, range: Range, vi
   return survey ?? { visible: 0, firstAt: null }
 }
 
-/** What a stream was opened with, and ends with: an API key, or an admin. */
+/** What a stream was opened with, and ends with: an API key, or an admin's password. */
 export interface Credential {
   kind: Actor['kind']
   tenantId: Id
@@ -130,10 +130,11 @@ const READ_LIVE_CREDENTIALS = statement(
   `SELECT wanted.id FROM unnest($1::uuid[], $2::uuid[]) AS wanted(tenant_id, id)
    WHERE EXISTS (SELECT 1 FROM api_keys k WHERE k.tenant_id = wanted.tenant_id AND k.id = wanted.id
        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $3))
-     OR EXISTS (SELECT 1 FROM admins a WHERE a.tenant_id = wanted.tenant_id AND a.id = wanted.id)`,
+     OR EXISTS (SELECT 1 FROM admins a WHERE a.tenant_id = wanted.tenant_id
+       AND coalesce(a.credential_id, a.id) = wanted.id)`,
 )
 
-/** The ids of those that are neither revoked, expired nor gone. */
+/** The ids of those that are neither revoked, expired, replaced nor gone. */
 export async function readLiveCredentials(sql: Sql, some: readonly Credential[], now: Date): Promise<Set<Id>> {
   const params = [some.map(({ tenantId }) => tenantId), some.map(({ id }) => id), now]
   return new Set((await sql<{ id: Id }>(READ_LIVE_CREDENTIALS, params)).map(({ id }) => id))

@@ -18,8 +18,8 @@ const admins = perApp((app) =>
   createReadCache<AdminRow | null>({
     max: 10_000,
     read: async (key) => {
-      const [tenantId = '', id = ''] = key.split('/')
-      return (await findAdmin(app.db.query, tenantId, id)) ?? null
+      const [tenantId = '', id = '', credentialId = ''] = key.split('/')
+      return (await findAdmin(app.db.query, { tenantId, id, credentialId })) ?? null
     },
     keep: (admin) => admin !== null,
   }),
@@ -28,11 +28,11 @@ const admins = perApp((app) =>
 /** A token for an admin whose password was right, good for 12 h. */
 export async function mintAdminToken(
   app: App,
-  admin: { tenantId: Id; id: Id },
+  admin: { tenantId: Id; id: Id; credentialId: Id },
 ): Promise<{ token: string; expiresAt: Date }> {
   const seconds = Math.floor(Date.now() / 1000)
   const exp = seconds + TOKEN_HOURS * 3600
-  const token = await new SignJWT({ tenantId: admin.tenantId })
+  const token = await new SignJWT({ tenantId: admin.tenantId, credentialId: admin.credentialId })
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
     .setIssuer(ISSUER)
     .setAudience(AUDIENCE)
@@ -43,31 +43,45 @@ export async function mintAdminToken(
   return { token, expiresAt: new Date(exp * 1000) }
 }
 
-/** The tenant and actor of an admin token. Throws `invalid_admin_token`, also once the admin is gone. */
+/**
+ * The tenant and actor of an admin token. Throws `invalid_admin_token`, also once the admin is gone or has another
+ * password.
+ */
 export async function verifyAdminToken(app: App, token: string): Promise<{ tenant: Tenant; actor: Actor }> {
-  const { tenantId, id, expiresAt } = await readToken(app, token)
-  const admin = await admins(app).get(`${tenantId}/${id}`)
+  const { tenantId, id, credentialId, expiresAt } = await readToken(app, token)
+  const admin = await admins(app).get(`${tenantId}/${id}/${credentialId}`)
   if (admin === null) throw new ServiceError('invalid_admin_token')
-  return { tenant: await loadTenant(app, tenantId), actor: { kind: 'admin', id, email: admin.email, expiresAt } }
+  const actor: Actor = { kind: 'admin', id, credentialId, email: admin.email, expiresAt }
+  return { tenant: await loadTenant(app, tenantId), actor }
 }
 
-async function readToken(app: App, token: string): Promise<{ tenantId: Id; id: Id; expiresAt: Date }> {
+interface Claims {
+  tenantId: Id
+  id: Id
+  credentialId: Id
+  expiresAt: Date
+}
+
+async function readToken(app: App, token: string): Promise<Claims> {
   try {
-    const { payload } = await jwtVerify<{ tenantId: unknown }>(token, keyOf(app), {
+    const { payload } = await jwtVerify<{ tenantId: unknown; credentialId: unknown }>(token, keyOf(app), {
       algorithms: ['HS256'],
       issuer: ISSUER,
       audience: AUDIENCE,
       requiredClaims: ['sub', 'iat', 'exp', 'tenantId'],
     })
-    const { sub: id, exp, tenantId } = payload
-    if (typeof id === 'string' && isId(id) && typeof tenantId === 'string' && isId(tenantId) && exp !== undefined) {
-      return { tenantId, id, expiresAt: new Date(exp * 1000) }
+    // Until its admin has had another password, a token needs no more than the admin's own id.
+    const { sub: id, exp, tenantId, credentialId = id } = payload
+    if (isIdText(id) && isIdText(tenantId) && isIdText(credentialId) && exp !== undefined) {
+      return { tenantId, id, credentialId, expiresAt: new Date(exp * 1000) }
     }
   } catch (error) {
     if (!(error instanceof errors.JOSEError) && !(error instanceof TypeError)) throw error
   }
   throw new ServiceError('invalid_admin_token')
 }
+
+const isIdText = (claim: unknown): claim is Id => typeof claim === 'string' && isId(claim)
 
 export interface Me {
   id: Id

@@ -6,7 +6,7 @@ import { type Id, newId } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { addKey } from '../keys/keys.ts'
 import { addIdentitySecret } from '../readers/identity-secrets.ts'
-import { hasTenants, insertAdmin, insertTenant } from './sql.ts'
+import { hasTenants, insertAdmin, insertTenant, updateAdminPassword } from './sql.ts'
 
 /** What a new tenant needs to begin. Nothing of it can be shown again. */
 export interface Credentials {
@@ -69,6 +69,18 @@ export async function createAdmin(
   const admin = await newAdmin(email, password)
   await addAdmin(app.db.query, tenantId, admin)
   return { email: admin.email, password: admin.password }
+}
+
+/** Another password for an admin: what they have open ends within 5 s. Null where the tenant has no such admin. */
+export async function changeAdminPassword(
+  app: App,
+  tenantId: Id,
+  address: string,
+  password?: string,
+): Promise<Credentials['admin'] | null> {
+  const admin = await newAdmin(address, password)
+  const isChanged = await updateAdminPassword(app.db.query, { tenantId, credentialId: newId(), ...admin })
+  return isChanged ? { email: admin.email, password: admin.password } : null
 }
 
 async function newAdmin(email: string, password = randomBytes(18).toString('base64url')) {

@@ -56,15 +56,24 @@ export interface AdminRow {
   id: Id
   email: string
   passwordHash: string
+  /** Another one with each new password: what was signed in with the one before has none that is in force. */
+  credentialId: Id
   createdAt: Date
 }
 
-const ADMIN = 'tenant_id AS "tenantId", id, email, password_hash AS "passwordHash", created_at AS "createdAt"'
+const ADMIN = `tenant_id AS "tenantId", id, email, password_hash AS "passwordHash",
+  coalesce(credential_id, id) AS "credentialId", created_at AS "createdAt"`
 
-const FIND_ADMIN = statement('find_admin', `SELECT ${ADMIN} FROM admins WHERE tenant_id = $1 AND id = $2`)
+const FIND_ADMIN = statement(
+  'find_admin',
+  `SELECT ${ADMIN} FROM admins WHERE tenant_id = $1 AND id = $2 AND coalesce(credential_id, id) = $3`,
+)
 
-export const findAdmin = async (sql: Sql, tenantId: Id, id: Id): Promise<AdminRow | undefined> =>
-  (await sql<AdminRow>(FIND_ADMIN, [tenantId, id]))[0]
+/** Undefined also where the credential has been replaced. */
+export const findAdmin = async (
+  sql: Sql,
+  { tenantId, id, credentialId }: Pick<AdminRow, 'tenantId' | 'id' | 'credentialId'>,
+): Promise<AdminRow | undefined> => (await sql<AdminRow>(FIND_ADMIN, [tenantId, id, credentialId]))[0]
 
 const FIND_ADMIN_BY_EMAIL = statement('find_admin_by_email', `SELECT ${ADMIN} FROM admins WHERE email = $1`)
 
@@ -90,8 +99,19 @@ const INSERT_ADMIN = statement(
 )
 
 /** False where the e-mail address is taken. */
-export const insertAdmin = async (sql: Sql, admin: Omit<AdminRow, 'createdAt'>): Promise<boolean> =>
+export const insertAdmin = async (sql: Sql, admin: Omit<AdminRow, 'credentialId' | 'createdAt'>): Promise<boolean> =>
   (await sql(INSERT_ADMIN, [admin.tenantId, admin.id, admin.email, admin.passwordHash])).length === 1
+
+const UPDATE_ADMIN_PASSWORD = statement(
+  'update_admin_password',
+  'UPDATE admins SET password_hash = $3, credential_id = $4 WHERE tenant_id = $1 AND email = $2 RETURNING id',
+)
+
+/** False where the tenant has no such admin. */
+export const updateAdminPassword = async (
+  sql: Sql,
+  { tenantId, email, passwordHash, credentialId }: Omit<AdminRow, 'id' | 'createdAt'>,
+): Promise<boolean> => (await sql(UPDATE_ADMIN_PASSWORD, [tenantId, email, passwordHash, credentialId])).length === 1
 
 const DELETE_ADMIN = statement(
   'delete_admin',
