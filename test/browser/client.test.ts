@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { browserNeeded, hasBrowser, launchBrowser, openSleeper } from '../harness/browser.ts'
+import { describeInBrowser, launchBrowser, openSleeper } from '../harness/browser.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
 import { type Site, startSite, streamRequests } from '../harness/site.ts'
@@ -16,7 +16,7 @@ const DEFAULTS = {
   ticket: { connectSeconds: 60, reconnectSeconds: 3600 },
 }
 
-describe.skipIf(!hasBrowser)(`the client in a browser${browserNeeded}`, () => {
+describeInBrowser('the client in a browser', () => {
   let browser: Browser
   let service: Processes
   /** The way from the browser to the service. */

@@ -1,39 +1,26 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, tabTo, VIEWS, WAIT } from '../harness/console.ts'
 
-const WAIT = { timeout: 20_000, interval: 50 }
-
-describe.skipIf(!hasBrowser)(`The audit log in the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
+describeInBrowser('The audit log in the console', () => {
+  const desk = openDesk()
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
-    const write = async (method: string, path: string, body?: object): Promise<void> =>
-      void (await service.call(method, path, body === undefined ? {} : { body }))
     // More than a page of them.
-    for (let maxLinks = 6; maxLinks < 60; maxLinks++) await write('PATCH', '/settings', { maxLinks })
-    await write('PATCH', '/settings', {
+    for (let maxLinks = 6; maxLinks < 60; maxLinks++) await desk.ok('PATCH', '/settings', { maxLinks })
+    await desk.ok('PATCH', '/settings', {
       bannedWords: ['foo', 'bar'],
       webhookPolicy: { maxAttempts: 5, timeoutMs: 500 },
     })
-    await write('PATCH', '/settings', { bannedWords: ['bar', 'baz'] })
-    await write('POST', '/keys', { label: 'Of the audit', capabilities: ['view_analytics'] })
-    await write('POST', '/discussions', { externalId: 'article', title: 'An article' })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
+    await desk.ok('PATCH', '/settings', { bannedWords: ['bar', 'baz'] })
+    await desk.ok('POST', '/keys', { label: 'Of the audit', capabilities: ['view_analytics'] })
+    await desk.ok('POST', '/discussions', { externalId: 'article', title: 'An article' })
   })
 
   test('by the keyboard alone: an action is chosen, its changes are read, more are loaded, one actor is picked', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/audit')
+    const { page, complaints, close } = await desk.visit('/audit')
     const rows = page.getByRole('row')
     await rows.filter({ hasText: 'api_key.create' }).waitFor()
     await tabTo(page.getByRole('combobox', { name: 'Action' }))
@@ -67,7 +54,7 @@ describe.skipIf(!hasBrowser)(`The audit log in the console${browserNeeded}`, () 
   })
 
   test('a span and an action come from the URL; where they leave nothing the page says what to do', async () => {
-    const { page, close } = await visitConsole(browser, service, '/audit?from=2020-01-01&to=2020-01-31&actor=key')
+    const { page, close } = await desk.visit('/audit?from=2020-01-01&to=2020-01-31&actor=key')
     await page.getByText('Nothing of that kind was done').waitFor()
     expect(await page.getByLabel('From').inputValue()).toBe('2020-01-01')
     const today = new Intl.DateTimeFormat('sv').format(new Date())
@@ -78,13 +65,13 @@ describe.skipIf(!hasBrowser)(`The audit log in the console${browserNeeded}`, () 
   })
 
   test('a refused filter is told in words, not by its place in the request', async () => {
-    const { page, close } = await visitConsole(browser, service, '/audit?actor=nobody')
+    const { page, close } = await desk.visit('/audit?actor=nobody')
     expect(await page.getByRole('alert').textContent()).toMatch(/^Actor must be the id of a key or an admin/)
     await close()
   })
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/audit', { view })
+    const { page, complaints, close } = await desk.visit('/audit', { view })
     await page.getByRole('table').waitFor()
     expect(await axeFindings(page)).toEqual([])
     await shoot(page, `audit-${view.width}-${view.theme}`)

@@ -1,52 +1,38 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, tabTo, VIEWS } from '../harness/console.ts'
 
 const HOSTILE = `<img src=x onerror="document.title='taken'"> \u202E${'long'.repeat(100)} <script>alert(1)</script>`
 
-describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
+describeInBrowser('discussions in the console', () => {
+  const desk = openDesk()
 
-  const ok = async (method: string, path: string, body?: object, headers?: Record<string, string>) => {
-    const answer = await service.call(method, path, { ...(body && { body }), ...(headers && { headers }) })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
-  }
   const post = async (reader: string, page: string, body: string, parentId?: string) => {
     const path = `/discussions/by-external/${page}/comments`
-    return ok('POST', path, { body, ...(parentId !== undefined && { parentId }) }, await service.as(reader))
+    return desk.ok('POST', path, { body, ...(parentId !== undefined && { parentId }) }, await desk.service.as(reader))
   }
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-    await ok('PATCH', '/settings', { suspectWords: ['casino'] })
+    await desk.ok('PATCH', '/settings', { suspectWords: ['casino'] })
     for (const [externalId, title] of [
       ['harbour', 'The harbour is to be rebuilt'],
       ['budget', 'The budget of next year'],
     ]) {
-      await ok('POST', '/discussions', { externalId, title, url: `https://paper.example/${externalId}` })
+      await desk.ok('POST', '/discussions', { externalId, title, url: `https://paper.example/${externalId}` })
     }
     const first = await post('ann', 'budget', 'Who pays for it?')
     const reply = await post('ben', 'budget', 'All of us.', first.id)
     await post('ann', 'budget', 'As always.', reply.id)
     await post('cleo', 'budget', 'Better build a casino.', first.id)
     await post('cleo', 'budget', HOSTILE)
-    await ok('POST', `/comments/${reply.id}/report`, { reason: 'abuse' }, await service.as('dan'))
-    await ok('PUT', `/comments/${first.id}/reaction`, { type: 'like' }, await service.as('dan'))
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
+    await desk.ok('POST', `/comments/${reply.id}/report`, { reason: 'abuse' }, await desk.service.as('dan'))
+    await desk.ok('PUT', `/comments/${first.id}/reaction`, { type: 'like' }, await desk.service.as('dan'))
   })
 
   test('by the keyboard alone: found by title, followed live, moderated, locked, unlocked and archived', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/discussions')
+    const { page, complaints, close } = await desk.visit('/discussions')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const comment = (text: string) => page.getByRole('article').filter({ hasText: text })
     const act = async (text: string, action: string) => {
@@ -85,7 +71,7 @@ describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () =>
     await comment('It was time.').waitFor()
 
     const stateOf = async (text: string): Promise<string | undefined> => {
-      const { data } = await ok('GET', `/discussions/by-external/harbour/comments`)
+      const { data } = await desk.ok('GET', `/discussions/by-external/harbour/comments`)
       return data.find(({ body }: { body: string }) => body.includes(text))?.status
     }
     expect(await stateOf('casino')).toBeUndefined()
@@ -102,9 +88,9 @@ describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () =>
 
     const tryToPost = async () =>
       (
-        await service.call('POST', '/discussions/by-external/harbour/comments', {
+        await desk.service.call('POST', '/discussions/by-external/harbour/comments', {
           body: { body: 'May I?' },
-          headers: await service.as('ann'),
+          headers: await desk.service.as('ann'),
         })
       ).json
     await enter(button('Lock'))
@@ -126,8 +112,8 @@ describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () =>
   })
 
   test('what moderators alone see stands at its place, and by itself where asked for; what is written does not run', async () => {
-    const { data } = await ok('GET', '/discussions?search=budget')
-    const { page, complaints, close } = await visitConsole(browser, service, `/discussions/${data[0].id}?sort=oldest`)
+    const { data } = await desk.ok('GET', '/discussions?search=budget')
+    const { page, complaints, close } = await desk.visit(`/discussions/${data[0].id}?sort=oldest`)
     const articles = page.getByRole('article')
     await articles.nth(2).waitFor()
     // The held reply opens its level, at its place behind the reply in view.
@@ -155,10 +141,9 @@ describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () =>
   })
 
   test('another tenant’s discussion is none', async () => {
-    const other = await service.addTenant('elsewhere')
-    const { data } = await ok('GET', '/discussions?search=budget')
-    const at = { url: service.url, admin: other.admin }
-    const { page, close } = await visitConsole(browser, at, `/discussions/${data[0].id}`)
+    const other = await desk.service.addTenant('elsewhere')
+    const { data } = await desk.ok('GET', '/discussions?search=budget')
+    const { page, close } = await desk.visit(`/discussions/${data[0].id}`, { admin: other.admin })
     await page.getByRole('heading', { name: 'There is no such discussion', exact: true }).waitFor()
     expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
     await enter(page.getByRole('link', { name: 'All discussions' }))
@@ -167,7 +152,7 @@ describe.skipIf(!hasBrowser)(`discussions in the console${browserNeeded}`, () =>
   })
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/discussions', { view })
+    const { page, complaints, close } = await desk.visit('/discussions', { view })
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
     expect(await axeFindings(page)).toEqual([])
     await shoot(page, `discussions-${view.width}-${view.theme}`)

@@ -1,10 +1,8 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, VIEWS } from '../harness/console.ts'
 import { copySnippets, type LanguageName, languagesHere, languagesMissing, runSnippet } from '../harness/snippets.ts'
 
 /** Prints an assertion about a reader whose name is not ASCII. */
@@ -27,25 +25,15 @@ func main() {
 }`,
 }
 
-describe.skipIf(!hasBrowser)(`identity in the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
-
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-  })
+describeInBrowser('identity in the console', () => {
+  const desk = openDesk()
 
   const post = (headers: Record<string, string>) =>
-    service.call('POST', '/discussions/by-external/page/comments', { headers, body: { body: 'text' } })
+    desk.service.call('POST', '/discussions/by-external/page/comments', { headers, body: { body: 'text' } })
 
   test(`by the keyboard alone: the secret is rotated, and each snippet signs with it${languagesMissing}`, async () => {
-    const { kid } = service.identitySecret
-    const { page, complaints, close } = await visitConsole(browser, service, '/identity')
+    const { kid } = desk.service.identitySecret
+    const { page, complaints, close } = await desk.visit('/identity')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const rotate = button('Rotate the secret')
     await enter(rotate)
@@ -59,7 +47,7 @@ describe.skipIf(!hasBrowser)(`identity in the console${browserNeeded}`, () => {
       .getByText('in 23 h 59 min')
       .waitFor()
     expect(await page.content()).not.toContain(secret)
-    expect((await post(await service.as('ann'))).status).toBe(201)
+    expect((await post(await desk.service.as('ann'))).status).toBe(201)
 
     const snippets = await copySnippets(page)
     for (const name of languagesHere) {
@@ -76,10 +64,10 @@ describe.skipIf(!hasBrowser)(`identity in the console${browserNeeded}`, () => {
   })
 
   test("the identity provider of the settings is told, without its keys' place none is", async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/identity')
+    const { page, complaints, close } = await desk.visit('/identity')
     await page.getByText('None is set.').waitFor()
     const identity = { issuer: 'https://login.example', jwksUrl: 'https://login.example/keys.json' }
-    expect((await service.call('PATCH', '/settings', { body: { identity } })).status).toBe(200)
+    await desk.ok('PATCH', '/settings', { identity })
     await page.reload()
     await page.getByText(identity.jwksUrl).waitFor()
     await page.getByText(identity.issuer, { exact: true }).waitFor()
@@ -91,7 +79,7 @@ describe.skipIf(!hasBrowser)(`identity in the console${browserNeeded}`, () => {
   })
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/identity', { view })
+    const { page, complaints, close } = await desk.visit('/identity', { view })
     await page.getByRole('table').waitFor()
     await page.getByRole('tab', { name: 'Node' }).waitFor()
     expect(await axeFindings(page)).toEqual([])

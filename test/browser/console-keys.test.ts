@@ -1,28 +1,14 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, tabTo, VIEWS, WAIT } from '../harness/console.ts'
 
-const WAIT = { timeout: 20_000, interval: 50 }
-
-describe.skipIf(!hasBrowser)(`API keys in the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
-
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-  })
+describeInBrowser('API keys in the console', () => {
+  const desk = openDesk()
 
   test('by the keyboard alone: a key is created, calls the API, and is revoked', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const { page, complaints, close } = await desk.visit('/keys')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     await enter(button('Create a key'))
     await tabTo(page.getByRole('textbox', { name: 'Label' }))
@@ -35,7 +21,7 @@ describe.skipIf(!hasBrowser)(`API keys in the console${browserNeeded}`, () => {
     await enter(button('Copy'))
     await button('Copied').waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key)
-    const call = () => service.call('GET', '/analytics/summary', { headers: { 'x-api-key': key } })
+    const call = () => desk.service.call('GET', '/analytics/summary', { headers: { 'x-api-key': key } })
     expect((await call()).status).toBe(200)
     await enter(button('I have kept it'))
     await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -52,10 +38,9 @@ describe.skipIf(!hasBrowser)(`API keys in the console${browserNeeded}`, () => {
   })
 
   test('what is refused for no field of the form is told above it, with the focus there', async () => {
-    const settings = async (activeKeyBudget: number) =>
-      expect((await service.call('PATCH', '/settings', { body: { activeKeyBudget } })).status).toBe(200)
-    await settings(1)
-    const { page, close } = await visitConsole(browser, service, '/keys')
+    const setBudget = (activeKeyBudget: number) => desk.ok('PATCH', '/settings', { activeKeyBudget })
+    await setBudget(1)
+    const { page, close } = await desk.visit('/keys')
     await enter(page.getByRole('button', { name: 'Create a key' }))
     await tabTo(page.getByRole('textbox', { name: 'Label' }))
     await page.keyboard.type('One too many')
@@ -64,12 +49,12 @@ describe.skipIf(!hasBrowser)(`API keys in the console${browserNeeded}`, () => {
     await alert.getByText('The budget is 1 active keys').waitFor()
     await expect.poll(() => alert.evaluate((element) => element === document.activeElement), WAIT).toBe(true)
     expect(await alert.evaluate((element) => element.getBoundingClientRect().top)).toBeGreaterThan(0)
-    await settings(20)
+    await setBudget(20)
     await close()
   })
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys', { view })
+    const { page, complaints, close } = await desk.visit('/keys', { view })
     await page.getByRole('table').waitFor()
     expect(await axeFindings(page)).toEqual([])
     await page.getByRole('button', { name: 'Create a key' }).click()

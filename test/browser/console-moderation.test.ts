@@ -1,11 +1,10 @@
-import type { Browser, Page, Request } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Page, Request } from 'playwright-core'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, tabTo, VIEWS, WAIT } from '../harness/console.ts'
 
 interface Posted {
   id: string
@@ -13,44 +12,36 @@ interface Posted {
   author: { id: string }
 }
 
-const WAIT = { timeout: 20_000, interval: 50 }
+describeInBrowser('Moderation in the console', () => {
+  const desk = openDesk()
 
-describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
   /** Every test has a tenant's queue for itself: what is left of the one before is rejected. */
   let externalId: string
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
-    await ok('PATCH', '/settings', { suspectWords: ['hold'] })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
+    await desk.ok('PATCH', '/settings', { suspectWords: ['hold'] })
   })
   beforeEach(async () => {
     externalId = newId()
     for (const status of ['pending', 'reported']) {
-      const { data } = await ok('GET', `/moderation/queue?status=${status}&limit=100`)
+      const { data } = await desk.ok('GET', `/moderation/queue?status=${status}&limit=100`)
       const ids = data.map(({ comment }: { comment: Posted }) => comment.id)
-      if (ids.length > 0) await ok('POST', '/comments/bulk', { ids, action: 'delete' })
+      if (ids.length > 0) await desk.ok('POST', '/comments/bulk', { ids, action: 'delete' })
     }
-    await ok('POST', '/discussions', { externalId, title: 'The bridge', url: 'https://news.example.com/bridge' })
+    await desk.ok('POST', '/discussions', { externalId, title: 'The bridge', url: 'https://news.example.com/bridge' })
   })
 
-  async function ok(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-    const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
-  }
   const post = async (reader: string, body: string, parentId?: string): Promise<Posted> => {
-    const headers = await service.as(reader, { name: `Name of ${reader}` })
-    return ok('POST', `/discussions/by-external/${externalId}/comments`, { body, parentId: parentId ?? null }, headers)
+    const headers = await desk.service.as(reader, { name: `Name of ${reader}` })
+    return desk.ok(
+      'POST',
+      `/discussions/by-external/${externalId}/comments`,
+      { body, parentId: parentId ?? null },
+      headers,
+    )
   }
   const stateOf = async (id: string) => {
-    const { status, pinnedAt } = await ok('GET', `/comments/${id}`)
+    const { status, pinnedAt } = await desk.ok('GET', `/comments/${id}`)
     return pinnedAt === null ? status : `${status}, pinned`
   }
   const expectState = async (id: string, state: string): Promise<void> => {
@@ -71,7 +62,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
     const all = []
     for (const n of [1, 2, 3, 4, 5]) all.push(await post(`reader-${n}`, `hold ${n}`))
     const [first, second, third, fourth, fifth] = all as [Posted, Posted, Posted, Posted, Posted]
-    const { page, complaints, close } = await visitConsole(browser, service, '/moderation')
+    const { page, complaints, close } = await desk.visit('/moderation')
     await item(page, fifth).waitFor()
 
     await page.keyboard.press('j')
@@ -122,7 +113,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
 
   test('a reader is banned for a term with a reason, in a dialog whose letters are text, and it is taken back', async () => {
     const comment = await post('rude', 'hold this')
-    const { page, complaints, close } = await visitConsole(browser, service, '/moderation')
+    const { page, complaints, close } = await desk.visit('/moderation')
     await item(page, comment).waitFor()
     await page.keyboard.press('j')
     await page.keyboard.press('b')
@@ -131,7 +122,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
     await enter(page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true }))
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await expectSaid(page, 'Banned: Name of rude.')
-    const ban = async () => (await ok('GET', `/readers/${comment.author.id}`)).ban
+    const ban = async () => (await desk.ok('GET', `/readers/${comment.author.id}`)).ban
     expect(await ban()).toMatchObject({ reason: 'arrogant jabber', shadow: false, until: expect.any(String) })
     await item(page, comment).getByText('banned', { exact: true }).waitFor()
     expect(await stateOf(comment.id)).toBe('pending')
@@ -143,9 +134,9 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
 
   test('a ban of another moderator since is shown before it is replaced, and is what is put back', async () => {
     const comment = await post('banned-twice', 'hold this')
-    const { page, complaints, close } = await visitConsole(browser, service, '/moderation')
+    const { page, complaints, close } = await desk.visit('/moderation')
     await item(page, comment).getByText('First seen').waitFor()
-    await ok('POST', `/readers/${comment.author.id}/ban`, { reason: 'For good reasons', shadow: true })
+    await desk.ok('POST', `/readers/${comment.author.id}/ban`, { reason: 'For good reasons', shadow: true })
     await item(page, comment).getByRole('button', { name: 'Ban' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'End the ban' }).waitFor()
@@ -154,7 +145,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
     await dialog.getByRole('checkbox', { name: 'In shadow' }).uncheck()
     await dialog.getByRole('button', { name: 'Ban', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
-    const ban = async () => (await ok('GET', `/readers/${comment.author.id}`)).ban
+    const ban = async () => (await desk.ok('GET', `/readers/${comment.author.id}`)).ban
     expect(await ban()).toMatchObject({ reason: 'For others', shadow: false })
     await page.getByRole('button', { name: 'Undo' }).click()
     await expect.poll(ban, WAIT).toMatchObject({ until: null, reason: 'For good reasons', shadow: true })
@@ -165,10 +156,10 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
   test('while somebody reads, new ones wait to be asked for, and what another judged is marked', async () => {
     const first = await post('ann', 'hold one')
     const second = await post('bob', 'hold two')
-    const { page, close } = await visitConsole(browser, service, '/moderation')
+    const { page, close } = await desk.visit('/moderation')
     await item(page, second).waitFor()
     const third = await post('cyd', 'hold three')
-    await ok('POST', `/comments/${first.id}/reject`)
+    await desk.ok('POST', `/comments/${first.id}/reject`)
     await item(page, first).getByText('Rejected meanwhile').waitFor()
     const show = page.getByRole('button', { name: 'Show 1 new' })
     await show.waitFor()
@@ -186,8 +177,8 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
     const fine = await post('ann', 'hold one')
     externalId = newId()
     const stuck = await post('bob', 'hold two')
-    await ok('POST', `/discussions/${stuck.discussionId}/archive`)
-    const { page, close } = await visitConsole(browser, service, '/moderation')
+    await desk.ok('POST', `/discussions/${stuck.discussionId}/archive`)
+    const { page, close } = await desk.visit('/moderation')
     await item(page, stuck).waitFor()
     await tabTo(page.getByRole('checkbox', { name: 'Select all' }))
     await page.keyboard.press('Space')
@@ -201,7 +192,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
 
   test('what its author has edited since it came into view is not approved unread, but shown', async () => {
     const edited = await post('ann', 'hold one')
-    const { page, close } = await visitConsole(browser, service, '/moderation')
+    const { page, close } = await desk.visit('/moderation')
     await item(page, edited).getByText('hold one').waitFor()
     // Until it is told otherwise, the page hears of the queue as it was.
     const isQueue = (request: Request) => /query ModerationQueue\b/.test(request.postData() ?? '')
@@ -210,7 +201,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
     await page.route('**/graphql', (route) =>
       isQueue(route.request()) ? route.fulfill({ body, contentType: 'application/json' }) : route.continue(),
     )
-    await ok('PATCH', `/comments/${edited.id}`, { body: 'hold two' }, await service.as('ann'))
+    await desk.ok('PATCH', `/comments/${edited.id}`, { body: 'hold two' }, await desk.service.as('ann'))
     await item(page, edited).focus()
     await page.keyboard.press('a')
     await item(page, edited).getByRole('alert').getByText('another text by now').waitFor()
@@ -227,8 +218,8 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
     const parent = await post('eve', 'The bridge is open.')
     const reply = await post('fay', 'Buy now!', parent.id)
     const report = { reason: 'spam', note: 'Sells things' }
-    await ok('POST', `/comments/${reply.id}/report`, report, await service.as('cyd', { name: 'Cyd' }))
-    const { page, close } = await visitConsole(browser, service, '/moderation?status=reported')
+    await desk.ok('POST', `/comments/${reply.id}/report`, report, await desk.service.as('cyd', { name: 'Cyd' }))
+    const { page, close } = await desk.visit('/moderation?status=reported')
     const one = item(page, reply)
     await one.getByText('Sells things').waitFor()
     for (const words of ['Spam', 'Cyd', 'one report', 'replies to Name of eve', 'The bridge is open.', '1 in view']) {
@@ -241,14 +232,14 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
       'https://news.example.com/bridge',
     )
     await enter(one.getByRole('button', { name: 'Keep' }))
-    await expect.poll(async () => (await ok('GET', '/moderation/queue?status=reported')).data, WAIT).toEqual([])
+    await expect.poll(async () => (await desk.ok('GET', '/moderation/queue?status=reported')).data, WAIT).toEqual([])
     expect(await stateOf(reply.id)).toBe('approved')
     await close()
   })
 
   test('an empty queue has nothing above what it says', async () => {
-    const { admin } = await service.addTenant('idle')
-    const { page, close } = await visitConsole(browser, { url: service.url, admin }, '/moderation')
+    const { admin } = await desk.service.addTenant('idle')
+    const { page, close } = await desk.visit('/moderation', { admin })
     await page.getByText('Nothing waits').waitFor()
     expect(await page.getByRole('toolbar').count()).toBe(0)
     await close()
@@ -256,7 +247,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
 
   test('the keys can be switched off, and stay so', async () => {
     const comment = await post('ann', 'hold this')
-    const { page, close } = await visitConsole(browser, service, '/moderation')
+    const { page, close } = await desk.visit('/moderation')
     await item(page, comment).waitFor()
     await page.keyboard.press('?')
     await tabTo(page.getByRole('switch', { name: 'Use these keys' }))
@@ -269,7 +260,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
     // Had the key acted, the comment would be rejected before it is approved, and this button would be gone.
     await enter(item(page, comment).getByRole('button', { name: 'Approve' }))
     await expectState(comment.id, 'approved')
-    const { data } = await ok('GET', '/audit-log?action=comment.reject')
+    const { data } = await desk.ok('GET', '/audit-log?action=comment.reject')
     expect(data.map(({ targetId }: { targetId: string }) => targetId)).not.toContain(comment.id)
     await close()
   })
@@ -292,7 +283,7 @@ describe.skipIf(!hasBrowser)(`Moderation in the console${browserNeeded}`, () => 
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
     const { reply, last } = await fill()
-    const { page, complaints, close } = await visitConsole(browser, service, '/moderation', { view })
+    const { page, complaints, close } = await desk.visit('/moderation', { view })
     await item(page, last).focus()
     await page.keyboard.press('a')
     await item(page, last).getByText('Approved', { exact: true }).waitFor()

@@ -1,11 +1,9 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, tabTo, VIEWS } from '../harness/console.ts'
 
 // Some weeks of a quiet publisher, as a worker would have summed them up: every day is one hour's work.
 const PAST = statement(
@@ -19,39 +17,28 @@ const PAST = statement(
    CROSS JOIN (VALUES ('day'), ('hour')) AS i (name)`,
 )
 
-describe.skipIf(!hasBrowser)(`the overview of the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
+describeInBrowser('the overview of the console', () => {
+  const desk = openDesk()
+
   let held: string
 
-  const ok = async (method: string, path: string, body?: object, headers?: Record<string, string>) => {
-    const answer = await service.call(method, path, { ...(body && { body }), ...(headers && { headers }) })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
-  }
   const post = async (reader: string, page: string, body: string): Promise<string> =>
-    (await ok('POST', `/discussions/by-external/${page}/comments`, { body }, await service.as(reader))).id
+    (await desk.ok('POST', `/discussions/by-external/${page}/comments`, { body }, await desk.service.as(reader))).id
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-    await service.app.db.query(PAST, [service.tenant.id])
-    await ok('POST', '/discussions', { externalId: 'harbour', title: 'The harbour is to be rebuilt' })
+    await desk.service.app.db.query(PAST, [desk.service.tenant.id])
+    await desk.ok('POST', '/discussions', { externalId: 'harbour', title: 'The harbour is to be rebuilt' })
     const first = await post('ann', 'harbour', 'At last.')
     for (const reader of ['ben', 'cleo']) await post(reader, 'harbour', `It was time, says ${reader}.`)
     await post('ann', 'budget', 'Who pays for it?')
-    await ok('POST', `/comments/${first}/report`, { reason: 'spam' }, await service.as('ben'))
-    await ok('PUT', `/comments/${first}/reaction`, { type: 'like' }, await service.as('cleo'))
-    await ok('PATCH', '/settings', { suspectWords: ['casino'] })
+    await desk.ok('POST', `/comments/${first}/report`, { reason: 'spam' }, await desk.service.as('ben'))
+    await desk.ok('PUT', `/comments/${first}/reaction`, { type: 'like' }, await desk.service.as('cleo'))
+    await desk.ok('PATCH', '/settings', { suspectWords: ['casino'] })
     held = await post('dan', 'harbour', 'Better build a casino.')
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   test('by the keyboard alone: a span is chosen, its numbers are read, and what waits is gone to', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service)
+    const { page, complaints, close } = await desk.visit()
     const comments = page.getByRole('region', { name: 'Comments', exact: true })
     await comments.getByText('against the 7 days before').waitFor()
 
@@ -66,7 +53,10 @@ describe.skipIf(!hasBrowser)(`the overview of the console${browserNeeded}`, () =
     const today = comments.getByRole('row').last()
     expect(await today.getByRole('cell').allTextContents()).toEqual(['4', '1', '0', '0'])
     expect(await comments.getByRole('row').count()).toBe(1 + 7)
-    const answer = await ok('GET', '/analytics/summary?from=' + new Date(Date.now() - 6 * 86_400_000).toISOString())
+    const answer = await desk.ok(
+      'GET',
+      '/analytics/summary?from=' + new Date(Date.now() - 6 * 86_400_000).toISOString(),
+    )
     const { approved, pending, rejected, deleted } = answer.totals.comments
     expect(Number(await comments.locator('p').first().textContent())).toBe(approved + pending + rejected + deleted)
 
@@ -79,9 +69,9 @@ describe.skipIf(!hasBrowser)(`the overview of the console${browserNeeded}`, () =
   })
 
   test('what comes to wait while one looks is shown, and what is dealt with waits no more', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/?span=30d')
+    const { page, complaints, close } = await desk.visit('/?span=30d')
     await page.getByRole('link', { name: '1 Pending comments' }).waitFor()
-    await ok('POST', `/comments/${held}/reject`)
+    await desk.ok('POST', `/comments/${held}/reject`)
     await page.getByRole('link', { name: '0 Pending comments' }).waitFor()
     expect(await page.getByRole('radio', { name: '30 days' }).isChecked()).toBe(true)
     expect(complaints).toEqual([])
@@ -89,8 +79,8 @@ describe.skipIf(!hasBrowser)(`the overview of the console${browserNeeded}`, () =
   })
 
   test('a tenant without comments is told what to do first', async () => {
-    const tenant = await service.addTenant('newcomer')
-    const { page, complaints, close } = await visitConsole(browser, { url: service.url, admin: tenant.admin })
+    const tenant = await desk.service.addTenant('newcomer')
+    const { page, complaints, close } = await desk.visit('/', { admin: tenant.admin })
     const steps = page.getByRole('region', { name: 'First steps' })
     await steps.getByText('engagement-thread discussion=').waitFor()
     expect(await steps.getByRole('link').allTextContents()).toEqual(['Create a key', 'Sign an identity'])
@@ -102,17 +92,17 @@ describe.skipIf(!hasBrowser)(`the overview of the console${browserNeeded}`, () =
   })
 
   test('on the first day there is no average of readers yet: those of today are shown', async () => {
-    const tenant = await service.addTenant('beginner')
+    const tenant = await desk.service.addTenant('beginner')
     const headers = { 'x-api-key': tenant.apiKey, ...(await tenant.as('ann')) }
     const path = '/discussions/by-external/first/comments'
-    expect((await service.call('POST', path, { headers, body: { body: 'Hello.' } })).status).toBe(201)
-    const { page, close } = await visitConsole(browser, { url: service.url, admin: tenant.admin })
+    expect((await desk.service.call('POST', path, { headers, body: { body: 'Hello.' } })).status).toBe(201)
+    const { page, close } = await desk.visit('/', { admin: tenant.admin })
     await page.getByRole('region', { name: 'Active readers' }).getByText('1 today so far').waitFor()
     await close()
   })
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/?span=30d', { view })
+    const { page, complaints, close } = await desk.visit('/?span=30d', { view })
     await page.locator('.recharts-bar-rectangle').first().waitFor()
     expect(await axeFindings(page)).toEqual([])
     await shoot(page, `overview-${view.width}-${view.theme}`)

@@ -1,30 +1,22 @@
 import { readFileSync } from 'node:fs'
 
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, tabTo, VIEWS } from '../harness/console.ts'
 
 const PROFILES: Readonly<Record<string, { name: string; profileUrl?: string }>> = {
   cleo: { name: 'Cleo Winter', profileUrl: 'https://paper.example/cleo' },
   bob: { name: `<i>${'Bob'.repeat(25)}` },
 }
 
-describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
+describeInBrowser('readers in the console', () => {
+  const desk = openDesk()
 
-  const ok = async (method: string, path: string, body?: object, headers?: Record<string, string>) => {
-    const answer = await service.call(method, path, { ...(body && { body }), ...(headers && { headers }) })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
-  }
   const post = async (reader: string, body: string) => {
-    const headers = await service.as(reader, PROFILES[reader])
-    return service.call('POST', '/discussions/by-external/harbour/comments', { body: { body }, headers })
+    const headers = await desk.service.as(reader, PROFILES[reader])
+    return desk.service.call('POST', '/discussions/by-external/harbour/comments', { body: { body }, headers })
   }
   const posted = async (...args: Parameters<typeof post>) => {
     const { status, text, json } = await post(...args)
@@ -32,26 +24,20 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
     return json
   }
   const idOf = async (externalId: string): Promise<string | undefined> =>
-    (await ok('GET', `/readers?externalId=${externalId}`)).data[0]?.id
+    (await desk.ok('GET', `/readers?externalId=${externalId}`)).data[0]?.id
 
   beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-    await ok('POST', '/discussions', { externalId: 'harbour', title: 'The harbour is to be rebuilt' })
-    await ok('PATCH', '/settings', { suspectWords: ['casino'] })
+    await desk.ok('POST', '/discussions', { externalId: 'harbour', title: 'The harbour is to be rebuilt' })
+    await desk.ok('PATCH', '/settings', { suspectWords: ['casino'] })
     const { id } = await posted('cleo', 'At last.')
     await posted('cleo', 'Better build a casino.')
-    await ok('POST', `/comments/${id}/report`, { reason: 'spam', note: 'Again.' }, await service.as('dan'))
-    await ok('PUT', `/comments/${id}/reaction`, { type: 'like' }, await service.as('cleo', PROFILES.cleo))
+    await desk.ok('POST', `/comments/${id}/report`, { reason: 'spam', note: 'Again.' }, await desk.service.as('dan'))
+    await desk.ok('PUT', `/comments/${id}/reaction`, { type: 'like' }, await desk.service.as('cleo', PROFILES.cleo))
     await posted('bob', '<b>Nobody</b> asked me.')
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   test('by the keyboard alone: found by name, banned for a term, let in again, exported', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/readers')
+    const { page, complaints, close } = await desk.visit('/readers')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     await page.getByRole('link', { name: /BobBob/ }).waitFor()
     const search = page.getByLabel('External id or name')
@@ -85,7 +71,7 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
     await enter(page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true }))
     await page.getByText('They can neither write, react nor report.').waitFor()
     expect((await post('cleo', 'May I?')).json.code).toBe('reader_banned')
-    const { ban } = await ok('GET', `/readers/${await idOf('cleo')}`)
+    const { ban } = await desk.ok('GET', `/readers/${await idOf('cleo')}`)
     expect(ban).toMatchObject({ reason: 'Casinos', shadow: false })
     expect((Date.parse(ban.until) - Date.now()) / 3_600_000).toBeCloseTo(36, 0)
     await enter(button('End the ban'))
@@ -97,14 +83,14 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
     expect(file.suggestedFilename()).toBe('reader-cleo.json')
     const { asOf, ...exported } = JSON.parse(readFileSync(await file.path(), 'utf8'))
     expect(asOf).toEqual(expect.any(String))
-    const { asOf: _asOf, ...held } = await ok('GET', `/readers/${await idOf('cleo')}/export`)
+    const { asOf: _asOf, ...held } = await desk.ok('GET', `/readers/${await idOf('cleo')}/export`)
     expect(exported).toEqual(held)
     expect(complaints).toEqual([])
     await close()
   })
 
   test('a ban in shadow, for good; a refusal at its field keeps what was typed', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, `/readers/${await idOf('bob')}`)
+    const { page, complaints, close } = await desk.visit(`/readers/${await idOf('bob')}`)
     await page.getByRole('button', { name: 'Ban', exact: true }).click()
     await page.getByRole('checkbox', { name: 'In shadow' }).check()
     await page.getByRole('textbox', { name: 'Reason' }).fill('Spam')
@@ -117,7 +103,7 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
     await page.getByText('For good', { exact: true }).click()
     await submit.click()
     await page.getByText('Banned in shadow', { exact: true }).waitFor()
-    expect((await ok('GET', `/readers/${await idOf('bob')}`)).ban).toMatchObject({ until: null, shadow: true })
+    expect((await desk.ok('GET', `/readers/${await idOf('bob')}`)).ban).toMatchObject({ until: null, shadow: true })
     expect((await post('bob', 'Hello?')).json.status).toBe('pending')
     // What replaces it begins with what it says.
     await page.getByRole('button', { name: 'Change the ban' }).click()
@@ -131,7 +117,7 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
   test('by the keyboard alone: erased once the external id is typed, and what becomes of the comments is said', async () => {
     await posted('ann', 'To be forgotten.')
     const id = await idOf('ann')
-    const { page, complaints, close } = await visitConsole(browser, service, `/readers/${id}`)
+    const { page, complaints, close } = await desk.visit(`/readers/${id}`)
     await enter(page.getByRole('button', { name: 'Erase' }))
     await page
       .getByText('Their comments lose their text and their author; a mark stays where one has replies in view.')
@@ -153,9 +139,9 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
   test('erased by somebody else while their page is open: it says so, and leads to the others', async () => {
     await posted('eve', 'To be forgotten.')
     const id = await idOf('eve')
-    const { page, complaints, close } = await visitConsole(browser, service, `/readers/${id}`)
+    const { page, complaints, close } = await desk.visit(`/readers/${id}`)
     await page.getByRole('button', { name: 'Erase' }).waitFor()
-    expect((await service.call('DELETE', `/readers/${id}`)).status).toBe(204)
+    expect((await desk.service.call('DELETE', `/readers/${id}`)).status).toBe(204)
     await page.getByRole('heading', { name: 'There is no such reader any more', exact: true }).waitFor()
     await enter(page.getByRole('link', { name: 'All readers' }))
     await page.getByRole('link', { name: 'Cleo Winter' }).waitFor()
@@ -165,19 +151,19 @@ describe.skipIf(!hasBrowser)(`readers in the console${browserNeeded}`, () => {
 
   test('a reader whose external id nobody can type is erased all the same', async () => {
     await posted('two  spaces\u202E\nand a line\u00A0', 'To be forgotten.')
-    const { data } = await ok('GET', '/readers?search=two')
-    const { page, complaints, close } = await visitConsole(browser, service, `/readers/${data[0].id}`)
+    const { data } = await desk.ok('GET', '/readers?search=two')
+    const { page, complaints, close } = await desk.visit(`/readers/${data[0].id}`)
     await enter(page.getByRole('button', { name: 'Erase' }))
     await page.getByRole('textbox', { name: 'Type two spaces and a line to go on' }).fill('two spaces and a line')
     await enter(page.getByRole('button', { name: 'Erase for good' }))
     await page.waitForURL(/\/readers$/)
-    expect((await ok('GET', '/readers?search=two')).data).toEqual([])
+    expect((await desk.ok('GET', '/readers?search=two')).data).toEqual([])
     expect(complaints).toEqual([])
     await close()
   })
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/readers', { view })
+    const { page, complaints, close } = await desk.visit('/readers', { view })
     await page.getByRole('link', { name: /BobBob/ }).waitFor()
     expect(await axeFindings(page)).toEqual([])
     await shoot(page, `readers-${view.width}-${view.theme}`)

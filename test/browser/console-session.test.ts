@@ -1,25 +1,14 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, signInAs, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, signInAs, tabTo, VIEWS } from '../harness/console.ts'
 
 const SESSION = 'engagement-console-session'
 
-describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
-
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-  })
+describeInBrowser('signing in to the console', () => {
+  const desk = openDesk()
 
   const signInForm = (page: Page) => page.getByRole('button', { name: 'Sign in' })
   /** Has the service refuse the token that the page has. */
@@ -30,32 +19,32 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
     }, SESSION)
 
   test('a wrong password is said to be wrong, and the right one opens the page that was asked for', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys', { signIn: false })
+    const { page, complaints, close } = await desk.visit('/keys', { signIn: false })
     await page.getByLabel('E-mail').waitFor()
-    await page.keyboard.type(service.admin.email)
+    await page.keyboard.type(desk.service.admin.email)
     await tabTo(page.locator('input[type=password]'))
     await page.keyboard.type('something else')
     await page.keyboard.press('Enter')
     expect(await page.getByRole('alert').textContent()).toBe('The e-mail address or the password is wrong.')
-    expect(await page.getByLabel('E-mail').inputValue()).toBe(service.admin.email)
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(desk.service.admin.email)
 
     await page.locator('input[type=password]').fill('')
     await page.locator('input[type=password]').focus()
-    await page.keyboard.type(service.admin.password)
+    await page.keyboard.type(desk.service.admin.password)
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
-    await page.getByRole('banner').getByText(service.tenant.slug).waitFor()
+    await page.getByRole('banner').getByText(desk.service.tenant.slug).waitFor()
     expect(complaints).toEqual([])
     await close()
   })
 
   test('a token that is refused while somebody types loses nothing: they sign in above the page and go on', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const { page, complaints, close } = await desk.visit('/keys')
     await page.getByRole('table').waitFor()
     await spoil(page)
     await page.reload()
     await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
-    await signInAs(page, service.admin)
+    await signInAs(page, desk.service.admin)
     await enter(page.getByRole('button', { name: 'Create a key' }))
     await page.getByRole('textbox', { name: 'Label' }).fill('Typed before')
 
@@ -69,24 +58,24 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
     await enter(page.getByRole('button', { name: 'Create the key' }))
     await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
     expect(await axeFindings(page)).toEqual([])
-    await signInAs(page, service.admin)
+    await signInAs(page, desk.service.admin)
     // What was refused has been sent again.
     await page.getByLabel('The secret').waitFor()
     await enter(page.getByRole('button', { name: 'I have kept it' }))
     await page.getByRole('cell', { name: 'Typed before', exact: true }).waitFor()
-    const { json } = await service.call('GET', '/keys')
+    const { json } = await desk.service.call('GET', '/keys')
     expect(json.data.filter(({ label }: { label: string }) => label === 'Typed before')).toHaveLength(1)
     expect(complaints).toEqual([])
     await close()
   })
 
   test('signing out signs every tab out, and what was seen is gone', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const { page, complaints, close } = await desk.visit('/keys')
     const other = await page.context().newPage()
-    await other.goto(`${service.url}/console/keys`)
+    await other.goto(`${desk.service.url}/console/keys`)
     await other.getByRole('table').waitFor()
     await enter(page.getByRole('button', { name: 'Account' }))
-    await page.getByText(service.admin.email).waitFor()
+    await page.getByText(desk.service.admin.email).waitFor()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await signInForm(page).waitFor()
@@ -108,9 +97,9 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
     )
 
   test('a token that one tab finds refused takes nothing from the others: once signed in, all go on', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const { page, complaints, close } = await desk.visit('/keys')
     const other = await page.context().newPage()
-    await other.goto(`${service.url}/console/keys`)
+    await other.goto(`${desk.service.url}/console/keys`)
     await enter(other.getByRole('button', { name: 'Create a key' }))
     await other.getByRole('textbox', { name: 'Label' }).fill('In the other tab')
     await refuse(page)
@@ -119,7 +108,7 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
     await other.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
     expect(await page.evaluate((key) => localStorage.getItem(key), SESSION)).toContain('"token":""')
     await page.unroute('**/graphql')
-    await signInAs(page, service.admin)
+    await signInAs(page, desk.service.admin)
     await other.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor({ state: 'detached' })
     expect(await other.getByRole('textbox', { name: 'Label' }).inputValue()).toBe('In the other tab')
     expect(complaints).toEqual([])
@@ -127,7 +116,7 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
   })
 
   test('who signs in again in a new tab is the same one, however the address is typed', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const { page, complaints, close } = await desk.visit('/keys')
     await enter(page.getByRole('button', { name: 'Create a key' }))
     await page.getByRole('textbox', { name: 'Label' }).fill('Still here')
     await refuse(page)
@@ -135,8 +124,8 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
     await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
     await page.unroute('**/graphql')
     const other = await page.context().newPage()
-    await other.goto(`${service.url}/console/keys`)
-    await signInAs(other, { ...service.admin, email: service.admin.email.toUpperCase() })
+    await other.goto(`${desk.service.url}/console/keys`)
+    await signInAs(other, { ...desk.service.admin, email: desk.service.admin.email.toUpperCase() })
     await other.getByRole('cell', { name: /^ek_/ }).first().waitFor()
     // What had waited was sent.
     await page.getByLabel('The secret').waitFor()
@@ -145,27 +134,27 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
   })
 
   test('a page that only listens asks for a sign-in once its stream is refused, and asks no more until then', async () => {
-    const { json } = await service.call('POST', '/discussions', { body: { externalId: 'listening' } })
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const { json } = await desk.service.call('POST', '/discussions', { body: { externalId: 'listening' } })
+    const { page, complaints, close } = await desk.visit('/keys')
     let refused = 0
     await page.route('**/graphql/stream**', (route) => {
       refused++
       return route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' })
     })
-    await page.goto(`${service.url}/console/discussions/${json.id}`)
+    await page.goto(`${desk.service.url}/console/discussions/${json.id}`)
     await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
     const before = refused
     await page.waitForTimeout(5_000)
     expect(refused).toBe(before)
     await page.unroute('**/graphql/stream**')
-    await signInAs(page, service.admin)
+    await signInAs(page, desk.service.admin)
     expect(complaints).toEqual([])
     await close()
   })
 
   test('nothing that one admin has seen or begun goes over to another, who signs in in another tab', async () => {
-    const globe = await service.addTenant('globe')
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const globe = await desk.service.addTenant('globe')
+    const { page, complaints, close } = await desk.visit('/keys')
     await enter(page.getByRole('button', { name: 'Create a key' }))
     await page.getByRole('textbox', { name: 'Label' }).fill('Only for the first tenant')
     await refuse(page)
@@ -173,7 +162,7 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
     await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
 
     const other = await page.context().newPage()
-    await other.goto(`${service.url}/console/keys`)
+    await other.goto(`${desk.service.url}/console/keys`)
     const asGlobe: string[] = []
     await page.unroute('**/graphql')
     page.on('request', (request) => asGlobe.push(request.postData() ?? ''))
@@ -181,14 +170,14 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
     await page.getByRole('banner').getByText('globe', { exact: true }).waitFor()
     await page.getByRole('cell', { name: /^ek_/ }).first().waitFor()
     expect(await page.getByText('Only for the first tenant').count()).toBe(0)
-    expect(await page.getByText(service.tenant.slug, { exact: true }).count()).toBe(0)
+    expect(await page.getByText(desk.service.tenant.slug, { exact: true }).count()).toBe(0)
     expect(asGlobe.filter((body) => body.includes('Only for the first tenant'))).toEqual([])
     expect(complaints).toEqual([])
     await close()
   })
 
   test('a page that the browser has kept shows nothing to who goes back to it after the sign-out', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/keys')
+    const { page, complaints, close } = await desk.visit('/keys')
     await page.getByRole('table').waitFor()
     await page.evaluate((key) => {
       localStorage.removeItem(key)
@@ -201,7 +190,7 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
   })
 
   test('the theme is chosen, kept, and is that of the system until then', async () => {
-    const { page, close } = await visitConsole(browser, service, '/keys', { view: { width: 1280, theme: 'dark' } })
+    const { page, close } = await desk.visit('/keys', { view: { width: 1280, theme: 'dark' } })
     const scheme = () => page.locator('html').getAttribute('data-mantine-color-scheme')
     expect(await scheme()).toBe('dark')
     await enter(page.getByRole('button', { name: 'Theme' }))
@@ -216,7 +205,7 @@ describe.skipIf(!hasBrowser)(`signing in to the console${browserNeeded}`, () => 
   })
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/', { view, signIn: false })
+    const { page, complaints, close } = await desk.visit('/', { view, signIn: false })
     await signInForm(page).waitFor()
     expect(await axeFindings(page)).toEqual([])
     await shoot(page, `sign-in-${view.width}-${view.theme}`)

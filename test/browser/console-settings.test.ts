@@ -1,34 +1,21 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { beforeEach, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, tabTo, VIEWS, WAIT } from '../harness/console.ts'
 
 const DEFAULTS = tenantSettings({})
 
-const WAIT = { timeout: 20_000, interval: 50 }
+describeInBrowser('Settings in the console', () => {
+  const desk = openDesk()
 
-describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
-
-  beforeAll(async () => {
-    service = await startService({ worker: false })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-  })
   beforeEach(() => set(DEFAULTS))
 
-  const set = async (settings: object): Promise<void> =>
-    expect((await service.call('PATCH', '/settings', { body: settings })).status).toBe(200)
-  const settings = async () => (await service.call('GET', '/settings')).json
-  const newestChange = async () => (await service.call('GET', '/audit-log?action=settings.update&limit=1')).json.data[0]
+  const set = (settings: object): Promise<unknown> => desk.ok('PATCH', '/settings', settings)
+  const settings = async () => desk.ok('GET', '/settings')
+  const newestChange = async () => (await desk.ok('GET', '/audit-log?action=settings.update&limit=1')).data[0]
   const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true })
   const field = (page: Page, path: string) => page.locator(`[id="${path}"]`)
   const input = (page: Page, path: string) =>
@@ -41,7 +28,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
   const isSaved = (page: Page) => page.getByText('Saved.', { exact: true }).waitFor()
 
   test('every setting has its field, with its default and what it does', async () => {
-    const { page, close } = await visitConsole(browser, service, '/settings')
+    const { page, close } = await desk.visit('/settings')
     await page.getByRole('switch', { name: 'Use the classifier' }).press('Space')
     const paths = Object.entries(DEFAULTS).flatMap(([name, value]) =>
       typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -57,7 +44,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
   })
 
   test('by the keyboard alone: a number, a list and a mode are changed, and nothing else is sent', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/settings')
+    const { page, complaints, close } = await desk.visit('/settings')
     await tabTo(page.getByRole('radio', { name: 'none' }))
     await page.keyboard.press('ArrowDown')
     await tabTo(input(page, 'bannedWords'))
@@ -84,7 +71,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
   })
 
   test('what can be null has a switch; a group that is null comes and goes as a whole', async () => {
-    const { page, close } = await visitConsole(browser, service, '/settings')
+    const { page, close } = await desk.visit('/settings')
     await tabTo(page.getByRole('switch', { name: 'Lock old discussions' }))
     await page.keyboard.press('Space')
     await retype(page, 'autoCloseDays', '30')
@@ -106,7 +93,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
   })
 
   test('a refusal stands at its field under its label, and nothing that was typed is lost', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/settings')
+    const { page, complaints, close } = await desk.visit('/settings')
     await retype(page, 'maxLinks', '101')
     await enter(save(page))
     await field(page, 'maxLinks').getByText('Give a whole number from 0 to 100.').waitFor()
@@ -133,7 +120,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
   })
 
   test('what somebody else has changed meanwhile is shown, and not written over', async () => {
-    const { page, close } = await visitConsole(browser, service, '/settings')
+    const { page, close } = await desk.visit('/settings')
     await retype(page, 'maxDepth', '3')
     await retype(page, 'maxLinks', '9')
     await set({ maxDepth: 5, reportThreshold: 2 })
@@ -155,7 +142,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
   })
 
   test('leaving with something unsaved asks', async () => {
-    const { page, close } = await visitConsole(browser, service, '/settings')
+    const { page, close } = await desk.visit('/settings')
     await retype(page, 'maxLinks', '9')
     const link = page.getByRole('link', { name: 'API keys' })
     await enter(link)
@@ -170,7 +157,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
   })
 
   test('the secret of the classifier is created and shown once', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/settings#classifier')
+    const { page, complaints, close } = await desk.visit('/settings#classifier')
     await enter(page.getByRole('button', { name: 'Create a secret' }))
     await enter(page.getByRole('button', { name: 'Create', exact: true }))
     const secret = (await page.getByLabel('The secret').textContent()) ?? ''
@@ -184,7 +171,7 @@ describe.skipIf(!hasBrowser)(`Settings in the console${browserNeeded}`, () => {
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
     await set({ bannedWords: ['casino', 'w'.repeat(100)], autoCloseDays: 30 })
-    const { page, complaints, close } = await visitConsole(browser, service, '/settings', { view })
+    const { page, complaints, close } = await desk.visit('/settings', { view })
     await field(page, 'maxLinks').locator('input').fill('101')
     await save(page).click()
     await page.getByText('Give a whole number').waitFor()

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, expect, test, vi } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { enter, tabTo, VIEWS, visitConsole } from '../harness/console.ts'
+import { describeInBrowser, shoot } from '../harness/browser.ts'
+import { enter, openDesk, tabTo, VIEWS, WAIT } from '../harness/console.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { startService } from '../harness/service.ts'
 import { copySnippets, type LanguageName, languagesHere, languagesMissing, runSnippet } from '../harness/snippets.ts'
 
 /** Prints for each request of `given.json` whether it is genuine. */
@@ -54,22 +54,12 @@ func main() {
 }`,
 }
 
-const WAIT = { timeout: 20_000, interval: 20 }
-
-describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
-  let browser: Browser
-  let service: TestService
+describeInBrowser('webhooks in the console', () => {
   let receiver: Receiver
-
-  beforeAll(async () => {
+  afterAll(() => receiver?.close())
+  const desk = openDesk(async () => {
     receiver = await startReceiver()
-    service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-    await receiver?.close()
+    return startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
   })
 
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
@@ -81,17 +71,17 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
   }
 
   async function register(path: string, body: object = {}) {
-    const { json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + path, ...body } })
-    const read = () => service.call('GET', `/webhooks/${json.id}`)
+    const { json } = await desk.service.call('POST', '/webhooks', { body: { url: receiver.url + path, ...body } })
+    const read = () => desk.service.call('GET', `/webhooks/${json.id}`)
     await vi.waitFor(async () => expect((await read()).json.state).toBe('verified'), WAIT)
     return json
   }
 
   async function post(count: number): Promise<void> {
-    const ann = await service.as('ann')
+    const ann = await desk.service.as('ann')
     for (let n = 0; n < count; n++) {
       const path = '/discussions/by-external/page/comments'
-      expect((await service.call('POST', path, { headers: ann, body: { body: `Comment ${n}` } })).status).toBe(201)
+      expect((await desk.service.call('POST', path, { headers: ann, body: { body: `Comment ${n}` } })).status).toBe(201)
     }
   }
 
@@ -99,7 +89,7 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
     'by the keyboard alone: registered, verified, broken until it is disabled, enabled again, and what was held arrives',
     { timeout: 120_000 },
     async () => {
-      const { page, complaints, close } = await visitConsole(browser, service, '/webhooks')
+      const { page, complaints, close } = await desk.visit('/webhooks')
       const path = '/newsroom'
       receiver.on(path, (_request, response) => reply(response, 404))
 
@@ -149,8 +139,8 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
       await page.getByText('The handshake succeeded').waitFor()
       const arrived = () => receiver.deliveries(path).slice(broken)
       await vi.waitFor(() => expect(arrived()).toHaveLength(held), WAIT)
-      const { id } = (await service.call('GET', '/webhooks')).json.data.at(0)
-      const kid = (await service.call('GET', `/webhooks/${id}`)).json.secrets[0].kid
+      const { id } = (await desk.ok('GET', '/webhooks')).data.at(0)
+      const kid = (await desk.ok('GET', `/webhooks/${id}`)).secrets[0].kid
       expect(arrived().every((request) => isGenuine(request, { [kid]: secret }))).toBe(true)
       await vi.waitFor(
         async () =>
@@ -170,8 +160,8 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
     )
     const { id } = await register('/filtered', { policy: { maxAttempts: 1 } })
     for (const eventType of ['comment_created', 'reaction_toggled'])
-      expect((await service.call('POST', `/webhooks/${id}/test`, { body: { eventType } })).status).toBe(202)
-    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}?status=failed`)
+      expect((await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType } })).status).toBe(202)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}?status=failed`)
     const table = page.getByRole('table', { name: 'Deliveries' })
     await table.getByRole('link', { name: 'comment_created' }).waitFor()
     expect(await table.getByRole('link').count()).toBe(1)
@@ -209,9 +199,9 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
     )
     const policy = { backoffBaseMs: 60_000, breakerThreshold: 1, breakerCooldownMs: 3_600_000, disableThreshold: 5 }
     const { id } = await register('/slow', { policy })
-    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
     await page.getByText('Nothing has been sent yet').waitFor()
-    await service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })
+    await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })
     const circuit = page.getByLabel('Circuit')
     await circuit.getByText('open', { exact: true }).waitFor()
     await circuit.getByText('1 of 1 to open the circuit').waitFor()
@@ -227,16 +217,16 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
 
   test('what somebody else has changed while one edits is not written over', async () => {
     const { id } = await register('/edited-by-two', { policy: { maxAttempts: 4 } })
-    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
     await button(page, 'Edit').click()
     await page.getByRole('textbox', { name: 'Description' }).fill('The archive')
     const theirs = { url: `${receiver.url}/moved`, eventTypes: ['comment_created'], policy: { timeoutMs: 5000 } }
-    expect((await service.call('PATCH', `/webhooks/${id}`, { body: theirs })).status).toBe(200)
+    expect((await desk.service.call('PATCH', `/webhooks/${id}`, { body: theirs })).status).toBe(200)
     await page.getByText(`${receiver.url}/moved`).first().waitFor()
     await type(page, 'Attempts', '5')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    expect((await service.call('GET', `/webhooks/${id}`)).json).toMatchObject({
+    expect(await desk.ok('GET', `/webhooks/${id}`)).toMatchObject({
       ...theirs,
       description: 'The archive',
       policy: { timeoutMs: 5000, maxAttempts: 5 },
@@ -248,7 +238,7 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
   test('by the keyboard alone: edited, tested, replayed, its secret rotated twice, and deleted', async () => {
     await post(1)
     const { id, kid } = await register('/kept')
-    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
     await enter(button(page, 'Edit'))
     await type(page, 'Description', 'The archive')
     await tabTo(page.getByRole('checkbox', { name: 'comment_created' }))
@@ -260,7 +250,7 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
     await type(page, 'Timeout, ms', '2000')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'The archive' }).waitFor()
-    expect((await service.call('GET', `/webhooks/${id}`)).json).toMatchObject({
+    expect(await desk.ok('GET', `/webhooks/${id}`)).toMatchObject({
       eventTypes: ['comment_created'],
       policy: { timeoutMs: 2000, maxAttempts: 3 },
     })
@@ -296,14 +286,14 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
     await page.keyboard.type(new URL(receiver.url).host)
     await enter(confirm)
     await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
-    expect((await service.call('GET', `/webhooks/${id}`)).status).toBe(404)
+    expect((await desk.service.call('GET', `/webhooks/${id}`)).status).toBe(404)
     expect(complaints).toEqual([])
     await close()
   })
 
   test('a delivery that is none leads to its endpoint, and an endpoint that is none to the list', async () => {
     const none = '01900000-0000-7000-8000-000000000000'
-    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${none}/deliveries/none`)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${none}/deliveries/none`)
     await page.getByRole('heading', { name: 'There is no such delivery', exact: true }).waitFor()
     await enter(page.getByRole('link', { name: 'The endpoint and its deliveries' }))
     await page.getByRole('heading', { name: 'There is no such endpoint', exact: true }).waitFor()
@@ -316,11 +306,11 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
   test(`the snippets tell what is genuine${languagesMissing}`, async () => {
     const { id, secret } = await register('/signed')
     expect(
-      (await service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })).status,
+      (await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })).status,
     ).toBe(202)
     await vi.waitFor(() => expect(receiver.deliveries('/signed')).toHaveLength(1), WAIT)
     const { headers, raw } = receiver.deliveries('/signed')[0]!
-    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
     const snippets = await copySnippets(page)
     await close()
     const body = raw.toString()
@@ -375,7 +365,7 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
     await vi.waitFor(() => expect(receiver.deliveries('/seen')).toHaveLength(3), WAIT)
     receiver.on('/seen', (_request, response) => reply(response, 500, 'out of paper'))
     await post(4)
-    const read = () => service.call('GET', `/webhooks/${id}`)
+    const read = () => desk.service.call('GET', `/webhooks/${id}`)
     await vi.waitFor(async () => expect((await read()).json.state).toBe('disabled'), WAIT)
     return id
   }
@@ -383,9 +373,9 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
 
   test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
     const id = await (broken ??= registerBroken())
-    const { data } = (await service.call('GET', `/webhooks/${id}/deliveries?limit=100`)).json
+    const { data } = await desk.ok('GET', `/webhooks/${id}/deliveries?limit=100`)
     const tried = data.find(({ attempts }: { attempts: { error: string | null }[] }) => attempts[0]?.error != null)
-    const { page, complaints, close } = await visitConsole(browser, service, '/webhooks', { view })
+    const { page, complaints, close } = await desk.visit('/webhooks', { view })
     const look = async (name: string) => {
       expect(await axeFindings(page)).toEqual([])
       await shoot(page, `webhooks${name}-${view.width}-${view.theme}`)
@@ -395,10 +385,10 @@ describe.skipIf(!hasBrowser)(`webhooks in the console${browserNeeded}`, () => {
     await page.getByRole('button', { name: 'Register an endpoint' }).click()
     await page.getByRole('dialog').waitFor()
     await look('-register')
-    await page.goto(`${service.url}/console/webhooks/${id}`)
+    await page.goto(`${desk.service.url}/console/webhooks/${id}`)
     await page.getByRole('table', { name: 'Deliveries' }).waitFor()
     await look('-endpoint')
-    await page.goto(`${service.url}/console/webhooks/${id}/deliveries/${tried.id}`)
+    await page.goto(`${desk.service.url}/console/webhooks/${id}/deliveries/${tried.id}`)
     await page.getByRole('table', { name: 'Attempts' }).waitFor()
     await look('-delivery')
     expect(complaints).toEqual([])

@@ -1,8 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { browserNeeded, hasBrowser, launchBrowser } from '../harness/browser.ts'
+import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
 import { type Site, startSite, streamRequests } from '../harness/site.ts'
 
@@ -11,7 +11,7 @@ const LONG = 60_000
 const OPEN = 1
 const CLOSED = 2
 
-describe.skipIf(!hasBrowser)(`the browser's own EventSource${browserNeeded}`, () => {
+describeInBrowser("the browser's own EventSource", () => {
   let browser: Browser
   let service: Processes
   let site: Site

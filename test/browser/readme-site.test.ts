@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { browserNeeded, hasBrowser, launchBrowser } from '../harness/browser.ts'
+import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
 import { freePort } from '../harness/ports.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
@@ -20,7 +20,7 @@ function serverOfReadme(): string {
   return code
 }
 
-describe.skipIf(!hasBrowser)(`the site of the README${browserNeeded}`, () => {
+describeInBrowser('the site of the README', () => {
   let service: TestService
   const folder = mkdtempSync(join(tmpdir(), 'readme-site-'))
   beforeAll(async () => {

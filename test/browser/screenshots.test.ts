@@ -1,13 +1,10 @@
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
-import { hasBrowser, launchBrowser, shoot } from '../harness/browser.ts'
-import { visitConsole } from '../harness/console.ts'
+import { hasBrowser, shoot } from '../harness/browser.ts'
+import { openDesk, WAIT } from '../harness/console.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
-
-const WAIT = { timeout: 20_000, interval: 50 }
+import { startService } from '../harness/service.ts'
 
 // The weeks before, as workers have summed them up.
 const PAST = statement(
@@ -33,58 +30,48 @@ const HELD = [
 ] as const
 
 describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (made where SCREENSHOTS is set)', () => {
-  let browser: Browser
-  let service: TestService
   let receiver: Receiver
+  afterAll(() => receiver?.close())
+  const desk = openDesk(async () => {
+    receiver = await startReceiver()
+    return startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
+  })
 
-  const ok = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
-    const answer = await service.call(method, path, { headers, ...(body && { body }) })
-    expect(answer.status, answer.text).toBeLessThan(300)
-    return answer.json
-  }
   const post = async (name: string, page: string, body: string, parentId: string | null = null): Promise<string> => {
-    const headers = await service.as(name.split(' ')[0]?.toLowerCase() ?? '', { name })
-    return (await ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId }, headers)).id
+    const headers = await desk.service.as(name.split(' ')[0]?.toLowerCase() ?? '', { name })
+    return (await desk.ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId }, headers)).id
   }
 
   beforeAll(async () => {
-    receiver = await startReceiver()
-    service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
-    browser = await launchBrowser()
-    await service.app.db.query(PAST, [service.tenant.id])
+    await desk.service.app.db.query(PAST, [desk.service.tenant.id])
     for (const [externalId, title] of [
       ['night-trains', 'The night train is back. Who will sleep in it?'],
       ['library-hours', 'The library stays open until midnight'],
       ['old-bridge', 'The old bridge is to close for a year'],
     ]) {
-      await ok('POST', '/discussions', { externalId, title, url: `https://example.org/${externalId}` })
+      await desk.ok('POST', '/discussions', { externalId, title, url: `https://example.org/${externalId}` })
     }
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-    await receiver?.close()
   })
 
   test('of the deliveries of a webhook', async () => {
-    const { id } = await ok('POST', '/webhooks', {
+    const { id } = await desk.ok('POST', '/webhooks', {
       url: `https://127.0.0.1:${new URL(receiver.url).port}/newsroom`,
       description: 'The newsroom',
       policy: { backoffBaseMs: 60_000 },
     })
-    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).state).toBe('verified'), WAIT)
+    await vi.waitFor(async () => expect((await desk.ok('GET', `/webhooks/${id}`)).state).toBe('verified'), WAIT)
     const first = await post(DEV, 'night-trains', 'I took it last week, and slept through two countries.')
     await post(CLEO, 'night-trains', 'Which berth did you have?', first)
-    await ok('POST', `/comments/${first}/reactions`, { type: 'love' }, await service.as('ann', { name: ANN }))
+    await desk.ok('POST', `/comments/${first}/reactions`, { type: 'love' }, await desk.service.as('ann', { name: ANN }))
     const delivered = async (status: string) =>
-      (await ok('GET', `/webhooks/${id}/deliveries?status=${status}`)).data.length as number
+      (await desk.ok('GET', `/webhooks/${id}/deliveries?status=${status}`)).data.length as number
     await vi.waitFor(async () => expect(await delivered('delivered')).toBe(3), WAIT)
     receiver.on('/newsroom', (_request, response) => reply(response, 503))
     await post(ANN, 'old-bridge', 'A year! And the ferry?')
     await post(BOB, 'old-bridge', 'It has never run in winter.')
     await vi.waitFor(async () => expect(await delivered('pending')).toBe(2), WAIT)
-    await vi.waitFor(async () => expect((await ok('GET', `/webhooks/${id}`)).consecutiveFailures).toBe(2), WAIT)
-    const { page, complaints, close } = await visitConsole(browser, service, `/webhooks/${id}`)
+    await vi.waitFor(async () => expect((await desk.ok('GET', `/webhooks/${id}`)).consecutiveFailures).toBe(2), WAIT)
+    const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
     await page.getByRole('table').waitFor()
     await shoot(page, 'deliveries')
     expect(complaints).toEqual([])
@@ -92,10 +79,10 @@ describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (m
   })
 
   test('of the queue', async () => {
-    await ok('PATCH', '/settings', { suspectWords: ['fool'], maxLinks: 1 })
+    await desk.ok('PATCH', '/settings', { suspectWords: ['fool'], maxLinks: 1 })
     const question = await post(ANN, 'night-trains', 'Would you pay 90 for a bunk, if breakfast came with it?')
     for (const [name, body] of HELD) await post(name, 'night-trains', body, question)
-    const { page, complaints, close } = await visitConsole(browser, service, '/moderation')
+    const { page, complaints, close } = await desk.visit('/moderation')
     await page
       .locator('[data-comment]')
       .nth(HELD.length - 1)
@@ -107,7 +94,7 @@ describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (m
   })
 
   test('of the overview', async () => {
-    const { page, complaints, close } = await visitConsole(browser, service, '/?span=30d')
+    const { page, complaints, close } = await desk.visit('/?span=30d')
     await page.locator('.recharts-bar-rectangle').first().waitFor()
     await shoot(page, 'overview')
     expect(complaints).toEqual([])

@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
-import { browserNeeded, hasBrowser } from '../harness/browser.ts'
+import { describeInBrowser } from '../harness/browser.ts'
 import { visitConsole } from '../harness/console.ts'
 import { CORPUS } from '../harness/hostile.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -10,7 +10,7 @@ import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
 const WAIT = { timeout: 20_000, interval: 20 }
 const LONG = 60_000
 
-describe.skipIf(!hasBrowser)(`the widget on its page${browserNeeded}`, () => {
+describeInBrowser('the widget on its page', () => {
   let service: TestService
   let paper: Newspaper
   /** With all that a thread can show. */

@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { browserNeeded, hasBrowser } from '../harness/browser.ts'
+import { describeInBrowser } from '../harness/browser.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
 
-describe.skipIf(!hasBrowser)(`what the widget does when things go wrong${browserNeeded}`, () => {
+describeInBrowser('what the widget does when things go wrong', () => {
   let service: TestService
   let paper: Newspaper
   beforeAll(async () => {

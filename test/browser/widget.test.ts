@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
-import { browserNeeded, hasBrowser, openSleeper } from '../harness/browser.ts'
+import { describeInBrowser, openSleeper } from '../harness/browser.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
 import { newArticle, type Newspaper, openNewspaper, type Window } from '../harness/widget.ts'
 
 const LONG = 60_000
 const WAIT = { timeout: 20_000, interval: 20 }
 
-describe.skipIf(!hasBrowser)(`the widget in two windows${browserNeeded}`, () => {
+describeInBrowser('the widget in two windows', () => {
   let service: Processes
   let paper: Newspaper
   beforeAll(async () => {

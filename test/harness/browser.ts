@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
+import { describe } from 'vitest'
 
 import { findProgram } from './programs.ts'
 
@@ -14,8 +15,14 @@ const CHROMIUM = findProgram(
 
 export const hasBrowser = CHROMIUM !== undefined
 
-/** To end the name of what needs a browser. */
-export const browserNeeded = hasBrowser ? '' : ' (skipped: there is no Chromium here; CHROMIUM is its path)'
+const MISSING = hasBrowser ? '' : ' (skipped: there is no Chromium here; CHROMIUM is its path)'
+
+/** Tests that need a browser. */
+export function describeInBrowser(name: string, tests: () => void): void {
+  describe.skipIf(!hasBrowser)(`${name}${MISSING}`, () => {
+    tests()
+  })
+}
 
 /** A headless Chromium, as Debian has it or whoever installed it. */
 export async function launchBrowser(): Promise<Browser> {

@@ -1,6 +1,11 @@
 import type { Browser, Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect } from 'vitest'
 
-import type { TestService } from './service.ts'
+import { launchBrowser } from './browser.ts'
+import { startService, type TestService } from './service.ts'
+
+/** For what a page is to show: it comes when the page has asked again. */
+export const WAIT = { timeout: 20_000, interval: 50 }
 
 export interface View {
   width: number
@@ -20,12 +25,58 @@ export interface Visit {
   close(): Promise<void>
 }
 
+interface VisitOptions {
+  view?: View
+  signIn?: boolean
+}
+
+/** A service, and a browser for those who look at it: there from the first hook of the tests on, and closed after them. */
+export interface Desk {
+  readonly browser: Browser
+  readonly service: TestService
+  /** Opens a page of the console, as the admin of the service's first tenant unless told. */
+  visit(path?: string, options?: VisitOptions & { admin?: TestService['admin'] }): Promise<Visit>
+  /** What the API answers to a call that it must not refuse. */
+  // Tests look into any answer; a wrong path fails the assertion it stands in.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  ok(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<any>
+}
+
+/** A desk for the tests of a `describe`. `start` is its service: one without a worker unless told. */
+export function openDesk(start: () => Promise<TestService> = () => startService({ worker: false })): Desk {
+  let service: TestService
+  let browser: Browser
+  beforeAll(async () => {
+    service = await start()
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+  return {
+    get browser() {
+      return browser
+    },
+    get service() {
+      return service
+    },
+    visit: (path, { admin = service.admin, ...options } = {}) =>
+      visitConsole(browser, { url: service.url, admin }, path, options),
+    ok: async (method, path, body, headers = {}) => {
+      const answer = await service.call(method, path, { headers, ...(body && { body }) })
+      expect(answer.status, answer.text).toBeLessThan(300)
+      return answer.json
+    },
+  }
+}
+
 /** Opens a page of the console, signed in as the tenant's admin unless told. */
 export async function visitConsole(
   browser: Browser,
   service: Pick<TestService, 'url' | 'admin'>,
   path = '/',
-  { view = { width: 1280, theme: 'light' }, signIn = true }: { view?: View; signIn?: boolean } = {},
+  { view = { width: 1280, theme: 'light' }, signIn = true }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: { width: view.width, height: 800 },
