@@ -144,10 +144,24 @@ discussionMutation('lockDiscussion', 'Keeps readers from writing in a discussion
 discussionMutation('unlockDiscussion', 'Lets readers write in a locked discussion again.')
 discussionMutation('archiveDiscussion', 'Closes a discussion for good: nothing in it changes any more.')
 
-const commentMutation = (name: 'rejectComment' | 'pinComment' | 'unpinComment', description: string): void =>
+const commentMutation = (
+  name: 'approveComment' | 'rejectComment' | 'pinComment' | 'unpinComment',
+  description: string,
+): void =>
   void builder.relayMutationField(
     name,
-    { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
+    {
+      ...(name === 'approveComment' && { extensions: shapedBy(comments.approveInput) }),
+      inputFields: (t) => ({
+        commentId: t.id({ required: true, description: 'The comment.' }),
+        ...(name === 'approveComment' && {
+          revision: t.int({
+            description:
+              'The text that was judged: a comment that was edited since is refused, with invalid_transition.',
+          }),
+        }),
+      }),
+    },
     {
       access: 'moderate_content',
       throws: ['invalid_transition', 'discussion_archived'],
@@ -161,29 +175,7 @@ const commentMutation = (name: 'rejectComment' | 'pinComment' | 'unpinComment', 
     },
   )
 
-builder.relayMutationField(
-  'approveComment',
-  {
-    extensions: shapedBy(comments.approveInput),
-    inputFields: (t) => ({
-      commentId: t.id({ required: true, description: 'The comment.' }),
-      revision: t.int({
-        description: 'The text that was judged: a comment that was edited since is refused, with invalid_transition.',
-      }),
-    }),
-  },
-  {
-    access: 'moderate_content',
-    throws: ['invalid_transition', 'discussion_archived'],
-    description: 'Puts a pending or rejected comment in view, and answers the reports on a comment.',
-    resolve: async (_root, { input }, ctx) => ({ comment: await comments.approveComment(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      comment: t.expose('comment', { type: CommentRef, description: 'The comment as it is now.' }),
-    }),
-  },
-)
+commentMutation('approveComment', 'Puts a pending or rejected comment in view, and answers the reports on a comment.')
 commentMutation('rejectComment', 'Takes a comment out of view, or keeps a pending one out of it.')
 commentMutation('pinComment', 'Puts an approved comment before all others of its level.')
 commentMutation('unpinComment', 'Puts a pinned comment back in its place.')
