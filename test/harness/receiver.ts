@@ -49,6 +49,7 @@ export async function startReceiver(names: readonly string[] = ['127.0.0.1', 'lo
   const behaviours = new Map<string, Behaviour>()
   const server = createServer({ key: certificates.key, cert: certificates.cert }, (incoming, response) => {
     void read(incoming).then((request) => {
+      if (request === null) return
       requests.push(request)
       if (behaviours.get(request.path)?.(request, response) === undefined) answer(request, response)
     })
@@ -108,9 +109,14 @@ export function isGenuine(
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
-async function read(incoming: IncomingMessage): Promise<Received> {
+/** Null where its sender was gone before its end. */
+async function read(incoming: IncomingMessage): Promise<Received | null> {
   const chunks: Buffer[] = []
-  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  try {
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  } catch {
+    return null
+  }
   const raw = Buffer.concat(chunks)
   return {
     path: incoming.url ?? '',
