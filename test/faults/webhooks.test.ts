@@ -21,6 +21,8 @@ const tasks: Task[] = []
 const WAIT = { timeout: 30_000, interval: 20 }
 const SHORT = { leaseMs: 600, heartbeatMs: 100 }
 const LONG = { leaseMs: 60_000, heartbeatMs: 10_000 }
+/** Over while a test waits for it, and longer than this machine stands still: of that a lease is lost, too, and rightly. */
+const HELD = { leaseMs: 4000, heartbeatMs: 200 }
 
 beforeAll(async () => {
   receiver = await startReceiver()
@@ -106,8 +108,8 @@ describe('a lease', () => {
     })
     const id = await endpoint()
     const { deliveryId } = await add(id)
-    startTask()
-    startTask()
+    startTask(service.app, HELD)
+    startTask(service.app, HELD)
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
     const first = (await state(deliveryId))?.nextAttemptAt?.getTime() ?? Infinity
     await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(first + 1000), WAIT)
@@ -151,9 +153,8 @@ describe('a lease', () => {
     const headers = await service.as('leaver')
     const at = `/discussions/by-external/${path.slice(1)}/comments`
     const { json } = await service.call('POST', at, { body: { body: 'a name to forget' }, headers })
-    const timing = { leaseMs: 3000, heartbeatMs: 500 }
-    startTask(service.app, timing)
-    startTask(service.app, timing)
+    startTask(service.app, HELD)
+    startTask(service.app, HELD)
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
     expect((await service.call('DELETE', `/readers/${json.author.id}`)).status).toBe(204)
     const created = () => receiver.deliveries(path).filter(({ body }) => body.type === 'comment_created')
@@ -206,7 +207,7 @@ test('a stop waits for the attempt under way, and its outcome is recorded', asyn
     return true
   })
   const { deliveryId } = await add(await endpoint())
-  const task = startTask()
+  const task = startTask(service.app, LONG)
   await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
   const stopped = task.stop(10_000)
   answer()
@@ -248,7 +249,7 @@ test('an endpoint that hangs, with a backlog before all others, delays nobody', 
   for (let n = 0; n < 100; n++) await add(hanging)
   const healthy = await endpoint(`${path}-healthy`)
   const added = await Promise.all(Array.from({ length: 30 }, () => add(healthy)))
-  startTask()
+  startTask(service.app, LONG)
   // Each at least once: on a machine that is slow enough, one may have been tried again.
   const arrived = () => receiver.deliveries(`${path}-healthy`).map(({ headers }) => headers['x-service-delivery-id'])
   await vi.waitFor(() => expect(new Set(arrived()).size).toBe(added.length), WAIT)
