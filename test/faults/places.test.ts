@@ -10,10 +10,13 @@ import type { StreamPlaces } from '../../src/core/stream-places.ts'
 import { createMemoryPlaces } from '../../src/data/memory-places.ts'
 import { createRedisPlaces } from '../../src/data/redis-places.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
+import { stoodStillMs } from '../harness/standstill.ts'
 
 const REDIS_URL = process.env.REDIS_URL ?? ''
 const CAPS = { perTenant: 6, perReader: 2 }
 const LEASE = { leaseMs: 400, renewMs: 60 }
+/** Less than an answer of Redis is waited for, or a share that was just renewed lasts. */
+const STILL_MS = 150
 const TENANTS = [newId(), newId()]
 const READERS = [null, newId(), newId(), newId()]
 
@@ -165,54 +168,72 @@ describe.skipIf(REDIS_URL === '')(
       return counts
     }
 
+    /** A failure counts only if this process ran: while it stands still shares lapse, and answers are not heard in time. */
+    const whileRunning =
+      <Values extends unknown[]>(run: (...values: Values) => Promise<void>) =>
+      async (...values: Values): Promise<void> => {
+        const before = stoodStillMs()
+        try {
+          await run(...values)
+        } catch (error) {
+          // The clock that tells of it ticks.
+          await setTimeout(100)
+          fc.pre(stoodStillMs() - before < STILL_MS)
+          throw error
+        }
+      }
+
     test('takes, releases, killed and paused processes and a Redis that loses all, at random, agree with the model', async () => {
       await fc.assert(
-        fc.asyncProperty(commandsOf(1), async (commands) => {
-          const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
-          const processes = await Promise.all(Array.from({ length: PROCESSES }, () => start(prefix)))
-          let held: Held[] = []
-          const settled = () =>
-            vi.waitFor(async () => expect(await counted(prefix)).toEqual(expected(held)), {
-              timeout: 5000,
-              interval: 2,
-            })
-          try {
-            for (const command of commands) {
-              if (command.kind === 'take') await take(processes[command.process]?.places, held, command)
-              else if (command.kind === 'release') release(held, command.which)
-              else if (command.kind === 'flush') {
-                const keys = await redis.keys(`${prefix}*`)
-                if (keys.length > 0) await redis.del(...keys)
-              } else {
-                const process = processes[command.process]
-                if (process === undefined) continue
-                await process.proxy.down()
-                if (command.kind === 'kill') {
-                  held = held.filter((one) => one.process !== command.process)
-                  await settled()
-                  await end(process)
-                  processes[command.process] = await start(prefix)
+        fc.asyncProperty(
+          commandsOf(1),
+          whileRunning(async (commands) => {
+            const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
+            const processes = await Promise.all(Array.from({ length: PROCESSES }, () => start(prefix)))
+            let held: Held[] = []
+            const settled = () =>
+              vi.waitFor(async () => expect(await counted(prefix)).toEqual(expected(held)), {
+                timeout: 5000,
+                interval: 2,
+              })
+            try {
+              for (const command of commands) {
+                if (command.kind === 'take') await take(processes[command.process]?.places, held, command)
+                else if (command.kind === 'release') release(held, command.which)
+                else if (command.kind === 'flush') {
+                  const keys = await redis.keys(`${prefix}*`)
+                  if (keys.length > 0) await redis.del(...keys)
                 } else {
-                  // Its share lapses, its streams stay, and one of them ends unheard.
-                  await setTimeout(LEASE.leaseMs + 100)
-                  const mine = held.findIndex((one) => one.process === command.process)
-                  if (mine >= 0) release(held, mine)
-                  await process.proxy.up()
-                  await connected(process.places, prefix)
+                  const process = processes[command.process]
+                  if (process === undefined) continue
+                  await process.proxy.down()
+                  if (command.kind === 'kill') {
+                    held = held.filter((one) => one.process !== command.process)
+                    await settled()
+                    await end(process)
+                    processes[command.process] = await start(prefix)
+                  } else {
+                    // Its share lapses, its streams stay, and one of them ends unheard.
+                    await setTimeout(LEASE.leaseMs + 100)
+                    const mine = held.findIndex((one) => one.process === command.process)
+                    if (mine >= 0) release(held, mine)
+                    await process.proxy.up()
+                    await connected(process.places, prefix)
+                  }
                 }
+                await settled()
               }
+              for (const { giveBack } of held.splice(0)) giveBack()
               await settled()
+              // What a dead process has left behind of readers goes by itself, and counts no more.
+              expect(await redis.keys(`${prefix}places:{*}`)).toEqual([])
+            } finally {
+              await Promise.all(processes.map(end))
+              const left = await redis.keys(`${prefix}*`)
+              if (left.length > 0) await redis.del(...left)
             }
-            for (const { giveBack } of held.splice(0)) giveBack()
-            await settled()
-            // What a dead process has left behind of readers goes by itself, and counts no more.
-            expect(await redis.keys(`${prefix}places:{*}`)).toEqual([])
-          } finally {
-            await Promise.all(processes.map(end))
-            const left = await redis.keys(`${prefix}*`)
-            if (left.length > 0) await redis.del(...left)
-          }
-        }),
+          }),
+        ),
         { numRuns: 25, endOnFailure: true },
       )
     }, 120_000)
@@ -241,19 +262,23 @@ describe.skipIf(REDIS_URL === '')(
       try {
         const counts = fc.array(fc.nat(40), { minLength: PROCESSES, maxLength: PROCESSES })
         await fc.assert(
-          fc.asyncProperty(counts, fc.integer({ min: 1, max: 60 }), async (asked, perTenant) => {
-            const tenantId = newId()
-            const got = await Promise.all(
-              processes.flatMap(({ places }, n) =>
-                Array.from({ length: asked[n] ?? 0 }, () =>
-                  places.take({ tenantId, readerId: null, ...CAPS, perTenant }),
+          fc.asyncProperty(
+            counts,
+            fc.integer({ min: 1, max: 60 }),
+            whileRunning(async (asked, perTenant) => {
+              const tenantId = newId()
+              const got = await Promise.all(
+                processes.flatMap(({ places }, n) =>
+                  Array.from({ length: asked[n] ?? 0 }, () =>
+                    places.take({ tenantId, readerId: null, ...CAPS, perTenant }),
+                  ),
                 ),
-              ),
-            )
-            const all = asked.reduce((sum, count) => sum + count, 0)
-            expect(got.filter((one) => one !== null)).toHaveLength(Math.min(all, perTenant))
-            for (const giveBack of got) giveBack?.()
-          }),
+              )
+              for (const giveBack of got) giveBack?.()
+              const all = asked.reduce((sum, count) => sum + count, 0)
+              expect(got.filter((one) => one !== null)).toHaveLength(Math.min(all, perTenant))
+            }),
+          ),
           { numRuns: 50 },
         )
         await vi.waitFor(() => expect(redis.keys(`${prefix}*`)).resolves.toEqual([]), { timeout: 5000, interval: 20 })

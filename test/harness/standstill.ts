@@ -7,7 +7,6 @@ const TICK_MS = 50
 /** As late as any timer may be. */
 const LATE_MS = 50
 
-/** How long this process has been kept from the processor, in all. */
 let stillMs = 0
 let last = performance.now()
 let used = process.cpuUsage()
@@ -21,6 +20,9 @@ setInterval(() => {
   last = now
   used = process.cpuUsage()
 }, TICK_MS).unref()
+
+/** How long this process has been kept from the processor, in all. */
+export const stoodStillMs = (): number => stillMs
 
 /** Milliseconds by a clock that stands still whenever this process does: a promise in seconds is about a machine that runs. */
 export const runningMs = (): number => performance.now() - stillMs
