@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { onServer } from '../harness/database.ts'
 import { type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
+import { runningMs } from '../harness/standstill.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
 const REDIS_URL = process.env.REDIS_URL ?? ''
@@ -185,9 +186,9 @@ describe.skipIf(!hasRedis)(
       await vi.waitFor(async () => expect(await counts()).toEqual([15, 15]), WAIT)
       await proxy.down()
       await redis.del(...(await keys()))
-      const asked = performance.now()
+      const asked = runningMs()
       const meanwhile = await openMany(30)
-      expect(performance.now() - asked).toBeLessThan(SLOW_MS)
+      expect(runningMs() - asked).toBeLessThan(SLOW_MS)
       // Each goes by its own 15 and the 15 that it has heard of.
       const inAll = 30 + admitted(meanwhile).length
       expect(inAll).toBeGreaterThanOrEqual(40)
@@ -203,9 +204,9 @@ describe.skipIf(!hasRedis)(
       await setCaps({ maxStreams: 40 })
       await openMany(10)
       proxy.swallow(() => true)
-      const asked = performance.now()
+      const asked = runningMs()
       const meanwhile = await openMany(20)
-      expect(performance.now() - asked).toBeLessThan(SLOW_MS)
+      expect(runningMs() - asked).toBeLessThan(SLOW_MS)
       expect(admitted(meanwhile)).toHaveLength(20)
       // A connection that has lost bytes is of no use any more.
       await proxy.down()
@@ -230,10 +231,8 @@ describe.skipIf(!hasRedis)(
       expect(admitted(await openMany(20, '', [one]))).toHaveLength(20)
       expectRefused(await open(other))
       await one.kill()
-      const killedAt = performance.now()
       clients.clear()
       await vi.waitFor(async () => expect(admitted(await openMany(1, '', [other]))).toHaveLength(1), BACK)
-      expect(performance.now() - killedAt).toBeLessThan(BACK.timeout)
       expect(admitted(await openMany(40, '', [other]))).toHaveLength(19)
       await one.start()
       await expectRefusedSoon(one)

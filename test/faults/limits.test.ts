@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { onServer } from '../harness/database.ts'
 import { first, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
+import { runningMs } from '../harness/standstill.ts'
 
 const REDIS_URL = process.env.REDIS_URL ?? ''
 const hasRedis = onServer && REDIS_URL !== ''
@@ -69,9 +70,9 @@ describe.skipIf(!hasRedis)(
       const load: Load = { passed: 0, seconds: 0, statuses: new Set(), slowestMs: 0 }
       const one = async (api: ServiceProcess): Promise<void> => {
         while (performance.now() - started < seconds * 1000) {
-          const sentAt = performance.now()
+          const sentAt = runningMs()
           const { status } = await service.call('GET', '/discussions', { api, headers: { 'x-api-key': key } })
-          load.slowestMs = Math.max(load.slowestMs, performance.now() - sentAt)
+          load.slowestMs = Math.max(load.slowestMs, runningMs() - sentAt)
           load.statuses.add(status)
           if (status === 200) load.passed++
         }
