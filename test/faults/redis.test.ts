@@ -10,8 +10,7 @@ const REDIS_URL = process.env.REDIS_URL ?? ''
 const hasRedis = onServer && REDIS_URL !== ''
 
 /** Contract, section 6: what the bus loses comes from the database within this time. */
-const REPAIR_MS = 5000
-const SOON = { timeout: REPAIR_MS, interval: 20 }
+const SOON = { timeout: 5000, interval: 20 }
 const WAIT = { timeout: 20_000, interval: 50 }
 
 describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs DATABASE_URL and REDIS_URL)'}`, () => {
@@ -177,11 +176,11 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     expect((await use()).status).toBe(200)
     await harm()
     const { status } = await service.call('DELETE', `/keys/${made.json.id}`, { api: first(service.apis) })
-    const revokedAt = Date.now()
     expect(status).toBe(204)
-    await vi.waitFor(async () => expect((await use()).json).toMatchObject({ code: 'revoked_api_key' }), SOON)
-    await vi.waitFor(() => expect(last(stream.framing).type).toBe('connection-timeout'), SOON)
-    expect(Date.now() - revokedAt).toBeLessThan(REPAIR_MS)
+    await Promise.all([
+      vi.waitFor(async () => expect((await use()).json).toMatchObject({ code: 'revoked_api_key' }), SOON),
+      vi.waitFor(() => expect(last(stream.framing).type).toBe('connection-timeout'), SOON),
+    ])
   })
 
   /** Changes a setting through one process, and waits until the other one goes by it. */
