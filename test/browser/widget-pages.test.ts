@@ -5,6 +5,7 @@ import { describeInBrowser } from '../harness/browser.ts'
 import { visitConsole } from '../harness/console.ts'
 import { CORPUS } from '../harness/hostile.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { runningMs } from '../harness/standstill.ts'
 import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
@@ -144,9 +145,9 @@ describeInBrowser('the widget on its page', () => {
       await page.locator('[data-comment]', { hasText: 'Please look at this' }).waitFor()
       await page.keyboard.press('j')
       await page.keyboard.press('a')
-      const pressed = performance.now()
+      const pressed = runningMs()
       await bob.sees('Please look at this')
-      expect(performance.now() - pressed).toBeLessThan(1000)
+      expect(runningMs() - pressed).toBeLessThan(1000)
       await ann.seesNot('Awaiting moderation')
       expect(complaints).toEqual([])
       await close()
