@@ -15,6 +15,7 @@ import { signIdentity } from '../harness/identity.ts'
 import { freePort } from '../harness/ports.ts'
 import { type Env, runMain } from '../harness/processes.ts'
 import { startProxy } from '../harness/proxy.ts'
+import { holdsWithin } from '../harness/standstill.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 const LONG = 120_000
@@ -117,7 +118,7 @@ describe('npm run cli', { timeout: LONG }, () => {
       expect(await me()).toBe(200)
       const removed = await cli(['admin', 'remove', ...at, 'leaver@acme.example'])
       expect(removed.json).toMatchObject({ tenant: { slug: 'acme' }, admin: { email: 'leaver@acme.example' } })
-      await vi.waitFor(async () => expect(await me()).toBe(401), { timeout: 5000, interval: 100 })
+      await holdsWithin(5000, async () => expect(await me()).toBe(401))
       expect((await login(made.admin)).status).toBe(401)
     })
     const again = await cli(['admin', 'remove', ...at, 'leaver@acme.example'])

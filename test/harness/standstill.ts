@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 
 import { vi } from 'vitest'
 
@@ -44,5 +44,22 @@ export const waitFor = async <T>(
       left = began + timeout - runningMs()
       if (left < interval) throw error
     }
+  }
+}
+
+/**
+ * Asks until it is so. Throws where it is not so for whoever asks later than `ms` from now: how long an answer takes on a
+ * busy machine is no part of such a promise.
+ */
+export async function holdsWithin(ms: number, ask: () => Promise<unknown>): Promise<void> {
+  for (const began = runningMs(); ;) {
+    const askedAfterMs = runningMs() - began
+    try {
+      return void (await ask())
+    } catch (error) {
+      if (askedAfterMs > ms) throw error
+    }
+    await setTimeout(20)
+    await setImmediate()
   }
 }
