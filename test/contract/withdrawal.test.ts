@@ -255,9 +255,11 @@ test(
   { timeout: 120_000 },
   async () => {
     let withdrawn = 0
+    // So many, however slow the machine: else nothing was tried.
+    const enough = 20
     const until = Date.now() + 12_000
     const property = fc.asyncProperty(commands, async (history) => {
-      if (Date.now() > until) return
+      if (Date.now() > until && withdrawn > enough) return
       withdrawn += await inNewDiscussion(async (run) => {
         for (const each of history) {
           await run.do(each)
@@ -271,16 +273,16 @@ test(
       })
     })
     await fc.assert(property, { numRuns: 25 })
-    // Else nothing was tried.
-    expect(withdrawn).toBeGreaterThan(20)
+    expect(withdrawn).toBeGreaterThan(enough)
   },
 )
 
 test('nor afterwards, where everybody has written and moderated at once', { timeout: 120_000 }, async () => {
   let withdrawn = 0
+  const enough = 10
   const until = Date.now() + 6000
   const property = fc.asyncProperty(fc.array(commands, { minLength: 3, maxLength: 3 }), async (histories) => {
-    if (Date.now() > until) return
+    if (Date.now() > until && withdrawn > enough) return
     withdrawn += await inNewDiscussion(async (run) => {
       const write = async (history: readonly Command[]): Promise<void> => {
         for (const each of history) if (each.kind !== 'hush') await run.do(each)
@@ -291,7 +293,7 @@ test('nor afterwards, where everybody has written and moderated at once', { time
     })
   })
   await fc.assert(property, { numRuns: 5 })
-  expect(withdrawn).toBeGreaterThan(10)
+  expect(withdrawn).toBeGreaterThan(enough)
 })
 
 test('a long repair and a long replay hold no text of what was rejected or deleted at their end; with a key they do', async () => {
