@@ -48,7 +48,7 @@ const file = (name: string): string => join(folder, name)
 const newDataDir = (): string => file(`data-${counter++}`)
 
 function start(env: Env): Run {
-  const run = runMain({ PORT: '0', DATA_DIR: newDataDir(), LOG_LEVEL: 'warn', SHUTDOWN_GRACE_SECONDS: '2', ...env })
+  const run = runMain({ PORT: '0', DATA_DIR: newDataDir(), LOG_LEVEL: 'warn', SHUTDOWN_GRACE_SECONDS: '5', ...env })
   runs.push(run)
   return run
 }
@@ -239,7 +239,7 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
       expect(await stop(run)).toEqual({ code: 0, signal: null })
       const lines = run.stderr.trim().split('\n')
       expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
-        { signal: 'SIGTERM', msg: 'stopping, in 2 s at most' },
+        { signal: 'SIGTERM', msg: 'stopping, in 5 s at most' },
         { signal: 'SIGTERM', msg: 'stopped', ms: expect.any(Number) as number },
       ])
     },

@@ -198,7 +198,8 @@ export async function startProcesses({ api = 1, worker = 1, env = {} }: Deployme
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
     WEBHOOK_POLL_SECONDS: '0.2',
     UNAUTHENTICATED_RATE_PER_SECOND: '0',
-    SHUTDOWN_GRACE_SECONDS: '2',
+    // Shorter than 10 s, and long enough for a machine that stands still in the midst of it.
+    SHUTDOWN_GRACE_SECONDS: '5',
     ...place.env,
     ...env,
   }
