@@ -1,3 +1,4 @@
+import type { Payload } from '../domains/stream/batch.ts'
 import { Backlog } from '../domains/stream/queue.ts'
 import type { Source } from '../domains/stream/source.ts'
 import { Gate } from './gate.ts'
@@ -6,10 +7,10 @@ import { Gate } from './gate.ts'
 export class Line {
   readonly gate = new Gate()
   readonly backlog = new Backlog()
-  readonly #sources = new Set<Source>()
+  readonly #sources = new Set<Source<Payload>>()
   #isOver = false
 
-  add(source: Source): void {
+  add(source: Source<Payload>): void {
     // Its connection may have gone while it was begun: the library would not end it any more.
     if (this.#isOver) return source.leave()
     this.#sources.add(source)

@@ -1,5 +1,6 @@
 import type { ExecutionResult } from 'graphql'
 
+import type { Payload } from '../domains/stream/batch.ts'
 import type { Backlog } from '../domains/stream/queue.ts'
 import type { Source } from '../domains/stream/source.ts'
 import type { Subscription } from './subscription.ts'
@@ -9,7 +10,7 @@ import type { Subscription } from './subscription.ts'
  * has a last payload say so: one that throws would end the process.
  */
 export function resultsOf(
-  source: Source,
+  source: Source<Payload>,
   subscription: Subscription,
   backlog: Backlog,
 ): AsyncIterableIterator<ExecutionResult> {

@@ -5,6 +5,7 @@ import { type Request, type ResponseInit, TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } fr
 
 import { type Ctx, requireCaller } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
+import type { Payload } from '../domains/stream/batch.ts'
 import type { Source } from '../domains/stream/source.ts'
 import { notAcceptable } from './limits.ts'
 import { Line } from './line.ts'
@@ -17,7 +18,7 @@ export interface Place {
   token: string | null
   line: Line
   /** What a subscription on a connection of its own has begun; null for all else. */
-  begun: { source: Source; subscription: Subscription } | null
+  begun: { source: Source<Payload>; subscription: Subscription } | null
 }
 
 export type SseRequest = Request<FastifyRequest, Place>

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-import type { Batch } from '../domains/stream/batch.ts'
+import type { Batch, Payload } from '../domains/stream/batch.ts'
 import { chunkOf } from '../domains/stream/chunk.ts'
 import { HEARTBEAT } from '../domains/stream/frames.ts'
 import { type Cut, type Headers, MAX_UNSENT_BYTES, Outlet } from '../domains/stream/outlet.ts'
@@ -13,8 +13,8 @@ const COMPLETE = chunkOf(['event: complete\ndata:\n\n'])
 const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { bytes }) => sum + bytes.length, 0)
 
 /** One subscription on a connection of its own: graphql-sse's protocol, in distinct-connections mode. */
-export class Subscriber extends Outlet implements Taker {
-  readonly #source: Source
+export class Subscriber extends Outlet implements Taker<Payload> {
+  readonly #source: Source<Payload>
   readonly #subscription: Subscription
   readonly #onCut: (cut: Cut) => void
   /** Settles when all that was delivered has been written; null where nothing waits for its answer. Never rejects. */
@@ -24,7 +24,7 @@ export class Subscriber extends Outlet implements Taker {
 
   constructor(
     response: ServerResponse,
-    { source, subscription }: { source: Source; subscription: Subscription },
+    { source, subscription }: { source: Source<Payload>; subscription: Subscription },
     { heartbeatMs, onCut }: { heartbeatMs: number; onCut: (cut: Cut) => void },
   ) {
     super(response, heartbeatMs)
@@ -44,7 +44,7 @@ export class Subscriber extends Outlet implements Taker {
     this.#source.start(this)
   }
 
-  deliver(batch: Batch): void {
+  deliver(batch: Batch<Payload>): void {
     const pieces = this.#subscription.piecesFor(batch)
     const [only, ...others] = pieces instanceof Promise ? [] : pieces
     if (this.#writing === null && only !== undefined && others.length === 0) this.write(only)

@@ -2,9 +2,8 @@ import { execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
 
 import type { Ctx } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
-import type { Batch } from '../domains/stream/batch.ts'
+import type { Batch, Payload } from '../domains/stream/batch.ts'
 import { type Chunk, chunkOf } from '../domains/stream/chunk.ts'
-import type { Frame } from '../domains/stream/frames.ts'
 import { Answer } from './answer.ts'
 import { toGraphQLError } from './errors.ts'
 import { maskContextOf, maskResult } from './mask.ts'
@@ -28,8 +27,8 @@ export class Subscription {
   /** On whose behalf: all who share it are told the same. The latest has the newest settings of the tenant. */
   ctx: Ctx
   readonly #operation: ExecutionArgs
-  readonly #answers = new Map<Frame, MaybePromise<Answer>>()
-  readonly #pieces = new WeakMap<Batch, MaybePromise<Pieces>>()
+  readonly #answers = new Map<Payload, MaybePromise<Answer>>()
+  readonly #pieces = new WeakMap<Batch<Payload>, MaybePromise<Pieces>>()
 
   constructor(operation: ExecutionArgs, ctx: Ctx) {
     this.#operation = operation
@@ -39,7 +38,7 @@ export class Subscription {
   /**
    * The answers to a batch, in pieces of which each is sent at once; a promise where an answer takes time. Never rejects.
    */
-  piecesFor(batch: Batch): MaybePromise<Pieces> {
+  piecesFor(batch: Batch<Payload>): MaybePromise<Pieces> {
     const known = this.#pieces.get(batch)
     if (known !== undefined) return known
     const pieces = this.#encode(batch.frames)
@@ -48,7 +47,7 @@ export class Subscription {
   }
 
   /** The answer to one event. Never rejects. */
-  answerTo(frame: Frame): MaybePromise<Answer> {
+  answerTo(frame: Payload): MaybePromise<Answer> {
     const known = this.#answers.get(frame)
     if (known !== undefined) return known
     const result = this.#execute(frame)
@@ -59,7 +58,7 @@ export class Subscription {
     return answer
   }
 
-  #encode(frames: readonly Frame[]): MaybePromise<Pieces> {
+  #encode(frames: readonly Payload[]): MaybePromise<Pieces> {
     const answers: Answer[] = []
     for (const frame of frames) {
       const answer = this.answerTo(frame)
@@ -70,7 +69,7 @@ export class Subscription {
   }
 
   /** One after the other: a replay is not to ask the database for a hundred things at once. */
-  async #encodeSlowly(answers: Answer[], next: Promise<Answer>, frames: readonly Frame[]): Promise<Pieces> {
+  async #encodeSlowly(answers: Answer[], next: Promise<Answer>, frames: readonly Payload[]): Promise<Pieces> {
     const endsAt = Date.now() + ANSWER_MS
     answers.push(await next)
     for (const frame of frames) {
@@ -79,7 +78,7 @@ export class Subscription {
     return inPieces(answers)
   }
 
-  #execute(frame: Frame): MaybePromise<ExecutionResult> {
+  #execute(frame: Payload): MaybePromise<ExecutionResult> {
     const { ctx } = this
     // Loaders live as long as one event: what they keep would grow, and grow old.
     const contextValue = { ...ctx }

@@ -2,6 +2,7 @@ import { type DocumentNode, type ExecutionArgs, TypeInfo, visit, visitWithTypeIn
 
 import { type Caller, type Ctx, perApp, requireCaller } from '../core/context.ts'
 import { sha256 } from '../core/crypto.ts'
+import type { Payload } from '../domains/stream/batch.ts'
 import type { Source } from '../domains/stream/source.ts'
 import { schema } from './schema.ts'
 import { Subscription } from './subscription.ts'
@@ -25,7 +26,7 @@ export class Subscriptions {
   }
 
   /** The subscription that an operation is, for as long as its source is not left. */
-  join(ctx: Ctx, operation: ExecutionArgs, source: Source): Subscription {
+  join(ctx: Ctx, operation: ExecutionArgs, source: Source<Payload>): Subscription {
     const key = sharingKey(requireCaller(ctx), operation)
     const shared = this.#shared.get(key) ?? { subscription: new Subscription(operation, ctx), members: 0 }
     this.#shared.set(key, shared)

@@ -33,8 +33,6 @@ function fed(): Fed {
   let [overflows, hasLeft, sink] = [0, false, undefined as Sink | undefined]
   const source = new Source({ idleMs: 1000, onOverflow: () => overflows++ })
   source.sit({
-    viewer: { kind: 'tenant' },
-    position: 0,
     start: (taker) => void (sink = taker),
     leave: () => void (hasLeft = true),
   })

@@ -122,8 +122,6 @@ function clientOf(subscription: Subscription): Client {
     { heartbeatMs: 1000, onCut: (cut) => cuts.push(cut) },
   )
   source.sit({
-    viewer: { kind: 'tenant' },
-    position: 0,
     start: (sink) => void (client.sink = sink),
     leave: () => undefined,
   })

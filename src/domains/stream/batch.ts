@@ -2,14 +2,19 @@ import type { Id } from '../../core/ids.ts'
 import { type Chunk, chunkOf } from './chunk.ts'
 import { type Frame, type Viewer, visibleTo } from './frames.ts'
 
-/** Events that go out together: one write to each socket, of the same bytes. */
-export class Batch {
-  readonly frames: readonly Frame[]
+/** Something that goes out to listeners. */
+export interface Payload {
+  readonly bytes: Buffer
+}
+
+/** Events, or whatever else listeners are told, that go out together: one write to each socket, of the same bytes. */
+export class Batch<P extends Payload = Frame> {
+  readonly frames: readonly P[]
   /** How many streams have taken it. */
   taken = 0
   #chunk: Chunk | undefined
 
-  constructor(frames: readonly Frame[]) {
+  constructor(frames: readonly P[]) {
     this.frames = frames
   }
 

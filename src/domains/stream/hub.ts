@@ -73,6 +73,7 @@ export class Hub {
   #repairing = false
   #closed = false
   readonly #ends: (() => Promise<void>)[] = []
+  readonly #repairs: (() => Promise<void>)[] = []
 
   constructor(options: HubOptions) {
     this.#options = options
@@ -100,6 +101,12 @@ export class Hub {
     this.#ends.push(end)
   }
 
+  /** Has something else that is followed compared with the database as often, from now on. */
+  onRepair(repair: () => Promise<void>): void {
+    this.#repairs.push(repair)
+    this.#keepRepairing()
+  }
+
   /** How many discussions this process listens to. */
   get topicCount(): number {
     return this.#topics.size
@@ -111,7 +118,7 @@ export class Hub {
    */
   async join(request: JoinRequest): Promise<Beginning> {
     if (this.#closed) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
-    this.#timer ??= setInterval(() => void this.repair(), this.#options.repairMs).unref()
+    this.#keepRepairing()
     const topic = this.#topicOf(request)
     const seat = topic.sit(request.viewer)
     try {
@@ -140,7 +147,7 @@ export class Hub {
     this.#repairing = true
     try {
       this.#dropIdle()
-      await Promise.all([this.#repairTopics(), this.#recheckCredentials()])
+      await Promise.all([this.#repairTopics(), this.#recheckCredentials(), ...this.#repairs.map((repair) => repair())])
     } catch (err) {
       if (!this.#closed) this.#options.log.warn({ err }, 'streams could not be compared with the database')
     } finally {
@@ -171,6 +178,10 @@ export class Hub {
     for (const topic of this.#topics.values()) topic.close()
     this.#topics.clear()
     await Promise.all(this.#ends.map((end) => end()))
+  }
+
+  #keepRepairing(): void {
+    if (!this.#closed) this.#timer ??= setInterval(() => void this.repair(), this.#options.repairMs).unref()
   }
 
   /** From where the past is replayed, and how much; null where there is no replay. */

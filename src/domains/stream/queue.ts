@@ -1,5 +1,5 @@
 import { ServiceError } from '../../core/errors.ts'
-import type { Batch } from './batch.ts'
+import type { Batch, Payload } from './batch.ts'
 import type { Frame } from './frames.ts'
 import type { Taker } from './seat.ts'
 
@@ -44,10 +44,10 @@ interface QueueOptions {
 }
 
 /** Events that an iteration has not taken yet, bounded. */
-export class Queue implements Taker {
+export class Queue<P extends Payload = Frame> implements Taker<P> {
   readonly #backlog: Backlog
   readonly #options: QueueOptions
-  #frames: Frame[] = []
+  #frames: P[] = []
   #bytes = 0
   #isOver = false
   #failure: ServiceError | undefined
@@ -62,7 +62,7 @@ export class Queue implements Taker {
     return this.#backlog.isFull
   }
 
-  deliver({ frames, size }: Batch): void {
+  deliver({ frames, size }: Batch<P>): void {
     if (this.#isOver) return
     this.#frames.push(...frames)
     this.#bytes += size
@@ -97,7 +97,7 @@ export class Queue implements Taker {
    * The queue as an async iterator. It is written out because `return` must end it at any time, also before the first
    * `next` and while one waits: an async generator would do neither. `begin` is called with the first `next`.
    */
-  iterate(begin: () => void): AsyncIterableIterator<Frame> {
+  iterate(begin: () => void): AsyncIterableIterator<P> {
     let hasBegun = false
     const finish = (): Promise<IteratorReturnResult<undefined>> => {
       this.end()
@@ -119,7 +119,7 @@ export class Queue implements Taker {
   }
 
   /** The next event; undefined at the end. Rejects once after an overflow. */
-  async #take(): Promise<Frame | undefined> {
+  async #take(): Promise<P | undefined> {
     while (this.#frames.length === 0 && !this.#isOver) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }

@@ -2,10 +2,11 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { admitConnection, credentialOf } from './admission.ts'
+import type { Payload } from './batch.ts'
 import type { Frame } from './frames.ts'
 import { type Beginning, hubOf } from './hub.ts'
 import { Backlog, Queue } from './queue.ts'
-import type { Seat, Taker } from './seat.ts'
+import type { Feed, Taker } from './seat.ts'
 
 interface Following {
   discussionId: Id
@@ -18,18 +19,10 @@ interface Following {
  * `unavailable` where it has ended meanwhile.
  */
 export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: Following): Promise<Source> {
-  const { app } = ctx
-  const { tenant, actor } = requireCaller(ctx)
+  const { tenant } = requireCaller(ctx)
   if (!isId(discussionId)) throw new ServiceError('not_found')
-  const hub = hubOf(app)
-  const source = new Source({
-    idleMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
-    onOverflow: () => hub.metrics.cut('unsent'),
-  })
-  source.onLeave(await admitConnection(ctx, source))
-  try {
-    await hub.requireLive(credentialOf(actor, tenant.id))
-    const beginning = await hub.join({
+  return openSource(ctx, async (source) => {
+    const beginning = await hubOf(ctx.app).join({
       tenantId: tenant.id,
       discussionId,
       viewer: { kind: 'tenant' },
@@ -38,6 +31,29 @@ export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: 
     })
     source.sit(beginning.seat)
     requireComplete(beginning)
+  })
+}
+
+/**
+ * A source for a subscription of the caller, which counts as an open stream and ends as one does. `begin` gives it its
+ * feed. Throws `too_many_streams`, `revoked_api_key`, `invalid_admin_token`, `unavailable` where it has ended meanwhile,
+ * and what `begin` throws.
+ */
+export async function openSource<P extends Payload>(
+  ctx: Ctx,
+  begin: (source: Source<P>) => Promise<void>,
+): Promise<Source<P>> {
+  const { app } = ctx
+  const { tenant, actor } = requireCaller(ctx)
+  const hub = hubOf(app)
+  const source = new Source<P>({
+    idleMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
+    onOverflow: () => hub.metrics.cut('unsent'),
+  })
+  source.onLeave(await admitConnection(ctx, source))
+  try {
+    await hub.requireLive(credentialOf(actor, tenant.id))
+    await begin(source)
     if (source.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     return source
   } catch (error) {
@@ -53,14 +69,14 @@ function requireComplete({ complete, lastEventId }: Beginning): void {
 }
 
 /**
- * The events of a discussion for one subscription. They go to whoever takes them by `start`, or are iterated over: not
+ * What one subscription is told: the events of a discussion, say. They go to whoever takes them by `start`, or are iterated over: not
  * both. It holds a seat and counts as an open stream until it is left.
  */
-export class Source implements AsyncIterable<Frame> {
+export class Source<P extends Payload = Frame> implements AsyncIterable<P> {
   readonly #idleMs: number
   readonly #onOverflow: () => void
-  #seat: Seat | undefined
-  #taker: Taker | undefined
+  #feed: Feed<P> | undefined
+  #taker: Taker<P> | undefined
   #isOver = false
   readonly #leaving: (() => void)[] = []
 
@@ -80,17 +96,17 @@ export class Source implements AsyncIterable<Frame> {
     else this.#leaving.push(leave)
   }
 
-  /** Takes the seat over. */
-  sit(seat: Seat): void {
-    this.#seat = seat
-    this.onLeave(() => seat.leave())
+  /** Takes the feed over: a seat at a discussion, say. */
+  sit(feed: Feed<P>): void {
+    this.#feed = feed
+    this.onLeave(() => feed.leave())
   }
 
   /** Begins with the replay, goes over to live. */
-  start(taker: Taker): void {
+  start(taker: Taker<P>): void {
     if (this.#isOver) return taker.end()
     this.#taker = taker
-    this.#seat?.start(taker)
+    this.#feed?.start(taker)
   }
 
   /** Nothing is delivered from then on. May be called again. */
@@ -110,9 +126,9 @@ export class Source implements AsyncIterable<Frame> {
     return this.#taker?.tick?.(now) ?? now + this.#idleMs
   }
 
-  /** Its events, from the first `next` on. `next` rejects once where they are not taken in time. */
-  iterate(backlog: Backlog): AsyncIterableIterator<Frame> {
-    const queue = new Queue(backlog, {
+  /** It, piece by piece, from the first `next` on. `next` rejects once where they are not taken in time. */
+  iterate(backlog: Backlog): AsyncIterableIterator<P> {
+    const queue = new Queue<P>(backlog, {
       onEnd: () => this.leave(),
       onOverflow: this.#onOverflow,
     })
@@ -121,7 +137,7 @@ export class Source implements AsyncIterable<Frame> {
     return queue.iterate(() => this.start(queue))
   }
 
-  [Symbol.asyncIterator](): AsyncIterableIterator<Frame> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<P> {
     return this.iterate(new Backlog())
   }
 }
