@@ -20,6 +20,8 @@ export type Unsubscribe = () => void
 export const CHANNELS = {
   /** Events of one discussion (`encodeNews`). */
   discussion: (discussionId: string) => `discussion:${discussionId}`,
+  /** The moderation queues of one tenant may have changed; without a text, as who listens reads how they are. */
+  queues: (tenantId: string) => `queues:${tenantId}`,
   /** A changed thing that processes keep in a cache; JSON, `CacheNews`. */
   caches: 'caches',
   /** There is something due for a worker. */

@@ -211,10 +211,10 @@ test('POST /admin/auth/login: an admin signs in with its own password only', asy
   expect(answer.json).toMatchObject({ code: 'invalid_admin_token' })
 })
 
-test('every root field of GraphQL is reached by these routes, or by the test of the subscription', () => {
+test('every root field of GraphQL is reached by these routes, or by the tests of the subscriptions', () => {
   const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]
   const fields = roots.flatMap((root) => Object.keys(root?.getFields() ?? {}))
-  const reached = new Set([...DESCRIBED_ROUTES.map(({ field }) => field), 'discussionEvents'])
+  const reached = new Set([...DESCRIBED_ROUTES.map(({ field }) => field), 'discussionEvents', 'moderationQueueChanged'])
   expect(fields.filter((field) => !reached.has(field))).toEqual([])
 })
 

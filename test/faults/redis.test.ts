@@ -1,5 +1,7 @@
+import { createClient } from 'graphql-sse'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { onServer } from '../harness/database.ts'
 import { first, last, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
@@ -59,6 +61,25 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     const stream = await listen(`${url}/api/v1/stream/${discussionId}?lastEventId=0`, keyOf())
     open.push(stream)
     return stream
+  }
+
+  function followQueue({ url }: ServiceProcess): Listener<{ pending: number }> & { failure: unknown } {
+    const client = createClient({ url: `${url}/graphql/stream`, headers: keyOf(), retryAttempts: 0 })
+    const received: { pending: number }[] = []
+    const queue = { received, failure: null as unknown, close: () => client.dispose() }
+    client.subscribe<{ moderationQueueChanged: { pending: number } }>(
+      { query: 'subscription { moderationQueueChanged { pending } }' },
+      {
+        next: ({ data, errors }) => {
+          if (data == null) queue.failure = errors
+          else received.push(data.moderationQueueChanged)
+        },
+        error: (error) => (queue.failure = error),
+        complete: () => undefined,
+      },
+    )
+    open.push(queue)
+    return queue
   }
 
   async function busIsUp(): Promise<void> {
@@ -151,6 +172,32 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     await post(2)
     await vi.waitFor(expectAll, SOON)
     await vi.waitFor(() => expect(subscription.received.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]), SOON)
+  })
+
+  test('a moderation queue followed at one process is told what the other holds: at once, and while it is away within 5 s', async () => {
+    const [followed, held] = [first(service.apis), last(service.apis)]
+    const settings = { api: held, body: { suspectWords: ['hold'] } }
+    expect((await service.call('PATCH', '/settings', settings)).status).toBe(200)
+    const queue = followQueue(followed)
+    await vi.waitFor(() => expect(queue.received).toHaveLength(1), SOON)
+    const hold = async (): Promise<number> => {
+      const headers = await service.as('writer')
+      const posting = { api: held, headers, body: { body: `hold ${newId()}` } }
+      const { json } = await service.call('POST', `/discussions/${discussionId}/comments`, posting)
+      expect(json.status).toBe('pending')
+      const { json: waiting } = await service.call('GET', '/moderation/queue?limit=100', { api: held })
+      return waiting.data.length
+    }
+    const expectTold = async (pending: number, timeout: number): Promise<void> => {
+      await vi.waitFor(() => expect(last(queue.received)).toEqual({ pending }), { timeout, interval: 20 })
+    }
+    await expectTold(await hold(), 1000)
+    await proxy.down()
+    await expectTold(await hold(), REPAIR_MS)
+    await proxy.up()
+    await vi.waitFor(busIsUp, WAIT)
+    await expectTold(await hold(), REPAIR_MS)
+    expect(queue.failure).toBe(null)
   })
 
   test('webhooks go out while it is away', async () => {

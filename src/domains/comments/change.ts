@@ -6,6 +6,7 @@ import type { Sql } from '../../core/sql.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/events.ts'
 import { addToCommentCount, addToReplyCount, type LockedComment, lockComment } from './change-sql.ts'
 import { type Comment, isInView, toComment } from './comments.ts'
+import { isQueued, tellModerators } from './queued.ts'
 
 /** An event of a change: its data are the comment as it is after the change, and `data`. */
 export interface ChangeEvent extends Pick<NewEvent, 'type' | 'audience' | 'actor' | 'recipientId'> {
@@ -30,7 +31,7 @@ type Work = (sql: Sql, comment: LockedComment, now: Date) => Promise<Change>
 
 /** The same where nobody calls, but the service acts by itself. */
 export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Work): Promise<Comment> {
-  const { comment, written } = await app.db.transaction(async (sql) => {
+  const { comment, written, isOfQueue } = await app.db.transaction(async (sql) => {
     const now = new Date()
     const locked = isId(id) ? await lockComment(sql, tenantId, id, now) : undefined
     if (locked === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
@@ -42,9 +43,14 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Wo
       ...common,
       data: JSON.stringify({ comment: eventForm(changed, event.audience), ...data }),
     }))
-    return { comment: changed, written: await appendEvents(sql, newEvents) }
+    return {
+      comment: changed,
+      written: await appendEvents(sql, newEvents),
+      isOfQueue: isQueued(locked) || isQueued(row),
+    }
   })
   announce(app, written)
+  if (isOfQueue) tellModerators(app, tenantId)
   return comment
 }
 

@@ -48,6 +48,8 @@ export interface CreateResult {
   depth: number
   /** What came of the rules and of the author's record. */
   status: 'approved' | 'pending'
+  /** Whether it is in a queue of the moderators. */
+  isQueued: boolean
   /** Whether a worker is to ask the tenant's classifier. */
   isAsked: boolean
   /** Of `comment_created`; a `notification_reply` has the next one. Null where nothing was created. */
@@ -181,8 +183,9 @@ const CREATE = statement(
      SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, $19, actor::json, data::json FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
-   SELECT j.outcome, j.depth, coalesce(c.status, 'pending') AS status, coalesce(c.is_asked, false) AS "isAsked", c.seq, r.data AS "replyData", r.recipient_id AS "recipientId",
-     (SELECT count(*) FROM queued) AS deliveries
+   SELECT j.outcome, j.depth, coalesce(c.status, 'pending') AS status, coalesce(c.is_asked, false) AS "isAsked",
+     coalesce(c.status = 'pending' OR c.flagged, false) AS "isQueued", c.seq, r.data AS "replyData",
+     r.recipient_id AS "recipientId", (SELECT count(*) FROM queued) AS deliveries
    FROM judged j
    LEFT JOIN numbered c ON c.n = j.n
    LEFT JOIN happened r ON r.n = j.n AND r.type = 'notification_reply'

@@ -5,6 +5,7 @@ import { newId } from '../../core/ids.ts'
 import { announce } from '../discussions/events.ts'
 import { tellClassifiers } from './classifier-sql.ts'
 import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments, STATUS_SLOT } from './create-sql.ts'
+import { tellModerators } from './queued.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
 export interface Draft {
@@ -65,6 +66,8 @@ async function insertAll(app: App, drafts: readonly Draft[]): Promise<Written[]>
     deliveries: results[0]?.deliveries ?? 0,
   })
   if (results.some(({ isAsked }) => isAsked)) tellClassifiers(app)
+  const queued = written.flatMap(({ row, result }) => (result.isQueued ? [row.tenantId] : []))
+  for (const tenantId of new Set(queued)) tellModerators(app, tenantId)
   return written.map(({ row, result }) => ({ result, id: row.id, createdAt }))
 }
 

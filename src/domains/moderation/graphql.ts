@@ -10,6 +10,9 @@ import { BULK_ACTIONS, type BulkOutcome, bulkInput, moderateComments } from './b
 import * as comments from './comments.ts'
 import * as discussions from './discussions.ts'
 import { listModerationQueue, type QueueItem } from './queue.ts'
+import { COUNT_LIMIT, type QueueCounts } from './queue-sql.ts'
+import type { QueueFrame } from './queue-topic.ts'
+import { followModerationQueue } from './queue-watch.ts'
 import { listReportsById, listReportsOf, type ReceivedReport } from './received-reports.ts'
 import { type Report, REPORT_REASONS, reportComment, reportInput } from './reports.ts'
 
@@ -240,5 +243,26 @@ builder.queryField('moderationQueue', (t) =>
       discussionId: t.arg.id({ description: 'Only those of this discussion.' }),
     },
     resolve: (_root, args, ctx) => listModerationQueue(ctx, args),
+  }),
+)
+
+export const BOUNDED = `Counted up to ${COUNT_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means as many or more.`
+
+const QueueCountsRef = builder.objectRef<QueueCounts>('ModerationQueueCounts').implement({
+  description: 'How many comments wait for a moderator.',
+  fields: (t) => ({
+    pending: t.exposeInt('pending', { description: `Those in the queue \`pending\`. ${BOUNDED}` }),
+    reported: t.exposeInt('reported', { description: `Those in the queue \`reported\`. ${BOUNDED}` }),
+  }),
+})
+
+builder.subscriptionField('moderationQueueChanged', (t) =>
+  t.field({
+    type: QueueCountsRef,
+    access: 'moderate_content',
+    description:
+      'How much waits for moderators: at once, and again whenever anything has changed in one of the queues, four times a second at most. What it was, moderationQueue tells.',
+    subscribe: (_root, _args, ctx) => followModerationQueue(ctx),
+    resolve: ({ counts }: QueueFrame) => counts,
   }),
 )

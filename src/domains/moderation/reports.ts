@@ -60,9 +60,9 @@ async function reportAs(
     if (!(await insertReport(sql, report))) throw new ServiceError('already_reported')
     if (comment.status !== 'approved') throw new ServiceError('not_found', { detail: 'There is no such comment.' })
     if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
-    const reports = comment.reportCount + Number(counts)
-    if (reports - comment.reportsAnswered < tenant.settings.reportThreshold) return { comment, events: [] }
-    return withdraw(sql, tenant.id, comment, now)
+    const after = { ...comment, reportCount: comment.reportCount + Number(counts) }
+    const isTolerated = after.reportCount - after.reportsAnswered < tenant.settings.reportThreshold
+    return isTolerated ? { comment: after, events: [] } : withdraw(sql, tenant.id, after, now)
   })
   return { commentId, reason, note, createdAt: createdAt.toISOString() }
 }

@@ -1,7 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
-import { COUNT_LIMIT, getOverview, type Overview } from './overview.ts'
+import { BOUNDED } from '../moderation/graphql.ts'
+import { getOverview, type Overview } from './overview.ts'
 
-const BOUNDED = `Counted up to ${COUNT_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means as many or more.`
 const FOR_MODERATORS = 'Null without moderate_content.'
 const FOR_WEBHOOKS = 'Null without manage_webhooks.'
 
@@ -39,7 +39,7 @@ const OverviewRef = builder.objectRef<Overview>('Overview').implement({
       resolve: async ({ webhooks }) => (await webhooks())?.deliveriesHeld ?? null,
     }),
     openStreams: t.int({
-      description: 'Streams and subscriptions that are open, over all processes; at most 5 s old.',
+      description: 'Streams and subscriptions of discussions that are open, over all processes; at most 5 s old.',
       resolve: ({ openStreams }) => openStreams(),
     }),
   }),

@@ -1,10 +1,7 @@
 import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
-import { countQueues, type QueueCounts } from '../moderation/queue-sql.ts'
+import { COUNT_LIMIT, countQueues, type QueueCounts } from '../moderation/queue-sql.ts'
 import { countOpenStreams } from '../stream/presence.ts'
 import { selectWebhookHealth, type WebhookHealth } from '../webhooks/health-sql.ts'
-
-/** No number is counted further: each costs the same however much waits. */
-export const COUNT_LIMIT = 1000
 
 /** What waits for somebody. What is not asked for is not counted; null to a caller without the capability. */
 export interface Overview {
@@ -17,9 +14,7 @@ export function getOverview(ctx: Ctx): Overview {
   const { tenant, actor } = requireCaller(ctx)
   const { query } = ctx.app.db
   return {
-    queues: once(async () =>
-      hasCapability(actor, 'moderate_content') ? countQueues(query, tenant.id, COUNT_LIMIT) : null,
-    ),
+    queues: once(async () => (hasCapability(actor, 'moderate_content') ? countQueues(query, tenant.id) : null)),
     webhooks: once(async () =>
       hasCapability(actor, 'manage_webhooks') ? selectWebhookHealth(query, tenant.id, COUNT_LIMIT) : null,
     ),

@@ -4,6 +4,7 @@ import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
+import { tellModerators } from '../comments/queued.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/events.ts'
 import { selectDiscussion } from '../discussions/sql.ts'
 import { lockDiscussions, type Place, touchErasure } from './sql.ts'
@@ -68,6 +69,7 @@ export async function eraseAt(
   )
   for (const { discussionId, seq } of locked) erasure.scrubbedUpTo.set(discussionId, seq)
   announce(app, written)
+  tellModerators(app, tenantId)
   await touch(erasure)
   // The embedded database answers without leaving this turn: sockets and timers would wait for the whole erasure.
   await setImmediate()

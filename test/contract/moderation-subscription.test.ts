@@ -1,0 +1,305 @@
+import { type Client, createClient, type ExecutionResult } from 'graphql-sse'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import { statement } from '../../src/core/sql.ts'
+import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
+import type { DueRequest } from '../../src/domains/classifier/sql.ts'
+import { queueWatchOf } from '../../src/domains/moderation/queue-watch.ts'
+import { hubOf } from '../../src/domains/stream/hub.ts'
+import { subscriptionsOf } from '../../src/graphql/subscriptions.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+interface Counts {
+  pending: number
+  reported: number
+}
+
+const QUERY = 'subscription { moderationQueueChanged { pending reported } }'
+/** Long enough for what must not come: news, the pace of it, and a repair. */
+const SILENCE_MS = 1500
+
+let service: TestService
+const clients: Client<boolean>[] = []
+
+beforeAll(async () => {
+  service = await startService({ env: { STREAM_REPAIR_SECONDS: '1' }, worker: false })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  await ok('PATCH', '/settings', {
+    suspectWords: ['hold'],
+    moderationMode: 'none',
+    reportThreshold: 5,
+    classifier: null,
+  })
+})
+afterEach(async () => {
+  clients.splice(0).forEach((client) => client.dispose())
+  vi.restoreAllMocks()
+  await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0), { timeout: 5000 })
+  expect(queueWatchOf(service.app).size).toBe(0)
+  for (const status of ['pending', 'reported']) {
+    const { data } = await ok('GET', `/moderation/queue?status=${status}&limit=100`)
+    const ids = data.map(({ comment }: { comment: { id: string } }) => comment.id)
+    if (ids.length > 0) await ok('POST', '/comments/bulk', { ids, action: 'delete' })
+  }
+})
+
+async function ok(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
+  const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
+  expect(answer.status, answer.text).toBeLessThan(300)
+  return answer.json
+}
+
+const post = async (body: string, reader = 'ada'): Promise<{ id: string; author: { id: string } }> =>
+  ok('POST', '/discussions/by-external/page/comments', { body }, await service.as(reader))
+
+interface Subscription {
+  counts: Counts[]
+  errors: { extensions?: { code?: string } }[]
+  failure: unknown
+  done: boolean
+}
+
+function subscribe(single: boolean, apiKey = service.apiKey): Subscription {
+  const client = createClient({
+    url: `${service.url}/graphql/stream`,
+    singleConnection: single,
+    headers: { 'x-api-key': apiKey },
+    retryAttempts: 0,
+  })
+  clients.push(client)
+  const seen: Subscription = { counts: [], errors: [], failure: undefined, done: false }
+  client.subscribe<{ moderationQueueChanged: Counts }>(
+    { query: QUERY },
+    {
+      next: ({ data, errors }: ExecutionResult<{ moderationQueueChanged: Counts }>) => {
+        if (data?.moderationQueueChanged != null) seen.counts.push(data.moderationQueueChanged)
+        if (errors !== undefined) seen.errors.push(...(errors as unknown as Subscription['errors']))
+      },
+      error: (error) => (seen.failure = error),
+      complete: () => (seen.done = true),
+    },
+  )
+  return seen
+}
+
+async function begin(single = false): Promise<Subscription> {
+  const seen = subscribe(single)
+  await vi.waitFor(() => expect(seen.counts).toHaveLength(1))
+  return seen
+}
+
+/** What is told of what `act` does, after what was told before. */
+async function heardOf<T>(seen: Subscription, act: () => Promise<T>): Promise<[Counts | undefined, T]> {
+  const before = seen.counts.length
+  const result = await act()
+  await vi.waitFor(() => expect(seen.counts.length).toBeGreaterThan(before))
+  return [seen.counts.at(-1), result]
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+describe.each([
+  ['distinct connections', false],
+  ['a single connection', true],
+])('subscription moderationQueueChanged, %s', (_name, single) => {
+  test('without moderate_content ends with missing_capability', async () => {
+    const { key } = await ok('POST', '/keys', { label: 'plain', capabilities: ['view_analytics'] })
+    const seen = subscribe(single, key)
+    await vi.waitFor(() => expect(seen.done).toBe(true))
+    expect(seen.errors).toMatchObject([{ extensions: { code: 'missing_capability', status: 403 } }])
+    expect(seen.counts).toEqual([])
+  })
+
+  test('tells at once what waits', async () => {
+    await post('hold this')
+    await ok('POST', `/comments/${(await post('fine')).id}/report`, { reason: 'spam' }, await service.as('bob'))
+    expect((await begin(single)).counts).toEqual([{ pending: 1, reported: 1 }])
+  })
+
+  test('ends when its key is revoked, and nothing is read for it any more', async () => {
+    const { id, key } = await ok('POST', '/keys', { label: 'moderator', capabilities: ['moderate_content'] })
+    const seen = subscribe(single, key)
+    await vi.waitFor(() => expect(seen.counts).toHaveLength(1))
+    await ok('DELETE', `/keys/${id}`)
+    await vi.waitFor(() => expect(seen.done || seen.failure !== undefined).toBe(true))
+    expect(queueWatchOf(service.app).size).toBe(0)
+    const queries = vi.spyOn(service.app.db, 'query')
+    await post('hold this')
+    await pause(SILENCE_MS)
+    expect(queries.mock.calls.map(([{ name }]) => name)).not.toContain('read_queue_states')
+    expect(seen.counts).toHaveLength(1)
+  })
+
+  test("hears nothing of another tenant's queue", async () => {
+    const other = await service.addTenant(`queue-${single}`)
+    const theirs = subscribe(single, other.apiKey)
+    await vi.waitFor(() => expect(theirs.counts).toHaveLength(1))
+    const mine = await begin(single)
+    expect(await heardOf(mine, () => post('hold this'))).toMatchObject([{ pending: 1 }, {}])
+    await pause(SILENCE_MS)
+    expect(theirs.counts).toEqual([{ pending: 0, reported: 0 }])
+  })
+})
+
+describe('what changes a queue is told', () => {
+  // By the news of it: the database would be asked in the end for any of these.
+  beforeEach(() => void vi.spyOn(hubOf(service.app), 'repair').mockResolvedValue())
+
+  test('held, edited, approved; rejected, approved after all, deleted', async () => {
+    const seen = await begin()
+    const [held, { id }] = await heardOf(seen, () => post('hold this'))
+    expect(held).toEqual({ pending: 1, reported: 0 })
+    const author = await service.as('ada')
+    const [edited] = await heardOf(seen, () => ok('PATCH', `/comments/${id}`, { body: 'hold that' }, author))
+    expect(edited).toEqual({ pending: 1, reported: 0 })
+    const [approved] = await heardOf(seen, () => ok('POST', `/comments/${id}/approve`))
+    expect(approved).toEqual({ pending: 0, reported: 0 })
+    await heardOf(seen, () => ok('POST', `/comments/${id}/reject`))
+    await heardOf(seen, () => ok('POST', `/comments/${id}/approve`))
+    await heardOf(seen, () => post('hold once more', 'ben'))
+    const { data } = await ok('GET', '/moderation/queue')
+    const [deleted] = await heardOf(seen, () => ok('DELETE', `/comments/${data[0].comment.id}`))
+    expect(deleted).toEqual({ pending: 0, reported: 0 })
+  })
+
+  test('a comment that its author edits into one that waits', async () => {
+    const { id } = await post('fine')
+    const seen = await begin()
+    const author = await service.as('ada')
+    const [counts] = await heardOf(seen, () => ok('PATCH', `/comments/${id}`, { body: 'hold that' }, author))
+    expect(counts).toEqual({ pending: 1, reported: 0 })
+  })
+
+  test('each report, the one that takes the comment out of view, and their answer', async () => {
+    await ok('PATCH', '/settings', { reportThreshold: 3 })
+    const { id } = await post('fine')
+    const seen = await begin()
+    const report = async (reader: string) =>
+      ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await service.as(reader))
+    expect((await heardOf(seen, () => report('bob')))[0]).toEqual({ pending: 0, reported: 1 })
+    expect((await heardOf(seen, () => report('cyd')))[0]).toEqual({ pending: 0, reported: 1 })
+    expect((await heardOf(seen, () => report('dan')))[0]).toEqual({ pending: 1, reported: 1 })
+    const [answered] = await heardOf(seen, () => ok('POST', '/comments/bulk', { ids: [id], action: 'approve' }))
+    expect(answered).toEqual({ pending: 0, reported: 0 })
+  })
+
+  test('a comment that a rule puts before moderators while it is in view', async () => {
+    await ok('PATCH', '/settings', { moderationMode: 'post' })
+    const seen = await begin()
+    const [counts, { id }] = await heardOf(seen, () => post('hold this'))
+    expect((await ok('GET', `/comments/${id}`)).status).toBe('approved')
+    expect(counts).toEqual({ pending: 0, reported: 1 })
+  })
+
+  test('the erasure of an author, and of a reader who has reported', async () => {
+    const held = await post('hold this', 'gone')
+    const { id } = await post('fine', 'stays')
+    const reporter = (await post('me too', 'reporter')).author.id
+    await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, await service.as('reporter'))
+    const seen = await begin()
+    expect(seen.counts).toEqual([{ pending: 1, reported: 1 }])
+    expect((await heardOf(seen, () => ok('DELETE', `/readers/${held.author.id}`)))[0]).toEqual({
+      pending: 0,
+      reported: 1,
+    })
+    expect((await heardOf(seen, () => ok('DELETE', `/readers/${reporter}`)))[0]).toEqual({ pending: 0, reported: 0 })
+  })
+
+  test('the verdict of a classifier, which a worker asks', async () => {
+    await ok('POST', '/classifier-secrets')
+    await ok('PATCH', '/settings', { classifier: { url: 'https://127.0.0.1:9/', fallback: 'hold' } })
+    const seen = await begin()
+    const [asked, { id }] = await heardOf(seen, () => post('fine'))
+    expect(asked).toEqual({ pending: 1, reported: 0 })
+    const request = { tenantId: service.tenant.id, id, revision: 1 } as DueRequest
+    const [judged] = await heardOf(seen, () => applyVerdict(service.app, request, 'approve'))
+    expect(judged).toEqual({ pending: 0, reported: 0 })
+  })
+})
+
+test('what no queue has is told to nobody, and costs no reading', async () => {
+  const seen = await begin()
+  const published = vi.spyOn(service.app.bus, 'publish')
+  const { id } = await post('fine')
+  await ok('PUT', `/comments/${id}/reaction`, { type: 'like' }, await service.as('bob'))
+  await ok('POST', `/comments/${id}/pin`)
+  await ok('DELETE', `/comments/${id}`, undefined, await service.as('ada'))
+  await pause(SILENCE_MS)
+  expect(published.mock.calls.filter(([channel]) => channel.startsWith('queues:'))).toEqual([])
+  expect(seen.counts).toHaveLength(1)
+})
+
+test('a burst is told in few words, of which the last is right', async () => {
+  const seen = await begin()
+  const begun = performance.now()
+  for (let n = 0; n < 20; n++) await post(`hold ${n}`, `reader-${n}`)
+  await vi.waitFor(() => expect(seen.counts.at(-1)).toEqual({ pending: 20, reported: 0 }))
+  const took = performance.now() - begun
+  // One for the pace, one for each repair: without a pace it would be 20.
+  expect(seen.counts.length).toBeLessThanOrEqual(1 + Math.ceil(took / 250) + 1 + Math.ceil(took / 1000))
+  expect(seen.counts.length).toBeLessThan(20)
+})
+
+test('one comes and one goes: the counts are the same, and it is told', async () => {
+  const { id } = await post('hold one')
+  const seen = await begin()
+  // Together, as another process would have done it, of whose news nothing arrives.
+  vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
+  await service.app.db.query(
+    statement(
+      'test_swap',
+      `UPDATE comments SET status = CASE WHEN id = $1 THEN 'deleted' ELSE 'pending' END::comment_status,
+       deleted_at = CASE WHEN id = $1 THEN now() END WHERE id = ANY ($2::uuid[])`,
+    ),
+    [id, [id, (await post('fine')).id]],
+  )
+  await vi.waitFor(() => expect(seen.counts).toHaveLength(2), { timeout: 5000 })
+  expect(seen.counts[1]).toEqual({ pending: 1, reported: 0 })
+})
+
+test('a bus that is down costs time: it is told within 5 s', async () => {
+  const seen = await begin()
+  vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
+  await post('hold this')
+  await vi.waitFor(() => expect(seen.counts.at(-1)).toEqual({ pending: 1, reported: 0 }), { timeout: 5000 })
+})
+
+test('a database that fails ends nobody: what was missed is told once it is back', async () => {
+  const seen = await begin()
+  const query = service.app.db.query.bind(service.app.db)
+  let failures = 0
+  const failing = vi.spyOn(service.app.db, 'query').mockImplementation((asked, params) => {
+    if (asked.name !== 'read_queue_states') return query(asked, params)
+    failures++
+    return Promise.reject(new Error('the database is away'))
+  })
+  await post('hold this')
+  await vi.waitFor(() => expect(failures).toBeGreaterThan(1), { timeout: 5000 })
+  const refused = subscribe(false)
+  await vi.waitFor(() => expect(refused.errors).toMatchObject([{ extensions: { code: 'internal' } }]))
+  expect(seen.counts).toHaveLength(1)
+  failing.mockRestore()
+  await vi.waitFor(() => expect(seen.counts.at(-1)).toEqual({ pending: 1, reported: 0 }), { timeout: 5000 })
+})
+
+test('those who follow with the same rights share one execution; each counts as a stream', async () => {
+  const all = [await begin(), await begin(), await begin()]
+  expect(subscriptionsOf(service.app).size).toBe(1)
+  expect(hubOf(service.app).sessions.size).toBe(3)
+  await post('hold this')
+  for (const { counts } of all) {
+    await vi.waitFor(() => expect(counts.at(-1)).toEqual({ pending: 1, reported: 0 }))
+  }
+})
+
+test('over the cap of the tenant: too_many_streams', async () => {
+  const small = await service.addTenant('queue-small')
+  const headers = { 'x-api-key': small.apiKey }
+  await ok('PATCH', '/settings', { stream: { maxStreams: 1 } }, headers)
+  const first = subscribe(false, small.apiKey)
+  await vi.waitFor(() => expect(first.counts).toHaveLength(1))
+  const second = subscribe(false, small.apiKey)
+  await vi.waitFor(() => expect(second.errors).toMatchObject([{ extensions: { code: 'too_many_streams' } }]))
+})
