@@ -4,7 +4,8 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser, shoot } from '../harness/browser.ts'
-import { enter, openDesk, tabTo, VIEWS, WAIT } from '../harness/console.ts'
+import { enter, openDesk, tabTo, VIEWS, visitConsole, WAIT } from '../harness/console.ts'
+import { startProxy } from '../harness/proxy.ts'
 
 interface Posted {
   id: string
@@ -173,6 +174,47 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
+  test('what is held is told within a second, and what is read and selected stays where it is', async () => {
+    const all = []
+    for (let n = 0; n < 12; n++) all.push(await post(`reader-${n}`, `hold ${n}`))
+    const { page, complaints, close } = await desk.visit('/moderation')
+    const last = item(page, all[11]!)
+    await last.waitFor()
+    await page.getByText('Pending').getByText('12').waitFor()
+    await last.focus()
+    await page.keyboard.press('x')
+    await last.scrollIntoViewIfNeeded()
+    const place = await last.boundingBox()
+    await post('late', 'hold late')
+    // With as much again for the machine that all of it runs on.
+    await page.getByRole('button', { name: 'Show 1 new' }).waitFor({ timeout: 2000 })
+    await page.getByText('Pending').getByText('13').waitFor({ timeout: 2000 })
+    expect(await last.boundingBox()).toEqual(place)
+    await desk.ok('POST', `/comments/${all[0]!.id}/reject`)
+    await item(page, all[0]!).getByText('Rejected meanwhile').waitFor({ timeout: 2000 })
+    expect(await page.getByRole('button', { name: 'Approve 1', exact: true }).count()).toBe(1)
+    await expectFocus(page, all[11]!)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('a service that is away is said to be, and what was missed comes once it is back', async () => {
+    const first = await post('ann', 'hold one')
+    const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(desk.service.url).port) })
+    const throughProxy = { url: `http://127.0.0.1:${proxy.port}`, admin: desk.service.admin }
+    const { page, close } = await visitConsole(desk.browser, throughProxy, '/moderation')
+    await item(page, first).waitFor()
+    await proxy.down()
+    await page.getByRole('alert').waitFor()
+    expect(await item(page, first).isVisible()).toBe(true)
+    await post('bob', 'hold two')
+    await proxy.up()
+    await page.getByRole('button', { name: 'Show 1 new' }).waitFor()
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+    await close()
+    await proxy.close()
+  })
+
   test('of several judged together, the one that is refused says why', async () => {
     const fine = await post('ann', 'hold one')
     externalId = newId()
@@ -196,8 +238,9 @@ describeInBrowser('Moderation in the console', () => {
     await item(page, edited).getByText('hold one').waitFor()
     // Until it is told otherwise, the page hears of the queue as it was.
     const isQueue = (request: Request) => /query ModerationQueue\b/.test(request.postData() ?? '')
-    const old = await page.waitForResponse((response) => isQueue(response.request()))
-    const body = await old.text()
+    const answered = page.waitForResponse((response) => isQueue(response.request()))
+    await post('bob', 'hold another')
+    const body = await (await answered).text()
     await page.route('**/graphql', (route) =>
       isQueue(route.request()) ? route.fulfill({ body, contentType: 'application/json' }) : route.continue(),
     )
@@ -207,6 +250,8 @@ describeInBrowser('Moderation in the console', () => {
     await item(page, edited).getByRole('alert').getByText('another text by now').waitFor()
     await expectState(edited.id, 'pending')
     await page.unroute('**/graphql')
+    // The next word of the queue brings it.
+    await post('cyd', 'hold a third')
     await item(page, edited).getByText('hold two').waitFor()
     await item(page, edited).focus()
     await page.keyboard.press('a')

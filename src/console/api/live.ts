@@ -1,13 +1,22 @@
 import { createClient } from 'graphql-sse'
 import { useEffect, useRef } from 'react'
 
-import { DiscussionEventsDocument, type DiscussionEventsSubscription } from '../../generated/console.ts'
+import {
+  DiscussionEventsDocument,
+  type DiscussionEventsSubscription,
+  ModerationQueueChangedDocument,
+} from '../../generated/console.ts'
+import { calmRefresh } from './queries.ts'
+import type { Document } from './request.ts'
 import { expire, validToken } from './session.ts'
 
 type DiscussionEvent = DiscussionEventsSubscription['discussionEvents']
 
 /** What the connection was last asked for with. */
 let token = ''
+
+/** Told each time that the connection is away. */
+const lossListeners = new Set<() => void>()
 
 // One connection for all subscriptions of a tab: over HTTP/1.1 browsers open six to a site, and the rest would wait.
 const client = createClient({
@@ -25,6 +34,7 @@ const client = createClient({
   },
   retryAttempts: Infinity,
   retry: async (retries) => {
+    for (const listener of lossListeners) listener()
     const longestMs = Math.min(1_000 * 2 ** retries, 30_000)
     await new Promise((resolve) => setTimeout(resolve, longestMs * (0.5 + Math.random() / 2)))
   },
@@ -41,29 +51,55 @@ export function useDiscussionEvents(discussionIds: readonly string[], onEvent: (
     const ends = ids
       .split(',')
       .filter((id) => id !== '')
-      .map((id) => follow(id, (event) => listener.current(event)))
+      .map((id) => followDiscussion(id, (event) => listener.current(event)))
     return () => {
       for (const end of ends) end()
     }
   }, [ids])
 }
 
-/** Subscribes, and again after every end, until the returned function is called. */
-function follow(discussionId: string, onEvent: (event: DiscussionEvent) => void): () => void {
+/**
+ * Asks anew what the named queries have answered whenever the moderation queues change, while the component is there; and
+ * when that goes unheard, so that they say what is wrong.
+ */
+export function useQueueChanges(outdated: readonly Document<unknown, never>[]): void {
+  useEffect(() => {
+    const refresh = calmRefresh(outdated)
+    lossListeners.add(refresh)
+    const end = follow(ModerationQueueChangedDocument, () => ({}), refresh)
+    return () => {
+      lossListeners.delete(refresh)
+      end()
+    }
+  }, [outdated])
+}
+
+function followDiscussion(discussionId: string, onEvent: (event: DiscussionEvent) => void): () => void {
   let lastEventId: string | null = null
+  const variables = () => ({ discussionId, lastEventId })
+  return follow(DiscussionEventsDocument, variables, ({ discussionEvents }) => {
+    lastEventId = String(discussionEvents.seq)
+    onEvent(discussionEvents)
+  })
+}
+
+/** Subscribes, and again after every end, until the returned function is called. */
+function follow<Result, Variables extends Record<string, unknown>>(
+  operation: Document<Result, Variables>,
+  variables: () => Variables,
+  onData: (data: Result) => void,
+): () => void {
   let isOver = false
   let stop = (): void => undefined
   const begin = (): void => {
     const again = (): void => {
       if (!isOver) setTimeout(() => isOver || begin(), 2_000 + Math.random() * 2_000)
     }
-    stop = client.subscribe<DiscussionEventsSubscription>(
-      { query: DiscussionEventsDocument.toString(), variables: { discussionId, lastEventId } },
+    stop = client.subscribe<Result>(
+      { query: operation.toString(), variables: variables() },
       {
         next: ({ data }) => {
-          if (data == null) return
-          lastEventId = String(data.discussionEvents.seq)
-          onEvent(data.discussionEvents)
+          if (data != null) onData(data)
         },
         error: again,
         complete: again,

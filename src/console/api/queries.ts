@@ -104,6 +104,39 @@ export function useRefresh(outdated: readonly Document<unknown, never>[] = []): 
   }
 }
 
+/** A list is not asked for more often, however often it changes. */
+const PACE_MS = 400
+const WAIT_MS = 100
+
+/**
+ * Asks anew what the named queries have answered, as often as it is called, but one time after the other: what is called
+ * for meanwhile is done once, and what is under way, such as another page of a list, is not broken off. A tab out of view
+ * waits until it is back in it.
+ */
+export function calmRefresh(outdated: readonly Document<unknown, never>[]): () => void {
+  const keys = outdated.map((each) => [nameOf(each)])
+  let isDue = false
+  let isUnderWay = false
+  const refresh = async (queryKey: string[]): Promise<void> => {
+    while (queryClient.isFetching({ queryKey }) > 0) await pause(WAIT_MS)
+    await queryClient.invalidateQueries({ queryKey, refetchType: document.hidden ? 'none' : 'active' })
+  }
+  const work = async (): Promise<void> => {
+    isUnderWay = true
+    while (isDue) {
+      isDue = false
+      await Promise.all([...keys.map(refresh), pause(PACE_MS)])
+    }
+    isUnderWay = false
+  }
+  return () => {
+    isDue = true
+    if (!isUnderWay) void work()
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
 /** A write. What the named queries have answered is asked anew once it is done; without names, everything. */
 export function useWrite<Result, Variables extends object>(
   operation: Document<Result, Variables>,

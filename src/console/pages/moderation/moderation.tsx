@@ -2,7 +2,8 @@ import { Badge, Button, Group, SegmentedControl } from '@mantine/core'
 import { IconKeyboard } from '@tabler/icons-react'
 import { useState } from 'react'
 
-import { type ModerationQueueStatus, QueueCountsDocument } from '../../../generated/console.ts'
+import { ModerationQueueDocument, type ModerationQueueStatus, QueueCountsDocument } from '../../../generated/console.ts'
+import { useQueueChanges } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
 import { useFilter } from '../../ui/filters.ts'
 import { PageFrame } from '../../ui/page.tsx'
@@ -18,7 +19,10 @@ const QUEUES: Readonly<Record<ModerationQueueStatus, string>> = {
 
 const isQueue = (name: string | null): name is ModerationQueueStatus => name !== null && Object.hasOwn(QUEUES, name)
 
+const OF_QUEUES = [ModerationQueueDocument, QueueCountsDocument]
+
 export function Page() {
+  useQueueChanges(OF_QUEUES)
   const [wanted, setWanted] = useFilter('status')
   const status = isQueue(wanted) ? wanted : 'pending'
   const [isOn, setOn] = useShortcutsSetting()
@@ -49,7 +53,7 @@ export function Page() {
 
 /** The queues, with how much is in them. */
 function Queues({ status, onChange }: { status: ModerationQueueStatus; onChange: (status: string) => void }) {
-  const { data } = useApi(QueueCountsDocument, {}, { everyMs: 5_000 })
+  const { data } = useApi(QueueCountsDocument, {}, { everyMs: 30_000 })
   const counts: Partial<Record<ModerationQueueStatus, number | null>> = { ...data?.overview }
   return (
     <SegmentedControl

@@ -26,7 +26,8 @@ export interface Entry {
   refusal: string | null
 }
 
-const POLL_MS = 4_000
+// Changes are told; this is for what nobody is told of, such as another name of an author.
+const POLL_MS = 30_000
 const idOf = ({ comment }: QueueItem): string => comment.id
 
 const entryOf = (item: QueueItem): Entry => ({

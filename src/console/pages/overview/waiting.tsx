@@ -2,6 +2,7 @@ import { Anchor, Card, Group, SimpleGrid, Stack, Text, Title } from '@mantine/co
 import { Link } from 'react-router'
 
 import { WaitingDocument, type WaitingQuery } from '../../../generated/console.ts'
+import { useQueueChanges } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
 import { Answered } from '../../ui/states.tsx'
 import { numberWords } from './figures.ts'
@@ -21,7 +22,11 @@ const KINDS: readonly { name: keyof Overview; label: string; to: string; isBound
 /** Where the service stops counting: this means as many or more. */
 const BOUND = 1_000
 
+const OF_QUEUES = [WaitingDocument]
+
 export function Waiting() {
+  useQueueChanges(OF_QUEUES)
+  // The other figures have no subscription.
   const query = useApi(WaitingDocument, {}, { everyMs: 5_000 })
   return (
     <Stack component="section" gap="xs" aria-label="What waits">
