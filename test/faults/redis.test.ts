@@ -193,10 +193,10 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     }
     await expectTold(await hold(), 1000)
     await proxy.down()
-    await expectTold(await hold(), REPAIR_MS)
+    await expectTold(await hold(), SOON.timeout)
     await proxy.up()
     await vi.waitFor(busIsUp, WAIT)
-    await expectTold(await hold(), REPAIR_MS)
+    await expectTold(await hold(), SOON.timeout)
     expect(queue.failure).toBe(null)
   })
 
