@@ -234,12 +234,36 @@ test('what no queue has is told to nobody, and costs no reading', async () => {
 test('a burst is told in few words, of which the last is right', async () => {
   const seen = await begin()
   const begun = performance.now()
-  for (let n = 0; n < 20; n++) await post(`hold ${n}`, `reader-${n}`)
+  await Promise.all(Array.from({ length: 20 }, (_, n) => post(`hold ${n}`, `reader-${n}`)))
   await vi.waitFor(() => expect(seen.counts.at(-1)).toEqual({ pending: 20, reported: 0 }))
   const took = performance.now() - begun
   // One for the pace, one for each repair: without a pace it would be 20.
   expect(seen.counts.length).toBeLessThanOrEqual(1 + Math.ceil(took / 250) + 1 + Math.ceil(took / 1000))
   expect(seen.counts.length).toBeLessThan(20)
+})
+
+test('others who come and go in a burst do not quicken what is told; each is told at once how it is', async () => {
+  const seen = await begin()
+  const begun = performance.now()
+  let posted = 0
+  const join = async (): Promise<void> => {
+    while (posted < 60) {
+      const [least, other] = [posted, subscribe(false)]
+      await vi.waitFor(() => expect(other.counts).not.toEqual([]))
+      expect(other.counts[0]?.pending).toBeGreaterThanOrEqual(least)
+      clients.pop()?.dispose()
+    }
+  }
+  const write = async (): Promise<void> => {
+    while (posted < 60) {
+      await post(`hold ${Math.random()}`, `reader-${posted}`)
+      posted++
+    }
+  }
+  await Promise.all([write(), write(), join()])
+  await vi.waitFor(() => expect(seen.counts.at(-1)?.pending).toBeGreaterThanOrEqual(60))
+  const took = performance.now() - begun
+  expect(seen.counts.length).toBeLessThanOrEqual(1 + Math.ceil(took / 250) + 1 + Math.ceil(took / 1000))
 })
 
 test('one comes and one goes: the counts are the same, and it is told', async () => {

@@ -261,7 +261,7 @@ builder.subscriptionField('moderationQueueChanged', (t) =>
     type: QueueCountsRef,
     access: 'moderate_content',
     description:
-      'How much waits for moderators: at once, and again whenever anything has changed in one of the queues, four times a second at most. What it was, moderationQueue tells.',
+      'How much waits for moderators: at once, and again whenever a comment has come into one of the queues, has left it or is another one in it, four times a second at most. Which, moderationQueue tells.',
     subscribe: (_root, _args, ctx) => followModerationQueue(ctx),
     resolve: ({ counts }: QueueFrame) => counts,
   }),

@@ -33,7 +33,7 @@ export class QueueTopic {
   /** Listening first: what is committed after a read cannot go unheard. */
   readonly #listening: Promise<() => void>
   #mark: string | undefined
-  /** What is so now, as far as is known. */
+  /** What is so now, as far as is known: all are told of it at their pace. */
   #latest: Batch<QueueFrame> | undefined
   #timer: NodeJS.Timeout | undefined
   #actedAt = -Infinity
@@ -67,16 +67,26 @@ export class QueueTopic {
     this.#options.onEmpty()
   }
 
-  /** Reads how the queues are, and says so where it is news. */
+  /** Reads how the queues are, for one who joins. To the others it is news like any other. */
+  async prepare(): Promise<void> {
+    if ((await this.#read()) && this.#seats.size > 1) this.#hear()
+  }
+
+  /** Reads how the queues are, and tells all whom it is news to. */
   async refresh(): Promise<void> {
+    await this.#read()
+    for (const seat of this.#seats) seat.tell()
+  }
+
+  /** Whether they are otherwise than before. */
+  async #read(): Promise<boolean> {
     await this.#listening
     const { mark, pending, reported } = await this.#options.read(this.#options.tenantId)
-    if (mark === this.#mark) return
+    if (mark === this.#mark) return false
     this.#mark = mark
     const counts = { pending, reported }
-    const latest = new Batch([{ counts, bytes: Buffer.from(JSON.stringify(counts)) }])
-    this.#latest = latest
-    for (const { live } of this.#seats) live?.deliver(latest)
+    this.#latest = new Batch([{ counts, bytes: Buffer.from(JSON.stringify(counts)) }])
+    return true
   }
 
   readonly #hear = (): void => {
@@ -96,7 +106,8 @@ export class QueueTopic {
 
 export class QueueSeat implements Feed<QueueFrame> {
   /** Who is told; null before it has begun. */
-  live: Sink<QueueFrame> | null = null
+  #live: Sink<QueueFrame> | null = null
+  #told: Batch<QueueFrame> | undefined
   readonly #topic: QueueTopic
 
   constructor(topic: QueueTopic) {
@@ -104,12 +115,20 @@ export class QueueSeat implements Feed<QueueFrame> {
   }
 
   start(sink: Sink<QueueFrame>): void {
-    this.live = sink
-    if (this.#topic.latest !== undefined) sink.deliver(this.#topic.latest)
+    this.#live = sink
+    this.tell()
+  }
+
+  /** Tells what is so now, once. */
+  tell(): void {
+    const { latest } = this.#topic
+    if (this.#live === null || latest === undefined || latest === this.#told) return
+    this.#told = latest
+    this.#live.deliver(latest)
   }
 
   leave(): void {
-    this.live = null
+    this.#live = null
     this.#topic.leave(this)
   }
 }

@@ -47,7 +47,7 @@ export class QueueWatch {
     const topic = this.#topicOf(tenantId)
     const seat = topic.sit()
     try {
-      await topic.refresh()
+      await topic.prepare()
       return seat
     } catch (error) {
       seat.leave()
