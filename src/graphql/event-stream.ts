@@ -143,7 +143,13 @@ export function createEventStreams(app: App): EventStreams {
     }
     const { token, line } = place
     const reservation = token === null ? undefined : reservations.get(token)
-    if (reservation !== undefined) reservation.end = () => void body.return().catch(onError)
+    if (reservation !== undefined) {
+      reservation.end = () => {
+        // Its subscriptions are told first that they are complete.
+        line.close()
+        setImmediate(() => void body.return().catch(onError))
+      }
+    }
     const onTaken = (chunk: string | Uint8Array): void => {
       if (isResult(chunk)) line.gate.leave()
     }

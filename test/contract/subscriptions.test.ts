@@ -150,7 +150,7 @@ describe.each([
     await comment(discussionId)
     await vi.waitFor(() => expect(seen.events).toHaveLength(1))
     await service.call('DELETE', `/keys/${id}`)
-    await vi.waitFor(() => expect(seen.done || seen.failure !== undefined).toBe(true))
+    await vi.waitFor(() => expect(seen).toMatchObject({ done: true, failure: undefined }))
     await comment(discussionId)
     expect(seen.events).toHaveLength(1)
   })
