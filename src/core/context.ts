@@ -87,6 +87,9 @@ export function requireCaller(ctx: Ctx): Caller {
   return ctx.caller
 }
 
+/** The same request on nobody's behalf. */
+export const anonymous = (ctx: Ctx): Ctx => ({ ...ctx, caller: { ...requireCaller(ctx), identity: null } })
+
 /** The reader for whom the caller vouches. Throws `missing_credentials`, `identity_required`. */
 export function requireIdentity(ctx: Ctx): Identity {
   const { identity } = requireCaller(ctx)

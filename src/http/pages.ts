@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
 
-import { type Ctx, hasCapability, identityHeader, requireCaller } from '../core/context.ts'
+import { anonymous, type Ctx, hasCapability, identityHeader, requireCaller } from '../core/context.ts'
 import { findPageVersion } from '../domains/comments/version.ts'
 import { viewerReactions } from '../domains/reactions/read.ts'
 import { requireReader } from '../domains/readers/readers.ts'
@@ -64,10 +64,6 @@ const send = (reply: FastifyReply, bytes: Buffer): FastifyReply => reply.type(JS
 async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
   const reacted = page.slots.filter(({ hasReactions }) => hasReactions).map(({ commentId }) => commentId)
   return reacted.length === 0 ? page.bytes : personalPage(page, await viewerReactions(ctx, reacted))
-}
-
-function anonymous(ctx: Ctx): Ctx {
-  return { ...ctx, caller: { ...requireCaller(ctx), identity: null } }
 }
 
 /** Below a comment that is not in view there is a page for moderators alone: what they are shown is kept for them. */

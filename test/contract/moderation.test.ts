@@ -168,6 +168,20 @@ describe('POST /comments/{id}/approve, /reject', () => {
     await act(id, 'reject')
     expect(await both()).toEqual([['rejected', 'mine'], 'not_found'])
     expect(await list('own')).toMatchObject({ data: [] })
+    // Below it there is a page for nobody but moderators, by REST and by GraphQL.
+    const { id: discussionId } = await discussion('own')
+    const below = await call('GET', `/discussions/${discussionId}/comments?parentId=${id}`, undefined, {
+      ...plain,
+      ...ann,
+    })
+    expect(below.json.code).toBe('not_found')
+    const query = `query ($id: ID!, $parentId: ID) { discussion(id: $id) { comments(parentId: $parentId) { edges { node { id } } } } }`
+    const answer = await fetch(`${service.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...plain, ...ann },
+      body: JSON.stringify({ query, variables: { id: discussionId, parentId: id } }),
+    })
+    expect((await answer.json()).errors).toMatchObject([{ extensions: { code: 'not_found' } }])
     await call('DELETE', `/comments/${id}`)
     expect(await both()).toEqual(['not_found', 'not_found'])
   })

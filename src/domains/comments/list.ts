@@ -1,4 +1,4 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { anonymous, type Ctx, requireCaller } from '../../core/context.ts'
 import {
   countOf,
   decodeCursor,
@@ -94,7 +94,8 @@ function placeOf(sort: CommentSort, cursor: string | null | undefined): LevelPla
   }
 }
 
+/** Below a comment that its author alone is shown there is no page: lists are the same for every reader. */
 async function requireParent(ctx: Ctx, discussionId: Id, parentId: Id): Promise<void> {
-  const parent = await getComment(ctx, parentId)
+  const parent = await getComment(anonymous(ctx), parentId)
   if (parent.discussionId !== discussionId) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
 }
