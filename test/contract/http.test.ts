@@ -57,6 +57,16 @@ function expectProblem({ status, headers, text }: Awaited<ReturnType<typeof requ
   expect(headers.get('content-type')).toBe('application/problem+json')
 }
 
+test.each([
+  ['GET', '/discussions', 200],
+  ['GET', '/readers', 200],
+  ['POST', '/discussions', 422],
+  ['GET', `/comments/${newId()}`, 404],
+])('no cache on the way keeps %s %s', async (method, path, status) => {
+  const answer = await service.call(method, path, method === 'POST' ? { body: {} } : {})
+  expect([answer.status, answer.headers.get('cache-control')]).toEqual([status, 'private, no-store'])
+})
+
 describe('a method that a path does not take: 405 with Allow', () => {
   const PATHS: [path: string, allow: string[]][] = [
     ['/api/v1/discussions', ['GET', 'POST']],
