@@ -129,11 +129,12 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
 
 /** Whether a page may have a comment that the service has shown to the key. */
 async function mayShow(response: Response, profile: Profile | null): Promise<boolean> {
-  type Shown = { status?: unknown; author?: { externalId?: unknown } | null }
-  const { status, author } = (await response.clone().json()) as Shown
+  type Shown = { status?: unknown; replyCount?: unknown; author?: { externalId?: unknown } | null }
+  const { status, replyCount, author } = (await response.clone().json()) as Shown
   const isOwn = profile !== null && author?.externalId === profile.id
-  return isOwn || (status !== 'pending' && status !== 'rejected')
+  return isOwn || status === 'approved' || (status === 'deleted' && replyCount !== 0)
 }
+
 /** Told from a comment that is gone, and from a page without comments. */
 const noPage = (): Refusal =>
   new Refusal('not_found', {

@@ -667,6 +667,10 @@ test("a comment out of view is shown to its author, and 404 to all others, whate
   expect(await get()).toMatchObject({ status: 404, json: { code: 'not_found' } })
   expect(await site.ask('GET', `/comments/${held.json.id}`)).toMatchObject({ status: 404, json: { code: 'not_found' } })
   expect(await get('ann')).toMatchObject({ status: 200, json: { status: 'rejected', body: 'Look at it' } })
+  // A tombstone without replies is in no view.
+  await service.call('DELETE', `/comments/${held.json.id}`)
+  expect((await service.call('GET', `/comments/${held.json.id}`)).status).toBe(200)
+  expect([(await get()).status, (await get('ann')).status]).toEqual([404, 404])
 })
 
 describe('a service that', () => {
