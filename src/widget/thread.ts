@@ -187,17 +187,19 @@ export class EngagementThread extends WidgetElement {
   }
 
   #hear(event: StreamEvent): void {
-    const { state, storage } = this
+    const { state, storage, me } = this
     const before = state.list(TOP).waiting.length
-    state.apply(event, this.me?.id ?? '')
+    state.apply(event, me?.id ?? '')
     const waiting = state.list(TOP).waiting.length
     if (waiting > before) this.status = this.words.text('newComments', { n: waiting })
     if (event.type === 'notification_reply') this.emit('reply', event.data)
-    if (event.type === 'comment_approved') {
-      storage.keep(event.data.comment)
-      // It may say that one's own waits.
-      this.status = ''
+    if ('comment' in event.data) {
+      const comment = state.comments.get(event.data.comment.id)
+      // Also what was withdrawn, or edited elsewhere, is shown to its author after a reload.
+      if (me && comment?.author?.externalId === me.id) storage.keep(comment)
     }
+    // It may say that one's own waits.
+    if (event.type === 'comment_approved') this.status = ''
     this.#tell()
   }
 

@@ -148,6 +148,24 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
+    'what was in view and is withdrawn while its author reads is theirs again after a reload',
+    async () => {
+      const article = newArticle()
+      const ann = await paper.read(article, { as: 'ann' })
+      await ann.write('In view for a while')
+      await ann.sees('In view for a while')
+      const { id } = await paper.call('GET', `/discussions/by-external/${article}`)
+      const { data } = await paper.call('GET', `/discussions/${id}/comments`)
+      await paper.call('POST', `/comments/${data[0].id}/reject`)
+      await ann.sees('The moderators removed this comment')
+      await ann.page.reload()
+      await ann.sees(/In view for a while[^]*This comment was not published/)
+      expect(await ann.thread.getByText('removed this comment').count()).toBe(0)
+    },
+    LONG,
+  )
+
+  test(
     'both go on after the service was restarted; what was sent meanwhile arrives once',
     async () => {
       const article = newArticle()
