@@ -80,8 +80,8 @@ function sentenceOf(field: InvalidField, labels: Labels): string {
   const parts = partsOf(field)
   // One setting may be bounded by another, which stands beside it.
   const said = field.message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]*)+\b/g, (name) => {
-    const label = labels[[...parts.slice(0, -1), name].join('.')]
-    return label === undefined ? wordsIn(name) : `“${label}”`
+    const path = [...parts.slice(0, -1), name].join('.')
+    return Object.hasOwn(labels, path) ? `“${labels[path]}”` : wordsIn(name)
   })
   // What is wrong with a request as a whole may be a sentence already.
   const sentence = /^[a-z]/.test(said) ? `${subjectOf(parts, labels)} ${said}` : said

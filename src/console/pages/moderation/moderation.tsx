@@ -38,7 +38,7 @@ export function Page() {
           aria-keyshortcuts="?"
           onClick={() => setHelping(true)}
         >
-          {isOn ? 'Keys' : 'Keys are off'}
+          {isOn ? 'Shortcuts' : 'Shortcuts are off'}
         </Button>
       }
     >
