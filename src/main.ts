@@ -119,7 +119,7 @@ function announce(url: string, where: string, credentials: Credentials | null): 
 
 Try it:
 
-  curl -s ${url}/api/v1/discussions -H 'X-API-Key: ${apiKey}' \\
+  curl -sw '\\n' ${url}/api/v1/discussions -H 'X-API-Key: ${apiKey}' \\
     -H 'Content-Type: application/json' -d '{"externalId":"article-1","title":"Hello"}'
 `)
 }
