@@ -105,7 +105,10 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   await server.register(async (scope) => {
     const refuseOthers = methods.watch(scope)
     // Who asks, and for whom, shows in the answers: no cache on the way may give one to others.
-    scope.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'private, no-store'))
+    scope.addHook('onRequest', (_request, reply, done) => {
+      void reply.header('cache-control', 'private, no-store')
+      done()
+    })
     registerCaller(scope, app)
     registerPreflights(scope, app)
     registerRest(scope)
