@@ -38,7 +38,7 @@ describeInBrowser('Settings in the console', () => {
     for (const path of [...paths.filter((each) => each !== 'classifier'), 'classifier.url', 'classifier.fallback']) {
       expect(await field(page, path).getByText('Default: ').count(), path).toBe(1)
     }
-    expect(await field(page, 'webhookPolicy.timeoutMs').textContent()).toContain('Default: 10000 milliseconds')
+    expect(await field(page, 'webhookPolicy.timeoutMs').textContent()).toContain('Default: 10 000 milliseconds')
     expect(await field(page, 'maxLinks').textContent()).toContain('Links that a comment may have before it is held')
     await close()
   })

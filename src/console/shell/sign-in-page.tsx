@@ -1,4 +1,4 @@
-import { Center, Paper, Title } from '@mantine/core'
+import { Center, Code, Paper, Text, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
 
 import { SignInForm } from './sign-in.tsx'
@@ -12,6 +12,9 @@ export function SignInPage() {
           Engagement Service
         </Title>
         <SignInForm />
+        <Text size="sm" c="dimmed" mt="lg">
+          Lost the password? Whoever runs the service gives you another one, by the command <Code>admin password</Code>.
+        </Text>
       </Paper>
     </Center>
   )

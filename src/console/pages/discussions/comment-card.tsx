@@ -4,23 +4,12 @@ import { useState } from 'react'
 import { Link } from 'react-router'
 
 import type { HoldReason, ThreadCommentFragment } from '../../../generated/console.ts'
+import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { Problem } from '../../ui/states.tsx'
 import { StatusBadge } from '../../ui/status-badge.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { CommentMenu } from './comment-menu.tsx'
-
-/** Why a comment waits, or was put before moderators. */
-const REASONS: Readonly<Record<HoldReason, string>> = {
-  pre_moderation: 'every comment waits',
-  suspect_word: 'a suspect word',
-  too_many_links: 'many links',
-  repeated_text: 'the same text again',
-  first_comments: 'one of its author’s first',
-  shadow_ban: 'its author is banned in shadow',
-  classifier: 'the classifier',
-  reports: 'reports',
-}
 
 interface About {
   reason?: HoldReason | null
@@ -61,7 +50,7 @@ export function CommentCard({
           )}
           {pinnedAt != null && <Badge leftSection={<IconPinned size={12} aria-hidden />}>pinned</Badge>}
           {status !== 'approved' && <StatusBadge status={status} />}
-          {about?.reason != null && <Badge>{REASONS[about.reason]}</Badge>}
+          {about?.reason != null && <Badge>{HOLD_REASONS[about.reason]}</Badge>}
           {about !== undefined && about.openReportCount > 0 && (
             <Badge leftSection={<IconFlag size={12} aria-hidden />}>
               {about.openReportCount === 1 ? '1 report' : `${about.openReportCount} reports`}

@@ -1,23 +1,13 @@
 import { Anchor, Badge, Group, Stack, Text } from '@mantine/core'
 import { Link } from 'react-router'
 
-import type { HoldReason, ReportReason } from '../../../generated/console.ts'
+import type { ReportReason } from '../../../generated/console.ts'
+import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { Time } from '../../ui/time.tsx'
 import { webAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import type { QueueItem } from './queue.ts'
 import { nameOf } from './reader.tsx'
-
-const HELD: Readonly<Record<HoldReason, string>> = {
-  pre_moderation: 'every comment waits',
-  suspect_word: 'has a suspect word',
-  too_many_links: 'has many links',
-  repeated_text: 'the same text within 24 hours',
-  first_comments: 'one of their first comments',
-  shadow_ban: 'banned in shadow',
-  classifier: 'the classifier is unsure',
-  reports: 'reported often',
-}
 
 const REPORTED: Readonly<Record<ReportReason, string>> = {
   abuse: 'Abuse',
@@ -30,7 +20,7 @@ const REPORTED: Readonly<Record<ReportReason, string>> = {
 export function Reasons({ item: { reason, openReportCount, reportCount, comment } }: { item: QueueItem }) {
   return (
     <Group gap={4}>
-      {reason != null && <Badge>{HELD[reason]}</Badge>}
+      {reason != null && <Badge>{HOLD_REASONS[reason]}</Badge>}
       {openReportCount > 0 && <Badge>{openReportCount === 1 ? 'one report' : `${openReportCount} reports`}</Badge>}
       {reportCount > openReportCount && <Badge>{`${reportCount - openReportCount} answered`}</Badge>}
       {comment.editedAt != null && <Badge>edited</Badge>}

@@ -108,7 +108,7 @@ export const numberWords = (n: number): string => NUMBER.format(n)
 
 /** "+12 % against the 7 days before". */
 export function changeWords({ value, before }: Pick<Figure, 'value' | 'before'>, than: string): string {
-  if (value === before) return `as many as in ${than}`
   if (before === 0) return `none in ${than}`
+  if (value === before) return `as many as in ${than}`
   return `${PERCENT.format(value / before - 1)} against ${than}`
 }

@@ -22,8 +22,12 @@ export function shown(value: Value, unit: string | null = null): string {
   if (value === null || value === '') return 'none'
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(', ')
   if (typeof value === 'boolean') return value ? 'on' : 'off'
-  return unit === null ? String(value) : `${String(value)} ${unit}`
+  const words = typeof value === 'number' ? inThousands(value) : String(value)
+  return unit === null ? words : `${words} ${unit}`
 }
+
+/** As the fields show it. */
+const inThousands = (n: number): string => String(n).replaceAll(/\B(?=(\d{3})+$)/g, ' ')
 
 /** One setting: what it does, its default, and a way back to it. */
 export function SettingField(props: FieldProps) {
@@ -72,5 +76,5 @@ export function mistakeIn({ type, bounds, isNullable }: Field, value: Value): st
   if (type !== 'integer' || (isNullable && value === null)) return null
   const { minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER } = bounds
   if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum) return null
-  return `Give a whole number from ${minimum} to ${maximum}.`
+  return `Give a whole number from ${inThousands(minimum)} to ${inThousands(maximum)}.`
 }

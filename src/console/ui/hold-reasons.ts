@@ -1,0 +1,13 @@
+import type { HoldReason } from '../../generated/console.ts'
+
+/** Why a comment waits, or was put before moderators, in a few words. */
+export const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
+  pre_moderation: 'every comment waits',
+  suspect_word: 'has a suspect word',
+  too_many_links: 'has many links',
+  repeated_text: 'the same text within 24 hours',
+  first_comments: 'one of their first comments',
+  shadow_ban: 'banned in shadow',
+  classifier: 'the classifier is unsure',
+  reports: 'reported often',
+}
