@@ -111,7 +111,10 @@ test('a key set that cannot be fetched keeps its keys, and is left alone for a w
   const pair = await generateKeyPair('ES256', { extractable: true })
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1' }
   await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
-  const due = statement('test_due_key_set', 'UPDATE identity_key_sets SET due_at = now() WHERE tenant_id = $1')
+  const due = statement(
+    'test_due_key_set',
+    "UPDATE identity_key_sets SET due_at = now() - interval '1 second' WHERE tenant_id = $1",
+  )
   await service.app.db.query(due, [tenant.tenant.id])
   expect(await refreshDueKeySets(service.app, () => Promise.reject(new Error('down')))).toBe(1)
   expect(await refreshDueKeySets(service.app, () => Promise.reject(new Error('down')))).toBe(0)
