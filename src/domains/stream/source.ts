@@ -69,8 +69,8 @@ function requireComplete({ complete, lastEventId }: Beginning): void {
 }
 
 /**
- * What one subscription is told: the events of a discussion, say. They go to whoever takes them by `start`, or are iterated over: not
- * both. It holds a seat and counts as an open stream until it is left.
+ * What one subscription is told: the events of a discussion, say. They go to whoever takes them by `start`, or are
+ * iterated over: not both. It holds a seat and counts as an open stream until it is left.
  */
 export class Source<P extends Payload = Frame> implements AsyncIterable<P> {
   readonly #idleMs: number
