@@ -1,2 +1,0 @@
--- CreateIndex
-CREATE INDEX "readers_erasing" ON "readers"("erasing_at") WHERE (erasing_at IS NOT NULL);

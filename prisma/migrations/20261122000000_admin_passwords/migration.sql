@@ -1,2 +1,0 @@
--- AlterTable
-ALTER TABLE "admins" ADD COLUMN     "credential_id" UUID;
