@@ -2,9 +2,38 @@ import { requireCaller, type Ctx } from './context.ts'
 import { newId } from './ids.ts'
 import { type Sql, statement } from './sql.ts'
 
+/** What can be done, by what it is done to. The name of an action is `<kind>.<verb>`, as `api_key.create`. */
+export const AUDIT_ACTIONS = {
+  comment: ['approve', 'delete', 'pin', 'reject', 'unpin'],
+  reader: ['ban', 'erase', 'export', 'unban'],
+  discussion: ['archive', 'create', 'lock', 'unlock', 'update'],
+  webhook: [
+    'create',
+    'delete',
+    'disable',
+    'enable',
+    'failing',
+    'redeliver',
+    'replay',
+    'rotate_secret',
+    'test',
+    'update',
+    'verify',
+  ],
+  api_key: ['create', 'revoke'],
+  identity_secret: ['create'],
+  classifier_secret: ['create'],
+  settings: ['update'],
+} as const
+
+type AuditActions = typeof AUDIT_ACTIONS
+
+export type AuditAction = {
+  [Kind in keyof AuditActions]: `${Kind}.${AuditActions[Kind][number]}`
+}[keyof AuditActions]
+
 export interface AuditRecord {
-  /** What was done: `<target type>.<verb>`, such as `api_key.create`. */
-  action: string
+  action: AuditAction
   targetType: string
   targetId: string | null
   /** The target's public form, without any secret; null where there was none. */
@@ -18,7 +47,10 @@ const INSERT_AUDIT_ENTRY = statement(
    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9::jsonb)`,
 )
 
-/** Writes who did what, in the transaction `sql` of the change itself: neither stands without the other. */
+/**
+ * Writes who did what, in the transaction `sql` of the change itself: neither stands without the
+ * other.
+ */
 export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Promise<void> {
   const { tenant, actor } = requireCaller(ctx)
   const { action, targetType, targetId, before, after } = record

@@ -6,9 +6,9 @@ export interface Waiting<Input, Output> {
 }
 
 /**
- * Joins what comes at the same time: one `flush` is under way at a time, and what arrives meanwhile goes together in the
- * next one, at most `max` at once; a lone one goes at once. `flush` resolves all of its batch; where it rejects, whoever of
- * the batch still waits is told so.
+ * Joins what comes at the same time: one `flush` is under way at a time, and what arrives meanwhile
+ * goes together in the next one, at most `max` at once; a lone one goes at once. `flush` resolves
+ * all of its batch; where it rejects, those of the batch that still wait are rejected too.
  */
 export function inBatches<Input, Output>(
   max: number,

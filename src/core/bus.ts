@@ -1,6 +1,6 @@
 /**
- * Carries news between processes, fast and without any promise: a message may be lost, doubled or late, and whoever
- * listens must get by without it (from the database, within seconds).
+ * Carries news between processes, fast and without any promise: a message may be lost, doubled or
+ * late, and listeners must get by without it (from the database, within seconds).
  */
 export interface Bus {
   /** Never throws and is never awaited: news that cannot be sent is lost. */
@@ -20,7 +20,10 @@ export type Unsubscribe = () => void
 export const CHANNELS = {
   /** Events of one discussion (`encodeNews`). */
   discussion: (discussionId: string) => `discussion:${discussionId}`,
-  /** The moderation queues of one tenant may have changed; without a text, as who listens reads how they are. */
+  /**
+   * The moderation queues of one tenant may have changed; without a text, as who listens reads how
+   * they are.
+   */
   queues: (tenantId: string) => `queues:${tenantId}`,
   /** A changed thing that processes keep in a cache; JSON, `CacheNews`. */
   caches: 'caches',

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 
-import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Bus } from './bus.ts'
 import { ServiceError } from './errors.ts'
+import type { Health } from './health.ts'
 import type { Id } from './ids.ts'
 import type { Limits } from './limits.ts'
 import type { Settings } from './settings.ts'
-import type { Db } from './sql.ts'
+import type { Db, Prisma } from './sql.ts'
 import type { StreamPlaces } from './stream-places.ts'
 import type { TenantSettings } from './tenant-settings.ts'
 
@@ -20,24 +20,42 @@ export const CAPABILITIES = [
 
 export type Capability = (typeof CAPABILITIES)[number]
 
+const KNOWN: ReadonlySet<string> = new Set(CAPABILITIES)
+
+/**
+ * Whether this release knows a stored capability. One that only a newer release knows grants
+ * nothing here.
+ */
+export const isCapability = (name: string): name is Capability => KNOWN.has(name)
+
 /** What one process works with: its settings and clients. */
 export interface App {
   readonly settings: Settings
   readonly db: Db
-  readonly prisma: PrismaClient
+  /** For reading. Within a transaction, its own Prisma sees what it has written. */
+  readonly prisma: Prisma
   readonly bus: Bus
   readonly limits: Limits
   readonly places: StreamPlaces
   readonly log: Logger
-  /** Where all that a request writes commits together; absent where each change commits by itself. */
+  readonly health: Health
+  /** The process's own app, where this is a view of it for one tenant or one request. */
+  readonly root?: App
+  /**
+   * Where all that a request writes commits together; absent where each change commits by itself.
+   */
   readonly scope?: Scope
 }
 
-/** One transaction around a whole request (`inOneTransaction`): its app is a view of the process's. */
+/** One transaction around a whole request (`inOneTransaction`). */
 export interface Scope {
-  readonly root: App
-  /** What is left to do once the transaction has committed, in this order. Dropped where it has not. */
-  readonly effects: (() => void)[]
+  /**
+   * What is left to do once the transaction has committed, begun in this order; the answer waits.
+   * None may fail.
+   */
+  readonly effects: (() => unknown)[]
+  /** Readers whose erasure it has begun. */
+  readonly erasedReaders: Set<Id>
 }
 
 export interface Tenant {
@@ -51,7 +69,7 @@ export type Actor =
   | { kind: 'key'; id: Id; capabilities: ReadonlySet<Capability>; expiresAt: Date | null }
   | { kind: 'admin'; id: Id; credentialId: Id; email: string; expiresAt: Date }
 
-/** A verified assertion: on which reader's behalf the call is made (contract, section 3). */
+/** A verified assertion: on which reader's behalf the call is made (docs/reference/choices.md). */
 export interface Identity {
   /** `sub`: the reader's id at the tenant. */
   readonly externalId: string
@@ -76,9 +94,17 @@ export interface Ctx {
   readonly address: string | null
   /** Null on the few requests that need no credentials. */
   readonly caller: Caller | null
+  /**
+   * Collects the raw secrets that the answer shows, where the answer is stored: they must not be in
+   * what is stored.
+   */
+  readonly shownSecrets?: Set<string>
 }
 
-/** What a caller must be (contract, section 5): any key or admin, one acting for a reader, an admin, or one with a capability. */
+/**
+ * What a caller must be: any key or admin, one acting for a reader, an admin, or one with a
+ * capability.
+ */
 export type Access = 'public' | 'key' | 'reader' | 'admin' | Capability
 
 /** The caller of a request that needs one. Throws `missing_credentials`. */
@@ -87,7 +113,7 @@ export function requireCaller(ctx: Ctx): Caller {
   return ctx.caller
 }
 
-/** The same request on nobody's behalf. */
+/** The same request without a reader. */
 export const anonymous = (ctx: Ctx): Ctx => ({ ...ctx, caller: { ...requireCaller(ctx), identity: null } })
 
 /** The reader for whom the caller vouches. Throws `missing_credentials`, `identity_required`. */
@@ -111,7 +137,10 @@ const NEEDS_ADMIN = "This needs an admin's token in Authorization (Bearer)."
 /** The header that carries an assertion, as it is written. */
 export const identityHeader = ({ settings }: App): string => `${settings.HEADER_PREFIX}Identity`
 
-/** Refuses callers without `access`: `missing_credentials`, `identity_required`, `admin_only`, `missing_capability`. */
+/**
+ * Refuses callers without `access`: `missing_credentials`, `identity_required`, `admin_only`,
+ * `missing_capability`.
+ */
 export function requireAccess(ctx: Ctx, access: Access): void {
   if (access === 'public') return
   if (access === 'admin') return void requireAdmin(ctx)
@@ -127,11 +156,14 @@ export function requireAccess(ctx: Ctx, access: Access): void {
 export const hasCapability = (actor: Actor, capability: Capability): boolean =>
   actor.kind === 'admin' || actor.capabilities.has(capability)
 
-/** One value per process, made at its first use: a cache, a queue, the hub. Its `make` never sees a request's own app. */
+/**
+ * One value per process, made at its first use: a cache, a queue, the hub. Its `make` never sees a
+ * request's own app.
+ */
 export function perApp<T>(make: (app: App) => T): (app: App) => T {
   const made = new WeakMap<App, T>()
   return (app) => {
-    const root = app.scope?.root ?? app
+    const root = app.root ?? app
     const existing = made.get(root)
     if (existing !== undefined) return existing
     const value = make(root)
@@ -141,8 +173,9 @@ export function perApp<T>(make: (app: App) => T): (app: App) => T {
 }
 
 /**
- * Does what may only follow the commit of the change before it: telling others, keeping a row in a cache. At once, but
- * for a request in a transaction of its own: then after its commit, or never. `effect` must not throw.
+ * Does what may only follow the commit of the change before it: telling others, keeping a row in a
+ * cache. At once, but for a request in a transaction of its own: then after its commit, or never.
+ * `effect` must not throw.
  */
 export function afterCommit(app: App, effect: () => void): void {
   if (app.scope === undefined) effect()

@@ -1,19 +1,11 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  hkdfSync,
-  randomBytes,
-  scrypt,
-  timingSafeEqual,
-} from 'node:crypto'
+import { createHash, hkdfSync, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
 const scryptAsync = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(
   scrypt,
 )
 
-export const sha256 = (data: string | Uint8Array): Buffer => createHash('sha256').update(data).digest()
+export const sha256 = (data: string | Uint8Array): Buffer<ArrayBuffer> => createHash('sha256').update(data).digest()
 
 export const randomHex = (bytes: number): string => randomBytes(bytes).toString('hex')
 
@@ -23,22 +15,6 @@ export const newRawKey = (): string => `ek_${randomHex(32)}`
 /** A key of our own for one purpose, so that no secret serves two. */
 export const deriveKey = (secret: string | Uint8Array, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, 'engagement-service', purpose, 32))
-
-/** AES-256-GCM: 12 bytes of nonce, 16 of tag, then the cipher text. `context` must be the same at opening. */
-export function seal(key: Buffer, plain: string, context: string): Buffer {
-  const nonce = randomBytes(12)
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
-  const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
-  return Buffer.concat([nonce, cipher.getAuthTag(), body])
-}
-
-/** Opens what `seal` made. Throws where the key or the context is another, or a bit has changed. */
-export function unseal(key: Buffer, sealed: Uint8Array, context: string): string {
-  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12))
-    .setAAD(Buffer.from(context))
-    .setAuthTag(sealed.subarray(12, 28))
-  return Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()]).toString('utf8')
-}
 
 const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 

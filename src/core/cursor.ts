@@ -1,13 +1,20 @@
 import { invalid, type ServiceError } from './errors.ts'
 import { type Id, isId } from './ids.ts'
+import { reachOf } from './instants.ts'
 
 /** An opaque cursor: the sort that it belongs to, and the key of the last row. */
 export const encodeCursor = (sort: string, ...key: readonly (string | number)[]): string =>
   Buffer.from(JSON.stringify([sort, ...key])).toString('base64url')
 
-/** The key in a cursor of `sort`, each part as text. Null without a cursor. Throws `validation_failed` at `/after`. */
+/** The cursor of a page that has no row yet: what follows it is the first page. */
+const START = encodeCursor('start')
+
+/**
+ * The key in a cursor of `sort`, each part as text. Null without a cursor. Throws
+ * `validation_failed` at `/after`.
+ */
 export function decodeCursor(sort: string, parts: number, cursor: string | null | undefined): string[] | null {
-  if (cursor == null) return null
+  if (cursor == null || cursor === START) return null
   const key = parse(cursor)
   if (key === undefined || key[0] !== sort || key.length !== parts + 1) {
     throw badCursor()
@@ -24,6 +31,12 @@ export function idOf(text: string | undefined): Id {
   return text
 }
 
+/** The id in a cursor of a list that is in the order of ids; null without one. Throws `validation_failed` at `/after`. */
+export function idInCursor(list: string, cursor: string | null | undefined): Id | null {
+  const key = decodeCursor(list, 1, cursor)
+  return key === null ? null : idOf(key[0])
+}
+
 /** The count in a cursor: what PostgreSQL's integer holds. */
 export function countOf(text: string | undefined): number {
   const count = Number(text)
@@ -34,8 +47,7 @@ export function countOf(text: string | undefined): number {
 /** The instant in a cursor. */
 export function instantOf(text: string | undefined): string {
   const at = Date.parse(text ?? '')
-  // PostgreSQL reads neither the year 0 nor those with a sign, which Date writes beyond 9999.
-  if (Number.isNaN(at) || !/^(?!0000)\d{4}-/.test(new Date(at).toISOString())) throw badCursor()
+  if (Number.isNaN(at) || reachOf(at) !== null) throw badCursor()
   return new Date(at).toISOString()
 }
 
@@ -67,7 +79,10 @@ export interface PageArgs {
 export const DEFAULT_PAGE = 20
 export const MAX_PAGE = 100
 
-/** How many rows a page has. Throws `validation_failed` at `/first` outside 1..100, and at `/last` and `/before`. */
+/**
+ * How many rows a page has. Throws `validation_failed` at `/first` outside 1..100, and at `/last`
+ * and `/before`.
+ */
 export function pageSize({ first, last, before }: PageArgs): number {
   if (last != null) throw invalid('/last', 'not_supported', 'is not supported: these lists are read forwards')
   if (before != null) throw invalid('/before', 'not_supported', 'is not supported: these lists are read forwards')
@@ -77,15 +92,36 @@ export function pageSize({ first, last, before }: PageArgs): number {
   return size
 }
 
-/** A page from up to `size + 1` rows: the one too many tells that there are more. */
-export function pageOf<T>(rows: readonly T[], size: number, args: PageArgs, cursorOf: (row: T) => string): Page<T> {
+/** Bytes of an answer: a list that would take more is answered by a shorter page. */
+export const MAX_ANSWER_BYTES = 2_000_000
+
+/** The first `kept` rows of a page, and from where to go on. */
+export function shortened<T>({ edges, pageInfo }: Page<T>, kept: number, { after }: PageArgs): Page<T> {
+  const endCursor = edges[kept - 1]?.cursor ?? after ?? START
+  return {
+    edges: edges.slice(0, kept),
+    pageInfo: { ...pageInfo, startCursor: edges[0]?.cursor ?? null, endCursor, hasNextPage: true },
+  }
+}
+
+/**
+ * A page from up to `size + 1` rows: the one too many tells that there are more; so does `isCut`,
+ * where the database gave no more rows for their length.
+ */
+export function pageOf<T>(
+  rows: readonly T[],
+  size: number,
+  args: PageArgs,
+  cursorOf: (row: T) => string,
+  isCut = false,
+): Page<T> {
   const edges = rows.slice(0, size).map((node) => ({ cursor: cursorOf(node), node }))
   return {
     edges,
     pageInfo: {
       startCursor: edges[0]?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
-      hasNextPage: rows.length > size,
+      endCursor: edges.at(-1)?.cursor ?? (isCut ? (args.after ?? START) : null),
+      hasNextPage: isCut || rows.length > size,
       hasPreviousPage: args.after != null,
     },
   }

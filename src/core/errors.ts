@@ -1,6 +1,9 @@
-/** Every error that a caller can meet: code → HTTP status and public text (contract, section 2). */
+/**
+ * Every error that a caller can meet: code → HTTP status and public text
+ * (docs/reference/errors.md).
+ */
 export const ERRORS = {
-  malformed_json: { status: 400, title: 'The body is not valid JSON' },
+  malformed_json: { status: 400, title: 'The request cannot be read' },
   ambiguous_credentials: {
     status: 400,
     title: 'Send an API key in X-API-Key or an admin token in Authorization, not both',
@@ -31,10 +34,13 @@ export const ERRORS = {
   not_found: { status: 404, title: 'There is no such resource' },
   method_not_allowed: { status: 405, title: 'This path does not take this method' },
 
+  request_timeout: { status: 408, title: 'The request did not come whole in time' },
+
   discussion_locked: { status: 409, title: 'The discussion is locked' },
   discussion_archived: { status: 409, title: 'The discussion is archived' },
   invalid_transition: { status: 409, title: 'The resource is not in a state that allows this' },
   key_budget_exhausted: { status: 409, title: 'The tenant has as many active keys as its budget allows' },
+  endpoint_budget_exhausted: { status: 409, title: 'The tenant has as many webhook endpoints as its budget allows' },
   idempotency_conflict: { status: 409, title: 'This idempotency key was used with another request' },
   idempotency_in_progress: { status: 409, title: 'The first request with this idempotency key is still running' },
   already_reported: { status: 409, title: 'The reader has already reported this comment' },
@@ -52,7 +58,10 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** One wrong value: where it stands (JSON pointer, RFC 6901), what is wrong with it, and that in words. */
+/**
+ * One wrong value: where it stands (JSON pointer, RFC 6901), what is wrong with it, and that in
+ * words.
+ */
 export interface FieldError {
   pointer: string
   code: string
@@ -71,7 +80,10 @@ interface Extras {
   cause?: unknown
 }
 
-/** A refusal that the caller is told about. Everything else that is thrown is `internal`, and shows nothing. */
+/**
+ * A refusal that the caller is told about. Everything else that is thrown is `internal`, and shows
+ * nothing.
+ */
 export class ServiceError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -86,12 +98,15 @@ export class ServiceError extends Error {
   }
 }
 
-/** Wrong values as a `validation_failed`, whose detail says of each where it stands. */
-export const validationFailed = (errors: readonly FieldError[]): ServiceError =>
-  new ServiceError('validation_failed', {
-    detail: errors.map(({ pointer, message }) => `${pointer === '' ? 'The body' : pointer} ${message}`).join('; '),
-    errors,
-  })
+/** A body can have a hundred thousand wrong values. Callers mend one at a time. */
+const MAX_FIELD_ERRORS = 20
+
+/** The first wrong values as a `validation_failed`, whose detail says of each where it stands. */
+export function validationFailed(all: readonly FieldError[]): ServiceError {
+  const errors = all.slice(0, MAX_FIELD_ERRORS)
+  const detail = errors.map(({ pointer, message }) => `${pointer === '' ? 'The body' : pointer} ${message}`).join('; ')
+  return new ServiceError('validation_failed', { detail, errors })
+}
 
 /** The one wrong value; `message` says what is wrong with what stands there: `must …`. */
 export const invalid = (pointer: string, code: string, message: string): ServiceError =>
@@ -108,7 +123,7 @@ export interface Problem {
   errors?: readonly FieldError[]
 }
 
-/** What a caller is told of an error, in one sentence. */
+/** One sentence about an error for the caller. */
 export const detailOf = ({ code, extras }: ServiceError): string => extras.detail ?? `${ERRORS[code].title}.`
 
 /** The public form of an error, without anything of its cause. */
@@ -126,7 +141,10 @@ export function problemOf(error: ServiceError, requestId: string): Problem {
   }
 }
 
-/** Whole seconds after which it may be asked again, as `Retry-After` has them; undefined where it does not say. */
+/**
+ * Whole seconds after which it may be asked again, as `Retry-After` has them; undefined where it
+ * does not say.
+ */
 export const retryAfterOf = ({ extras: { retryAfterSeconds } }: ServiceError): number | undefined =>
   retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(retryAfterSeconds))
 

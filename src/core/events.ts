@@ -1,6 +1,6 @@
 import type { Id } from './ids.ts'
 
-/** Every event (contract, section 6): whether webhooks can subscribe to it, and the type of GraphQL that its data are. */
+/** Every event: whether webhooks can subscribe to it, and the type of GraphQL that its data are. */
 export const EVENTS = {
   comment_created: { webhook: true, data: 'CommentEventData' },
   comment_edited: { webhook: true, data: 'CommentEventData' },
@@ -24,8 +24,8 @@ export const EVENT_TYPES = Object.keys(EVENTS) as EventType[]
 export const WEBHOOK_EVENT_TYPES = EVENT_TYPES.filter((type) => EVENTS[type].webhook)
 
 /**
- * Who may see an event on a stream. `public`: every stream. `tenant`: API-key streams. `recipient`: API-key streams and
- * those whose ticket names the recipient.
+ * Who may see an event on a stream. `public`: every stream. `tenant`: API-key streams. `recipient`:
+ * API-key streams and those whose ticket names the recipient.
  */
 export type Audience = 'public' | 'tenant' | 'recipient'
 
@@ -47,7 +47,10 @@ export interface StoredEvent {
   data: string
 }
 
-/** The one JSON of an event, the same bytes on every stream and in every webhook. */
+/**
+ * The one JSON of an event, the same bytes on every stream and in every webhook. Replays leave out
+ * withdrawn texts.
+ */
 export const encodeEvent = (event: Omit<StoredEvent, 'audience' | 'recipientId'>): string =>
   `{"id":"${event.id}","type":"${event.type}","discussionId":"${event.discussionId}","seq":${event.seq},` +
   `"occurredAt":"${event.occurredAt.toISOString()}","actor":${event.actor},"data":${event.data}}`
@@ -69,7 +72,10 @@ export const newsOf = (event: StoredEvent): News => ({
   json: encodeEvent(event),
 })
 
-/** The bus message for events of one discussion that were committed together: a line each. JSON text holds no line break. */
+/**
+ * The bus message for events of one discussion that were committed together: a line each. JSON text
+ * holds no line break.
+ */
 export const encodeNews = (events: readonly News[]): string =>
   events
     .map(({ seq, type, audience, recipientId, json }) => `${seq} ${type} ${audience} ${recipientId ?? '-'} ${json}`)

@@ -5,7 +5,10 @@ export type Id = string
 
 export const newId = (): Id => v7()
 
-/** Before and after every id: where a list begins, so that its first page has the plan of every other. */
+/**
+ * Before and after every id: where a list begins, so that its first page has the plan of every
+ * other.
+ */
 export const FIRST_ID: Id = '00000000-0000-0000-0000-000000000000'
 export const LAST_ID: Id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 

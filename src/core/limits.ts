@@ -17,21 +17,34 @@ export interface Verdict {
   readonly retryAfterSeconds: number
 }
 
-/** Whose bucket: an API key or admin, an address that nobody vouches for, a login's address or e-mail address. */
-export type BucketKind = 'caller' | 'address' | 'login'
+/**
+ * Whose bucket: an API key or admin, an address without good credentials, a login's address or
+ * e-mail, a stream ticket.
+ */
+export type BucketKind = 'caller' | 'address' | 'login' | 'ticket'
 
 /**
- * Token buckets that all processes share as far as they can reach each other. Nothing here throws, rejects or waits for
- * longer than half a second: out of reach of the others, a process goes by its own buckets.
+ * Token buckets that all processes share as far as they can reach each other. Nothing here throws,
+ * rejects or waits for longer than half a second: out of reach of the others, a process goes by its
+ * own buckets.
  */
 export interface Limits {
   /**
-   * Takes a token at once, by what this process knows; the others hear of it within `SETTLE_MS`. What all of them take
-   * too much meanwhile is a debt of the shared bucket: the sustained rate holds over any number of processes.
+   * Takes a token at once, by what this process knows; the others hear of it within `SETTLE_MS`.
+   * What all of them take too much meanwhile is a debt of the shared bucket: the sustained rate
+   * holds over any number of processes. Takes several where there is one: those that are not there
+   * are a debt too.
    */
-  take(kind: BucketKind, name: string, rate: Rate): Verdict
-  /** Takes a token of the shared bucket itself, exactly. For what is rare and must not be guessed, such as a login. */
+  take(kind: BucketKind, name: string, rate: Rate, tokens?: number): Verdict
+  /**
+   * Takes a token of the shared bucket itself, exactly. For what is rare and must not be guessed,
+   * such as a login.
+   */
   takeExactly(kind: BucketKind, name: string, rate: Rate): Promise<Verdict>
+  /**
+   * Takes tokens for work whose cost shows only once it is begun. What is not there becomes a debt.
+   */
+  charge(kind: BucketKind, name: string, rate: Rate, tokens: number): void
   /** Puts tokens back, up to the brim. */
   giveBack(kind: BucketKind, name: string, rate: Rate, tokens: number): Promise<void>
   close(): void
@@ -40,7 +53,10 @@ export interface Limits {
 /** How long what a process has taken may be unknown to the others, in milliseconds. */
 export const SETTLE_MS = 100
 
-/** One bucket. It is full until somebody takes. Times are milliseconds of any clock that only goes on. */
+/**
+ * One bucket. It is full until somebody takes. Times are milliseconds of any clock that only goes
+ * on.
+ */
 export class Bucket {
   /** Below zero is a debt. */
   #tokens: number
@@ -51,11 +67,16 @@ export class Bucket {
     this.#at = now
   }
 
-  take(rate: Rate, now: number): Verdict {
+  take(rate: Rate, now: number, tokens = 1): Verdict {
     this.#refill(rate, now)
     const isAllowed = this.#tokens >= 1
-    if (isAllowed) this.#tokens--
+    if (isAllowed) this.#tokens -= tokens
     return verdictOf(isAllowed, this.#tokens, rate)
+  }
+
+  charge(rate: Rate, now: number, tokens: number): void {
+    this.#refill(rate, now)
+    this.#tokens -= tokens
   }
 
   giveBack(rate: Rate, now: number, tokens: number): void {
@@ -83,7 +104,10 @@ export const verdictOf = (isAllowed: boolean, tokens: number, { perSecond, burst
   retryAfterSeconds: Math.max(0, (1 - tokens) / perSecond),
 })
 
-/** The bucket of an address. One person holds a whole /64 of IPv6 (RFC 6177), and takes a new address at will. */
+/**
+ * The bucket of an address. One person holds a whole /64 of IPv6 (RFC 6177), and takes a new
+ * address at will.
+ */
 export function addressBucket(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

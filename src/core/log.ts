@@ -1,6 +1,13 @@
 import { type Logger, pino, stdSerializers } from 'pino'
 
-/** One JSON line an event, on standard error: standard output is for what a person started the process to read. */
+import { isTold } from './outage.ts'
+
+const DEBUG = 20
+
+/**
+ * One JSON line an event, on standard error: standard output is for what a person started the
+ * process to read.
+ */
 export const createLog = (level: string): Logger =>
   pino(
     {
@@ -8,6 +15,16 @@ export const createLog = (level: string): Logger =>
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: stdSerializers.err },
+      hooks: {
+        logMethod(args, method, at) {
+          const [first]: readonly unknown[] = args
+          const err = typeof first === 'object' && first !== null && 'err' in first ? first.err : undefined
+          // An outage of the database has one line of its own; what fails because of it,
+          // everywhere, is no news.
+          if (at > DEBUG && isTold(err)) this.debug(...args)
+          else method.apply(this, args)
+        },
+      },
       // Nothing that is a secret is logged on purpose; this is the net below.
       redact: ['*.authorization', '*.cookie', '*.ticket', '*.token', '*.secret', '*.password', '*["x-api-key"]'],
     },

@@ -3,8 +3,8 @@ import DataLoader from 'dataloader'
 import type { Ctx } from './context.ts'
 
 /**
- * Joins what the fields of one request ask for: all keys of one `group` (the arguments that they have in common) go in one
- * call of `load`, whose answers are in the order of the keys.
+ * Joins what the fields of one request ask for: all keys of one `group` (the arguments that they
+ * have in common) go in one call of `load`, whose answers are in the order of the keys.
  */
 export function perRequest<Key, Value>(
   load: (ctx: Ctx, group: string, keys: readonly Key[]) => Promise<readonly Value[]>,

@@ -4,14 +4,19 @@ import { type CacheNews, CHANNELS } from './bus.ts'
 import { afterCommit, type App, perApp } from './context.ts'
 
 /**
- * What was read from the database, at most this old. News on the bus drops an entry sooner; without the bus this alone
- * must keep the contract's 5 s for a revoked key (section 3).
+ * What was read from the database, at most this old. News on the bus drops an entry sooner; without
+ * the bus this alone must keep the 5 s within which a revoked key ends.
  */
 export const MAX_AGE_MS = 4000
 
 export interface ReadCache<Value> {
   /** The cached value, or what `read` finds. Concurrent reads of one key are one read. */
   readonly get: (key: string) => Promise<Value>
+  /**
+   * Whether `get` would begin the first read of this key, as far as the cache knows: the last read
+   * found nothing to keep.
+   */
+  readonly isNew: (key: string) => boolean
   readonly forget: (key: string) => void
   readonly clear: () => void
 }
@@ -22,7 +27,10 @@ interface Entry<Value> {
   since: number
 }
 
-/** A bounded cache in front of `read`. What `keep` refuses (nothing found, say) and failures are not kept. */
+/**
+ * A bounded cache in front of `read`. What `keep` refuses (nothing found, say) and failures are not
+ * kept.
+ */
 export function createReadCache<Value>(options: {
   max: number
   maxAgeMs?: number
@@ -31,6 +39,8 @@ export function createReadCache<Value>(options: {
 }): ReadCache<Value> {
   const { max, maxAgeMs = MAX_AGE_MS, read, keep = () => true } = options
   const entries = new LRUCache<string, Entry<Value>>({ max })
+  /** Unlike entries these do not age, and outlive what is forgotten. */
+  const found = new LRUCache<string, true>({ max })
 
   const start = (key: string): Promise<Value> => {
     const entry = { value: read(key), since: performance.now() }
@@ -39,7 +49,11 @@ export function createReadCache<Value>(options: {
       if (entries.peek(key) === entry) entries.delete(key)
     }
     entry.value.then((value) => {
-      if (!keep(value)) drop()
+      if (keep(value)) found.set(key, true)
+      else {
+        found.delete(key)
+        drop()
+      }
     }, drop)
     return entry.value
   }
@@ -49,6 +63,7 @@ export function createReadCache<Value>(options: {
       const entry = entries.get(key)
       return entry !== undefined && performance.now() - entry.since < maxAgeMs ? entry.value : start(key)
     },
+    isNew: (key) => !found.has(key) && !entries.has(key),
     forget: (key) => entries.delete(key),
     clear: () => entries.clear(),
   }

@@ -7,6 +7,7 @@ export class SettingsError extends Error {}
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 const port = z.coerce.number().int().min(0).max(65_535)
 const path = z.string().min(1)
+const seconds = z.coerce.number().min(0.1).max(3600)
 
 /** The text whose bytes are the key of HS256; 32 of them at least (RFC 7518, section 3.2). */
 export const identitySecretSchema = z.string().min(32, 'must have at least 32 characters')
@@ -37,11 +38,16 @@ const ports = list.pipe(
 )
 
 /** Everything that an operator can set, by its environment variable. One line a setting. */
-const schema = z.object({
+export const environmentSchema = z.object({
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: port.default(4000),
   WORKER_PORT: port.optional(),
+  METRICS_PORT: port.optional(),
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,}$/, 'must have at least 16 characters of visible ASCII')
+    .optional(),
   BASE_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   NODE_ENV: z.string().default('development'),
@@ -49,6 +55,7 @@ const schema = z.object({
   DATA_DIR: path.default('.data'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' }).optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(200).default(16),
+  DATABASE_LOCK_PATIENCE_SECONDS: z.coerce.number().min(0.1).max(25).default(5),
   REDIS_URL: list
     .pipe(z.array(z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })).min(1))
     .optional(),
@@ -56,8 +63,18 @@ const schema = z.object({
 
   ADMIN_JWT_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
   ENCRYPTION_KEY: encryptionKey.optional(),
+  ENCRYPTION_KEYS: list
+    .pipe(z.array(encryptionKey))
+    .refine((keys) => keys.length <= 10, 'must be at most 10 keys')
+    .default([]),
   TLS_CERT_FILE: path.optional(),
   TLS_KEY_FILE: path.optional(),
+
+  HEADERS_TIMEOUT_SECONDS: seconds.default(15),
+  REQUEST_TIMEOUT_SECONDS: seconds.default(30),
+  RESPONSE_TIMEOUT_SECONDS: seconds.default(300),
+  MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1_000_000).default(10_000),
+  MAX_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(1).max(1_000_000).default(1000),
 
   HEADER_PREFIX: z
     .string()
@@ -102,17 +119,22 @@ const schema = z.object({
   BOOTSTRAP_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
 })
 
-type Parsed = z.infer<typeof schema>
+type Parsed = z.infer<typeof environmentSchema>
 
 /** The settings of one process: parsed once, bounded, frozen. */
 export type Settings = Readonly<
-  Omit<Parsed, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY'> & {
+  Omit<Parsed, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY' | 'ENCRYPTION_KEYS'> & {
     ADMIN_JWT_SECRET: string
     ENCRYPTION_KEY: Buffer
+    /** Keys of before a rotation, or of one to come: they open and verify, and seal nothing. */
+    ENCRYPTION_KEYS: readonly Buffer[]
   }
 >
 
-/** What is wrong with a setting. The library's own words speak of types, not of texts in an environment. */
+/**
+ * What is wrong with a setting. The library's own words speak of types, not of texts in an
+ * environment.
+ */
 function inWords(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `must be a ${issue.expected === 'int' ? 'whole number' : issue.expected}`
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}`
@@ -121,19 +143,22 @@ function inWords(issue: z.core.$ZodIssue): string {
   return issue.message
 }
 
-type Secrets = Pick<Settings, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY'>
+type Secrets = Pick<Settings, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY' | 'ENCRYPTION_KEYS'>
+
+/** The secrets of the embedded form. */
+type KeptSecrets = Omit<Secrets, 'ENCRYPTION_KEYS'> & Partial<Secrets>
 
 /**
  * Reads the settings from the environment. Empty variables count as unset.
- * `embeddedSecrets` supplies the two secrets where no DATABASE_URL is set and the environment has none.
+ * `embeddedSecrets` supplies the secrets where no DATABASE_URL is set and the environment has none.
  * Throws a SettingsError that names the first wrong or missing setting.
  */
 export function readSettings(
   env: Readonly<Record<string, string | undefined>>,
-  embeddedSecrets: (dataDir: string) => Secrets,
+  embeddedSecrets: (dataDir: string) => KeptSecrets,
 ): Settings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const result = schema.safeParse(given)
+  const result = environmentSchema.safeParse(given)
   if (!result.success) {
     const issue = result.error.issues[0]
     throw new SettingsError(`${String(issue?.path[0])}: ${issue === undefined ? 'is wrong' : inWords(issue)}`)
@@ -149,19 +174,25 @@ export function readSettings(
   return Object.freeze({ ...parsed, ...secretsOf(parsed, embeddedSecrets) })
 }
 
-function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => Secrets): Secrets {
-  const { ADMIN_JWT_SECRET, ENCRYPTION_KEY } = parsed
-  if (ADMIN_JWT_SECRET !== undefined && ENCRYPTION_KEY !== undefined) return { ADMIN_JWT_SECRET, ENCRYPTION_KEY }
+function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => KeptSecrets): Secrets {
+  const { ADMIN_JWT_SECRET, ENCRYPTION_KEY, ENCRYPTION_KEYS: given } = parsed
+  if (ADMIN_JWT_SECRET !== undefined && ENCRYPTION_KEY !== undefined) {
+    return { ADMIN_JWT_SECRET, ENCRYPTION_KEY, ENCRYPTION_KEYS: without(given, ENCRYPTION_KEY) }
+  }
   if (parsed.DATABASE_URL !== undefined) {
     const missing = ADMIN_JWT_SECRET === undefined ? 'ADMIN_JWT_SECRET' : 'ENCRYPTION_KEY'
     throw new SettingsError(`${missing}: is required with DATABASE_URL`)
   }
   const kept = embeddedSecrets(parsed.DATA_DIR)
+  const key = ENCRYPTION_KEY ?? kept.ENCRYPTION_KEY
   return {
     ADMIN_JWT_SECRET: ADMIN_JWT_SECRET ?? kept.ADMIN_JWT_SECRET,
-    ENCRYPTION_KEY: ENCRYPTION_KEY ?? kept.ENCRYPTION_KEY,
+    ENCRYPTION_KEY: key,
+    ENCRYPTION_KEYS: without([...given, ...(kept.ENCRYPTION_KEYS ?? [])], key),
   }
 }
+
+const without = (keys: readonly Buffer[], key: Buffer): Buffer[] => keys.filter((each) => !each.equals(key))
 
 /** Whether browsers find GraphiQL at `/graphql`. */
 export const hasGraphiQL = ({ GRAPHIQL, NODE_ENV }: Settings): boolean => GRAPHIQL ?? NODE_ENV !== 'production'

@@ -1,21 +1,31 @@
 import type { Id } from './ids.ts'
 
-/** A stream that wants to open: whose it is, and how many of them there may be at once. */
+/** A count within a tenant that a stream must fit into, such as that of its ticket. */
+export interface Quota {
+  /** What is counted, unique within the tenant: `ticket:…`, `address:…`. */
+  readonly name: string
+  /** How many streams may be open under that name at once. */
+  readonly cap: number
+}
+
+/** A stream that wants to open, and the counts that it must fit into. */
 export interface PlaceRequest {
   readonly tenantId: Id
-  /** The reader whom its ticket names. */
-  readonly readerId: Id | null
+  /** How many streams the tenant may have open at once. */
   readonly perTenant: number
-  readonly perReader: number
+  readonly quotas: readonly Quota[]
 }
 
 /**
- * The places of open streams, counted over all processes (contract, section 6, "Caps"). Nothing here throws or rejects,
- * nor waits longer than half a second for others that do not answer: a process that cannot reach them goes by its own
- * count and by what it last heard of theirs.
+ * The places of open streams, counted over all processes (docs/reference/choices.md). Nothing here
+ * throws or rejects, nor waits longer than half a second for others that do not answer: a process
+ * that cannot reach them goes by its own count and by what it last heard of theirs.
  */
 export interface StreamPlaces {
-  /** Takes a place; null where there is none left. The result gives it back; calling it again does nothing. */
+  /**
+   * Takes a place; null where one of the counts is full. The result gives it back; calling it again
+   * does nothing.
+   */
   take(request: PlaceRequest): Promise<(() => void) | null>
   /** Lets the others know of the last ones given back. */
   close(): Promise<void>

@@ -1,5 +1,22 @@
 import { z } from 'zod'
 
+/** How many characters a text has: code points, as PostgreSQL and JSON Schema count them. */
+export const charactersIn = (text: string): number =>
+  text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0)
+
+/** Whether a text has no more characters than that. */
+export const hasAtMost = (text: string, characters: number): boolean =>
+  text.length <= characters || (text.length <= 2 * characters && charactersIn(text) <= characters)
+
+/** Of at most `max` characters. Zod's own `max` counts UTF-16 units, of which an emoji has two. */
+export const atMost = <S extends z.ZodType<string>>(max: number, schema: S): S =>
+  schema
+    .refine((text) => hasAtMost(text, max), {
+      message: `must have at most ${max} characters`,
+      params: { code: 'too_long' },
+    })
+    .meta({ maxLength: max })
+
 /** Refuses NUL, which PostgreSQL cannot store, and lone surrogates, which are no text. */
 export const noNul = (schema: z.ZodString) =>
   schema
@@ -10,16 +27,18 @@ export const noNul = (schema: z.ZodString) =>
     })
 
 /** The tenant's own key for a page or a reader. */
-export const externalIdSchema = noNul(z.string().min(1).max(255))
+export const externalIdSchema = noNul(atMost(255, z.string().min(1)))
 
-/** Nothing that the URL parser would drop or replace in silence: what is stored is what was checked. */
+/**
+ * Nothing that the URL parser would drop or replace in silence: what is stored is what was checked.
+ */
 export const isCleanUrl = (text: string): boolean => !/[\s\p{Cc}\p{Surrogate}]/u.test(text)
 
 /** An absolute http or https address of at most 2 048 characters. */
-export const webUrl = z
-  .string()
-  .max(2048)
-  .refine((text) => isCleanUrl(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
+export const webUrl = atMost(2048, z.string()).refine(
+  (text) => isCleanUrl(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
+  {
     message: 'must be an http or https URL',
     params: { code: 'invalid_url' },
-  })
+  },
+)

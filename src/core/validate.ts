@@ -2,12 +2,21 @@ import type { z } from 'zod'
 
 import { type FieldError, validationFailed } from './errors.ts'
 
-/** Checks `input` against `schema`. Throws `validation_failed` with a pointer to each wrong value. */
+/**
+ * Checks `input` against `schema`. Throws `validation_failed` with a pointer to each wrong value.
+ */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
-  const result = schema.safeParse(input)
+  const result = schema.safeParse(input, { error: unsaid })
   if (result.success) return result.data
   throw validationFailed(result.error.issues.flatMap(fieldErrors))
 }
+
+/**
+ * The text of an error for which neither the schema nor `fieldErrors` has one. Callers never see
+ * zod's own.
+ */
+const unsaid = ({ code, format }: { code?: string; format?: unknown }): string =>
+  code === 'invalid_format' && format === 'url' ? 'must be an http or https URL' : 'has the wrong form'
 
 /** A JSON pointer (RFC 6901) from a path. */
 export const pointer = (path: readonly PropertyKey[]): string =>

@@ -3,8 +3,9 @@ const TICK_MS = 100
 const SLOTS = 512
 
 /**
- * One timer for any number of things that want to be looked at at some time, each of which may put itself off again: a
- * timing wheel (Varghese and Lauck, 1987). To put in, put off and take out cost the same whatever it holds.
+ * One timer for any number of things that want to be looked at at some time, each of which may put
+ * itself off again: a timing wheel (Varghese and Lauck, 1987). To put in, put off and take out cost
+ * the same whatever it holds.
  */
 export class Wheel<T> {
   readonly #slots = Array.from({ length: SLOTS }, () => new Set<T>())
@@ -15,7 +16,10 @@ export class Wheel<T> {
   #tick = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** `due` is called once for an item whose time has come, up to 0.1 s late; then it is out of the wheel. */
+  /**
+   * `due` is called once for an item whose time has come, up to 0.1 s late; then it is out of the
+   * wheel.
+   */
   constructor(due: (item: T, now: number) => void) {
     this.#due = due
   }

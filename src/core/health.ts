@@ -1,0 +1,14 @@
+import type { Trouble } from './outage.ts'
+
+/** Why a process cannot serve. `starting`: the first start is not over, no tenant exists yet. */
+export type NotReady = Exclude<Trouble, 'busy'> | 'starting'
+
+/** Whether this process can serve: what `/readyz` answers. */
+export interface Health {
+  /** Null where it can. Some seconds old at most. */
+  readonly notReady: NotReady | null
+  /** Whether the first tenant exists: before, no credentials can be right. */
+  readonly isSetUp: boolean
+  /** The first tenant exists from now on. */
+  setUp(): void
+}

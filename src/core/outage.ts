@@ -1,0 +1,74 @@
+/**
+ * Why a database cannot do its work. `down`: it does not answer. `standby`: it follows another
+ * server. `read_only`: it takes no writes. `full`: it is out of disk space. `busy`: this statement
+ * had to give up; another try may succeed.
+ */
+export type Trouble = 'down' | 'standby' | 'read_only' | 'full' | 'busy'
+
+/**
+ * A connection to a server that only follows another one: it would answer from the past and take no
+ * writes.
+ */
+export class StandbyError extends Error {
+  constructor() {
+    super('the database server is a standby')
+  }
+}
+
+// SQLSTATEs of https://www.postgresql.org/docs/current/errcodes-appendix.html, and codes of sockets
+// and of Prisma. Class 08: connection exception. 57P01 to 57P05: the server ends the session.
+// 25P03: it was idle in a transaction.
+const DOWN =
+  /^(08\w{3}|57P0[1-5]|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|P1001|P1002|P1017|P2024)$/
+// 40001, 40P01: a lost race, a deadlock. 57014: statement_timeout. 55P03: lock_timeout. 53200:
+// memory. 53300: connections.
+const BUSY = /^(40001|40P01|57014|55P03|53200|53300)$/
+// The last three: a request that is still under way when the process has let go of its clients, at
+// the end of a stop.
+const DOWN_WORDS =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|PGlite is closed/
+
+/**
+ * The SQLSTATE of an error of the database, or its driver's or Prisma's own code. Prisma has its
+ * own code for few of them, and keeps the database's beside it.
+ */
+export function codeOf(error: Error): unknown {
+  const { code, meta } = error as {
+    code?: unknown
+    meta?: { driverAdapterError?: { cause?: { originalCode?: unknown } } }
+  }
+  return meta?.driverAdapterError?.cause?.originalCode ?? code
+}
+
+/**
+ * What an error of the database, of its driver or of their connection says of the database; null
+ * where it says nothing.
+ */
+export function troubleOf(error: unknown): Trouble | null {
+  if (!(error instanceof Error)) return null
+  if (error instanceof StandbyError) return 'standby'
+  const code = codeOf(error)
+  const { severity } = error as { severity?: unknown }
+  if (code === '25006') return 'read_only'
+  if (code === '53100') return 'full'
+  if (typeof code === 'string' && BUSY.test(code)) return 'busy'
+  // After FATAL and PANIC the session is over, whatever the code: a database that takes no
+  // connections, for one.
+  if (severity === 'FATAL' || severity === 'PANIC') return 'down'
+  if (typeof code === 'string' && DOWN.test(code)) return 'down'
+  return DOWN_WORDS.test(error.message) ? 'down' : troubleOf(error.cause)
+}
+
+/** Errors of an outage that one log line has told of. */
+const told = new WeakSet<Error>()
+
+export function markTold(error: unknown): void {
+  if (error instanceof Error) told.add(error)
+}
+
+/** Whether an error comes from an outage of the database that the log has told of. */
+export function isTold(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { originalError } = error as { originalError?: unknown }
+  return told.has(error) || isTold(error.cause) || isTold(originalError)
+}

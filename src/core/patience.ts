@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import { LRUCache } from 'lru-cache'
+
+import { type App, perApp } from './context.ts'
+import { ServiceError } from './errors.ts'
+import type { Id } from './ids.ts'
+import { type Db, isLockFailure, LockFailure } from './sql.ts'
+
+/**
+ * Writes of one tenant that may wait to be tried again. More are refused at once: they would only
+ * cost memory.
+ */
+const MAX_WAITING = 1000
+/**
+ * For so long after a lock was not to be had, the tenant's statements wait HASTY_WAIT_MS for
+ * theirs.
+ */
+const STUCK_MS = 2000
+/**
+ * Enough for a queue of healthy transactions; short, because the first try of many writes may fail.
+ */
+const HASTY_WAIT_MS = 25
+/**
+ * Between two failed tries of a tenant's waiting writes. They cost CPU: of all its writes together,
+ * not of each.
+ */
+const PAUSE_MS = 40
+
+/**
+ * How one tenant's writes share the pool with those of others. A write that waits for another
+ * transaction's lock gives its connection back after LOCK_WAIT_MS and is tried again later, and
+ * only half of the connections serve one tenant's writes at once. So no number of locked rows of
+ * one tenant keeps another tenant waiting.
+ */
+export class Patience {
+  readonly #patienceMs: number
+  readonly #places: Line
+  /** Writes that wait for a lock are tried one at a time, in the order in which they came. */
+  readonly #tries = new Line(1)
+  #waiting = 0
+  #stuckUntil = 0
+
+  /** `patienceMs`: how long a write is tried again. */
+  constructor({ connections, patienceMs }: { connections: number; patienceMs: number }) {
+    this.#places = new Line(Math.max(1, Math.floor(connections / 2)))
+    this.#patienceMs = patienceMs
+  }
+
+  /** Whether one of the tenant's writes has lately failed to get a lock. */
+  get isStuck(): boolean {
+    return performance.now() < this.#stuckUntil
+  }
+
+  /**
+   * Runs a write, again where a lock was not to be had; `lockWaitMs` is how long it may wait for
+   * one, if not as long as usual. It must be a whole transaction that leaves nothing where it
+   * fails. Throws `unavailable`.
+   */
+  async run<T>(write: (lockWaitMs?: number) => Promise<T>): Promise<T> {
+    const until = performance.now() + this.#patienceMs
+    const attempt = (): Promise<T> => this.#places.run(() => write(this.isStuck ? HASTY_WAIT_MS : undefined))
+    try {
+      return await attempt()
+    } catch (cause) {
+      this.#note(cause)
+      if (this.#waiting >= MAX_WAITING) throw stillLocked(cause)
+      return await this.#runAgain(attempt, until, cause)
+    }
+  }
+
+  async #runAgain<T>(attempt: () => Promise<T>, until: number, first: unknown): Promise<T> {
+    let last = first
+    this.#waiting++
+    try {
+      for (;;) {
+        const tried = await this.#tries.run(async () => {
+          if (performance.now() > until) throw stillLocked(last)
+          try {
+            return { result: await attempt() }
+          } catch (cause) {
+            this.#note(cause)
+            last = cause
+            await sleep(PAUSE_MS * (0.5 + Math.random()))
+            return null
+          }
+        })
+        if (tried !== null) return tried.result
+      }
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  /** Notes that a lock was not to be had. Throws any other failure on. */
+  #note(cause: unknown): void {
+    if (!isLockFailure(cause)) throw cause
+    if (!(cause instanceof LockFailure)) this.#stuckUntil = performance.now() + STUCK_MS
+  }
+}
+
+/** At most `free` at once; the others wait in line. */
+class Line {
+  #free: number
+  readonly #line: (() => void)[] = []
+
+  constructor(free: number) {
+    this.#free = free
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>((resolve) => this.#line.push(resolve))
+    try {
+      return await work()
+    } finally {
+      // The next in line takes the place over.
+      const next = this.#line.shift()
+      if (next === undefined) this.#free++
+      else next()
+    }
+  }
+}
+
+const stillLocked = (cause: unknown): ServiceError =>
+  new ServiceError('unavailable', {
+    detail:
+      cause instanceof LockFailure
+        ? cause.message
+        : 'Another change of the same resource is still under way; try again.',
+    retryAfterSeconds: 1,
+    cause,
+  })
+
+const MAX_TENANTS = 10_000
+
+interface TenantApp {
+  app: App
+  patience: Patience
+}
+
+const tenantApps = perApp((root) => {
+  const known = new LRUCache<Id, TenantApp>({ max: MAX_TENANTS })
+  return (tenantId: Id): TenantApp => {
+    const existing = known.get(tenantId)
+    if (existing !== undefined) return existing
+    const made = tenantAppOf(root)
+    known.set(tenantId, made)
+    return made
+  }
+})
+
+/** Whether a write of the tenant has lately failed to get a lock. */
+export const isStuck = (app: App, tenantId: Id): boolean => tenantApps(app)(tenantId).patience.isStuck
+
+/**
+ * The app for what is done in one tenant: its writes are patient, and harm no other tenant
+ * (`Patience`).
+ */
+export const ofTenant = (app: App, tenantId: Id): App => tenantApps(app)(tenantId).app
+
+function tenantAppOf(root: App): TenantApp {
+  const { connections } = root.db
+  const patience = new Patience({ connections, patienceMs: root.settings.DATABASE_LOCK_PATIENCE_SECONDS * 1000 })
+  const db: Db = {
+    query: (statement, params) => {
+      if (!statement.locks) return root.db.query(statement, params)
+      return patience.run((lockWaitMs) =>
+        lockWaitMs === undefined
+          ? root.db.query(statement, params)
+          : root.db.transaction((sql) => sql(statement, params), lockWaitMs),
+      )
+    },
+    transaction: (work) => patience.run((lockWaitMs) => root.db.transaction(work, lockWaitMs)),
+    connections,
+  }
+  return { app: { ...root, root, db }, patience }
+}

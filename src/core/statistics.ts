@@ -1,0 +1,35 @@
+import { type Db, isLockFailure, statement } from './sql.ts'
+
+/** One worker at a time: after each ANALYZE every connection plans its statements again. */
+const TURN = statement('statistics_turn', 'SELECT pg_try_advisory_xact_lock(7203114560) AS "isMine"')
+
+// Tables that had more rows written since PostgreSQL last looked than it then saw, and that this
+// role may have it look at.
+const OUTGROWN = statement(
+  'outgrown_statistics',
+  `SELECT format('%I', s.relname) AS name FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
+   WHERE s.schemaname = current_schema() AND s.n_mod_since_analyze > greatest(500, c.reltuples)
+     AND pg_has_role(c.relowner, 'USAGE')
+     AND coalesce(greatest(s.last_analyze, s.last_autoanalyze), '-infinity') < now() - make_interval(secs => $1)
+   ORDER BY 1`,
+)
+
+/** A table that is small and always written would be looked at all the time. */
+const PAUSE_SECONDS = 30
+
+/**
+ * Has PostgreSQL look again at tables that have outgrown what it knows of them. Its own autovacuum
+ * comes once a minute, the embedded form has none, and until then a statement may keep a plan that
+ * was good for an empty table.
+ */
+export const renewStatistics = ({ transaction }: Db, pauseSeconds = PAUSE_SECONDS): Promise<void> =>
+  transaction(async (sql) => {
+    const [turn] = await sql<{ isMine: boolean }>(TURN)
+    if (turn?.isMine !== true) return
+    for (const { name } of await sql<{ name: string }>(OUTGROWN, [pauseSeconds])) {
+      await sql(statement(`analyze_${name}`, `ANALYZE ${name}`))
+    }
+  }).catch((error: unknown) => {
+    // A migration or autovacuum is at one of them: the next time is soon.
+    if (!isLockFailure(error)) throw error
+  })
