@@ -1,13 +1,28 @@
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 
-import type { Db } from '../core/sql.ts'
+import type { Db, Prisma } from '../core/sql.ts'
 
 /** PostgreSQL in one of its two forms. Nothing outside this folder asks which. */
 export interface Database {
   db: Db
-  /** What Prisma and its migration engine talk through; on a server they share the pool of `db`. */
-  adapter: SqlMigrationAwareDriverAdapterFactory
-  /** Runs `work` while no other process of the service does. What `work` leaves behind on the adapter's sessions ends with it. */
+  /** For reading, on the connections of `db`. */
+  prisma: Prisma
+  /** Has `listener` hear of each failure of a read through `prisma`. */
+  observe(listener: (error: unknown) => void): void
+  /**
+   * Runs `work` while no other process of the service does. What `work` leaves behind on the
+   * adapter's sessions ends with it.
+   */
   exclusively<T>(work: (adapter: SqlMigrationAwareDriverAdapterFactory) => Promise<T>): Promise<T>
+  /**
+   * Replaces every connection: idle ones now, busy ones after their work. They may lead to a server
+   * that takes no writes.
+   */
+  renew(): void
+  /**
+   * Cuts every connection, and fails what waits for an answer on one: a server that has vanished
+   * ends none by itself.
+   */
+  abandon(): void
   close(): Promise<void>
 }

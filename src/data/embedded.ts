@@ -1,15 +1,5 @@
 import { fork } from 'node:child_process'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,16 +8,20 @@ import { PGlite, types } from '@electric-sql/pglite'
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import { PrismaPGlite } from 'pglite-prisma-adapter'
 
-import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
 import type { Sql } from '../core/sql.ts'
+import { lockFolder } from './lock.ts'
 import { migrate } from './migrate.ts'
+import { PrismaOver, txSql } from './prisma.ts'
 import { wholeScripts } from './scripts.ts'
 
-/** A PostgreSQL in this process (PGlite), its files below `dataDir`. One process at a time may hold it. */
+/**
+ * A PostgreSQL in this process (PGlite), its files below `dataDir`. PGlite has no lock of its own,
+ * and two processes on the same files would ruin them: throws a SettingsError where another process
+ * has the folder.
+ */
 export async function openEmbedded(dataDir: string): Promise<Database> {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const unlock = lock(dataDir)
+  const unlock = await lockFolder(dataDir)
   try {
     const files = join(dataDir, 'postgres')
     if (!existsSync(join(files, 'PG_VERSION'))) await createInChild(files)
@@ -67,15 +61,28 @@ async function wrapPGlite(pglite: PGlite): Promise<Database> {
     (target: Pick<PGlite, 'query'>): Sql =>
     async <Row>(statement: { text: string }, params: readonly unknown[] = []) =>
       (await target.query<Row>(statement.text, [...params])).rows
+  let hear: (error: unknown) => void = () => undefined
+  const prisma = new PrismaOver(new PrismaPGlite(pglite), (error) => hear(error))
   return {
     db: {
       query: sqlOn(pglite),
-      transaction: (work) => pglite.transaction((tx) => work(sqlOn(tx))),
+      transaction: (work) =>
+        pglite.transaction((tx) => {
+          const session = prisma.on(tx)
+          return work(txSql(sqlOn(tx), session)).finally(() => session.end())
+        }),
+      connections: 1,
     },
-    adapter: new PrismaPGlite(pglite),
+    prisma: prisma.client,
+    observe: (listener) => void (hear = listener),
     // One process holds the files: there is nobody to lock out.
     exclusively: (work) => work(migrationAdapter(pglite)),
-    close: () => pglite.close(),
+    renew: () => undefined,
+    abandon: () => undefined,
+    close: async () => {
+      await prisma.close()
+      await pglite.close()
+    },
   }
 }
 
@@ -84,14 +91,16 @@ export const migrationAdapter = (pglite: PGlite): SqlMigrationAwareDriverAdapter
   wholeScripts(new PrismaPGlite(pglite), (script) => pglite.exec(script))
 
 /**
- * Makes a migrated database. It takes some 0.8 GB for good in the process that does it: a child does, and goes.
- * The folder gets its name when it is whole, so that a kill at any instant leaves one or none.
+ * Makes a migrated database. It takes some 0.8 GB for good in the process that does it: a child
+ * does, and goes. The folder gets its name when it is whole, so that a kill at any instant leaves
+ * one or none.
  */
 async function createInChild(files: string): Promise<void> {
   const folder = dirname(files)
   const drafts = readdirSync(folder).filter((name) => name.startsWith(DRAFT))
-  for (const name of drafts) rmSync(join(folder, name), { recursive: true, force: true })
-  // A name of its own: the child of a process that was killed may live on for a moment.
+  for (const name of drafts) removeDraft(join(folder, name))
+  // The child of a killed process may run on for a moment, without the lock: it knows its own draft
+  // only, and never gives it the name under which databases are opened.
   const draft = mkdtempSync(join(folder, DRAFT))
   const code = await new Promise<number | null>((resolve, reject) => {
     const env = { ...process.env, EMBEDDED_CREATE: draft }
@@ -100,13 +109,25 @@ async function createInChild(files: string): Promise<void> {
     child.on('exit', resolve)
   })
   if (code !== 0) {
-    rmSync(draft, { recursive: true, force: true })
+    removeDraft(draft)
     throw new Error(`the embedded database could not be created (exit code ${code})`)
   }
   renameSync(draft, files)
 }
 
 const DRAFT = 'postgres-draft-'
+
+/**
+ * Removes a draft, unless a child still writes into it: then the next start that makes a database
+ * does.
+ */
+function removeDraft(draft: string): void {
+  try {
+    rmSync(draft, { recursive: true, force: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error
+  }
+}
 
 if (process.env.EMBEDDED_CREATE !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
   process.on('disconnect', () => process.exit(1))
@@ -117,34 +138,10 @@ if (process.env.EMBEDDED_CREATE !== undefined && process.argv[1] === fileURLToPa
   process.exit(0)
 }
 
-/** PGlite has no lock of its own, and two processes on the same files would ruin them. */
-function lock(dataDir: string): () => void {
-  const file = join(dataDir, 'lock')
-  for (;;) {
-    try {
-      writeFileSync(file, `${process.pid} ${birthOf(process.pid)}`, { flag: 'wx' })
-      return () => rmSync(file, { force: true })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const holder = holderOf(dataDir)
-      if (holder !== null)
-        throw new SettingsError(`DATA_DIR: ${dataDir} is in use by process ${holder}: stop that one first`)
-      rmSync(file, { force: true })
-    }
-  }
-}
-
-/** The process that holds the files below `dataDir`; null where none does. */
-export function holderOf(dataDir: string): number | null {
-  const file = join(dataDir, 'lock')
-  if (!existsSync(file)) return null
-  const [pid = '', birth = ''] = readFileSync(file, 'utf8').split(' ')
-  const holder = Number(pid)
-  // A process number is used again, in a container at once: the holder is the one that was born then.
-  return isAlive(holder) && birthOf(holder) === birth ? holder : null
-}
-
-/** What the files below `dataDir` hold, from a copy: to look at them must not change them. Null where there are none. */
+/**
+ * What the files below `dataDir` hold, from a copy: to look at them must not change them. Null
+ * where there are none.
+ */
 export async function openCopy(dataDir: string): Promise<Database | null> {
   const files = join(dataDir, 'postgres')
   if (!existsSync(join(files, 'PG_VERSION'))) return null
@@ -157,27 +154,5 @@ export async function openCopy(dataDir: string): Promise<Database | null> {
   } catch (error) {
     remove()
     throw error
-  }
-}
-
-function isAlive(pid: number): boolean {
-  if (!Number.isInteger(pid) || pid <= 0) return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
-/** When a process was born, in a form that no other process of the same number has; empty where the system does not tell. */
-function birthOf(pid: number): string {
-  try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-    // The command's name, the second field, may hold spaces and brackets.
-    const ticks = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19] ?? ''
-    return `${boot}/${ticks}`
-  } catch {
-    return ''
   }
 }

@@ -2,13 +2,24 @@ import { LRUCache } from 'lru-cache'
 
 import { Bucket, type BucketKind, type Limits, type Rate } from '../core/limits.ts'
 
-/** Buckets that one process remembers of each kind; 140 bytes each, measured. One that is forgotten is full again. */
-const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = { caller: 20_000, address: 50_000, login: 50_000 }
+/**
+ * Buckets that one process remembers of each kind; 140 bytes each, measured. One that is forgotten
+ * is full again.
+ */
+const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
+  caller: 20_000,
+  address: 50_000,
+  login: 50_000,
+  ticket: 50_000,
+}
 
-/** Finds a bucket, made at its first use. Each kind has a room of its own: made-up addresses push no key's bucket out. */
+/**
+ * Finds a bucket, made at its first use. Each kind has a room of its own: made-up addresses push no
+ * key's bucket out.
+ */
 export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Rate) => B & object) {
   const room = (kind: BucketKind) => new LRUCache<string, B & object>({ max: MAX_BUCKETS[kind] })
-  const rooms = { caller: room('caller'), address: room('address'), login: room('login') }
+  const rooms = { caller: room('caller'), address: room('address'), login: room('login'), ticket: room('ticket') }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)
     if (kept !== undefined) return kept
@@ -21,10 +32,11 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
 /** The limits of a process that is alone. `now` in milliseconds. */
 export function createMemoryLimits(now: () => number = () => performance.now()): Limits {
   const bucketOf = createBuckets((_kind, _name, rate) => new Bucket(rate, now()))
-  const take: Limits['take'] = (kind, name, rate) => bucketOf(kind, name, rate).take(rate, now())
+  const take: Limits['take'] = (kind, name, rate, tokens) => bucketOf(kind, name, rate).take(rate, now(), tokens)
   return {
     take,
     takeExactly: async (kind, name, rate) => take(kind, name, rate),
+    charge: (kind, name, rate, tokens) => bucketOf(kind, name, rate).charge(rate, now(), tokens),
     giveBack: async (kind, name, rate, tokens) => bucketOf(kind, name, rate).giveBack(rate, now(), tokens),
     close: () => undefined,
   }

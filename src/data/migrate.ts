@@ -1,15 +1,19 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
 import {
   bindMigrationAwareSqlAdapterFactory,
   type SqlMigrationAwareDriverAdapterFactory,
 } from '@prisma/driver-adapter-utils'
 import type { SchemaEngine } from '@prisma/schema-engine-wasm'
+import type { Logger } from 'pino'
 
+import { SettingsError } from '../core/settings.ts'
 import { type Sql, statement } from '../core/sql.ts'
+import { completeBackfill } from './backfills.ts'
+import type { Database } from './database.ts'
+import { contracted, type Migration, PRISMA, readMigrations } from './migration-files.ts'
 import { forgetUnfinished } from './scripts.ts'
 
 // Node has it; its types come with the browser's only.
@@ -18,26 +22,77 @@ declare const WebAssembly: {
   Instance: new (module: object, imports: Record<string, object>) => { exports: Record<string, unknown> }
 }
 
-const PRISMA = join(dirname(fileURLToPath(import.meta.url)), '../../prisma')
 const FILTERS = { externalTables: [], externalEnums: [] }
 
+/** The operator hears this often that the upgrade still goes on. */
+const TELL_EVERY_MS = 10_000
+
 /**
- * Applies the migrations that the database lacks, with Prisma's own engine as WebAssembly: no download, on PGlite and
- * PostgreSQL alike, and `_prisma_migrations` is what `prisma migrate deploy` would have written.
- * The caller keeps other processes out. Returns the names of what was applied.
+ * Brings the schema up to date, where it is not, while no other process of the service does. Throws
+ * a SettingsError for a database that this release cannot use.
  */
-export async function migrate(adapter: SqlMigrationAwareDriverAdapterFactory): Promise<string[]> {
+export async function upgrade(
+  database: Database,
+  log: Logger,
+  migrations: readonly Migration[] = readMigrations(),
+): Promise<void> {
+  const missing = await findMissing(database, migrations)
+  if (missing.length === 0) return
+  log.info({ migrations: missing }, 'the database is upgraded')
+  const telling = setInterval(
+    () => log.warn('the upgrade waits for long transactions, for workers to fill in old rows, or for another process'),
+    TELL_EVERY_MS,
+  ).unref()
+  try {
+    await applyMissing(database, migrations)
+  } finally {
+    clearInterval(telling)
+  }
+}
+
+async function findMissing({ db }: Database, migrations: readonly Migration[]): Promise<string[]> {
+  const { missing, foreign } = await compareMigrations(db.query, migrations)
+  if (foreign.length > 0) throw new SettingsError(explainForeign(foreign, migrations))
+  return missing
+}
+
+async function applyMissing(database: Database, migrations: readonly Migration[]): Promise<void> {
+  const { db, exclusively } = database
+  await exclusively(async (adapter) => {
+    const missing = await findMissing(database, migrations)
+    for (const [index, { name, after }] of migrations.entries()) {
+      if (after === null || !missing.includes(name)) continue
+      await migrate(adapter, migrations.slice(0, index))
+      await completeBackfill(db, find(migrations, after))
+    }
+    await migrate(adapter, migrations)
+  })
+}
+
+/**
+ * Applies the migrations that the database lacks, with Prisma's own engine as WebAssembly: no
+ * download, on PGlite and PostgreSQL alike, and `_prisma_migrations` is what `prisma migrate
+ * deploy` would have written. The caller keeps other processes out. Returns the names of what was
+ * applied.
+ */
+export async function migrate(
+  adapter: SqlMigrationAwareDriverAdapterFactory,
+  migrations: readonly Migration[] = readMigrations(),
+): Promise<string[]> {
   await forgetUnfinished(adapter)
   return withEngine(adapter, async (engine) => {
     const { appliedMigrationNames } = await engine.applyMigrations({
-      migrationsList: migrationsList(),
+      migrationsList: migrationsList(migrations),
       filters: FILTERS,
     })
     return appliedMigrationNames
   })
 }
 
-/** The SQL that leads from the database, as the migrations have made it, to `schema.prisma`; empty where they agree. */
+/**
+ * The SQL that leads from the database, as the migrations have made it, to `schema.prisma`; empty
+ * where they agree.
+ */
 export async function pendingChanges(adapter: SqlMigrationAwareDriverAdapterFactory): Promise<string> {
   return withEngine(adapter, async (engine) => {
     const { stdout } = await engine.diff({
@@ -54,25 +109,62 @@ export async function pendingChanges(adapter: SqlMigrationAwareDriverAdapterFact
 
 const APPLIED = statement(
   'applied_migrations',
-  'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+  `SELECT migration_name AS name, finished_at IS NOT NULL AS finished FROM _prisma_migrations
+   WHERE rolled_back_at IS NULL ORDER BY 1`,
 )
 
-/** How the database stands to this release: migrations that it lacks, and those of another release. Changes nothing. */
-export async function compareMigrations(sql: Sql): Promise<{ missing: string[]; unknown: string[] }> {
-  const rows = await sql<{ name: string }>(APPLIED).catch((error: unknown) => {
+export interface Comparison {
+  /** What the database lacks. */
+  missing: string[]
+  /** What newer releases have added beside this one. */
+  newer: string[]
+  /** What other releases have done that this one cannot run beside. */
+  foreign: string[]
+}
+
+/** Compares the database with this release. Changes nothing. */
+export async function compareMigrations(
+  sql: Sql,
+  migrations: readonly Migration[] = readMigrations(),
+): Promise<Comparison> {
+  const rows = await sql<{ name: string; finished: boolean }>(APPLIED).catch((error: unknown) => {
     // Nobody has started the service on it yet.
     if ((error as { code?: unknown }).code === UNDEFINED_TABLE) return []
     throw error
   })
-  const applied = new Set(rows.map(({ name }) => name))
-  const known = migrationNames()
-  return {
-    missing: known.filter((name) => !applied.has(name)),
-    unknown: [...applied].filter((name) => !known.includes(name)),
+  const known = migrations.map(({ name }) => name)
+  const applied = new Set(rows.filter(({ finished }) => finished).map(({ name }) => name))
+  // Also one that its release has not finished.
+  const unknown = rows.map(({ name }) => name).filter((name) => !known.includes(name))
+  const missing = known.filter((name) => !applied.has(name))
+  // A newer release has all that this one has. What lacks some of it is another product's, or of
+  // another branch.
+  const isBeside = (name: string): boolean => {
+    const needed = contracted(name)
+    return (
+      missing.length === 0 &&
+      !isOlder(name, migrations) &&
+      (needed === null || known.some((one) => one.startsWith(`${needed}_`)))
+    )
   }
+  return { missing, newer: unknown.filter(isBeside), foreign: unknown.filter((name) => !isBeside(name)) }
 }
 
+const isOlder = (name: string, [first]: readonly Migration[]): boolean => name < (first?.name ?? '')
+
 const UNDEFINED_TABLE = '42P01'
+
+/** What to do about a database with migrations that this release cannot run beside. One line. */
+export function explainForeign(
+  foreign: readonly string[],
+  migrations: readonly Migration[] = readMigrations(),
+): string {
+  const [first = ''] = foreign
+  const names = foreign.length > 1 ? `${first} and ${foreign.length - 1} more` : first
+  return contracted(first) === null || isOlder(first, migrations)
+    ? `another release or product made this database (migration ${names}), and there is no upgrade from it: use an empty database`
+    : `a newer release has taken away what this one needs (migration ${names}): start that release, or restore a backup from before it`
+}
 
 const schema = (): string => readFileSync(join(PRISMA, 'schema.prisma'), 'utf8')
 
@@ -113,25 +205,21 @@ async function loadWasm() {
   return bg
 }
 
-function migrationsList() {
+function migrationsList(migrations: readonly Migration[]) {
   const baseDir = join(PRISMA, 'migrations')
   return {
     baseDir,
     lockfile: { path: 'migration_lock.toml', content: readFileSync(join(baseDir, 'migration_lock.toml'), 'utf8') },
     shadowDbInitScript: '',
-    migrationDirectories: migrationNames().map((name) => ({
+    migrationDirectories: migrations.map(({ name, script }) => ({
       path: name,
-      migrationFile: {
-        path: 'migration.sql',
-        content: { tag: 'ok' as const, value: readFileSync(join(baseDir, name, 'migration.sql'), 'utf8') },
-      },
+      migrationFile: { path: 'migration.sql', content: { tag: 'ok' as const, value: script } },
     })),
   }
 }
 
-/** The migrations of this release, oldest first. */
-const migrationNames = (): string[] =>
-  readdirSync(join(PRISMA, 'migrations'), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .sort((a, b) => a.localeCompare(b))
+function find(migrations: readonly Migration[], name: string): Migration {
+  const found = migrations.find((migration) => migration.name === name)
+  if (found === undefined) throw new Error(`there is no migration ${name}`)
+  return found
+}

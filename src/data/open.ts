@@ -1,21 +1,24 @@
+import type { Logger } from 'pino'
+
 import type { Settings } from '../core/settings.ts'
-import { PrismaClient } from '../generated/prisma/client.ts'
 import type { Database } from './database.ts'
 import { openEmbedded } from './embedded.ts'
-import { migrate } from './migrate.ts'
+import { upgrade } from './migrate.ts'
 import { openServer } from './server.ts'
 
 /** Opens the database and brings its schema up to date. */
-export async function openDatabase(settings: Settings, onError: (error: Error) => void): Promise<Database> {
+export async function openDatabase(
+  settings: Settings,
+  log: Logger,
+  onError: (error: Error) => void,
+): Promise<Database> {
   const { DATABASE_URL: url, DATABASE_POOL_SIZE: size, DATA_DIR } = settings
   const database = url === undefined ? await openEmbedded(DATA_DIR) : await openServer({ url, size, onError })
   try {
-    await database.exclusively(migrate)
+    await upgrade(database, log)
     return database
   } catch (error) {
     await database.close()
     throw error
   }
 }
-
-export const createPrisma = (database: Database): PrismaClient => new PrismaClient({ adapter: database.adapter })

@@ -1,9 +1,12 @@
 import { type Id, newId } from '../core/ids.ts'
-import type { PlaceRequest } from '../core/stream-places.ts'
-import type { Answer, Word } from './places-script.ts'
+import type { PlaceRequest, Quota } from '../core/stream-places.ts'
+import type { OwnCount, SyncAnswer, SyncMessage } from './places-script.ts'
 
-/** Places asked for, or readers told of, in one word. Redis does nothing else meanwhile: 2 ms, measured. */
-export const MAX_WORD = 100
+/**
+ * Places asked for, or names reported, in one message. Redis does nothing else meanwhile: 4 ms with
+ * 200 names.
+ */
+export const MAX_MESSAGE = 100
 
 /** How many streams a name has. */
 class Tally {
@@ -11,18 +14,14 @@ class Tally {
   #others = 0
   #heardUntil = 0
 
-  /** What the others have counts for as long as their leases. */
-  hear(others: number, until: number): void {
+  /** The counts of other processes hold for as long as their leases. */
+  setOthers(others: number, until: number): void {
     this.#others = others
     this.#heardUntil = until
   }
 
-  others(now: number): number {
-    return now < this.#heardUntil ? this.#others : 0
-  }
-
   hasRoom(cap: number, now: number): boolean {
-    return this.own + this.others(now) < cap
+    return this.own + (now < this.#heardUntil ? this.#others : 0) < cap
   }
 }
 
@@ -34,80 +33,84 @@ export interface Asked {
 /** A tenant's streams as this process knows them. */
 export class Share {
   readonly tenantId: Id
-  /** Under which name this process counts. What a name that Redis has lost left behind counts no more. */
+  /**
+   * The name under which this process counts. Counts under a name that Redis has lost no longer
+   * matter.
+   */
   processId = newId()
   readonly total = new Tally()
-  readonly readers = new Map<Id, Tally>()
-  /** Who waits for a place, in the order of their coming. */
+  readonly tallies = new Map<string, Tally>()
+  /** Requests that wait for a place, in the order in which they came. */
   waiting: Asked[] = []
-  /** What Redis has not been told of: whether the total, and which readers. */
-  isUntold = false
-  untold = new Set<Id>()
-  isTalking = false
+  /** What Redis has not been told of: whether the total, and which names. */
+  isDirty = false
+  dirtyNames = new Set<string>()
+  isSyncing = false
   /** Whether Redis has a count of ours, as far as we know. */
   isKnown = false
   /** Until when Redis is not asked, because it has not answered. */
   aloneUntil = 0
-  caps: Pick<PlaceRequest, 'perTenant' | 'perReader'> = { perTenant: 0, perReader: 0 }
+  perTenant = 0
 
   constructor(tenantId: Id) {
     this.tenantId = tenantId
   }
 
-  get hasWord(): boolean {
-    return this.waiting.length > 0 || this.isUntold || this.untold.size > 0
+  get mustSync(): boolean {
+    return this.waiting.length > 0 || this.isDirty || this.dirtyNames.size > 0
   }
 
-  /** The tally of a reader, kept once it has counted something. */
-  reader(readerId: Id): Tally {
-    return this.readers.get(readerId) ?? new Tally()
+  /** The tally of a name. It is kept in the map while it counts something. */
+  tally(name: string): Tally {
+    return this.tallies.get(name) ?? new Tally()
   }
 
-  hasRoom({ readerId, perTenant, perReader }: PlaceRequest, now: number): boolean {
-    return this.total.hasRoom(perTenant, now) && (readerId === null || this.reader(readerId).hasRoom(perReader, now))
+  hasRoom({ perTenant, quotas }: PlaceRequest, now: number): boolean {
+    return this.total.hasRoom(perTenant, now) && quotas.every(({ name, cap }) => this.tally(name).hasRoom(cap, now))
   }
 
-  count(readerId: Id | null, by: 1 | -1): void {
+  count(quotas: readonly Quota[], by: 1 | -1): void {
     this.total.own += by
-    if (readerId === null) return
-    const tally = this.reader(readerId)
-    tally.own += by
-    if (tally.own === 0) this.readers.delete(readerId)
-    else this.readers.set(readerId, tally)
+    for (const { name } of quotas) {
+      const tally = this.tally(name)
+      tally.own += by
+      if (tally.own === 0) this.tallies.delete(name)
+      else this.tallies.set(name, tally)
+    }
   }
 
-  mustTell(readerIds: Iterable<Id>): void {
-    this.isUntold = true
-    for (const readerId of readerIds) this.untold.add(readerId)
+  markDirty(names: Iterable<string>): void {
+    this.isDirty = true
+    for (const name of names) this.dirtyNames.add(name)
   }
 
-  /** Begins anew, under another name. */
+  /** Counts under another name from now on, and reports everything again. */
   rename(): void {
     this.processId = newId()
     this.isKnown = false
-    this.isUntold = true
-    this.untold = new Set(this.readers.keys())
+    this.isDirty = true
+    this.dirtyNames = new Set(this.tallies.keys())
   }
 }
 
-/** What the share has to tell, and whom it asks for a place. */
-export function wordOf(share: Share, asked: readonly Asked[]): Word {
-  const numbers = new Map<Id, number>()
-  const numberOf = (readerId: Id | null): number => {
-    if (readerId === null) return -1
-    const number = numbers.get(readerId) ?? numbers.size
-    numbers.set(readerId, number)
-    return number
+/** The message for what the share has to report, and for the places that it asks for. */
+export function messageOf(share: Share, asked: readonly Asked[]): SyncMessage {
+  const counts: OwnCount[] = []
+  const indexes = new Map<string, number>()
+  const indexOf = (name: string, cap: number): number => {
+    const index = indexes.get(name) ?? counts.length
+    if (index === counts.length) counts.push({ name, cap, own: share.tally(name).own })
+    indexes.set(name, index)
+    return index
   }
-  for (const readerId of [...share.untold].slice(0, MAX_WORD)) numberOf(readerId)
-  const places = asked.map(({ request }) => numberOf(request.readerId))
-  const { processId, isKnown, total } = share
-  const { perTenant, perReader } = share.caps
-  const readers = [...numbers.keys()].map((id) => ({ id, own: share.reader(id).own }))
-  return { processId, isKnown, own: total.own, perTenant, perReader, readers, asked: places }
+  const places = asked.map(({ request }) => request.quotas.map(({ name, cap }) => indexOf(name, cap)))
+  // A cap matters only to the places that are asked for.
+  for (const name of [...share.dirtyNames].slice(0, MAX_MESSAGE)) indexOf(name, 0)
+  const { processId, isKnown, total, perTenant } = share
+  return { processId, isKnown, own: total.own, perTenant, counts, asked: places }
 }
 
-export function hear(share: Share, readerIds: readonly Id[], { others, readerOthers }: Answer, until: number): void {
-  share.total.hear(others, until)
-  readerIds.forEach((id, n) => share.reader(id).hear(readerOthers[n] ?? 0, until))
+export function applyAnswer(share: Share, names: readonly string[], answer: SyncAnswer, until: number): void {
+  share.total.setOthers(answer.others, until)
+  names.forEach((name, n) => share.tally(name).setOthers(answer.otherCounts[n] ?? 0, until))
 }

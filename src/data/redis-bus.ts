@@ -11,7 +11,10 @@ interface RedisBusOptions {
   onUp: () => void
 }
 
-/** The bus over Redis pub/sub: one connection to publish, one to listen. Both come back by themselves. */
+/**
+ * The bus over Redis pub/sub: one connection to publish, one to listen. Both come back by
+ * themselves.
+ */
 export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions): Bus {
   const cluster = urls.length > 1
   const publisher = connect(urls, cluster, 'publisher')
@@ -39,7 +42,8 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
     for (const member of listeners.get(channel)?.members ?? []) member(message)
   })
   subscriber.on('ready', () => {
-    // ioredis subscribes again by itself before it says `ready` a second time is over; whoever listens asks the database.
+    // ioredis resubscribes during its second `ready`; wait for it, then listeners resync from the
+    // database.
     if (wasReady) setTimeout(() => gapListeners.forEach((listener) => listener()), 50).unref()
     wasReady = true
   })
@@ -84,7 +88,10 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   }
 }
 
-/** A connection that comes back by itself. What it is for decides what becomes of a command that Redis does not answer. */
+/**
+ * A connection that comes back by itself. What it is for decides what becomes of a command that
+ * Redis does not answer.
+ */
 export function connect(
   urls: readonly string[],
   cluster: boolean,
@@ -99,7 +106,8 @@ export function connect(
     connectionName: `engagement-${name}`,
     // News is never kept for later: what waits out an outage would come too late and out of order.
     enableOfflineQueue: name === 'subscriber',
-    // The check is an INFO, which is refused once a SUBSCRIBE has gone before it; the subscription would then be lost.
+    // The check is an INFO, which is refused once a SUBSCRIBE has gone before it; the subscription
+    // would then be lost.
     enableReadyCheck: name !== 'subscriber',
     maxRetriesPerRequest: null,
     retryStrategy: (attempt: number) => Math.min(50 * attempt, 1000),

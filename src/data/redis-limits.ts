@@ -3,7 +3,8 @@ import { createBuckets } from './memory-limits.ts'
 import { connect } from './redis-bus.ts'
 import { redisScript } from './redis-script.ts'
 
-// One key, so that it runs on a cluster; Redis's own clock, so that those of the processes need not agree.
+// One key, so that it runs on a cluster; Redis's own clock, so that those of the processes need not
+// agree.
 const askRedis = redisScript<[allowed: number, left: string]>(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -36,9 +37,9 @@ interface RedisLimitsOptions {
 }
 
 /**
- * Limits over all processes, through Redis: one word to it per bucket in use each 100 ms, never one per request. A bucket
- * that was at rest tells of its first request at once, so that it knows the shared state one round trip later.
- * While Redis is away each process counts by itself.
+ * Limits over all processes, through Redis: one word to it per bucket in use each 100 ms, never one
+ * per request. A bucket that was at rest tells of its first request at once, so that it knows the
+ * shared state one round trip later. While Redis is away each process counts by itself.
  */
 export function createRedisLimits({ urls, prefix, now = () => performance.now() }: RedisLimitsOptions): Limits {
   const client = connect(urls, urls.length > 1, 'limits')
@@ -83,19 +84,21 @@ export function createRedisLimits({ urls, prefix, now = () => performance.now() 
 
   const schedule = (): void => void (timer ??= setTimeout(tellAll, SETTLE_MS).unref())
 
-  function take(kind: BucketKind, name: string, rate: Rate): Verdict {
+  function take(kind: BucketKind, name: string, rate: Rate, tokens = 1): Verdict {
     const shared = bucketOf(kind, name, rate)
-    const at = now()
-    const verdict = shared.bucket.take(rate, at)
-    if (!verdict.isAllowed) return verdict
+    const verdict = shared.bucket.take(rate, now(), tokens)
+    if (verdict.isAllowed) note(shared, rate, tokens)
+    return verdict
+  }
+
+  function note(shared: SharedBucket, rate: Rate, tokens: number): void {
     shared.rate = rate
-    shared.taken++
-    if (!shared.isTelling && at - shared.toldAt >= SETTLE_MS) tell(shared)
+    shared.taken += tokens
+    if (!shared.isTelling && now() - shared.toldAt >= SETTLE_MS) tell(shared)
     else {
       untold.add(shared)
       schedule()
     }
-    return verdict
   }
 
   return {
@@ -110,6 +113,11 @@ export function createRedisLimits({ urls, prefix, now = () => performance.now() 
       } catch {
         return take(kind, name, rate)
       }
+    },
+    charge(kind, name, rate, tokens) {
+      const shared = bucketOf(kind, name, rate)
+      shared.bucket.charge(rate, now(), tokens)
+      note(shared, rate, tokens)
     },
     async giveBack(kind, name, rate, tokens) {
       bucketOf(kind, name, rate).bucket.giveBack(rate, now(), tokens)

@@ -1,16 +1,19 @@
 import type { Id } from '../core/ids.ts'
 import type { StreamPlaces } from '../core/stream-places.ts'
-import { speak } from './places-script.ts'
-import { type Asked, hear, MAX_WORD, Share, wordOf } from './places-share.ts'
+import { syncPlaces } from './places-script.ts'
+import { applyAnswer, type Asked, MAX_MESSAGE, messageOf, Share } from './places-share.ts'
 import { connect } from './redis-bus.ts'
 
-/** What a process has told counts for so long; one that was killed gives its share back by then. */
+/** How long a reported count holds. A process that was killed gives its share back by then. */
 const LEASE_MS = 45_000
-/** How often a process says again what it has, so that Redis may forget at any time. */
+/** How often a process reports its counts again, so that Redis may forget at any time. */
 const RENEW_MS = 5000
-/** How long a word waits for its answer. A place waits for two words at most until it knows that Redis is away. */
+/**
+ * How long a message waits for its answer. A place waits for two messages at most until Redis
+ * counts as away.
+ */
 const PATIENCE_MS = 240
-/** After a word without an answer, a process goes by what it knows for so long. */
+/** How long a process goes by what it knows after a message without an answer. */
 const ALONE_MS = 1000
 
 interface RedisPlacesOptions {
@@ -21,15 +24,16 @@ interface RedisPlacesOptions {
 }
 
 /**
- * Places over all processes, through Redis. A process talks of one tenant with one word at a time, and what comes up
- * meanwhile goes together in the next: a storm of takes is a handful of round trips. Every word says the process's own
- * counts as they are, so that whatever Redis forgot or did not hear is right again with the next one.
+ * Places over all processes, through Redis. A process sends one message at a time about a tenant,
+ * and what comes up meanwhile goes together in the next: a storm of takes is a handful of round
+ * trips. Every message states the process's own counts as they are, so that the next one corrects
+ * whatever Redis forgot or did not hear.
  */
 export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   const { urls, prefix, leaseMs = LEASE_MS, renewMs = RENEW_MS } = options
   const client = connect(urls, urls.length > 1, 'places')
   const shares = new Map<Id, Share>()
-  const talks = new Set<Promise<void>>()
+  const syncs = new Set<Promise<void>>()
 
   // The bus tells the log that Redis is away.
   client.on('error', () => undefined)
@@ -37,13 +41,13 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   client.on('ready', () => {
     for (const share of shares.values()) {
       share.aloneUntil = 0
-      share.mustTell(share.readers.keys())
+      share.markDirty(share.tallies.keys())
       attend(share)
     }
   })
   const renewal = setInterval(() => {
     for (const share of shares.values()) {
-      share.mustTell([])
+      share.markDirty([])
       attend(share)
     }
   }, renewMs).unref()
@@ -51,16 +55,15 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   const keyOf = ({ tenantId }: Share): string => `${prefix}places:{${tenantId}}`
   const isAlone = (share: Share): boolean => client.status !== 'ready' || performance.now() < share.aloneUntil
 
-  function decide(share: Share, { request, resolve }: Asked, hasRoom: boolean): void {
+  function decide(share: Share, { request: { quotas }, resolve }: Asked, hasRoom: boolean): void {
     if (!hasRoom) return resolve(null)
-    const { readerId } = request
-    share.count(readerId, 1)
+    share.count(quotas, 1)
     let isHeld = true
     resolve(() => {
       if (!isHeld) return
       isHeld = false
-      share.count(readerId, -1)
-      share.mustTell(readerId === null ? [] : [readerId])
+      share.count(quotas, -1)
+      share.markDirty(namesOf(quotas))
       attend(share)
     })
   }
@@ -68,23 +71,22 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   /** Goes by what this process knows. */
   function decideAlone(share: Share, asked: readonly Asked[]): void {
     for (const one of asked) {
-      const { readerId } = one.request
       decide(share, one, share.hasRoom(one.request, performance.now()))
-      share.mustTell(readerId === null ? [] : [readerId])
+      share.markDirty(namesOf(one.request.quotas))
     }
   }
 
-  /** Says one word, and does what comes of it. */
-  async function exchange(share: Share): Promise<void> {
-    const asked = share.waiting.splice(0, MAX_WORD)
-    const word = wordOf(share, asked)
-    const readerIds = word.readers.map(({ id }) => id)
-    share.isUntold = false
-    for (const readerId of readerIds) share.untold.delete(readerId)
-    const answer = await inTime(speak(client, keyOf(share), leaseMs, word))
+  /** Sends one message, and does what its answer asks for. */
+  async function sync(share: Share): Promise<void> {
+    const asked = share.waiting.splice(0, MAX_MESSAGE)
+    const message = messageOf(share, asked)
+    const names = namesOf(message.counts)
+    share.isDirty = false
+    for (const name of names) share.dirtyNames.delete(name)
+    const answer = await inTime(syncPlaces(client, keyOf(share), leaseMs, message))
     if (answer === 'none') {
-      // It may have been heard all the same.
-      share.mustTell(readerIds)
+      // Redis may have heard it all the same.
+      share.markDirty(names)
       share.aloneUntil = performance.now() + ALONE_MS
       setTimeout(() => attend(share), ALONE_MS + 1).unref()
       decideAlone(share, asked)
@@ -93,30 +95,35 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
       share.waiting.unshift(...asked)
     } else {
       asked.forEach((one, n) => decide(share, one, answer.granted[n] === true))
-      share.isKnown = word.own + answer.granted.filter(Boolean).length > 0
-      hear(share, readerIds, answer, performance.now() + leaseMs)
+      share.isKnown = message.own + answer.granted.filter(Boolean).length > 0
+      applyAnswer(share, names, answer, performance.now() + leaseMs)
     }
   }
 
-  async function talk(share: Share): Promise<void> {
-    share.isTalking = true
-    while (share.hasWord && !isAlone(share)) await exchange(share)
-    share.isTalking = false
+  async function syncAll(share: Share): Promise<void> {
+    share.isSyncing = true
+    while (share.mustSync && !isAlone(share)) await sync(share)
+    share.isSyncing = false
     attend(share)
   }
 
-  /** What nobody will say later: it would count until the lease is over, also where Redis was slow to answer before. */
-  const sayLast = (share: Share): Promise<unknown> =>
-    inTime(speak(client, keyOf(share), leaseMs, { ...wordOf(share, []), readers: [] }))
+  /**
+   * The last report of a share: without it its counts would hold until the lease is over. Sent even
+   * where Redis was slow.
+   */
+  const syncLast = (share: Share): Promise<unknown> =>
+    inTime(syncPlaces(client, keyOf(share), leaseMs, { ...messageOf(share, []), counts: [] }))
 
-  /** Sees to whatever the share has to say or to decide. */
+  /** Sees to what the share has to report or to decide. */
   function attend(share: Share): void {
-    if (share.isTalking) return
+    if (share.isSyncing) return
     if (isAlone(share)) decideAlone(share, share.waiting.splice(0))
-    else if (share.hasWord) {
-      const talking = talk(share).finally(() => talks.delete(talking))
-      talks.add(talking)
-    } else if (share.total.own === 0 && !share.isKnown) shares.delete(share.tenantId)
+    else if (share.mustSync) {
+      const syncing = syncAll(share).finally(() => syncs.delete(syncing))
+      syncs.add(syncing)
+    } else if (share.total.own === 0 && !share.isKnown && shares.get(share.tenantId) === share) {
+      shares.delete(share.tenantId)
+    }
   }
 
   return {
@@ -125,20 +132,25 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
         const { tenantId } = request
         const share = shares.get(tenantId) ?? new Share(tenantId)
         shares.set(tenantId, share)
-        share.caps = request
+        share.perTenant = request.perTenant
         share.waiting.push({ request, resolve })
         attend(share)
       }),
     async close() {
       clearInterval(renewal)
-      await Promise.all(talks)
-      await Promise.all([...shares.values()].map(sayLast))
+      await Promise.all(syncs)
+      await Promise.all([...shares.values()].map(syncLast))
       client.disconnect()
     },
   }
 }
 
-/** `none` where there is no answer in time. One that lies unread while this process is busy is in time. */
+const namesOf = (some: readonly { name: string }[]): string[] => some.map(({ name }) => name)
+
+/**
+ * `none` where there is no answer in time. One that lies unread while this process is busy is in
+ * time.
+ */
 function inTime<T>(answer: Promise<T>): Promise<T | 'none'> {
   return new Promise((resolve) => {
     // The sockets are read between a timer and an immediate.

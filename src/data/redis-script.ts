@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 
 import type { Cluster, Redis } from 'ioredis'
 
-/** A script of Redis, sent by its digest, and whole where Redis does not have it yet. Rejects where Redis does not answer. */
+/**
+ * A script of Redis, sent by its digest, and whole where Redis does not have it yet. Rejects where
+ * Redis does not answer.
+ */
 export function redisScript<Answer>(
   text: string,
 ): (client: Redis | Cluster, keys: readonly string[], args: readonly (string | number)[]) => Promise<Answer> {

@@ -1,13 +1,18 @@
+import { setTimeout } from 'node:timers/promises'
+
 import { DriverAdapterError, type SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+
+import { isLockFailure, LOCK_WAIT_MS } from '../core/sql.ts'
+import { runConcurrently } from './concurrently.ts'
 
 type Factory = SqlMigrationAwareDriverAdapterFactory
 
-// The engine notes a migration before its script and marks it as finished after it. A process that dies in between
-// would leave one of which nobody knows whether it was applied; so the script itself marks it, in its own transaction.
+// The engine notes a migration before its script and marks it as finished after it. A process that
+// dies in between would leave one of which nobody knows whether it was applied; so the script
+// itself marks it, in its own transaction.
 const MARK_FINISHED = `DO $$ BEGIN
   IF to_regclass('_prisma_migrations') IS NOT NULL THEN
-    UPDATE _prisma_migrations SET finished_at = now(), applied_steps_count = 1
-    WHERE finished_at IS NULL AND rolled_back_at IS NULL;
+    UPDATE _prisma_migrations SET finished_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL;
   END IF;
 END $$;`
 
@@ -17,21 +22,46 @@ const FORGET_UNFINISHED = `DO $$ BEGIN
   END IF;
 END $$;`
 
+type Run = (script: string) => Promise<unknown>
+
 /**
- * The same adapter, on which a script is one transaction: a migration is applied and marked, or not at all. Prisma's own
- * for pg cuts a script at each semicolon, also in a comment or a function; the one for PGlite does not wait for its end.
- * `run` sends a text of several statements as it is.
+ * The same adapter, on which a script is one transaction: a migration is applied and marked, or not
+ * at all. Prisma's own for pg cuts a script at each semicolon, also in a comment or a function; the
+ * one for PGlite does not wait for its end. A script whose first line is `-- concurrently` is one
+ * statement that PostgreSQL runs outside of transactions. `run` sends a text of several statements
+ * as it is.
  */
-export const wholeScripts = (factory: Factory, run: (script: string) => Promise<unknown>): Factory => ({
+export const wholeScripts = (factory: Factory, run: Run): Factory => ({
   provider: factory.provider,
   adapterName: factory.adapterName,
   connect: async () => {
-    const executeScript = async (script: string): Promise<void> =>
-      void (await run(`${script}\n;${MARK_FINISHED}`).catch(explain))
-    return Object.assign(await factory.connect(), { executeScript })
+    const connection = await factory.connect()
+    const executeScript = (script: string): Promise<void> =>
+      (script.startsWith('-- concurrently\n') ? runConcurrently(connection, run, script) : runWhole(run, script)).catch(
+        explain,
+      )
+    return Object.assign(connection, { executeScript })
   },
   connectToShadowDb: () => factory.connectToShadowDb(),
 })
+
+const FIRST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 5000
+
+/**
+ * Gives up the wait for a lock before writers that queue behind it have waited for long, lets them
+ * go first, and tries again.
+ */
+async function runWhole(run: Run, script: string): Promise<void> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    try {
+      return void (await run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS};\n${script}\n;${MARK_FINISHED}`))
+    } catch (error) {
+      if (!isLockFailure(error)) throw error
+    }
+    await setTimeout(pauseMs)
+  }
+}
 
 /** The only form in which the engine shows what was wrong. */
 function explain(error: unknown): never {
@@ -40,7 +70,10 @@ function explain(error: unknown): never {
   throw new DriverAdapterError({ kind: 'postgres', code, severity: 'ERROR', message, ...nothing })
 }
 
-/** Drops the note of a migration whose process died: its script was rolled back. The caller keeps other processes out. */
+/**
+ * Drops the note of a migration whose process died: its script was rolled back. The caller keeps
+ * other processes out.
+ */
 export async function forgetUnfinished(factory: Factory): Promise<void> {
   const connection = await factory.connect()
   await connection.executeScript(FORGET_UNFINISHED)

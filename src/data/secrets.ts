@@ -1,23 +1,33 @@
-import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { z } from 'zod'
 
 import { SettingsError } from '../core/settings.ts'
 
-const schema = z.object({ ADMIN_JWT_SECRET: z.string().min(32), ENCRYPTION_KEY: z.base64() }).transform((kept, ctx) => {
-  const ENCRYPTION_KEY = Buffer.from(kept.ENCRYPTION_KEY, 'base64')
-  if (ENCRYPTION_KEY.length !== 32) ctx.addIssue({ code: 'custom', message: 'not 32 bytes' })
-  return { ...kept, ENCRYPTION_KEY }
+const key = z
+  .base64()
+  .transform((text) => Buffer.from(text, 'base64'))
+  .refine((bytes) => bytes.length === 32)
+
+const schema = z.object({
+  ADMIN_JWT_SECRET: z.string().min(32),
+  ENCRYPTION_KEY: key,
+  ENCRYPTION_KEYS: z.array(key).default([]),
 })
 
 export interface EmbeddedSecrets {
   ADMIN_JWT_SECRET: string
   ENCRYPTION_KEY: Buffer
+  /** Former keys, for opening. */
+  ENCRYPTION_KEYS: Buffer[]
 }
 
-/** The two secrets of an embedded service: made at its first start, kept below `dataDir` for its owner's eyes only. */
+/**
+ * The secrets of an embedded service: made at its first start, kept below `dataDir` for its owner's
+ * eyes only.
+ */
 export function embeddedSecrets(dataDir: string): EmbeddedSecrets {
   const file = join(dataDir, 'secrets.json')
   return check(file, read(file) ?? make(dataDir, file))
@@ -30,9 +40,42 @@ export function keptSecrets(dataDir: string): EmbeddedSecrets | null {
   return text === undefined ? null : check(file, text)
 }
 
+/**
+ * Puts a new ENCRYPTION_KEY into the file; the present one, and of the former ones those that
+ * `isNeeded`, stay for opening. The caller has the database open, so that no service runs
+ * meanwhile.
+ */
+export function replaceEncryptionKey(dataDir: string, isNeeded: (key: Buffer) => boolean): EmbeddedSecrets {
+  const file = join(dataDir, 'secrets.json')
+  const kept = embeddedSecrets(dataDir)
+  const replaced = {
+    ...kept,
+    ENCRYPTION_KEY: randomBytes(32),
+    ENCRYPTION_KEYS: [kept.ENCRYPTION_KEY, ...kept.ENCRYPTION_KEYS.filter(isNeeded)],
+  }
+  const draft = `${file}.${randomUUID()}`
+  try {
+    writeFileSync(draft, textOf(replaced), { flag: 'wx', mode: 0o600, flush: true })
+    renameSync(draft, file)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  return replaced
+}
+
+function textOf({ ADMIN_JWT_SECRET, ENCRYPTION_KEY, ENCRYPTION_KEYS }: EmbeddedSecrets): string {
+  const former = ENCRYPTION_KEYS.map((each) => each.toString('base64'))
+  const written = {
+    ADMIN_JWT_SECRET,
+    ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64'),
+    ...(former.length === 0 ? {} : { ENCRYPTION_KEYS: former }),
+  }
+  return `${JSON.stringify(written, null, 2)}\n`
+}
+
 function check(file: string, text: string): EmbeddedSecrets {
   const result = schema.safeParse(parse(text))
-  // Made anew, they would leave every sealed secret in the database unreadable.
+  // New ones would leave every sealed secret in the database unreadable.
   if (!result.success) throw new SettingsError(`DATA_DIR: ${file} is damaged; restore it from a backup`)
   return result.data
 }
@@ -40,14 +83,17 @@ function check(file: string, text: string): EmbeddedSecrets {
 function make(dataDir: string, file: string): string {
   const secrets = {
     ADMIN_JWT_SECRET: randomBytes(32).toString('base64url'),
-    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    ENCRYPTION_KEY: randomBytes(32),
+    ENCRYPTION_KEYS: [],
   }
-  const draft = `${file}.${process.pid}`
+  // Not by the process number: two containers have the same, and would write into one draft.
+  const draft = `${file}.${randomUUID()}`
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    writeFileSync(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600, flush: true })
+    writeFileSync(draft, textOf(secrets), { flag: 'wx', mode: 0o600, flush: true })
     try {
-      // Unlike a rename, a link never replaces what another process has made meanwhile, and is never half written.
+      // Unlike a rename, a link never replaces what another process has made meanwhile, and is
+      // never half written.
       linkSync(draft, file)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -1,9 +1,14 @@
+import type { Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+
 import { PrismaPg } from '@prisma/adapter-pg'
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 
 import type { Database } from './database.ts'
-import type { Sql } from '../core/sql.ts'
+import { StandbyError, troubleOf } from '../core/outage.ts'
+import { LOCK_WAIT_MS, type Sql } from '../core/sql.ts'
+import { PrismaOver, txSql } from './prisma.ts'
 import { wholeScripts } from './scripts.ts'
 
 const INT8 = 20
@@ -19,7 +24,7 @@ const MIGRATION_LOCK = 7_203_114_559
 interface PoolOptions {
   url: string
   size: number
-  /** Told of connections that die while nobody uses them. */
+  /** Called with the error of a connection that dies while it is idle. */
   onError: (error: Error) => void
 }
 
@@ -34,14 +39,21 @@ export async function openServer({ url, size, onError }: PoolOptions): Promise<D
     connectionTimeoutMillis: 5000,
     idle_in_transaction_session_timeout: 30_000,
     statement_timeout: 60_000,
+    lock_timeout: LOCK_WAIT_MS,
+    verify: (client, done) => void refuseStandby(client).then(() => done(), done),
   })
+  const renew = renewing(pool)
+  const abandon = abandoning(pool)
   pool.on('error', onError)
-  // The pool listens to idle connections only: the end of one in use would end the process. Whoever uses it hears by its query.
+  // The pool listens to idle connections only: the end of one in use would end the process. Its
+  // user learns of it by its query.
   pool.on('connect', (client) => void client.on('error', () => undefined))
   const sqlOn =
     (target: pg.Pool | pg.PoolClient): Sql =>
     async <Row>({ name, text }: { name: string; text: string }, params: readonly unknown[] = []) =>
       (await target.query<Row & pg.QueryResultRow>({ name, text, values: params as unknown[] })).rows
+  let hear: (error: unknown) => void = () => undefined
+  const prisma = new PrismaOver(new PrismaPg(pool), (error) => hear(error))
   try {
     await pool.query('SELECT 1')
   } catch (error) {
@@ -49,26 +61,91 @@ export async function openServer({ url, size, onError }: PoolOptions): Promise<D
     throw error
   }
   return {
-    db: { query: sqlOn(pool), transaction: (work) => transaction(pool, (client) => work(sqlOn(client))) },
-    adapter: new PrismaPg(pool),
+    db: {
+      query: sqlOn(pool),
+      transaction: (work, lockWaitMs) =>
+        transaction(pool, lockWaitMs, async (client) => {
+          const session = prisma.on(client)
+          return work(txSql(sqlOn(client), session)).finally(() => session.end())
+        }),
+      connections: size,
+    },
+    prisma: prisma.client,
+    observe: (listener) => void (hear = listener),
     exclusively: (work) => exclusively(url, work),
-    close: () => pool.end(),
+    renew,
+    abandon,
+    close: async () => {
+      await prisma.close()
+      await pool.end()
+    },
   }
 }
 
-async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+/**
+ * A standby answers from the past and takes no writes: a connection that leads to one is given up
+ * before it is used.
+ */
+async function refuseStandby(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"')
+  if (rows[0]?.isStandby === true) throw new StandbyError()
+}
+
+/**
+ * Replaces all connections of a pool. It ends each one that is released, and the pool then drops
+ * it.
+ */
+function renewing(pool: pg.Pool): () => void {
+  let generation = 0
+  const madeIn = new WeakMap<object, number>()
+  pool.on('connect', (client) => madeIn.set(client, generation))
+  pool.on('release', (_error, client) => {
+    if (madeIn.get(client) !== generation && client instanceof pg.Client) void client.end().catch(() => undefined)
+  })
+  return () => {
+    generation++
+    for (let idle = pool.idleCount; idle > 0; idle--) {
+      pool.connect().then(
+        (client) => client.release(),
+        () => undefined,
+      )
+    }
+  }
+}
+
+/** Cuts all connections of a pool, which then drops them. */
+function abandoning(pool: pg.Pool): () => void {
+  const open = new Set<pg.PoolClient>()
+  pool.on('connect', (client) => open.add(client))
+  pool.on('remove', (client) => open.delete(client))
+  return () => {
+    for (const client of open) {
+      // Its own `end` would wait for the answer.
+      const { connection } = client as unknown as { connection: { stream: Socket } }
+      connection.stream.destroy()
+    }
+  }
+}
+
+async function transaction<T>(
+  pool: pg.Pool,
+  lockWaitMs: number | undefined,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect()
   let broken: Error | undefined
   // A connection that dies between two statements has nobody else to tell.
   const onError = (cause: Error): void => void (broken = cause)
   client.on('error', onError)
   try {
-    await client.query('BEGIN')
+    await client.query(lockWaitMs === undefined ? 'BEGIN' : `BEGIN; SET LOCAL lock_timeout = ${lockWaitMs}`)
     const result = await work(client)
     await client.query('COMMIT')
     return result
   } catch (error) {
     await client.query('ROLLBACK').catch(onError)
+    // The session may have been made while the server took no writes, or lead to a standby by now.
+    if (troubleOf(error) === 'read_only' && error instanceof Error) broken = error
     throw error
   } finally {
     client.off('error', onError)
@@ -77,8 +154,9 @@ async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pr
 }
 
 /**
- * Runs `work` while no other node does: an advisory lock on a connection of its own. The migration engine takes one too
- * and never lets go of it: on the shared pool the next node would wait for that connection's end.
+ * Runs `work` while no other node does: an advisory lock on a connection of its own. The migration
+ * engine takes one too and never lets go of it: on the shared pool the next node would wait for
+ * that connection's end.
  */
 async function exclusively<T>(
   url: string,
@@ -91,10 +169,33 @@ async function exclusively<T>(
   pool.on('error', () => undefined)
   await client.connect()
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-    return await work(wholeScripts(new PrismaPg(pool), (script) => pool.query(script)))
+    await lock(client)
+    return await work(wholeScripts(new PrismaPg(pool), (script) => runScript(pool, script)))
   } finally {
     await pool.end()
     await client.end()
+  }
+}
+
+// It asks again and again: CREATE INDEX CONCURRENTLY waits for every statement under way in the
+// database, and would wait for one that waits for this lock.
+async function lock(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ isMine: boolean }>('SELECT pg_try_advisory_lock($1) AS "isMine"', [
+      MIGRATION_LOCK,
+    ])
+    if (rows[0]?.isMine === true) return
+    await setTimeout(100)
+  }
+}
+
+// The database or role may have limits that are meant for requests.
+async function runScript(pool: pg.Pool, script: string): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('SET statement_timeout = 0; SET lock_timeout = 0')
+    await client.query(script)
+  } finally {
+    client.release()
   }
 }

@@ -1,0 +1,47 @@
+import { setTimeout } from 'node:timers/promises'
+
+import type { SqlQueryable } from '@prisma/driver-adapter-utils'
+
+import { isLockFailure } from '../core/sql.ts'
+
+/**
+ * Runs a statement that PostgreSQL allows outside of transactions only: CREATE INDEX CONCURRENTLY
+ * IF NOT EXISTS, or DROP INDEX CONCURRENTLY IF EXISTS. A build that was interrupted, or failed,
+ * leaves an invalid index: it is dropped first.
+ */
+export async function runConcurrently(
+  connection: SqlQueryable,
+  run: (script: string) => Promise<unknown>,
+  script: string,
+): Promise<void> {
+  const name = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+IF\s+NOT\s+EXISTS\s+"?(\w+)/i.exec(script)?.[1]
+  if (name === undefined) return void (await run(script))
+  for (;;) {
+    const state = await stateOf(connection, name)
+    if (state === 'valid') return
+    // The server goes on with a build whose client has died.
+    if (state === 'building') await setTimeout(POLL_MS)
+    else if (state === 'invalid') await run(`DROP INDEX CONCURRENTLY IF EXISTS "${name}"`)
+    else await run(script).catch(unlessLockedOut)
+  }
+}
+
+const POLL_MS = 200
+
+// A deadlock with another statement on the table: the index is invalid now, and made again.
+function unlessLockedOut(error: unknown): void {
+  if (!isLockFailure(error)) throw error
+}
+
+type State = 'none' | 'building' | 'valid' | 'invalid'
+
+async function stateOf(connection: SqlQueryable, name: string): Promise<State> {
+  const sql = `
+    SELECT CASE
+      WHEN indisvalid THEN 'valid'
+      WHEN EXISTS (SELECT FROM pg_stat_progress_create_index WHERE index_relid = indexrelid) THEN 'building'
+      ELSE 'invalid' END AS state
+    FROM pg_index WHERE indexrelid = to_regclass('"${name}"')`
+  const { rows } = await connection.queryRaw({ sql, args: [], argTypes: [] })
+  return (rows[0]?.[0] as State | undefined) ?? 'none'
+}

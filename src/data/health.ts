@@ -1,0 +1,165 @@
+import type { Logger } from 'pino'
+
+import type { Health, NotReady } from '../core/health.ts'
+import { markTold, type Trouble, troubleOf } from '../core/outage.ts'
+import { type Db, type Sql, statement } from '../core/sql.ts'
+import type { Database } from './database.ts'
+
+/** How often the database is asked whether it takes writes. */
+interface Timing {
+  everyMs: number
+  /** The same while it does not, or before the first tenant exists. */
+  againMs: number
+  /** A question without an answer for so long counts as one that failed. */
+  patienceMs: number
+}
+
+const TIMING: Timing = { everyMs: 2000, againMs: 500, patienceMs: 10_000 }
+
+const PROBE = statement(
+  'health_probe',
+  `SELECT pg_is_in_recovery() AS "isStandby", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`,
+)
+const HAS_TENANT = statement('health_has_tenant', 'SELECT 1 FROM tenants LIMIT 1')
+// It takes pages on the disk, so that it fails while the disk is full. Nothing of it stays.
+const TAKE_SPACE = statement(
+  'health_take_space',
+  'CREATE TEMP TABLE health_space ON COMMIT DROP AS SELECT n FROM generate_series(1, 5000) n',
+)
+
+const TEXTS: Readonly<Record<Exclude<Trouble, 'busy'>, string>> = {
+  down: 'the database does not answer',
+  standby: 'the database server is a standby',
+  read_only: 'the database is read-only',
+  full: 'the database is out of disk space',
+}
+
+/**
+ * Watches a database: by the errors of the statements that go through `db`, and by asking it
+ * regularly. `/readyz` costs no statement. One log line tells of an outage, and one of its end;
+ * errors in between are marked, so that they are not logged as news.
+ */
+export class DatabaseHealth implements Health {
+  readonly db: Db
+  readonly #database: Database
+  readonly #log: Logger
+  readonly #timing: Timing
+  #trouble: Exclude<Trouble, 'busy'> | null = null
+  #isSetUp = false
+  #mayBeFull = false
+  #probing: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(database: Database, log: Logger, timing = TIMING) {
+    this.#database = database
+    this.#log = log
+    this.#timing = timing
+    this.db = {
+      query: (...args) => database.db.query<never>(...args).catch(this.#see),
+      transaction: (work, lockWaitMs) => database.db.transaction(work, lockWaitMs).catch(this.#see),
+      connections: database.db.connections,
+    }
+    database.observe((error) => this.note(error))
+    this.#schedule(0)
+  }
+
+  get notReady(): NotReady | null {
+    return this.#trouble ?? (this.#isSetUp ? null : 'starting')
+  }
+
+  get isSetUp(): boolean {
+    return this.#isSetUp
+  }
+
+  setUp(): void {
+    this.#isSetUp = true
+  }
+
+  /**
+   * An error of the database that no caller of `db` has met, such as the end of an idle connection.
+   */
+  note(error: unknown): void {
+    const trouble = troubleOf(error)
+    if (trouble === null || trouble === 'busy') return
+    markTold(error)
+    if (trouble === 'full') this.#mayBeFull = true
+    // Others of the pool may lead to the same server, or may have been made while it took no
+    // writes.
+    if (trouble === 'read_only') this.#database.renew()
+    // One connection says little of the database: it is asked at once. In an outage it is asked
+    // often anyway.
+    if (this.#trouble === null) this.#schedule(0)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#probing
+  }
+
+  readonly #see = (error: unknown): never => {
+    this.note(error)
+    throw error
+  }
+
+  #schedule(inMs: number): void {
+    if (this.#isClosed) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      if (this.#probing !== undefined) return
+      this.#probing = this.#probe().finally(() => {
+        this.#probing = undefined
+        this.#schedule(this.notReady === null ? this.#timing.everyMs : this.#timing.againMs)
+      })
+    }, inMs).unref()
+  }
+
+  async #probe(): Promise<void> {
+    const late = setTimeout(() => {
+      this.#set('down')
+      this.#database.abandon()
+    }, this.#timing.patienceMs)
+    try {
+      this.#set(await this.#ask())
+    } catch (error) {
+      markTold(error)
+      const trouble = troubleOf(error)
+      this.#set(trouble === null || trouble === 'busy' ? 'down' : trouble, error)
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  async #ask(): Promise<Exclude<Trouble, 'busy'> | null> {
+    const { query, transaction } = this.#database.db
+    const [state] = await query<{ isStandby: boolean; isReadOnly: boolean }>(PROBE)
+    if (state?.isStandby === true || state?.isReadOnly === true) {
+      // A session keeps what it was told at its beginning: the next question goes through a new
+      // one.
+      this.#database.renew()
+      return state.isStandby ? 'standby' : 'read_only'
+    }
+    if (this.#mayBeFull) {
+      // A role that may make no temporary table cannot be asked: it is told again by the next write
+      // that fails.
+      await transaction((sql: Sql) => sql(TAKE_SPACE)).catch((error: unknown) => {
+        if (troubleOf(error) !== null) throw error
+      })
+      this.#mayBeFull = false
+    }
+    if (!this.#isSetUp) this.#isSetUp = (await query(HAS_TENANT)).length > 0
+    return null
+  }
+
+  #set(trouble: Exclude<Trouble, 'busy'> | null, cause?: unknown): void {
+    if (trouble === this.#trouble || this.#isClosed) return
+    this.#trouble = trouble
+    if (trouble === null) return this.#log.info('the database takes writes again')
+    const reason = cause instanceof Error ? cause.message : undefined
+    this.#log.warn(
+      { database: trouble, reason },
+      `${TEXTS[trouble]}; what needs it is answered 503 until it works again`,
+    )
+  }
+}

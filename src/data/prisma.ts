@@ -1,0 +1,175 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQueryable, Transaction } from '@prisma/driver-adapter-utils'
+
+import { type Around, type Prisma, type Sql, type Statement, takesLocks, type TxSql } from '../core/sql.ts'
+import { PrismaClient } from '../generated/prisma/client.ts'
+import { replaceNewerValues } from './newer-values.ts'
+
+/** What a driver's adapter sends its queries through: a pool, or one session of it. */
+export interface DriverClient {
+  query(...args: never[]): Promise<unknown>
+}
+
+/** An adapter as the drivers' packages make it; neither lets its client be named. */
+type ClientAdapter = SqlDriverAdapter & { client: DriverClient }
+
+/** Longer than any transaction: its owner ends it. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1
+
+/**
+ * Prisma over a database's own connections. `client` reads on any of them. What writes does so in a
+ * transaction of the database, through `on`: Prisma then sees the transaction as it stands, and
+ * ends none by itself.
+ */
+export class PrismaOver {
+  readonly client: PrismaClient
+  readonly #adapter: Promise<ClientAdapter>
+  /** The session of the transaction that is being begun. */
+  readonly #beginning = new AsyncLocalStorage<SqlQueryable>()
+
+  /** `onError` hears what fails on the pool. */
+  constructor(factory: SqlDriverAdapterFactory, onError: (error: unknown) => void) {
+    this.#adapter = factory.connect() as Promise<ClientAdapter>
+    const tell: Around = (_asked, run) =>
+      run().catch((error: unknown) => {
+        onError(error)
+        throw error
+      })
+    const connect = async (): Promise<SqlDriverAdapter> => {
+      const adapter = await this.#adapter
+      const startTransaction = async (): Promise<Transaction> =>
+        joined(this.#beginning.getStore() ?? through(adapter, adapter.client, readOnly(tell)))
+      return Object.assign(through(adapter, adapter.client, tell), { startTransaction })
+    }
+    const { provider, adapterName } = factory
+    this.client = new PrismaClient({ adapter: { provider, adapterName, connect } })
+  }
+
+  /** The end of `client`. */
+  async close(): Promise<void> {
+    await this.client.$disconnect()
+    await (await this.#adapter).dispose()
+  }
+
+  /**
+   * Prisma on one session, whose owner has begun a transaction; it costs nothing before it is used.
+   */
+  on(session: DriverClient): PrismaSession {
+    return new PrismaSession(async (around, isOver) => {
+      const queryable = through(await this.#adapter, session, around)
+      return new Promise((resolve, reject) => {
+        const begin = (): Promise<void> =>
+          this.client.$transaction(
+            async (tx) => {
+              resolve(tx)
+              await isOver
+            },
+            { timeout: NO_TIMEOUT_MS },
+          )
+        this.#beginning.run(queryable, begin).catch(reject)
+      })
+    })
+  }
+}
+
+/** A transaction whose owner, not Prisma, says BEGIN and COMMIT. */
+function joined(session: SqlQueryable): Transaction {
+  const done = async (): Promise<void> => undefined
+  return Object.assign(session, {
+    options: { usePhantomQuery: true },
+    commit: done,
+    rollback: done,
+    createSavepoint: done,
+    rollbackToSavepoint: done,
+    releaseSavepoint: done,
+  })
+}
+
+/**
+ * Several reads of one tick may be one transaction to Prisma: outside of ours they need none. A
+ * write that would be one is refused.
+ */
+const readOnly =
+  (around: Around): Around =>
+  (asked, run) => {
+    if (asked.locks) throw new Error('Prisma writes in a transaction of the database alone: use db.transaction')
+    return around(asked, run)
+  }
+
+type Open = (around: Around, isOver: Promise<void>) => Promise<Prisma>
+
+/** Prisma in one transaction. */
+export class PrismaSession {
+  readonly #open: Open
+  readonly #isOver: Promise<void>
+  #end: () => void = () => undefined
+
+  constructor(open: Open) {
+    this.#open = open
+    this.#isOver = new Promise((resolve) => (this.#end = resolve))
+  }
+
+  within(around: Around): Prisma {
+    let opened: Promise<Prisma> | undefined
+    return deferred(() => (opened ??= this.#open(around, this.#isOver)))
+  }
+
+  end(): void {
+    this.#end()
+  }
+}
+
+/** The same adapter, whose queries go through another client, each within `around`. */
+function through(adapter: ClientAdapter, client: DriverClient, around: Around): ClientAdapter {
+  const query = async (...args: never[]): Promise<unknown> => {
+    const asked = statementOf(args[0])
+    return replaceNewerValues(asked.text, await around(asked, () => client.query(...args)))
+  }
+  return Object.create(adapter, { client: { value: { query } } }) as ClientAdapter
+}
+
+/** It goes by no name: Prisma makes the text for each call. */
+function statementOf(query: string | { text: string } | undefined): Statement {
+  const text = typeof query === 'object' ? query.text : (query ?? '')
+  return { name: '', text, locks: takesLocks(text) }
+}
+
+/** The statements of one transaction, `run` on its session. */
+export function txSql(run: Sql, session: PrismaSession, around: Around = plain): TxSql {
+  let prisma: Prisma | undefined
+  const sql: Sql = (asked, params) => around(asked, () => run(asked, params))
+  return Object.defineProperties(sql, {
+    prisma: { get: () => (prisma ??= session.within(around)) },
+    within: {
+      value: (outer: Around) => txSql(run, session, (asked, go) => outer(asked, () => around(asked, go))),
+    },
+  }) as TxSql
+}
+
+const plain: Around = (_asked, run) => run()
+
+type Call = (args: unknown) => Promise<unknown>
+
+/** A client that is made by its first query. */
+function deferred(open: () => Promise<Prisma>): Prisma {
+  const models = new Map<PropertyKey, object>()
+  const modelOf = (name: string): object =>
+    new Proxy(
+      {},
+      {
+        get: (_target, method: string) => async (args: unknown) => {
+          const prisma = (await open()) as unknown as Record<string, Record<string, Call>>
+          return prisma[name]?.[method]?.(args)
+        },
+      },
+    )
+  return new Proxy({} as Prisma, {
+    has: () => true,
+    get: (_target, name: string) => {
+      const model = models.get(name) ?? modelOf(name)
+      models.set(name, model)
+      return model
+    },
+  })
+}
