@@ -2,7 +2,9 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { METRICS, SUMMED, turns } from './metrics.ts'
 
-/** Serialises all who write a tenant's rollups, until the transaction ends. Nobody else takes it. */
+/**
+ * Serialises all who write a tenant's rollups, until the transaction ends. Nobody else takes it.
+ */
 const LOCK_KEY = "hashtextextended('analytics ' || $1::uuid, 0)"
 
 const TRY_LOCK = statement('analytics_try_lock', `SELECT pg_try_advisory_xact_lock(${LOCK_KEY}) AS "isHeld"`)
@@ -12,7 +14,7 @@ const LOCK = statement('analytics_lock', `SELECT pg_advisory_xact_lock(${LOCK_KE
 export const tryLockRollups = async (sql: Sql, tenantId: Id): Promise<boolean> =>
   (await sql<{ isHeld: boolean }>(TRY_LOCK, [tenantId]))[0]?.isHeld === true
 
-/** Waits for whoever is at the tenant's rollups. */
+/** Waits for a worker that is changing the tenant's rollups. */
 export const lockRollups = async (sql: Sql, tenantId: Id): Promise<void> => void (await sql(LOCK, [tenantId]))
 
 // It hops from tenant to tenant in the primary key: it costs by tenants, not by deltas.
@@ -35,9 +37,9 @@ const COLUMNS = METRICS.join(', ')
 const ADDED = [...METRICS, 'active_readers'].map((column) => `${column} = b.${column} + excluded.${column}`).join(', ')
 
 /**
- * Folds a tenant's oldest deltas into the rollups: one statement, so that a delta is either waiting or folded, to whoever
- * looks. The caller holds the lock: what a reader had (`held`) is read in this statement's snapshot. Deltas of a tenant
- * that is gone just go.
+ * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
+ * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
+ * statement's snapshot. Deltas of a tenant that is gone just go.
  */
 const FOLD = statement(
   'analytics_fold',
@@ -110,6 +112,9 @@ const FORGET = statement(
    FROM gone g WHERE b.tenant_id = $1 AND b.interval = g.interval AND b.at = g.at AND g.actions > 0`,
 )
 
-/** Takes a reader's name off deltas, and the reader out of the numbers of active readers. The caller holds the lock. */
+/**
+ * Takes a reader's name off deltas, and the reader out of the numbers of active readers. The caller
+ * holds the lock.
+ */
 export const forgetActivity = (sql: Sql, tenantId: Id, readerId: Id): Promise<unknown> =>
   sql(FORGET, [tenantId, readerId])

@@ -7,9 +7,10 @@ import { foldDeltas, forgetActivity, lockRollups, selectWaitingTenants, tryLockR
 const BATCH = 2000
 
 /**
- * Folds what is waiting into the rollups, a batch of each tenant, until `signal` aborts. Any number of workers may: each
- * delta is taken once, in the transaction that counts it, and a tenant that another worker is at is left to it. Returns
- * whether more is waiting. Nobody depends on its pace: reading adds what is not folded yet.
+ * Folds what is waiting into the rollups, a batch of each tenant, until `signal` aborts. Any number
+ * of workers may: each delta is taken once, in the transaction that counts it, and a tenant that
+ * another worker is at is left to it. Returns whether more is waiting. Nobody depends on its pace:
+ * reading adds what is not folded yet.
  */
 export async function foldWaiting({ db }: Pick<App, 'db'>, signal?: AbortSignal): Promise<boolean> {
   let more = false
@@ -24,9 +25,10 @@ export async function foldWaiting({ db }: Pick<App, 'db'>, signal?: AbortSignal)
 }
 
 /**
- * Takes a reader out of all that analytics hold by reader: the tops and the numbers of active readers. What was counted
- * without a name, comments, reactions and reports, stays as it is. To be called last in the transaction that erases the
- * reader, as the changes of that transaction name the reader to analytics.
+ * Takes a reader out of all that analytics hold by reader: the tops and the numbers of active
+ * readers. What was counted without a name, comments, reactions and reports, stays as it is. To be
+ * called last in the transaction that erases the reader, as the changes of that transaction name
+ * the reader to analytics.
  */
 export async function forgetReader(sql: Sql, tenantId: Id, readerId: Id): Promise<void> {
   await lockRollups(sql, tenantId)

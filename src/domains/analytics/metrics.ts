@@ -1,6 +1,8 @@
 import type { AnalyticsMetric } from '../../generated/prisma/enums.ts'
 
-/** What is counted, each a column of the rollups. Triggers of the database name it in the deltas. */
+/**
+ * What is counted, each a column of the rollups. Triggers of the database name it in the deltas.
+ */
 export const METRICS = [
   'comments_pending',
   'comments_approved',
@@ -23,7 +25,7 @@ export const SUMMED = METRICS.map(
 ).join(', ')
 
 /**
- * How a reader's net actions change the number of active readers of a bucket. `before` and `by` are SQL: what the reader
- * had there, and what is added.
+ * How a reader's net actions change the number of active readers of a bucket. `before` and `by` are
+ * SQL: what the reader had there, and what is added.
  */
 export const turns = (before: string, by: string): string => `(${before} + ${by} > 0)::int - (${before} > 0)::int`

@@ -1,18 +1,18 @@
 import { AnalyticsSummaryDocument, AnalyticsTopDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/analytics/summary',
-    summary: 'What happened, by hour or day: comments, reactions, active readers, reports, deliveries',
+    summary: 'Retrieve the analytics summary',
     document: AnalyticsSummaryDocument,
     status: 200,
   }),
   route({
     method: 'GET',
     path: '/analytics/top',
-    summary: 'The discussions and readers with the most approved comments of some days',
+    summary: 'List top discussions and readers',
     document: AnalyticsTopDocument,
     status: 200,
   }),

@@ -13,7 +13,8 @@ const COLUMNS = METRICS.join(', ')
 const ZEROS = METRICS.map(() => '0').join(', ')
 const TOTALS = [...METRICS, 'active_readers'].map((column) => `sum(${column})::int AS ${column}`).join(', ')
 
-// The rollups and what waits to be folded into them, in one statement and so of one instant: each delta is seen once.
+// The rollups and what waits to be folded into them, in one statement and so of one instant: each
+// delta is seen once.
 const BUCKETS = statement(
   'analytics_buckets',
   `WITH waiting AS MATERIALIZED (

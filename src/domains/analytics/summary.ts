@@ -33,7 +33,10 @@ interface SummaryArgs extends SpanArgs {
   interval?: Interval | null | undefined
 }
 
-/** What happened in a span of time, by hour or day, exact as of now. Throws `validation_failed` for a wrong span. */
+/**
+ * What happened in a span of time, by hour or day, exact as of now. Throws `validation_failed` for
+ * a wrong span.
+ */
 export async function getSummary(ctx: Ctx, args: SummaryArgs): Promise<Summary> {
   const { tenant } = requireCaller(ctx)
   const interval = args.interval ?? 'day'

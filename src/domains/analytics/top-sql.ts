@@ -3,7 +3,9 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { DISCUSSION_COLUMNS, type DiscussionRow } from '../discussions/sql.ts'
 import type { Span } from './span.ts'
 
-/** Those with the most approved comments of a span: the days that are folded, and what waits to be. */
+/**
+ * Those with the most approved comments of a span: the days that are folded, and what waits to be.
+ */
 const most = (subject: 'discussion_id' | 'reader_id', days: string): string => `
   SELECT ${subject} AS subject, sum(n)::int AS comments FROM (
     SELECT ${subject}, comments_approved AS n FROM ${days} AND tenant_id = $1 AND at >= $2 AND at < $3

@@ -33,7 +33,10 @@ interface TopArgs extends SpanArgs {
   limit?: number | null | undefined
 }
 
-/** Who was talked at and who talked most in a span of days, exact as of now. Throws `validation_failed`. */
+/**
+ * Who was talked at and who talked most in a span of days, exact as of now. Throws
+ * `validation_failed`.
+ */
 export async function getTop(ctx: Ctx, args: TopArgs): Promise<Top> {
   const { tenant } = requireCaller(ctx)
   const { limit } = validate(limitSchema, { limit: args.limit ?? 10 })

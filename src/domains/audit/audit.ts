@@ -1,14 +1,18 @@
 import { z } from 'zod'
 
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { invalid } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { noNul } from '../../core/texts.ts'
+import { isCut } from '../../core/sql.ts'
+import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { AUDIT_ACTOR_KINDS, type AuditActorKind, type AuditFilter, type AuditRow, listAuditLog } from './sql.ts'
 
-/** Who did something, as they are called now; the label or e-mail is null where it is gone, or was never one. */
+/**
+ * Who did something, as they are called now; the label or e-mail is null where it is gone, or was
+ * never one.
+ */
 export interface AuditActor {
   kind: AuditActorKind
   id: Id | null
@@ -16,7 +20,10 @@ export interface AuditActor {
   email: string | null
 }
 
-/** Who did what to what. `before` and `after` are the target's public form, or what of it has changed, without secrets. */
+/**
+ * Who did what to what. `before` and `after` are the target's public form, or what of it has
+ * changed, without secrets.
+ */
 export interface AuditEntry {
   id: Id
   action: string
@@ -35,7 +42,7 @@ interface ListAuditEntries extends PageArgs {
   to?: Date | null | undefined
 }
 
-export const actionSchema = noNul(z.string().min(1).max(100))
+export const actionSchema = noNul(atMost(100, z.string().min(1)))
 
 /** What keys and admins of the tenant have done, newest first. Throws `validation_failed`. */
 export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promise<Page<AuditEntry>> {
@@ -43,10 +50,9 @@ export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promis
   const size = pageSize(args)
   const { action = null } = validate(z.object({ action: actionSchema.nullish() }), { action: args.action })
   const filter = { action, ...actorFilter(args.actor), from: args.from ?? null, to: args.to ?? null }
-  const after = decodeCursor('audit-log', 1, args.after)
-  const before = after === null ? null : idOf(after[0])
+  const before = idInCursor('audit-log', args.after)
   const rows = await listAuditLog(ctx.app.db.query, tenant.id, filter, before, size + 1)
-  return pageOf(rows.map(toEntry), size, args, ({ id }) => encodeCursor('audit-log', id))
+  return pageOf(rows.map(toEntry), size, args, ({ id }) => encodeCursor('audit-log', id), isCut(rows))
 }
 
 function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actorId' | 'actorKind'> {
@@ -61,6 +67,7 @@ function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actor
   )
 }
 
-function toEntry({ actorKind, actorId, actorLabel, actorEmail, ...entry }: AuditRow): AuditEntry {
+function toEntry(row: AuditRow): AuditEntry {
+  const { actorKind, actorId, actorLabel, actorEmail, bytesRead: _, ...entry } = row
   return { ...entry, actor: { kind: actorKind, id: actorId, label: actorLabel, email: actorEmail } }
 }

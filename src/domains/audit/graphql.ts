@@ -1,6 +1,11 @@
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { AUDIT_ACTIONS } from '../../core/audit.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
 import { actionSchema, type AuditActor, type AuditEntry, listAuditEntries } from './audit.ts'
+
+const ACTIONS = Object.entries(AUDIT_ACTIONS)
+  .map(([kind, verbs]) => verbs.map((verb) => `\`${kind}.${verb}\``).join(', '))
+  .join(', ')
 
 const AuditActorKindEnum = builder.enumType('AuditActorKind', {
   description: 'Who writes beside readers.',
@@ -45,7 +50,7 @@ builder.queryField('auditLog', (t) =>
     access: 'manage_settings',
     description: 'What keys and admins of the tenant have done, newest first.',
     args: {
-      action: t.arg.string({ description: 'Only this action.', extensions: shapedBy(actionSchema) }),
+      action: t.arg.string({ description: `Only this action: ${ACTIONS}.`, extensions: shapedBy(actionSchema) }),
       actor: t.arg.string({ description: 'Only by this key or admin, by its id, or by this kind of actor.' }),
       from: t.arg({ type: 'DateTime', description: 'Only from this instant on.' }),
       to: t.arg({ type: 'DateTime', description: 'Only before this instant.' }),

@@ -1,11 +1,11 @@
 import { AuditLogDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/audit-log',
-    summary: 'What keys and admins have done, newest first',
+    summary: 'List audit log entries',
     document: AuditLogDocument,
     status: 200,
   }),

@@ -1,7 +1,7 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { type Sql, type Statement, statement } from '../../core/sql.ts'
+import { type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
 
-export interface AuditRow {
+export interface AuditRow extends Measured {
   id: Id
   action: string
   actorKind: AuditActorKind
@@ -36,7 +36,8 @@ export interface AuditFilter {
 const list = (name: string, condition: string): Statement =>
   statement(
     `list_audit_log${name}`,
-    `SELECT l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId", k.label AS "actorLabel",
+    upToBytes(
+      `SELECT l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId", k.label AS "actorLabel",
        a.email AS "actorEmail", l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at
      FROM audit_log l
      LEFT JOIN api_keys k ON l.actor_kind = 'key' AND k.tenant_id = l.tenant_id AND k.id = l.actor_id
@@ -44,6 +45,8 @@ const list = (name: string, condition: string): Statement =>
      WHERE l.tenant_id = $1 AND l.id < $2 AND ${condition}
        AND ($6::timestamptz IS NULL OR l.at >= $6) AND ($7::timestamptz IS NULL OR l.at < $7)
      ORDER BY l.id DESC LIMIT $8`,
+      "octet_length(coalesce(before::text, '')) + octet_length(coalesce(after::text, ''))",
+    ),
   )
 
 const ANY_ACTION = '($3::text IS NULL OR l.action = $3)'

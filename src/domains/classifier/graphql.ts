@@ -1,4 +1,5 @@
-import { builder } from '../../graphql/builder.ts'
+import { builder } from '../../schema/builder.ts'
+import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import { createClassifierSecret } from './secrets.ts'
 
 builder.relayMutationField(
@@ -13,8 +14,9 @@ builder.relayMutationField(
     description: 'The new secret.',
     outputFields: (t) => ({
       kid: t.exposeString('kid', { description: 'The name of the secret, as it stands in the signature.' }),
-      secret: t.exposeString('secret', {
-        description: 'The secret: the UTF-8 bytes of the whole text sign each request. It is shown only here.',
+      secret: t.string({
+        ...shownOnce('secret'),
+        description: `The secret: the UTF-8 bytes of the whole text sign each request. ${SHOWN_ONCE}`,
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     }),

@@ -2,7 +2,6 @@ import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { lockTenant } from '../tenants/sql.ts'
 import { newSigningSecret, sealSecret, type SigningSecret } from '../webhooks/secrets.ts'
-import { expireSecrets, insertSecret } from './sql.ts'
 
 const OVERLAP_MS = 24 * 3_600_000
 
@@ -22,10 +21,12 @@ export async function createClassifierSecret(ctx: Ctx): Promise<NewClassifierSec
   await ctx.app.db.transaction(async (sql) => {
     // Two at once would both stay for good.
     await lockTenant(sql, tenant.id)
-    await expireSecrets(sql, tenant.id, new Date(createdAt.getTime() + OVERLAP_MS))
-    const sealed = sealSecret(ctx.app.settings.ENCRYPTION_KEY, tenant.id, made)
-    await insertSecret(sql, tenant.id, { kid, sealed, createdAt })
-    const target = { action: 'classifier_secret.create', targetType: 'classifier_secret', targetId: kid }
+    const { classifierSecret } = sql.prisma
+    const expiresAt = new Date(createdAt.getTime() + OVERLAP_MS)
+    await classifierSecret.updateMany({ where: { tenantId: tenant.id, expiresAt: null }, data: { expiresAt } })
+    const sealed = sealSecret(ctx.app.settings, tenant.id, made)
+    await classifierSecret.create({ data: { tenantId: tenant.id, kid, sealed, createdAt } })
+    const target = { action: 'classifier_secret.create', targetType: 'classifier_secret', targetId: kid } as const
     await recordAudit(sql, ctx, { ...target, after: { kid, createdAt } })
   })
   return { ...made, createdAt }

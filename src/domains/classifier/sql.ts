@@ -3,27 +3,6 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { COMMENT_COLUMNS, type CommentRow } from '../comments/sql.ts'
 import type { SealedSecret } from '../webhooks/secrets.ts'
 
-const EXPIRE_SECRETS = statement(
-  'expire_classifier_secrets',
-  'UPDATE classifier_secrets SET expires_at = $2 WHERE tenant_id = $1 AND expires_at IS NULL',
-)
-
-export const expireSecrets = (sql: Sql, tenantId: Id, at: Date): Promise<unknown> => sql(EXPIRE_SECRETS, [tenantId, at])
-
-const INSERT_SECRET = statement(
-  'insert_classifier_secret',
-  'INSERT INTO classifier_secrets (tenant_id, kid, sealed, created_at) VALUES ($1, $2, $3, $4)',
-)
-
-interface NewSecret {
-  kid: string
-  sealed: Buffer
-  createdAt: Date
-}
-
-export const insertSecret = (sql: Sql, tenantId: Id, { kid, sealed, createdAt }: NewSecret): Promise<unknown> =>
-  sql(INSERT_SECRET, [tenantId, kid, sealed, createdAt])
-
 /** A comment that this worker is to ask about, and what of its discussion the classifier is told. */
 export interface DueRequest extends CommentRow {
   tenantId: Id

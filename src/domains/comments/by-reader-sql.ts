@@ -1,25 +1,31 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
-import { COMMENT_COLUMNS, type CommentRow } from './sql.ts'
+import { type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './sql.ts'
 
 const BY_READER = statement(
   'comments_by_reader',
-  `SELECT l.* FROM unnest($2::uuid[]) WITH ORDINALITY AS p (id, n)
+  upToBytes(
+    `SELECT l.* FROM unnest($2::uuid[]) WITH ORDINALITY AS p (id, n)
    JOIN readers r ON r.tenant_id = $1 AND r.id = p.id
    CROSS JOIN LATERAL (
      SELECT ${COMMENT_COLUMNS} FROM comments c
      WHERE c.tenant_id = $1 AND c.author_id = p.id AND c.id < $3 ORDER BY c.id DESC LIMIT $4
    ) l
    ORDER BY p.n, l.id DESC`,
+    COMMENT_BYTES,
+  ),
 )
 
-/** The comments of each of several readers in whatever state, newest first, those older than `before`. */
+/**
+ * The comments of each of several readers in whatever state, newest first, those older than
+ * `before`.
+ */
 export const listByReaders = (
   sql: Sql,
   tenantId: Id,
   readerIds: readonly Id[],
   { before, limit }: { before: Id | null; limit: number },
-): Promise<CommentRow[]> => sql(BY_READER, [tenantId, readerIds, before ?? LAST_ID, limit])
+): Promise<(CommentRow & Measured)[]> => sql(BY_READER, [tenantId, readerIds, before ?? LAST_ID, limit])
 
 /** What a reader's comments have come to. */
 export interface ReaderCommentCounts {

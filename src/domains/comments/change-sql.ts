@@ -22,20 +22,27 @@ export interface LockedComment extends CommentRow {
   authorBan: 'open' | 'shadow' | null
 }
 
-const LOCK = statement(
-  'lock_comment',
-  `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", c.first_approved_at AS "firstApprovedAt",
+const COMMENT = `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", c.first_approved_at AS "firstApprovedAt",
      c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.flagged,
      EXISTS (SELECT 1 FROM classifier_requests q WHERE q.tenant_id = c.tenant_id AND q.comment_id = c.id) AS "isAsked",
      CASE WHEN ${isBanned('r', '$3')} THEN CASE WHEN r.shadow_banned THEN 'shadow' ELSE 'open' END END AS "authorBan"
    FROM comments c
    JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
    LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
-   WHERE c.tenant_id = $1 AND c.id = $2
-   FOR NO KEY UPDATE OF d, c`,
-)
+   WHERE c.tenant_id = $1 AND c.id = $2`
 
-/** A comment whose discussion and row are locked until the transaction ends, in the order in which all writers lock. */
+const PEEK = statement('comment_to_change', COMMENT)
+
+/** A comment as a change would find it. It may be another by the time of the change. */
+export const peekComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
+  (await sql<LockedComment>(PEEK, [tenantId, id, now]))[0]
+
+const LOCK = statement('lock_comment', `${COMMENT} FOR NO KEY UPDATE OF d, c`)
+
+/**
+ * A comment whose discussion and row are locked until the transaction ends, in the order in which
+ * all writers lock.
+ */
 export const lockComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
   (await sql<LockedComment>(LOCK, [tenantId, id, now]))[0]
 
@@ -77,7 +84,6 @@ const MODERATE = statement(
   'moderate_comment',
   `UPDATE comments SET status = $3::comment_status, pinned_at = $4,
      first_approved_at = CASE WHEN $3 = 'approved' THEN coalesce(first_approved_at, $5) ELSE first_approved_at END,
-     shown_revision = CASE WHEN $3 = 'approved' AND status <> 'approved' THEN revision ELSE shown_revision END,
      reports_answered = CASE WHEN $6 THEN report_count ELSE reports_answered END,
      hold_reason = $7, flagged = flagged AND NOT $6
    WHERE tenant_id = $1 AND id = $2`,
@@ -87,12 +93,17 @@ interface Moderation {
   status: CommentStatus
   pinnedAt: Date | null
   now: Date
-  /** A moderator has judged it: the reports and rules until now do not bring it before one again. */
+  /**
+   * A moderator has judged it: the reports and rules until now do not bring it before one again.
+   */
   answersReports: boolean
   holdReason: HoldReason | null
 }
 
-/** Gives a comment another state; a classifier is not waited for any longer. The counters are `changeView`'s. */
+/**
+ * Gives a comment another state; a classifier is not waited for any longer. The counters are
+ * `changeView`'s.
+ */
 export async function setCommentState(sql: Sql, tenantId: Id, id: Id, to: Moderation): Promise<void> {
   await sql(MODERATE, [tenantId, id, to.status, to.pinnedAt, to.now, to.answersReports, to.holdReason])
   await forgetClassifierRequest(sql, tenantId, id)
@@ -106,7 +117,9 @@ const COUNT = statement(
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-/** Changes the number of approved comments of a discussion by one that was posted at `createdAt`. */
+/**
+ * Changes the number of approved comments of a discussion by one that was posted at `createdAt`.
+ */
 export const addToCommentCount = async (
   sql: Sql,
   tenantId: Id,
@@ -121,8 +134,9 @@ const REPLIES = statement(
 )
 
 /**
- * A comment enters the view (1) or leaves it (-1): its parent has a reply more or less there. A parent that is a
- * tombstone enters with its first reply in view and leaves with its last one, and so on upwards.
+ * A comment enters the view (1) or leaves it (-1): its parent has a reply more or less there. A
+ * parent that is a tombstone enters with its first reply in view and leaves with its last one, and
+ * so on upwards.
  */
 export async function addToReplyCount(sql: Sql, tenantId: Id, parentId: Id | null, by: 1 | -1): Promise<void> {
   let next = parentId

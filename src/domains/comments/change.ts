@@ -20,8 +20,9 @@ export interface Change {
 }
 
 /**
- * One change of one comment in a transaction: its row and its discussion are locked, its events go with it. Returns the
- * comment after the change. Throws `not_found`, and what `change` throws; then nothing has changed.
+ * One change of one comment in a transaction: its row and its discussion are locked, its events go
+ * with it. Returns the comment after the change. Throws `not_found`, and what `change` throws; then
+ * nothing has changed.
  */
 export const changeComment = (ctx: Ctx, id: Id, change: Work): Promise<Comment> =>
   changeCommentOf(ctx.app, requireCaller(ctx).tenant.id, id, change)
@@ -54,7 +55,9 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Wo
   return comment
 }
 
-/** A comment as an event shows it: one that has left the view reaches the public without its text. */
+/**
+ * A comment as an event shows it: one that has left the view reaches the public without its text.
+ */
 function eventForm(comment: Comment, audience: Audience): Comment {
   const isWithdrawn = audience === 'public' && comment.status !== 'approved'
   return { ...comment, ...(isWithdrawn ? { body: null, bodyHtml: null } : {}), viewerReaction: null }
@@ -63,9 +66,10 @@ function eventForm(comment: Comment, audience: Audience): Comment {
 /**
  * Keeps the counters with a comment that changes its state from `before` to `after`.
  *
- * Whether a comment is in view is its own matter: it is approved, or a tombstone with replies in view. Replies below a
- * comment that is pending or rejected keep their own states, and so count in the discussion's `commentCount` and in the
- * comment's `replyCount`; with the comment they come back into reach.
+ * Whether a comment is in view is its own matter: it is approved, or a tombstone with replies in
+ * view. Replies below a comment that is pending or rejected keep their own states, and so count in
+ * the discussion's `commentCount` and in the comment's `replyCount`; with the comment they come
+ * back into reach.
  */
 export async function changeView(sql: Sql, tenantId: Id, before: LockedComment, after: LockedComment): Promise<void> {
   const counted = Number(after.status === 'approved') - Number(before.status === 'approved')
@@ -74,6 +78,9 @@ export async function changeView(sql: Sql, tenantId: Id, before: LockedComment, 
   if (shown !== 0) await addToReplyCount(sql, tenantId, before.parentId, shown > 0 ? 1 : -1)
 }
 
-/** Who is told of a change: the public, where it sees the comment or its tombstone, or has seen it until now. */
+/**
+ * Who is told of a change: the public, where it sees the comment or its tombstone, or has seen it
+ * until now.
+ */
 export const audienceOf = (before: LockedComment, after: LockedComment): 'public' | 'tenant' =>
   isInView(before) || isInView(after) ? 'public' : 'tenant'

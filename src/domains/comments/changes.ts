@@ -4,22 +4,23 @@ import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, hasCapability, requireCaller, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { EventActor } from '../../core/events.ts'
-import type { Id } from '../../core/ids.ts'
+import { type Id, isId } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { validate } from '../../core/validate.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 import { audienceOf, changeComment, changeView } from './change.ts'
-import { type LockedComment, reviseComment, tombstoneComment } from './change-sql.ts'
+import { type LockedComment, peekComment, reviseComment, tombstoneComment } from './change-sql.ts'
 import { askClassifier, forgetClassifierRequest, tellClassifiers } from './classifier-sql.ts'
 import { bodySchema, type Comment, toComment } from './comments.ts'
 import { selectHistory } from './history-sql.ts'
-import { renderMarkdown } from './markdown.ts'
-import { type Decision, decide, holdPolicy, type Judgement, judgeText, reasonOf } from './rules.ts'
+import { type Decision, decide, holdPolicy, type Judgement, reasonOf } from './rules.ts'
+import { checkText } from './text.ts'
 
 /**
- * Gives the asserted reader's own comment a new body; the old one is kept as a revision. Where the new text has to wait
- * for a moderator, the comment leaves the view. The same body again changes nothing.
- * Throws `not_found`, `not_author`, `edit_window_closed`, `discussion_locked`, `discussion_archived`, `invalid_transition`.
+ * Gives the asserted reader's own comment a new body; the old one is kept as a revision. Where the
+ * new text has to wait for a moderator, the comment leaves the view. The same body again changes
+ * nothing. Throws `not_found`, `not_author`, `edit_window_closed`, `discussion_locked`,
+ * `discussion_archived`, `invalid_transition`.
  */
 export async function updateComment(
   ctx: Ctx,
@@ -27,28 +28,28 @@ export async function updateComment(
 ): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   const { body } = validate(z.object({ body: bodySchema }), { body: text })
-  const bodyHtml = renderMarkdown(body)
-  const judgement = judgeText(body, bodyHtml, tenant.settings)
   const reader = await requireReader(ctx)
+  const now = new Date()
+  // Checks without a lock first. A text that is refused is never rendered, and no lock is held
+  // while one is rendered.
+  const found = isId(commentId) ? await peekComment(ctx.app.db.query, tenant.id, commentId, now) : undefined
+  if (found === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  requireEditable(found, reader, tenant, now)
+  if (found.body === body) return toComment(found)
+  const { bodyHtml, judgement } = checkText(ctx, body)
   let asks = false
-  const edited = await changeComment(ctx, commentId, async (sql, comment, now) => {
-    requireAuthor(comment, reader)
-    requireOpen(comment)
-    if (comment.authorBan === 'open') throw new ServiceError('reader_banned')
-    if (comment.status === 'rejected') throw new ServiceError('invalid_transition')
-    if (now.getTime() - comment.createdAt.getTime() > tenant.settings.editWindowSeconds * 1000) {
-      throw new ServiceError('edit_window_closed')
-    }
+  const edited = await changeComment(ctx, commentId, async (sql, comment, at) => {
+    requireEditable(comment, reader, tenant, at)
     if (comment.body === body) return { comment, events: [] }
-    const decision = await decideOnEdit(sql, tenant, comment, judgement, now)
+    const decision = await decideOnEdit(sql, tenant, comment, judgement, at)
     asks = decision.asks
     const { textDigest } = judgement
-    await reviseComment(sql, tenant.id, comment.id, { ...decision, body, bodyHtml, textDigest, now })
+    await reviseComment(sql, tenant.id, comment.id, { ...decision, body, bodyHtml, textDigest, now: at })
     const revision = comment.revision + 1
     if (asks) await askClassifier(sql, tenant.id, comment.id, revision)
     else if (comment.isAsked) await forgetClassifierRequest(sql, tenant.id, comment.id)
     const pinnedAt = decision.status === 'pending' ? null : comment.pinnedAt
-    const after = { ...comment, ...decision, body, bodyHtml, editedAt: now, revision, pinnedAt }
+    const after = { ...comment, ...decision, body, bodyHtml, editedAt: at, revision, pinnedAt }
     await changeView(sql, tenant.id, comment, after)
     const audience = audienceOf(comment, after)
     return { comment: after, events: [{ type: 'comment_edited', audience, actor: readerActor(reader) }] }
@@ -57,7 +58,21 @@ export async function updateComment(
   return edited
 }
 
-/** The rules' word on a new text. What waits for a moderator already waits on; what is before one stays there. */
+/** Throws why the reader may not edit a comment now. */
+function requireEditable(comment: LockedComment, reader: Reader, { settings }: Tenant, now: Date): void {
+  requireAuthor(comment, reader)
+  requireOpen(comment)
+  if (comment.authorBan === 'open') throw new ServiceError('reader_banned')
+  if (comment.status === 'rejected') throw new ServiceError('invalid_transition')
+  if (now.getTime() - comment.createdAt.getTime() > settings.editWindowSeconds * 1000) {
+    throw new ServiceError('edit_window_closed')
+  }
+}
+
+/**
+ * The rules' word on a new text. What waits for a moderator already waits on; what is before one
+ * stays there.
+ */
 async function decideOnEdit(
   sql: Sql,
   { id: tenantId, settings }: Tenant,
@@ -71,7 +86,8 @@ async function decideOnEdit(
     return { status: 'pending', holdReason: reason ?? comment.holdReason, flagged: comment.flagged, asks: false }
   }
   const decision = decide(reason, comment.authorBan === 'shadow', holdPolicy(settings))
-  // Its classifier was switched off meanwhile: what comes into view for the first time does so by a moderator.
+  // Its classifier was switched off meanwhile: what comes into view for the first time does so by a
+  // moderator.
   if (comment.status === 'pending' && decision.status === 'approved') {
     return { ...decision, status: 'pending', holdReason: reason ?? comment.holdReason }
   }
@@ -79,33 +95,48 @@ async function decideOnEdit(
   return { ...decision, flagged: true, holdReason: reason ?? comment.holdReason }
 }
 
+interface DeleteComment {
+  commentId: Id
+  /** Whether the asserted reader must be the author, whatever the caller may do beside. */
+  asAuthor?: boolean | null | undefined
+}
+
 /**
- * Deletes a comment: the asserted reader's own, or, without an identity, any, with `moderate_content`. It stays as a
- * tombstone while it has replies in view. Deleting it again changes nothing.
- * Throws `not_found`, `not_author`, `missing_capability`, `discussion_archived`.
+ * Deletes a comment: as its author where the asserted reader wrote it, else as a moderator, with
+ * `moderate_content`. It stays as a tombstone while it has replies in view. Deleting it again
+ * changes nothing. Throws `not_found`, `not_author`, `missing_capability`, `identity_required`,
+ * `discussion_archived`.
  */
-export async function deleteComment(ctx: Ctx, { commentId }: { commentId: Id }): Promise<Comment> {
+export async function deleteComment(ctx: Ctx, { commentId, asAuthor }: DeleteComment): Promise<Comment> {
   const { identity, actor } = requireCaller(ctx)
-  const reader = identity === null ? null : await requireReader(ctx)
-  if (reader === null && !hasCapability(actor, 'moderate_content')) {
+  const mayModerate = asAuthor !== true && hasCapability(actor, 'moderate_content')
+  if (identity === null && mayModerate) return removeComment(ctx, commentId, { reader: null, mayModerate })
+  if (identity === null && asAuthor !== true) {
     const detail = 'This needs the capability moderate_content, or the identity of the author.'
     throw new ServiceError('missing_capability', { detail })
   }
-  return removeComment(ctx, commentId, reader)
+  return removeComment(ctx, commentId, { reader: await requireReader(ctx), mayModerate })
 }
 
-/** Deletes a comment: as its author, or where there is none named, as a moderator. See `deleteComment`. */
-export async function removeComment(ctx: Ctx, commentId: Id, author: Reader | null): Promise<Comment> {
+/**
+ * By whom a comment is deleted: a reader, who must be its author unless `mayModerate`; null is a
+ * moderator.
+ */
+type Remover = { reader: Reader; mayModerate: boolean } | { reader: null; mayModerate: true }
+
+/** Deletes a comment. See `deleteComment`. */
+export async function removeComment(ctx: Ctx, commentId: Id, { reader, mayModerate }: Remover): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   return changeComment(ctx, commentId, async (sql, comment, now) => {
-    if (author !== null) requireAuthor(comment, author)
+    if (reader !== null && !mayModerate) requireAuthor(comment, reader)
+    const author = reader?.id === comment.authorId ? reader : null
     if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
     if (comment.status === 'deleted') return { comment, events: [] }
     await tombstoneComment(sql, tenant.id, comment.id, now)
     const deleted = { ...comment, status: 'deleted' as const, deletedAt: now, pinnedAt: null }
     await changeView(sql, tenant.id, comment, deleted)
     if (author === null) {
-      const target = { action: 'comment.delete', targetType: 'comment', targetId: comment.id }
+      const target = { action: 'comment.delete', targetType: 'comment', targetId: comment.id } as const
       await recordAudit(sql, ctx, { ...target, before: toComment(comment), after: toComment(deleted) })
     }
     const audience = audienceOf(comment, deleted)

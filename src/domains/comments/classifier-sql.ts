@@ -9,7 +9,9 @@ const ASK = statement(
    ON CONFLICT (tenant_id, comment_id) DO UPDATE SET revision = excluded.revision, due_at = excluded.due_at`,
 )
 
-/** Has a worker ask about a comment's new text. An answer about the text before counts for nothing. */
+/**
+ * Has a worker ask about a comment's new text. An answer about the text before counts for nothing.
+ */
 export const askClassifier = (sql: Sql, tenantId: Id, commentId: Id, revision: number): Promise<unknown> =>
   sql(ASK, [tenantId, commentId, revision])
 
@@ -18,7 +20,10 @@ const FORGET = statement(
   'DELETE FROM classifier_requests WHERE tenant_id = $1 AND comment_id = $2',
 )
 
-/** Somebody else has decided: an answer that is still to come counts for nothing. The comment's row is locked. */
+/**
+ * Somebody else has decided: an answer that is still to come counts for nothing. The comment's row
+ * is locked.
+ */
 export const forgetClassifierRequest = (sql: Sql, tenantId: Id, commentId: Id): Promise<unknown> =>
   sql(FORGET, [tenantId, commentId])
 

@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { type Caller, type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { noNul } from '../../core/texts.ts'
+import { atMost, noNul } from '../../core/texts.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { Reader } from '../readers/readers.ts'
 import { type CommentRow, selectComment } from './sql.ts'
 
-/** A comment as everybody gets it: REST, GraphQL, streams and webhooks (contract, section 4). Times are RFC 3339. */
+/** A comment as everybody gets it: REST, GraphQL, streams and webhooks. Times are RFC 3339. */
 export interface Comment {
   id: Id
   discussionId: Id
@@ -24,7 +24,9 @@ export interface Comment {
   revision: number
   replyCount: number
   reactionCounts: Record<string, number>
-  /** Absent where it is still to be looked up; null in events, which are the same for all viewers. */
+  /**
+   * Absent where it is still to be looked up; null in events, which are the same for all viewers.
+   */
   viewerReaction?: string | null
   createdAt: string
 }
@@ -32,7 +34,9 @@ export interface Comment {
 /** How often each type is held. */
 export const reactionCountsSchema = z.record(z.string(), z.int().min(1))
 
-export const bodySchema = noNul(z.string().trim().min(1).max(10_000))
+export const MAX_BODY_LENGTH = 10_000
+
+export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().trim().min(1)))
 
 /** One comment. Throws `not_found`, also for one that the caller may not see. */
 export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
@@ -44,7 +48,10 @@ export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
   return toComment(row)
 }
 
-/** What is not public is seen by moderators; and by its author, who so learns what became of it, until it is deleted. */
+/**
+ * What is not public is seen by moderators; and by its author, who so learns what became of it,
+ * until it is deleted.
+ */
 export function maySee({ actor, identity }: Caller, row: CommentRow): boolean {
   const isOwn = identity !== null && row.authorExternalId === identity.externalId
   return isInView(row) || hasCapability(actor, 'moderate_content') || (isOwn && row.status !== 'deleted')

@@ -5,8 +5,8 @@ import { type Comment, maySee, toComment } from './comments.ts'
 import { selectComments } from './context-sql.ts'
 
 /**
- * The comment that one replies to; null at the top, and where the caller may not see it (`getComment`). One statement
- * serves all of a request.
+ * The comment that one replies to; null at the top, and where the caller may not see it
+ * (`getComment`). One statement serves all of a request.
  */
 export const parentOf = async (ctx: Ctx, { parentId }: Comment): Promise<Comment | null> =>
   parentId === null ? null : loadParent(ctx, '', parentId)

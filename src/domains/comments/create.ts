@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type Ctx, requireCaller, requireIdentity } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
@@ -8,11 +8,12 @@ import { validate } from '../../core/validate.ts'
 import { createDiscussion, findDiscussionId } from '../discussions/discussions.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
-import { selectBan } from '../readers/sql.ts'
 import { bodySchema, type Comment } from './comments.ts'
 import { type CreateOutcome, UNKNOWN_DEPTH } from './create-sql.ts'
-import { renderMarkdown } from './markdown.ts'
-import { holdPolicy, type Judgement, judgeText } from './rules.ts'
+import { isCheapToRender } from './markdown.ts'
+import { foreseeOutcome } from './refusal-sql.ts'
+import { holdPolicy } from './rules.ts'
+import { type CheckedText, checkText } from './text.ts'
 import { writeComment } from './writer.ts'
 
 interface CreateComment {
@@ -23,32 +24,61 @@ interface CreateComment {
 }
 
 /**
- * Posts a comment for the asserted reader; by the external id of a page it brings the discussion into being.
- * Throws `validation_failed`, `not_found`, `discussion_locked`, `discussion_archived`, `reader_banned`; a reply deeper
- * than the tenant's `maxDepth` is `validation_failed` with `too_deep`.
+ * Posts a comment for the asserted reader; by the external id of a page it brings the discussion
+ * into being. Throws `validation_failed`, `not_found`, `discussion_locked`, `discussion_archived`,
+ * `reader_banned`; a reply deeper than the tenant's `maxDepth` is `validation_failed` with
+ * `too_deep`.
  */
 export async function createComment(ctx: Ctx, input: CreateComment): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   const { body } = validate(z.object({ body: bodySchema }), { body: input.body })
   const parentId = input.parentId ?? null
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
-  const bodyHtml = renderMarkdown(body)
-  // Before the reader and the discussion come into being: of a text that is refused nothing is stored.
-  const judgement = judgeText(body, bodyHtml, tenant.settings)
-  return asReader(ctx, (author) => postComment(ctx, { ...input, parentId, body, bodyHtml, judgement }, author))
+  const place = { discussionId: await findDiscussion(ctx, input), externalId: input.externalId ?? '', parentId }
+  if (place.discussionId === null || !isCheapToRender(body)) await refuseEarly(ctx, place)
+  // Before the reader and the discussion come into being: of a text that is refused nothing is
+  // stored.
+  const text = checkText(ctx, body)
+  return asReader(ctx, (author) => postComment(ctx, place, text, author))
 }
 
-interface CheckedComment extends CreateComment {
+interface Place {
+  /** Null for a page that has no discussion yet. */
+  discussionId: Id | null
+  externalId: string
   parentId: Id | null
-  bodyHtml: string
-  judgement: Judgement
+}
+
+/** The discussion to post in; null where the page has none yet. */
+async function findDiscussion(ctx: Ctx, { discussionId, externalId }: CreateComment): Promise<Id | null> {
+  if ((discussionId == null) === (externalId == null)) {
+    throw invalid('/discussionId', 'required', 'must be given, or externalId, and not both')
+  }
+  if (discussionId == null) return findDiscussionId(ctx, externalId ?? '')
+  if (!isId(discussionId)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
+  return discussionId
+}
+
+/**
+ * Refuses what the statement that creates the comment would refuse: for a text whose rendering is
+ * more work than this look, and where a discussion would come into being for a reader who may not
+ * write in it.
+ */
+async function refuseEarly(ctx: Ctx, { discussionId, parentId }: Place): Promise<void> {
+  const { settings, id: tenantId } = requireCaller(ctx).tenant
+  const { externalId: authorExternalId } = requireIdentity(ctx)
+  const place = { tenantId, discussionId, parentId, authorExternalId, maxDepth: settings.maxDepth }
+  const outcome = await foreseeOutcome(ctx.app.db.query, place, new Date())
+  if (outcome !== 'created') throw refusal(outcome, settings)
 }
 
 /** Posts what has been checked. Throws ReaderGone, and the refusals of `createComment`. */
-async function postComment(ctx: Ctx, input: CheckedComment, author: Reader): Promise<Comment> {
+async function postComment(ctx: Ctx, place: Place, text: CheckedText, author: Reader): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
-  const { body, bodyHtml, parentId, judgement } = input
-  const discussionId = await targetOf(ctx, input, parentId, author.id)
+  const { body, bodyHtml, judgement } = text
+  const { parentId, externalId } = place
+  const discussionId =
+    place.discussionId ?? (await createDiscussion(ctx, { externalId }, { isForReader: true })).discussion.id
   const commentOf = (id: Id, createdAt: Date, depth: number, status: 'approved' | 'pending'): Comment => ({
     id,
     discussionId,
@@ -86,31 +116,6 @@ async function postComment(ctx: Ctx, input: CheckedComment, author: Reader): Pro
   return commentOf(id, createdAt, result.depth, result.status)
 }
 
-/** The discussion to post in. A reply to a page that has no discussion yet has nothing to reply to. */
-async function targetOf(
-  ctx: Ctx,
-  { discussionId, externalId }: CreateComment,
-  parentId: Id | null,
-  readerId: Id,
-): Promise<Id> {
-  if ((discussionId == null) === (externalId == null)) {
-    throw invalid('/discussionId', 'required', 'must be given, or externalId, and not both')
-  }
-  if (discussionId != null) {
-    if (!isId(discussionId)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
-    return discussionId
-  }
-  const known = await findDiscussionId(ctx, externalId ?? '')
-  if (known !== null) return known
-  if (parentId !== null) throw new ServiceError('not_found', { detail: 'There is no such comment to reply to.' })
-  // The statement that creates the comment judges again; this spares a discussion that nobody has written in.
-  if ((await selectBan(ctx.app.db.query, requireCaller(ctx).tenant.id, readerId, new Date())) === 'open') {
-    throw new ServiceError('reader_banned')
-  }
-  const { discussion } = await createDiscussion(ctx, { externalId: externalId ?? '' }, { isForReader: true })
-  return discussion.id
-}
-
 function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: TenantSettings): ServiceError {
   switch (outcome) {
     case 'not_found':
@@ -121,6 +126,8 @@ function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: Tenan
       return invalid('/parentId', 'too_deep', `must not be ${maxDepth} levels deep already: no reply may be deeper`)
     case 'unavailable':
       return new ReaderGone()
+    case 'busy':
+      return new ServiceError('unavailable', { retryAfterSeconds: 1 })
     default:
       return new ServiceError(outcome)
   }

@@ -3,7 +3,10 @@ import { sha256 } from '../../core/crypto.ts'
 // By their constructor: the `v` flag is newer than the compiler's target.
 const set = (text: string): RegExp => new RegExp(text, 'gv')
 
-/** Scripts that put no spaces between words. The mark of a long vowel belongs to no script of its own. */
+/**
+ * Scripts that put no spaces between words. The mark of a long vowel belongs to no script of its
+ * own.
+ */
 const UNSPACED = `[ー${['Han', 'Hiragana', 'Katakana', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map((name) => `\\p{Script=${name}}`).join('')}]`
 
 // Not the marks of Indic or Thai letters, which are vowels, nor those that make が of か.
@@ -23,34 +26,51 @@ const STROKED: Readonly<Record<string, string>> = {
   œ: 'oe',
   ς: 'σ',
 }
+// Signs that stand for a word or a phrase, such as ㌖ and ﷺ, of up to 18 letters. They stay one: a
+// comment of nothing else would be as much work as a comment of 180 000 characters.
+const WHOLE_WORDS = /[\u321D\u321E\u327C\u3300-\u3357\u33AE\u33AF\uFDFA\uFDFB]/
+const BETWEEN_WHOLE_WORDS = new RegExp(WHOLE_WORDS.source.replace('[', '[^') + '+', 'g')
 const STROKES = new RegExp(`[${Object.keys(STROKED).join('')}]`, 'g')
 
 // Everything below changes nothing in such a text but its case.
 const ASCII = /^[\0-\x7F]*$/
 
-/** A text without the differences of case, accents, width and invisible characters. Never throws, whatever the text. */
-export function foldText(text: string): string {
-  if (ASCII.test(text)) return text.toLowerCase()
-  const bare = text.normalize('NFKD').replace(INVISIBLE, '').replace(ACCENTS, '')
-  // Upper case first: ß and SS, ı and I are one only there.
-  const folded = bare.toUpperCase().toLowerCase()
-  return folded.replace(STROKES, (letter) => STROKED[letter] ?? letter).normalize('NFC')
-}
+// Putting marks in order costs the square of their number. No language has more on one letter (UAX
+// 15, stream-safe text).
+const MANY_MARKS = /(\p{M}{30})\p{M}+/gu
+const cutMarks = (text: string): string => text.replace(MANY_MARKS, '$1')
 
 /**
- * The words of a text, folded. In a script without spaces each character is a word of its own, and so are a picture
- * (an emoji) and a currency's sign. Everything else only parts them.
+ * A text without the differences of case, accents, width and invisible characters. Never throws,
+ * whatever the text.
  */
-export const wordsOf = (text: string): readonly string[] => foldText(text).match(WORDS) ?? []
+export function foldText(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase()
+  const bare = decompose(cutMarks(text)).replace(INVISIBLE, '').replace(ACCENTS, '')
+  // Upper case first: ß and SS, ı and I are one only there.
+  const folded = bare.toUpperCase().toLowerCase()
+  return cutMarks(folded.replace(STROKES, (letter) => STROKED[letter] ?? letter)).normalize('NFC')
+}
+
+const decompose = (text: string): string =>
+  WHOLE_WORDS.test(text) ? text.replace(BETWEEN_WHOLE_WORDS, (part) => part.normalize('NFKD')) : text.normalize('NFKD')
+
+/**
+ * The words of a folded text. In a script without spaces each character is a word of its own, and
+ * so are a picture (an emoji) and a currency's sign. Everything else only parts them.
+ */
+export const wordsIn = (folded: string): readonly string[] => folded.match(WORDS) ?? []
+
+export const wordsOf = (text: string): readonly string[] => wordsIn(foldText(text))
 
 /** The least length of a text of which a repetition says something: "Thank you!" is everybody's. */
 const MIN_DIGESTED = 20
 
 /**
- * What texts have in common that differ in nothing but case, white space and the like: 64 bits, as PostgreSQL's bigint
- * in decimal. Null for a text of less than 20 characters.
+ * What folded texts have in common that differ in nothing but white space: 64 bits, as PostgreSQL's
+ * bigint in decimal. Null for a text of less than 20 characters.
  */
-export function digestOf(text: string): string | null {
-  const folded = foldText(text).replace(/\s+/gu, ' ').trim()
-  return folded.length < MIN_DIGESTED ? null : sha256(folded).readBigInt64BE().toString()
+export function digestOf(folded: string): string | null {
+  const text = folded.replace(/\s+/gu, ' ').trim()
+  return text.length < MIN_DIGESTED ? null : sha256(text).readBigInt64BE().toString()
 }

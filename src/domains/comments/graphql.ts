@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 import { requireCaller } from '../../core/context.ts'
 import { externalIdSchema } from '../../core/texts.ts'
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { viewerReaction } from '../reactions/read.ts'
@@ -241,11 +241,19 @@ builder.relayMutationField(
 
 builder.relayMutationField(
   'deleteComment',
-  { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
+  {
+    inputFields: (t) => ({
+      commentId: t.id({ required: true, description: 'The comment.' }),
+      asAuthor: t.boolean({
+        description: 'Refuses it unless the asserted reader is the author, also where the caller has moderate_content.',
+      }),
+    }),
+  },
   {
     access: 'key',
-    throws: ['missing_capability', 'not_author', 'discussion_archived'],
-    description: "Deletes the asserted reader's own comment; without an identity, any, with moderate_content.",
+    throws: ['missing_capability', 'identity_required', 'not_author', 'discussion_archived'],
+    description:
+      'Deletes a comment: as its author where the asserted reader wrote it, else as a moderator, which needs moderate_content.',
     resolve: async (_root, { input }, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
   },
   { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }) }) },

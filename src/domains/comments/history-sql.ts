@@ -7,10 +7,15 @@ import type { AuthorHistory, Judgement } from './rules.ts'
 const LATEST = 20
 const HOURS = 24
 
-/** How far back an author's approved comments are looked for: one whose last 1 000 were all refused is new again. */
+/**
+ * How far back an author's approved comments are looked for: one whose last 1 000 were all refused
+ * is new again.
+ */
 const APPROVED_AMONG = 1000
 
-/** The least id of the comments that a repetition is looked for in. Ids are in the order of time. */
+/**
+ * The least id of the comments that a repetition is looked for in. Ids are in the order of time.
+ */
 export const repetitionsSince = (now: Date): Id => firstIdAt(new Date(now.getTime() - HOURS * 3_600_000))
 
 /** SQL: whether one of the latest comments of an author after the id `since` has this digest. */

@@ -1,10 +1,13 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { type Sql, type Statement, statement } from '../../core/sql.ts'
-import { COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow } from './sql.ts'
+import { type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow } from './sql.ts'
 
 interface Order {
   direction: 'ASC' | 'DESC'
-  /** What the level is ordered by: columns of the table, the same of COLUMNS, and their types. An index has each order. */
+  /**
+   * What the level is ordered by: columns of the table, the same of COLUMNS, and their types. An
+   * index has each order.
+   */
   key: readonly string[]
   rowKey: readonly string[]
   types: readonly string[]
@@ -28,15 +31,39 @@ export type CommentSort = keyof typeof ORDERS
 // The number of reactions is for the order alone.
 const COLUMNS = `${COMMENT_COLUMNS}, c.reaction_count AS "reactionCount"`
 
-/** Which levels a statement reads: the roots, the replies of one comment, or those of each of several. */
-type Scope = 'roots' | 'replies' | 'nested'
+/**
+ * Which levels a statement reads: the roots of a discussion, the replies of a comment, or those of
+ * each of several.
+ */
+type Scope = 'roots' | 'replies' | 'rootsOfEach' | 'repliesOfEach'
 
-// $1 is the tenant, $2 the limit, then come those of the scope, of the key, and of the place among the pinned.
-const SCOPES = {
+interface ScopeSql {
+  discussion: string
+  parent: string
+  /** The first parameter behind those of the scope. */
+  next: number
+  /** Where the levels come from, in their order; absent where there is one. */
+  each?: string
+}
+
+// $1 is the tenant, $2 the limit, then come those of the scope, of the key, and of the place among
+// the pinned.
+const SCOPES: Readonly<Record<Scope, ScopeSql>> = {
   roots: { discussion: '$3', parent: 'IS NULL', next: 4 },
   replies: { discussion: '$3', parent: '= $4', next: 5 },
-  nested: { discussion: 'p.discussion_id', parent: '= p.id', next: 5 },
-} as const satisfies Record<Scope, object>
+  rootsOfEach: {
+    discussion: 'p.discussion_id',
+    parent: 'IS NULL',
+    next: 4,
+    each: 'unnest($3::uuid[]) WITH ORDINALITY AS p (discussion_id, n)',
+  },
+  repliesOfEach: {
+    discussion: 'p.discussion_id',
+    parent: '= p.id',
+    next: 5,
+    each: 'unnest($3::uuid[], $4::uuid[]) WITH ORDINALITY AS p (discussion_id, id, n)',
+  },
+}
 
 const inLevel = (scope: Scope): string =>
   `c.tenant_id = $1 AND c.discussion_id = ${SCOPES[scope].discussion} AND c.parent_id ${SCOPES[scope].parent}
@@ -45,8 +72,9 @@ const inLevel = (scope: Scope): string =>
 const sorted = (key: readonly string[], direction: string): string =>
   key.map((column) => `${column} ${direction}`).join(', ')
 
-// Ordered by the parent first, which is one: PostgreSQL takes `parent_id IS NULL` for no constant, and would not see that
-// the index has the order of the roots (measured: 2 s instead of 0.3 ms among 1 000 000 of them).
+// Ordered by the parent first, which is one: PostgreSQL takes `parent_id IS NULL` for no constant,
+// and would not see that the index has the order of the roots (measured: 2 s instead of 0.3 ms
+// among 1 000 000 of them).
 function unpinned(scope: Scope, { direction, key, types }: Order): string {
   const values = types.map((type, index) => `$${SCOPES[scope].next + index}::${type}`)
   return `SELECT ${COLUMNS} FROM ${FROM}
@@ -75,9 +103,8 @@ function withPinned(scope: Scope, order: Order): string {
     ) both_parts ORDER BY ${pinnedFirst(order)} LIMIT $2`
 }
 
-const ofEach = (level: string, order: Order): string =>
-  `SELECT l.* FROM unnest($3::uuid[], $4::uuid[]) WITH ORDINALITY AS p (discussion_id, id, n)
-   CROSS JOIN LATERAL (${level}) l ORDER BY p.n, ${pinnedFirst(order, 'l.')}`
+const ofEach = (each: string, level: string, order: Order): string =>
+  `SELECT l.* FROM ${each} CROSS JOIN LATERAL (${level}) l ORDER BY p.n, ${pinnedFirst(order, 'l.')}`
 
 // One statement per order and scope, so that each has its own plan: that of an index in its order.
 function levelsOf(name: CommentSort) {
@@ -86,15 +113,39 @@ function levelsOf(name: CommentSort) {
     rest: named(`${scope}_${name}`, scope, unpinned(scope, order), order),
     pinnedFirst: named(`${scope}_${name}_pinned_first`, scope, withPinned(scope, order), order),
   })
-  return { roots: of('roots'), replies: of('replies'), nested: of('nested') }
+  return {
+    roots: of('roots'),
+    replies: of('replies'),
+    rootsOfEach: of('rootsOfEach'),
+    repliesOfEach: of('repliesOfEach'),
+  }
 }
 
-const named = (name: string, scope: Scope, text: string, order: Order): Statement =>
-  statement(name, scope === 'nested' ? ofEach(text, order) : text)
+/**
+ * So few comments have at most 4 MB: the budget of the answer cuts them, and they need no measuring
+ * as they are read.
+ */
+const FEW = 31
+
+interface Statements {
+  few: Statement
+  many: Statement
+}
+
+function named(name: string, scope: Scope, text: string, order: Order): Statements {
+  const { each } = SCOPES[scope]
+  const many = statement(
+    `${name}_measured`,
+    upToBytes(each === undefined ? text : ofEach(each, text, order), COMMENT_BYTES),
+  )
+  return { many, few: each === undefined ? statement(name, text) : many }
+}
 
 const LEVELS = { newest: levelsOf('newest'), oldest: levelsOf('oldest'), top: levelsOf('top') } as const
 
-/** The place of a comment in its level: pinned ones, the last pinned first, stand before all others. */
+/**
+ * The place of a comment in its level: pinned ones, the last pinned first, stand before all others.
+ */
 export interface LevelPlace {
   pinnedAt: string | null
   id: Id
@@ -110,6 +161,8 @@ interface Level {
   limit: number
 }
 
+export type ListedRow = CommentRow & Measured
+
 const MAX_COUNT = 2_147_483_647
 
 /** Where the pinned ones begin, and behind them all others. */
@@ -123,19 +176,14 @@ const FIRST_OF = {
 const keyOf = (sort: CommentSort, { reactionCount, replyCount, id }: LevelPlace): unknown[] =>
   sort === 'top' ? [reactionCount, replyCount, id] : [id]
 
-function run(
-  sql: Sql,
-  scope: Scope,
-  { sort, after, limit }: Level,
-  tenantId: Id,
-  of: unknown[],
-): Promise<CommentRow[]> {
+function run(sql: Sql, scope: Scope, { sort, after, limit }: Level, tenantId: Id, of: unknown[]): Promise<ListedRow[]> {
   const { rest, pinnedFirst: whole } = LEVELS[sort][scope]
+  const size = limit <= FEW ? 'few' : 'many'
   if (after !== null && after.pinnedAt === null) {
-    return sql<CommentRow>(rest, [tenantId, limit, ...of, ...keyOf(sort, after)])
+    return sql<ListedRow>(rest[size], [tenantId, limit, ...of, ...keyOf(sort, after)])
   }
   const { pinnedAt, id } = after ?? START
-  return sql<CommentRow>(whole, [tenantId, limit, ...of, ...FIRST_OF[sort], pinnedAt, id])
+  return sql<ListedRow>(whole[size], [tenantId, limit, ...of, ...FIRST_OF[sort], pinnedAt, id])
 }
 
 /** Comments in view of one level of a thread: the roots, or the replies of `parentId`. */
@@ -143,10 +191,18 @@ export const listLevel = (
   sql: Sql,
   tenantId: Id,
   { discussionId, parentId, ...level }: Level & { discussionId: Id; parentId: Id | null },
-): Promise<CommentRow[]> =>
+): Promise<ListedRow[]> =>
   parentId === null
     ? run(sql, 'roots', level, tenantId, [discussionId])
     : run(sql, 'replies', level, tenantId, [discussionId, parentId])
+
+/** The roots in view of each of several discussions, `limit` of each, those of one together. */
+export const listRootsOfEach = (
+  sql: Sql,
+  tenantId: Id,
+  discussionIds: readonly Id[],
+  level: Level,
+): Promise<ListedRow[]> => run(sql, 'rootsOfEach', level, tenantId, [discussionIds])
 
 /** The replies in view of each of several comments, `limit` of each, those of one together. */
 export const listReplies = (
@@ -154,5 +210,8 @@ export const listReplies = (
   tenantId: Id,
   parents: readonly { id: Id; discussionId: Id }[],
   level: Level,
-): Promise<CommentRow[]> =>
-  run(sql, 'nested', level, tenantId, [parents.map(({ discussionId }) => discussionId), parents.map(({ id }) => id)])
+): Promise<ListedRow[]> =>
+  run(sql, 'repliesOfEach', level, tenantId, [
+    parents.map(({ discussionId }) => discussionId),
+    parents.map(({ id }) => id),
+  ])

@@ -13,8 +13,16 @@ import {
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
+import { cutKeys, isCut } from '../../core/sql.ts'
 import { type Comment, getComment, toComment } from './comments.ts'
-import { type CommentSort, type LevelPlace, listLevel, listReplies } from './list-sql.ts'
+import {
+  type CommentSort,
+  type LevelPlace,
+  type ListedRow,
+  listLevel,
+  listReplies,
+  listRootsOfEach,
+} from './list-sql.ts'
 
 interface LevelArgs extends PageArgs {
   sort?: CommentSort | null | undefined
@@ -26,44 +34,85 @@ interface ListComments extends LevelArgs {
 }
 
 /**
- * A page of one level of a discussion of the tenant: the roots, or the replies of `parentId`; pinned ones first.
- * Throws `not_found`.
+ * A page of one level of a discussion of the tenant: the roots, or the replies of `parentId`;
+ * pinned ones first. One statement serves all discussions of a request whose roots are asked for
+ * alike. Throws `not_found`.
  */
 export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<Comment>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
   const sort = args.sort ?? 'newest'
-  const parentId = args.parentId ?? null
-  if (parentId !== null && !isId(parentId)) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   const { discussionId } = args
-  const level = { discussionId, parentId, sort, after: placeOf(sort, args.after), limit: size + 1 }
-  const rows = await listLevel(ctx.app.db.query, tenant.id, level)
-  if (parentId !== null && rows.length === 0) await requireParent(ctx, discussionId, parentId)
-  return pageOf(rows.map(toComment), size, args, cursorOf(sort))
+  const parentId = args.parentId ?? null
+  const level = { sort, after: placeOf(sort, args.after), limit: size + 1 }
+  if (parentId === null) {
+    const roots = await loadRoots(ctx, JSON.stringify(level), discussionId)
+    return pageOf(roots.comments, size, args, cursorOf(sort), roots.isCut)
+  }
+  if (!isId(parentId)) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
+  const rows = await listLevel(ctx.app.db.query, tenant.id, { discussionId, parentId, ...level })
+  if (rows.length === 0) await requireParent(ctx, discussionId, parentId)
+  return pageOf(rows.map(toComment), size, args, cursorOf(sort), isCut(rows))
 }
 
+/** Some comments of one list. */
+interface Listed {
+  comments: Comment[]
+  /** Whether there may be more than these. */
+  isCut: boolean
+}
+
+const loadRoots = perRequest<Id, Listed>(async (ctx, group, discussionIds) => {
+  const level = JSON.parse(group) as NestedLevel
+  const { query } = ctx.app.db
+  const tenantId = requireCaller(ctx).tenant.id
+  const asked = [...new Set(discussionIds)]
+  const [only] = asked
+  const rows =
+    asked.length === 1 && only !== undefined
+      ? await listLevel(query, tenantId, { discussionId: only, parentId: null, ...level })
+      : await listRootsOfEach(query, tenantId, asked, level)
+  const listed = byKey(rows, asked, ({ discussionId }) => discussionId)
+  return discussionIds.map((id) => listed.get(id) ?? NONE)
+})
+
 /**
- * A page of the replies in view of a comment, pinned ones first. One statement serves all comments of a request that ask
- * for the same; none those without replies.
+ * A page of the replies in view of a comment, pinned ones first. One statement serves all comments
+ * of a request that ask for the same; none those without replies.
  */
 export async function listRepliesOf(ctx: Ctx, comment: Comment, args: LevelArgs): Promise<Page<Comment>> {
   const size = pageSize(args)
   const sort = args.sort ?? 'newest'
   const after = placeOf(sort, args.after)
   const level = { sort, after, limit: size + 1 }
-  const replies = comment.replyCount === 0 ? [] : await loadReplies(ctx, JSON.stringify(level), comment)
-  return pageOf(replies, size, args, cursorOf(sort))
+  const replies = comment.replyCount === 0 ? NONE : await loadReplies(ctx, JSON.stringify(level), comment)
+  return pageOf(replies.comments, size, args, cursorOf(sort), replies.isCut)
 }
 
 type NestedLevel = Parameters<typeof listReplies>[3]
 
-const loadReplies = perRequest<Comment, Comment[]>(async (ctx, group, parents) => {
+const NONE: Listed = { comments: [], isCut: false }
+
+const loadReplies = perRequest<Comment, Listed>(async (ctx, group, parents) => {
   const level = JSON.parse(group) as NestedLevel
-  const rows = await listReplies(ctx.app.db.query, requireCaller(ctx).tenant.id, unique(parents), level)
-  const byParent = new Map<Id | null, Comment[]>(parents.map(({ id }) => [id, []]))
-  for (const reply of rows.map(toComment)) byParent.get(reply.parentId)?.push(reply)
-  return parents.map(({ id }) => byParent.get(id) ?? [])
+  const asked = unique(parents)
+  const rows = await listReplies(ctx.app.db.query, requireCaller(ctx).tenant.id, asked, level)
+  const listed = byKey(
+    rows,
+    asked.map(({ id }) => id),
+    ({ parentId }) => parentId,
+  )
+  return parents.map(({ id }) => listed.get(id) ?? NONE)
 })
+
+/** The comments of several lists, which were read in the order of their keys, by these. */
+function byKey(rows: readonly ListedRow[], keys: readonly Id[], keyOf: (row: ListedRow) => Id | null): Map<Id, Listed> {
+  const last = rows.at(-1)
+  const cut = cutKeys<Id | null>(rows, keys, last === undefined ? undefined : keyOf(last))
+  const listed = new Map<Id | null, Comment[]>(keys.map((key) => [key, []]))
+  for (const row of rows) listed.get(keyOf(row))?.push(toComment(row))
+  return new Map(keys.map((key) => [key, { comments: listed.get(key) ?? [], isCut: cut.has(key) }]))
+}
 
 const unique = (comments: readonly Comment[]): Comment[] => [
   ...new Map(comments.map((each) => [each.id, each])).values(),
@@ -81,7 +130,10 @@ const cursorOf =
 const reactionCountOf = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0)
 
-/** The place that a cursor names. A comment that moves meanwhile, by a pin or in `top`, moves as its event says. */
+/**
+ * The place that a cursor names. A comment that moves meanwhile, by a pin or in `top`, moves as its
+ * event says.
+ */
 function placeOf(sort: CommentSort, cursor: string | null | undefined): LevelPlace | null {
   const key = decodeCursor(sort, sort === 'top' ? 4 : 2, cursor)
   if (key === null) return null
@@ -94,7 +146,10 @@ function placeOf(sort: CommentSort, cursor: string | null | undefined): LevelPla
   }
 }
 
-/** Below a comment that its author alone is shown there is no page: lists are the same for every reader. */
+/**
+ * Below a comment that its author alone is shown there is no page: lists are the same for every
+ * reader.
+ */
 async function requireParent(ctx: Ctx, discussionId: Id, parentId: Id): Promise<void> {
   const parent = await getComment(anonymous(ctx), parentId)
   if (parent.discussionId !== discussionId) throw new ServiceError('not_found', { detail: 'There is no such comment.' })

@@ -1,75 +1,156 @@
 import MarkdownIt from 'markdown-it'
-import sanitize from 'sanitize-html'
 
-/** Schemes that a link may have (contract, section 4). */
-const SCHEMES = ['http', 'https', 'mailto']
+import { boundWork, TooMuchWork } from './markdown-bounds.ts'
+import { linkAddresses } from './markdown-links.ts'
 
 const LINK_REL = 'nofollow ugc noopener'
 
-const markdown = new MarkdownIt('commonmark', { html: false, linkify: true, breaks: false }).enable([
-  'strikethrough',
-  'linkify',
-])
-markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: true })
-markdown.validateLink = (url) => SCHEMES.some((scheme) => url.trim().toLowerCase().startsWith(`${scheme}:`))
-markdown.renderer.rules.link_open = (tokens, index, options, _env, self) => {
-  tokens[index]?.attrSet('rel', LINK_REL)
-  return self.renderToken(tokens, index, options)
+/**
+ * The most HTML that a text becomes: this many times its own bytes, but at least the floor, and
+ * never more than the cap.
+ */
+const MAX_GROWTH = 8
+const FLOOR_BYTES = 1024
+const MAX_HTML_BYTES = 100_000
+
+const markdown = new MarkdownIt('commonmark', { html: false }).enable('strikethrough')
+const { escapeHtml } = markdown.utils
+
+// What is nested deeper than this (`maxNesting` of markdown-it's preset) the parser leaves out:
+// such a text is shown as it was written, and loses nothing.
+const MAX_LEVEL = 20
+markdown.core.ruler.push('depth', ({ tokens }) => {
+  if (tokens.some(({ level }) => level >= MAX_LEVEL - 2)) throw new TooMuchWork()
+})
+
+/** Schemes that a link may have. */
+markdown.validateLink = (url) => /^(?:https?|mailto):/i.test(url)
+const spend = boundWork(markdown)
+linkAddresses(markdown)
+
+/** The work of parsing and encoding an address. Most are as they should be, and are left alone. */
+const NORMALIZE_WORK = 60
+const NORMAL_ADDRESS = /^(?:https?:\/\/|mailto:[\w.+-]+@)[a-z0-9.-]+(?::\d+)?(?:[/?#][\w.~:/?#@!$&'()*+,;=-]*)?$/i
+const { normalizeLink } = markdown
+markdown.normalizeLink = (url) => {
+  if (NORMAL_ADDRESS.test(url)) return url
+  spend(NORMALIZE_WORK)
+  return normalizeLink(url)
 }
-// A reader's picture would be loaded by every visitor: it becomes a link that each may follow or not.
-markdown.renderer.rules.image = (tokens, index) => {
+markdown.normalizeLinkText = (url) => url
+
+const { rules } = markdown.renderer
+rules.text = (tokens, index) => escapeText(tokens[index]?.content ?? '')
+rules.link_open = (tokens, index) => {
   const token = tokens[index]
-  const src = escape(token?.attrGet('src') ?? '')
-  const text = escape(token?.content === '' || token === undefined ? (token?.attrGet('src') ?? '') : token.content)
-  return `<a href="${src}" rel="${LINK_REL}">${text}</a>`
+  return openLink(token?.attrGet('href') ?? '', token?.attrGet('title') ?? null)
+}
+// A reader's picture would be loaded by every visitor: it becomes a link that each may follow or
+// not.
+rules.image = (tokens, index) => {
+  const token = tokens[index]
+  const src = token?.attrGet('src') ?? ''
+  return `${openLink(src, null)}${escapeText(token?.content || src)}</a>`
+}
+rules.fence = (tokens, index) => {
+  const { content = '', info = '' } = tokens[index] ?? {}
+  const language = /^[\w+#.-]{1,50}(?!\S)/.exec(info)?.[0]
+  const attribute = language === undefined ? '' : ` class="language-${language}"`
+  return `<pre><code${attribute}>${escapeText(content)}</code></pre>\n`
 }
 
-const escape = (text: string): string => markdown.utils.escapeHtml(text)
-
-// The renderer is safe by itself; this is the second lock, by other hands: only what it can rightly have made passes.
-const ALLOWED: sanitize.IOptions = {
-  allowedTags: [
-    'a',
-    'blockquote',
-    'br',
-    'code',
-    'em',
-    'h1',
-    'h2',
-    'h3',
-    'h4',
-    'h5',
-    'h6',
-    'hr',
-    'li',
-    'ol',
-    'p',
-    'pre',
-    's',
-    'strong',
-    'ul',
-  ],
-  allowedAttributes: { a: ['href', 'title', 'rel'], ol: ['start'], code: ['class'] },
-  allowedClasses: { code: [/^language-[\w+#.-]{1,50}$/] },
-  allowedSchemes: SCHEMES,
-  allowProtocolRelative: false,
-  disallowedTagsMode: 'escape',
+/** A reference's address is written out wherever it is used: long ones, used often, are work. */
+function openLink(href: string, title: string | null): string {
+  spend((href.length + (title?.length ?? 0)) >> 3)
+  const attribute = title === null ? '' : ` title="${escapeHtml(title)}"`
+  return `<a href="${escapeHtml(href)}"${attribute} rel="${LINK_REL}">`
 }
 
-// What no markup can come of: letters, digits, spaces and plain punctuation on one line, no address in it. Most comments
-// are such: they take 0.5 µs instead of 78.
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+const escapeText = (text: string): string => text.replace(/[&<>]/g, (sign) => ESCAPES[sign] ?? sign)
+
+// The second lock: what the renderer can rightly have made, and nothing else, may leave here.
+const TAG = new RegExp(
+  [
+    '<(?:/?(?:blockquote|code|em|h[1-6]|li|ol|p|pre|s|strong|ul)',
+    '[bh]r /',
+    'ol start="\\d{1,9}"',
+    'code class="language-[\\w+#.-]{1,50}"',
+    `a href="(?:[Hh][Tt]{2}[Pp][Ss]?|[Mm][Aa][Ii][Ll][Tt][Oo]):[^"<>\\s]*"(?: title="[^"<>]*")? rel="${LINK_REL}"`,
+    '/a)>',
+  ].join('|'),
+  'g',
+)
+const isSafe = (html: string): boolean => !/[<>]/.test(html.replace(TAG, ''))
+
+// What no markup can come of: letters, digits, spaces and plain punctuation on one line, no address
+// in it. Most comments are such.
 const PLAIN = /^(?!\d+[.)])(?![-+=#])[\p{L}\p{N} ,.;?!'’()-]+$/u
 const LINKISH = /\bwww|\.\p{L}/iu
+const isPlain = (body: string): boolean => PLAIN.test(body) && !LINKISH.test(body)
 
-/** CommonMark with strikethrough and autolinks as sanitised HTML, safe to insert as it is. Raw HTML is shown as text. */
-export const renderMarkdown = (body: string): string =>
-  PLAIN.test(body) && !LINKISH.test(body) ? `<p>${body}</p>\n` : renderThoroughly(body)
+/**
+ * CommonMark with strikethrough and autolinks as HTML that is safe to insert as it is. Raw HTML is
+ * shown as text. A text whose HTML would be too large (`MAX_GROWTH`), or take too much work, is
+ * shown as it was written.
+ */
+export const renderMarkdown = (body: string): string => (isPlain(body) ? `<p>${body}</p>\n` : renderThoroughly(body))
+
+/**
+ * Up to here a text of any kind is rendered in less time than the database takes to answer a
+ * question.
+ */
+const SHORT_LENGTH = 500
+
+/** Whether rendering it is next to no work. */
+export const isCheapToRender = (body: string): boolean => body.length <= SHORT_LENGTH || isPlain(body)
 
 /** The same for any text, the long way. */
-export const renderThoroughly = (body: string): string => sanitize(markdown.render(body), ALLOWED)
+export function renderThoroughly(body: string): string {
+  const html = tryRender(body)
+  return html !== null && Buffer.byteLength(html) <= maxBytesOf(body) && isSafe(html) ? html : renderAsText(body)
+}
 
-/** How many links a rendered comment has. A `<` of its text is escaped: only the renderer's own can be found. */
-export const countLinks = (html: string): number => html.match(/<a /g)?.length ?? 0
+/** The most bytes that a text's HTML has. */
+export const maxBytesOf = (body: string): number =>
+  Math.min(MAX_HTML_BYTES, Math.max(FLOOR_BYTES, MAX_GROWTH * Buffer.byteLength(body)))
 
-/** What is to be read in a rendered comment. A mark within a word leaves no gap in it; paragraphs stay apart. */
+function tryRender(body: string): string | null {
+  try {
+    return markdown.render(body)
+  } catch (error) {
+    if (error instanceof TooMuchWork) return null
+    throw error
+  }
+}
+
+/**
+ * The text in paragraphs, with its line breaks and without any markup: at most six times its bytes.
+ */
+export const renderAsText = (body: string): string =>
+  body
+    .split(/\n(?:[ \t]*\n)+/)
+    .map((paragraph) => `<p>${escapeText(paragraph).replaceAll('\n', '<br />\n')}</p>\n`)
+    .join('')
+
+/**
+ * How many links a rendered comment has. A `<` of its text is escaped: only the renderer's own can
+ * be found. The addresses of a text that is shown as it was written count as well: they are there
+ * to be copied.
+ */
+export function countLinks(body: string, html: string): number {
+  const links = html.match(/<a /g)?.length ?? 0
+  if (links > 0 || html !== renderAsText(body)) return links
+  return body.match(/https?:\/\//gi)?.length ?? 0
+}
+
+/**
+ * What is to be read in a rendered comment. A mark within a word leaves no gap in it; paragraphs
+ * stay apart.
+ */
 export const visibleText = (html: string): string => html.replace(/<[^>]*>/g, '').replace(/&(?:amp|lt|gt|quot);/g, ' ')
+
+const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800\uFFFC]/u
+
+/** Whether a rendered comment has nothing to read: no character that is seen. */
+export const isBlank = (html: string): boolean => !VISIBLE.test(html.replace(/<[^>]*>/g, ''))

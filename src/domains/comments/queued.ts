@@ -7,5 +7,8 @@ import type { LockedComment } from './change-sql.ts'
 export const isQueued = ({ status, flagged, reportCount, reportsAnswered }: LockedComment): boolean =>
   status === 'pending' || status === 'rejected' || (status === 'approved' && (flagged || reportCount > reportsAnswered))
 
-/** Tells those who follow the tenant's queues that these may have changed. Only ever after the commit. */
+/**
+ * Tells those who follow the tenant's queues that these may have changed. Only ever after the
+ * commit.
+ */
 export const tellModerators = (app: App, tenantId: Id): void => app.bus.publish(CHANNELS.queues(tenantId), '')

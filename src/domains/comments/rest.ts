@@ -10,7 +10,7 @@ import {
   ReaderCommentsDocument,
   UpdateCommentDocument,
 } from '../../generated/documents.ts'
-import { listOf, type Route, route } from '../../rest/route.ts'
+import { listOf, type Route, route } from '../../schema/route.ts'
 
 const page = {
   bounds: { replies: { min: 0, max: 3, description: 'How many first replies each comment comes with.' } },
@@ -24,7 +24,7 @@ export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/discussions/:id/comments',
-    summary: 'One level of a thread, with first replies where asked for',
+    summary: 'List comments',
     document: DiscussionThreadsDocument,
     lighter: { document: DiscussionCommentsDocument, serves: hasNoReplies },
     ...page,
@@ -32,7 +32,7 @@ export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/discussions/by-external/:externalId/comments',
-    summary: 'One level of the thread of a page, with first replies where asked for',
+    summary: 'List comments of a page',
     document: DiscussionThreadsByExternalIdDocument,
     lighter: { document: DiscussionCommentsByExternalIdDocument, serves: hasNoReplies },
     ...page,
@@ -40,7 +40,7 @@ export const routes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/discussions/:discussionId/comments',
-    summary: 'Posts a comment',
+    summary: 'Create a comment',
     document: CreateCommentDocument,
     without: ['externalId'],
     status: 201,
@@ -48,7 +48,7 @@ export const routes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/discussions/by-external/:externalId/comments',
-    summary: 'Posts a comment on a page; its discussion comes into being with the first one',
+    summary: 'Create a comment on a page',
     document: CreateCommentDocument,
     without: ['discussionId'],
     status: 201,
@@ -56,21 +56,21 @@ export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/comments/:id',
-    summary: 'One comment',
+    summary: 'Retrieve a comment',
     document: CommentDocument,
     status: 200,
   }),
   route({
     method: 'GET',
     path: '/comments/:id/revisions',
-    summary: 'The bodies of a comment, the present one first',
+    summary: "List a comment's revisions",
     document: CommentRevisionsDocument,
     status: 200,
   }),
   route({
     method: 'GET',
     path: '/readers/:id/comments',
-    summary: "A reader's comments in whatever state, newest first, and how many of the newest are in which",
+    summary: "List a reader's comments",
     document: ReaderCommentsDocument,
     status: 200,
     answer: ({ reader }) => reader && { commentCounts: reader.commentCounts, ...listOf(reader.comments) },
@@ -78,14 +78,14 @@ export const routes: readonly Route[] = [
   route({
     method: 'PATCH',
     path: '/comments/:commentId',
-    summary: "Edits the reader's own comment",
+    summary: 'Update a comment',
     document: UpdateCommentDocument,
     status: 200,
   }),
   route({
     method: 'DELETE',
     path: '/comments/:commentId',
-    summary: "Deletes the reader's own comment; without an identity, any, with moderate_content",
+    summary: 'Delete a comment',
     document: DeleteCommentDocument,
     status: 204,
   }),

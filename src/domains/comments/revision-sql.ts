@@ -1,7 +1,7 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 
-export interface BodyRow {
+export interface BodyRow extends Measured {
   revision: number
   body: string | null
   createdAt: Date
@@ -11,7 +11,8 @@ export interface BodyRow {
 // A body that was replaced stands with the time of that, which is when the next one was written.
 const BODIES = statement(
   'comment_bodies',
-  `SELECT v.revision, v.body, coalesce(before.created_at, c.created_at) AS "createdAt", v.replaced_at AS "replacedAt"
+  upToBytes(
+    `SELECT v.revision, v.body, coalesce(before.created_at, c.created_at) AS "createdAt", v.replaced_at AS "replacedAt"
    FROM comments c
    CROSS JOIN LATERAL (
      (SELECT c.revision, c.body, NULL::timestamptz AS replaced_at WHERE c.revision < $3)
@@ -23,6 +24,8 @@ const BODIES = statement(
      ON before.tenant_id = c.tenant_id AND before.comment_id = c.id AND before.revision = v.revision - 1
    WHERE c.tenant_id = $1 AND c.id = $2
    ORDER BY v.revision DESC LIMIT $4`,
+    "octet_length(coalesce(body, ''))",
+  ),
 )
 
 const BEFORE_ALL = 2_147_483_647

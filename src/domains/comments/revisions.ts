@@ -1,6 +1,7 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { countOf, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { isCut } from '../../core/sql.ts'
 import { getComment } from './comments.ts'
 import { listBodies } from './revision-sql.ts'
 
@@ -14,7 +15,10 @@ export interface CommentRevision {
   replacedAt: string | null
 }
 
-/** The bodies of a comment, the present one first; a deleted one keeps them for moderators. Throws `not_found`. */
+/**
+ * The bodies of a comment, the present one first; a deleted one keeps them for moderators. Throws
+ * `not_found`.
+ */
 export async function listRevisions(ctx: Ctx, commentId: Id, args: PageArgs): Promise<Page<CommentRevision>> {
   const size = pageSize(args)
   const key = decodeCursor('revisions', 1, args.after)
@@ -28,5 +32,5 @@ export async function listRevisions(ctx: Ctx, commentId: Id, args: PageArgs): Pr
     createdAt: createdAt.toISOString(),
     replacedAt: replacedAt?.toISOString() ?? null,
   }))
-  return pageOf(revisions, size, args, ({ revision }) => encodeCursor('revisions', revision))
+  return pageOf(revisions, size, args, ({ revision }) => encodeCursor('revisions', revision), isCut(rows))
 }

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
-import { digestOf, wordsOf } from './fold.ts'
+import { digestOf, foldText, wordsIn, wordsOf } from './fold.ts'
 import { countLinks, visibleText } from './markdown.ts'
 import { wordFilter } from './words.ts'
 
@@ -26,7 +26,10 @@ export interface JudgedText {
   readonly words: () => readonly (readonly string[])[]
 }
 
-/** What of the author's earlier comments has to be so for a verdict to count: only the database knows. */
+/**
+ * What of the author's earlier comments has to be so for a verdict to count: only the database
+ * knows.
+ */
 interface AuthorCondition {
   /** One of the author's latest comments has the same text. */
   repeats?: true
@@ -46,8 +49,8 @@ const refuseBannedWords: Rule = (text, { bannedWords }) =>
 const holdSuspectWords: Rule = (text, { suspectWords }) =>
   hasWord(text, suspectWords) ? { hold: 'suspect_word' } : null
 
-const holdManyLinks: Rule = ({ bodyHtml }, { maxLinks }) =>
-  countLinks(bodyHtml) > maxLinks ? { hold: 'too_many_links' } : null
+const holdManyLinks: Rule = ({ body, bodyHtml }, { maxLinks }) =>
+  countLinks(body, bodyHtml) > maxLinks ? { hold: 'too_many_links' } : null
 
 const holdRepeatedText: Rule = () => ({ hold: 'repeated_text', where: { repeats: true } })
 
@@ -58,8 +61,8 @@ const holdUnderPreModeration: Rule = (_text, { moderationMode }) =>
   moderationMode === 'pre' ? { hold: 'pre_moderation' } : null
 
 /**
- * The first verdict that counts wins. After these, the author's ban: open, it refuses; in shadow, it holds. And at last the
- * tenant's classifier, where nothing has held the comment.
+ * The first verdict that counts wins. After these, the author's ban: open, it refuses; in shadow,
+ * it holds. And at last the tenant's classifier, where nothing has held the comment.
  */
 const RULES: readonly Rule[] = [
   refuseBannedWords,
@@ -84,8 +87,9 @@ export interface Judgement {
 
 /** Judges a text by the tenant's rules. Throws `validation_failed` with `banned_word`. */
 export function judgeText(body: string, bodyHtml: string, settings: TenantSettings): Judgement {
-  const text = textOf(body, bodyHtml)
-  const textDigest = digestOf(body)
+  const folded = foldText(body)
+  const text = textOf(body, bodyHtml, folded)
+  const textDigest = digestOf(folded)
   const asked: Required<{ repeats: boolean; approvedBelow: number }> = { repeats: false, approvedBelow: 0 }
   for (const rule of RULES) {
     const verdict = rule(text, settings)
@@ -140,10 +144,13 @@ export function decide(reason: HoldReason | null, isShadowBanned: boolean, polic
   return { status: 'approved', holdReason: reason, flagged, asks: false }
 }
 
-function textOf(body: string, bodyHtml: string): JudgedText {
+function textOf(body: string, bodyHtml: string, folded: string): JudgedText {
   let words: readonly (readonly string[])[] | undefined
-  return { body, bodyHtml, words: () => (words ??= [wordsOf(body), wordsOf(visibleText(bodyHtml))]) }
+  return { body, bodyHtml, words: () => (words ??= bothFormsOf(body, visibleText(bodyHtml).trim(), folded)) }
 }
+
+const bothFormsOf = (body: string, visible: string, folded: string): readonly (readonly string[])[] =>
+  visible === body ? [wordsIn(folded)] : [wordsIn(folded), wordsOf(visible)]
 
 const hasWord = (text: JudgedText, entries: readonly string[]): boolean =>
   entries.length > 0 && text.words().some(wordFilter(entries))

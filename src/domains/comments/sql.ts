@@ -30,6 +30,9 @@ export const COMMENT_COLUMNS = `c.id, c.discussion_id AS "discussionId", c.paren
   c.edited_at AS "editedAt", c.deleted_at AS "deletedAt", c.revision, c.reply_count AS "replyCount",
   c.reaction_counts AS "reactionCounts", c.created_at AS "createdAt"`
 
+/** The bytes of a row of them that count; all else is short. */
+export const COMMENT_BYTES = `octet_length(coalesce(body, '')) + octet_length(coalesce("bodyHtml", ''))`
+
 export const COMMENT_FROM = 'comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id'
 
 const BY_ID = statement(

@@ -9,13 +9,17 @@ import { selectVersions, type VersionKey } from './version-sql.ts'
 export interface PageVersion {
   discussionId: Id
   /**
-   * Another one after every commit that may change a page: the discussion's seq, which each event increments, and the
-   * number of profile changes in the tenant, which are no events and show in the authors of comments.
+   * Another one after every commit that may change a page: the discussion's seq, which each event
+   * increments, and the number of profile changes in the tenant, which are no events and show in
+   * the authors of comments.
    */
   version: string
 }
 
-/** The version of a discussion's pages that is committed now; null where there is no such discussion. */
+/**
+ * The version of a discussion's pages that is committed now; null where there is no such
+ * discussion.
+ */
 export async function findPageVersion(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<PageVersion | null> {
   const isUsable = id == null ? externalIdSchema.safeParse(externalId).success : isId(id)
   if (!isUsable) return null
@@ -28,8 +32,8 @@ export async function findPageVersion(ctx: Ctx, { id, externalId }: DiscussionKe
 const MAX_BATCH = 500
 
 /**
- * Looks the versions for all requests of the process up. Who comes while a statement is under way waits for the next one:
- * this one may have begun before a commit that they know of.
+ * Looks the versions for all requests of the process up. Who comes while a statement is under way
+ * waits for the next one: this one may have begun before a commit that they know of.
  */
 const versionReader = perApp((app) =>
   inBatches<VersionKey, string | null>(MAX_BATCH, async (batch) => {

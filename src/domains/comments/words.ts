@@ -2,7 +2,10 @@ import { wordsOf } from './fold.ts'
 
 interface Node {
   next: Map<string, Node>
-  /** Where to go on when no entry continues here: the longest end of what was read that begins an entry. */
+  /**
+   * Where to go on when no entry continues here: the longest end of what was read that begins an
+   * entry.
+   */
   fail: Node | null
   /** Whether an entry ends here. */
   ends: boolean
@@ -12,8 +15,8 @@ interface Node {
 export type WordFilter = (words: readonly string[]) => boolean
 
 /**
- * Compiles a list of words and phrases. The filter takes time by the text alone, however long the list is and whatever
- * stands in it (Aho and Corasick 1975, over words in the place of characters).
+ * Compiles a list of words and phrases. The filter takes time by the text alone, however long the
+ * list is and whatever stands in it (Aho and Corasick 1975, over words in the place of characters).
  */
 export function compileWords(entries: readonly string[]): WordFilter {
   const root: Node = { next: new Map(), fail: null, ends: false }

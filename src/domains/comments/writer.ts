@@ -1,10 +1,21 @@
 import { inBatches, type Waiting } from '../../core/batches.ts'
 import { type App, perApp } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
 import type { StoredEvent } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
+import { troubleOf } from '../../core/outage.ts'
+import { isStuck, ofTenant } from '../../core/patience.ts'
+import { isLockFailure } from '../../core/sql.ts'
 import { announce } from '../discussions/events.ts'
 import { tellClassifiers } from './classifier-sql.ts'
-import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments, STATUS_SLOT } from './create-sql.ts'
+import {
+  DEPTH_SLOT,
+  type CreateResult,
+  type CreateRow,
+  insertComments,
+  insertUnlockedComments,
+  STATUS_SLOT,
+} from './create-sql.ts'
 import { tellModerators } from './queued.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
@@ -20,42 +31,110 @@ export interface Written {
   createdAt: Date
 }
 
-/** The most comments in one statement: beyond it a batch only makes its first comment wait longer. */
+/**
+ * The most comments in one statement: beyond it a batch only makes its first comment wait longer.
+ */
 const MAX_BATCH = 128
 
-/** PostgreSQL's own refusals. Anything else may have come after the commit, and must not be tried again. */
-const SQLSTATE = /^(?!08|57P|XX)[0-9A-Z]{5}$/
+/**
+ * The most comments that wait for one locked discussion: more would wait longer than their clients
+ * do.
+ */
+const MAX_IN_LANE = 1000
 
-/** Writes the process's comments (design decision 9). Nothing is acknowledged before its commit. */
-const commentWriter = perApp((app) => inBatches<Draft, Written>(MAX_BATCH, (batch) => flush(app, batch)))
+/**
+ * PostgreSQL's own refusals. Anything else may have come after the commit, and must not be tried
+ * again.
+ */
+const SQLSTATE = /^(?!08|57P|XX|40003)[0-9A-Z]{5}$/
 
-async function flush(app: App, batch: readonly Waiting<Draft, Written>[]): Promise<void> {
+type Write = (draft: Draft) => Promise<Written>
+type Insert = (drafts: readonly Draft[]) => Promise<Written[]>
+
+interface Lane {
+  write: Write
+  /** How many comments are waiting in it or being written. */
+  drafts: number
+}
+
+/**
+ * Writes the process's comments. Nothing is acknowledged before its commit.
+ *
+ * Comments that come at the same time share one statement, whatever tenant they are of. It waits
+ * for the lock of no discussion: where one is taken, the discussion's comments go on in a lane of
+ * their own, which does wait. So do all comments of a tenant whose writes wait for some other lock.
+ */
+const commentWriter = perApp((app): Write => {
+  /**
+   * By tenant and discussion: a tenant may name a discussion of another. Each is there while it has
+   * comments to write.
+   */
+  const lanes = new Map<string, Lane>()
+  const keyOf = ({ row: { tenantId, discussionId } }: Draft): string => `${tenantId} ${discussionId}`
+
+  const openLane = ({ tenantId }: Draft['row']): Lane => {
+    const waiting: Insert = (drafts) => insertAll(ofTenant(app, tenantId), insertComments, drafts)
+    return { write: inBatches<Draft, Written>(MAX_BATCH, (batch) => flush(waiting, batch)), drafts: 0 }
+  }
+
+  const inLane: Write = async (draft) => {
+    const key = keyOf(draft)
+    const lane = lanes.get(key) ?? openLane(draft.row)
+    if (lane.drafts >= MAX_IN_LANE) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    lanes.set(key, lane)
+    lane.drafts++
+    try {
+      return await lane.write(draft)
+    } finally {
+      if (--lane.drafts === 0) lanes.delete(key)
+    }
+  }
+
+  const unlocked: Insert = (drafts) => insertAll(app, insertUnlockedComments, drafts)
+  const shared = inBatches<Draft, Written>(MAX_BATCH, (batch) => flush(unlocked, batch, inLane))
+
+  return (draft) => (lanes.has(keyOf(draft)) || isStuck(app, draft.row.tenantId) ? inLane(draft) : shared(draft))
+})
+
+/** Writes a batch; `elsewhere` takes what has to wait for a lock. */
+async function flush(insert: Insert, batch: readonly Waiting<Draft, Written>[], elsewhere?: Write): Promise<void> {
+  const move = ({ input, resolve, reject }: Waiting<Draft, Written>): void => {
+    elsewhere?.(input).then(resolve, reject)
+  }
   try {
-    const written = await insertAll(
-      app,
-      batch.map(({ input }) => input),
-    )
-    for (const [index, one] of written.entries()) batch[index]?.resolve(one)
+    const written = await insert(batch.map(({ input }) => input))
+    for (const [index, waiting] of batch.entries()) {
+      const one = written[index]
+      if (one?.result.outcome === 'busy') move(waiting)
+      else if (one !== undefined) waiting.resolve(one)
+    }
   } catch (error) {
     // The statement was rolled back as a whole. Alone, each row meets its own fate.
-    if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await flush(app, [waiting])
-    else for (const { reject } of batch) reject(error)
+    if (elsewhere !== undefined && isLockFailure(error)) batch.forEach(move)
+    else if (batch.length > 1 && isRefusal(error)) {
+      for (const waiting of batch) await flush(insert, [waiting], elsewhere)
+    } else for (const { reject } of batch) reject(error)
   }
 }
 
-/** Writes a comment, with others that come at the same time; alone where the request has a transaction of its own. */
+/**
+ * Writes a comment, with others that come at the same time; alone where the request has a
+ * transaction of its own.
+ */
 export async function writeComment(app: App, draft: Draft): Promise<Written> {
   if (app.scope === undefined) return commentWriter(app)(draft)
-  const [written] = await insertAll(app, [draft])
+  const [written] = await insertAll(app, insertComments, [draft])
   if (written === undefined) throw new Error('the statement lost a row')
   return written
 }
 
-/** Writes comments in one statement and announces them. The results are in the order of `drafts`. */
-async function insertAll(app: App, drafts: readonly Draft[]): Promise<Written[]> {
+/**
+ * Writes comments in one statement and announces them. The results are in the order of `drafts`.
+ */
+async function insertAll(app: App, insert: typeof insertComments, drafts: readonly Draft[]): Promise<Written[]> {
   const createdAt = new Date()
   const rows = drafts.map((draft) => rowOf(draft, createdAt))
-  const results = await insertComments(app.db.query, rows, createdAt)
+  const results = await insert(app.db.query, rows, createdAt)
   const written = rows.map((row, index) => {
     const result = results[index]
     if (result === undefined) throw new Error('the statement lost a row')
@@ -73,7 +152,7 @@ async function insertAll(app: App, drafts: readonly Draft[]): Promise<Written[]>
 
 const isRefusal = (error: unknown): boolean => {
   const { code } = error as { code?: unknown }
-  return typeof code === 'string' && SQLSTATE.test(code)
+  return typeof code === 'string' && SQLSTATE.test(code) && troubleOf(error) === null
 }
 
 function rowOf({ row, toJson }: Draft, now: Date): CreateRow {

@@ -6,6 +6,7 @@ import { afterCommit, type Ctx, perApp, requireCaller } from '../../core/context
 import {
   decodeCursor,
   encodeCursor,
+  idInCursor,
   idOf,
   instantOf,
   type Page,
@@ -17,12 +18,12 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { searchSchema } from '../../core/search.ts'
-import { externalIdSchema, noNul, webUrl } from '../../core/texts.ts'
+import { atMost, externalIdSchema, noNul, webUrl } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import * as sql from './sql.ts'
 
-/** A comment thread on one page of the tenant (contract, section 4). Times are RFC 3339. */
+/** A comment thread on one page of the tenant. Times are RFC 3339. */
 export interface Discussion {
   id: Id
   externalId: string
@@ -39,7 +40,7 @@ export interface Discussion {
 
 export const discussionInput = z.object({
   externalId: externalIdSchema,
-  title: noNul(z.string().max(500)).nullish(),
+  title: noNul(atMost(500, z.string())).nullish(),
   url: webUrl.nullish(),
 })
 
@@ -57,9 +58,9 @@ export const toDiscussion = (row: sql.DiscussionRow): Discussion => ({
 })
 
 /**
- * The discussion of an external id, made where there is none; a title or url that is given replaces the old one.
- * One that comes into being by a reader's comment is the reader's doing, and not in the audit log.
- * Throws `discussion_archived` where that would change an archived discussion.
+ * The discussion of an external id, made where there is none; a title or url that is given replaces
+ * the old one. One that comes into being by a reader's comment is the reader's doing, and not in
+ * the audit log. Throws `discussion_archived` where that would change an archived discussion.
  */
 export async function createDiscussion(
   ctx: Ctx,
@@ -93,7 +94,7 @@ function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<sq
     const written = await sql.upsertDiscussion(tx, tenant.id, id, input)
     if (written === undefined) return undefined
     const verb = written.id === id ? 'create' : 'update'
-    const target = { action: `discussion.${verb}`, targetType: 'discussion', targetId: written.id }
+    const target = { action: `discussion.${verb}`, targetType: 'discussion', targetId: written.id } as const
     await recordAudit(tx, ctx, { ...target, before: before && auditForm(before), after: auditForm(written) })
     return written
   })
@@ -146,7 +147,10 @@ export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id
   return (await findDiscussionId(ctx, externalId)) ?? (await createDiscussion(ctx, { externalId })).discussion.id
 }
 
-/** A discussion that a row of the tenant points to, by its id. One statement serves all of a request. Throws `not_found`. */
+/**
+ * A discussion that a row of the tenant points to, by its id. One statement serves all of a
+ * request. Throws `not_found`.
+ */
 export async function loadDiscussion(ctx: Ctx, id: Id): Promise<Discussion> {
   const discussion = await loadById(ctx, '', id)
   if (discussion === null) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
@@ -169,7 +173,10 @@ interface ListDiscussions extends PageArgs {
 
 const listSchema = z.object({ search: searchSchema.nullish() })
 
-/** Discussions, newest first or last active first (to the minute); with a search those that it finds. Throws `validation_failed`. */
+/**
+ * Discussions, newest first or last active first (to the minute); with a search those that it
+ * finds. Throws `validation_failed`.
+ */
 export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<Page<Discussion>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
@@ -183,14 +190,16 @@ export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<
     const cursors = new Map(rows.map((row) => [row.id, encodeCursor('active', row.activeAt.toISOString(), row.id)]))
     return pageOf(rows.map(toDiscussion), size, args, ({ id }) => cursors.get(id) ?? '')
   }
-  const after = decodeCursor('recent', 1, args.after)
-  const rows = await sql.listRecent(query, tenant.id, filter, after === null ? null : idOf(after[0]), size + 1)
+  const rows = await sql.listRecent(query, tenant.id, filter, idInCursor('recent', args.after), size + 1)
   return pageOf(rows.map(toDiscussion), size, args, ({ id }) => encodeCursor('recent', id))
 }
 
 export const countsSchema = z.array(externalIdSchema).min(1).max(200)
 
-/** Comment count and state of up to 200 pages, in the order asked for. An unknown page is open and has none. */
+/**
+ * Comment count and state of up to 200 pages, in the order asked for. An unknown page is open and
+ * has none.
+ */
 export async function countDiscussions(ctx: Ctx, externalIds: readonly string[]): Promise<sql.DiscussionCount[]> {
   const { tenant } = requireCaller(ctx)
   const result = validate(z.object({ externalIds: countsSchema }), { externalIds })

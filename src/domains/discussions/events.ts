@@ -33,8 +33,9 @@ export interface Written {
 }
 
 /**
- * A delivery for each verified endpoint that subscribes to an event; part of the statement that writes the event, so
- * that a crash at any instant loses none. `source` names the CTE with tenant_id, event_id, type, discussion_id, seq.
+ * A delivery for each verified endpoint that subscribes to an event; part of the statement that
+ * writes the event, so that a crash at any instant loses none. `source` names the CTE with
+ * tenant_id, event_id, type, discussion_id, seq.
  */
 export const queueDeliveries = (source: string): string => `
   INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq)
@@ -61,8 +62,8 @@ const APPEND = statement(
 )
 
 /**
- * Writes an event and its deliveries. The discussion's row is locked by it until the transaction ends: that gives the
- * numbers no hole, in commit order.
+ * Writes an event and its deliveries. The discussion's row is locked by it until the transaction
+ * ends: that gives the numbers no hole, in commit order.
  */
 export async function appendEvent(sql: Sql, event: NewEvent): Promise<Written> {
   const { tenantId, discussionId, type, audience, recipientId = null, occurredAt = new Date(), data } = event
@@ -103,7 +104,10 @@ const APPEND_MANY = statement(
    SELECT l.seq, (SELECT count(*) FROM queued) AS deliveries FROM input i JOIN logged l ON l.event_id = i.id ORDER BY i.n`,
 )
 
-/** Writes several events of one transaction, in this order. Where they are of several discussions, these are locked already. */
+/**
+ * Writes several events of one transaction, in this order. Where they are of several discussions,
+ * these are locked already.
+ */
 export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<Written> {
   const [first] = events
   if (first === undefined) return { events: [], deliveries: 0 }
@@ -131,7 +135,10 @@ const textOf = (value: string | Date | null): string | null => (value instanceof
 
 const APPEND_COLUMNS = ['discussionId', 'id', 'type', 'audience', 'recipientId', 'actor', 'occurredAt', 'data'] as const
 
-/** Tells streams and workers what has been committed. Only ever after the commit; lost news costs time, not events. */
+/**
+ * Tells streams and workers what has been committed. Only ever after the commit; lost news costs
+ * time, not events.
+ */
 export function announce(app: App, { events, deliveries }: Written): void {
   const byDiscussion = new Map<Id, News[]>()
   for (const event of events) {

@@ -1,7 +1,7 @@
 import { searchSchema } from '../../core/search.ts'
 import { externalIdSchema } from '../../core/texts.ts'
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
 import * as discussions from './discussions.ts'
 import type { DiscussionCount } from './sql.ts'
 

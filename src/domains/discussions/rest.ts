@@ -5,13 +5,13 @@ import {
   DiscussionDocument,
   DiscussionsDocument,
 } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 export const routes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/discussions',
-    summary: 'The discussion of an external id: made where there is none (201), updated where there is (200)',
+    summary: 'Create a discussion',
     document: CreateDiscussionDocument,
     status: 201,
     otherStatus: {
@@ -24,14 +24,14 @@ export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/discussions',
-    summary: 'All discussions, or those that a search finds, newest or last active first',
+    summary: 'List discussions',
     document: DiscussionsDocument,
     status: 200,
   }),
   route({
     method: 'POST',
     path: '/discussions/counts',
-    summary: 'Comment counts of up to 200 pages',
+    summary: 'Count comments of pages',
     document: DiscussionCountsDocument,
     status: 200,
     answer: ({ discussionCounts }) => ({ data: discussionCounts }),
@@ -39,14 +39,14 @@ export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/discussions/:id',
-    summary: 'One discussion',
+    summary: 'Retrieve a discussion',
     document: DiscussionDocument,
     status: 200,
   }),
   route({
     method: 'GET',
     path: '/discussions/by-external/:externalId',
-    summary: 'One discussion, by the key of its page',
+    summary: "Retrieve a page's discussion",
     document: DiscussionByExternalIdDocument,
     status: 200,
   }),

@@ -77,8 +77,9 @@ export interface DiscussionInput {
 }
 
 /**
- * Creates a discussion, or gives the existing one its new title and url. Nothing where there is nothing to change, or
- * where it is archived. Concurrent creations of one external id meet on its unique index and make one.
+ * Creates a discussion, or gives the existing one its new title and url. Nothing where there is
+ * nothing to change, or where it is archived. Concurrent creations of one external id meet on its
+ * unique index and make one.
  */
 export const upsertDiscussion = async (
   sql: Sql,
@@ -107,7 +108,8 @@ export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly strin
 
 const IN_STATE = '($2::text IS NULL OR state::text = $2)'
 
-// The discussions of the tenant in the state $2, and those of them that the search $3 finds: the same parameters for both.
+// The discussions of the tenant in the state $2, and those of them that the search $3 finds: the
+// same parameters for both.
 const ALL = `(SELECT * FROM discussions WHERE tenant_id = $1 AND ${IN_STATE} AND $3::text IS NULL) AS found`
 const FOUND = searched('discussions', IN_STATE, '$1', '$3::text')
 const near = (place: { before: string; order: string }): string =>

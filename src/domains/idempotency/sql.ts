@@ -1,4 +1,5 @@
 import type { Id } from '../../core/ids.ts'
+import { KEY_ID_BYTES } from '../../core/seals.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
 /** What names a record. */
@@ -18,11 +19,11 @@ export interface IdempotencyRecord {
 const TRY_LOCK = statement('lock_idempotency_key', 'SELECT pg_try_advisory_xact_lock($1::bigint) AS locked')
 
 /**
- * Whether the key is this transaction's alone, until its end; never waits. A statement of its own: one that also read
- * the record would see the database as it was before the lock.
+ * Whether the key is this transaction's alone, until its end; never waits. A statement of its own:
+ * one that also read the record would see the database as it was before the lock.
  */
 export const tryLockKey = async (sql: Sql, { keyDigest }: RecordKey): Promise<boolean> =>
-  (await sql<{ locked: boolean }>(TRY_LOCK, [String(keyDigest.readBigInt64BE())]))[0]?.locked === true
+  (await sql<{ locked: boolean }>(TRY_LOCK, [String(keyDigest.readBigInt64BE(KEY_ID_BYTES))]))[0]?.locked === true
 
 const FIND = statement(
   'find_idempotency_record',
@@ -59,7 +60,10 @@ interface NewRecord extends IdempotencyRecord, RecordKey {
   expiresAt: Date
 }
 
-/** Stores an outcome, in the place of one whose time is over. Under the key's lock there is no other. */
+/**
+ * Stores an outcome, in the place of one whose time is over. Under the key's lock there is no
+ * other.
+ */
 export async function storeRecord(sql: Sql, record: NewRecord): Promise<void> {
   const { tenantId, keyDigest, requestDigest, status, contentType, body, mentions, readerExternalId } = record
   const { now, expiresAt } = record
@@ -86,6 +90,9 @@ const DELETE_EXPIRED = statement(
    RETURNING 1`,
 )
 
-/** Deletes up to `limit` records whose time is over; how many there were. Rows that another worker holds are skipped. */
+/**
+ * Deletes up to `limit` records whose time is over; how many there were. Rows that another worker
+ * holds are skipped.
+ */
 export const deleteExpired = async (sql: Sql, now: Date, limit: number): Promise<number> =>
   (await sql(DELETE_EXPIRED, [now, limit])).length

@@ -1,15 +1,15 @@
-import { CAPABILITIES } from '../../core/context.ts'
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { CAPABILITIES, isCapability } from '../../core/context.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
+import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import { createApiKey, listApiKeys, newKeySchema, revokeApiKey } from './keys.ts'
-import type { ApiKey } from './sql.ts'
 
 const CapabilityRef = builder.enumType('Capability', {
   description: 'What an API key may do beyond reading, posting and reacting.',
   values: CAPABILITIES,
 })
 
-const ApiKeyRef = builder.objectRef<ApiKey>('ApiKey').implement({
+const ApiKeyRef = builder.prismaObject('ApiKey', {
   description: "A key with which the tenant's backend calls.",
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the key; it opens nothing.' }),
@@ -18,7 +18,7 @@ const ApiKeyRef = builder.objectRef<ApiKey>('ApiKey').implement({
     capabilities: t.field({
       type: [CapabilityRef],
       description: 'What the key may do; may be empty.',
-      resolve: (key) => key.capabilities,
+      resolve: (key) => key.capabilities.filter(isCapability),
     }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'When it ends; null: never.' }),
     revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true, description: 'When it was revoked.' }),
@@ -69,7 +69,7 @@ builder.relayMutationField(
         description: 'The key, without its secret part.',
         resolve: ({ apiKey }) => apiKey,
       }),
-      key: t.exposeString('key', { description: 'The raw key for `X-API-Key`. It is shown only here.' }),
+      key: t.string({ ...shownOnce('key'), description: `The raw key for \`X-API-Key\`. ${SHOWN_ONCE}` }),
     }),
   },
 )

@@ -8,22 +8,24 @@ import {
   type Capability,
   type Ctx,
   hasCapability,
+  isCapability,
   perApp,
   requireCaller,
   type Tenant,
 } from '../../core/context.ts'
 import { newRawKey, sha256 } from '../../core/crypto.ts'
-import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/tenant-settings.ts'
-import { noNul } from '../../core/texts.ts'
+import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
+import type { ApiKey } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
-import { type ApiKey, countActiveKeys, findKeyByDigest, insertKey, listKeys, lockKey, revokeKey } from './sql.ts'
+import { findKeyByDigest, lockKey } from './sql.ts'
 import { keyUsesOf } from './uses.ts'
 
 const RAW_KEY = /^ek_[0-9a-f]{64}$/
@@ -41,7 +43,7 @@ const keys = perApp((app) => {
       const row = await findKeyByDigest(app.db.query, Buffer.from(digest, 'hex'))
       if (row === undefined) return null
       const { id, tenantId, capabilities, expiresAt, revokedAt } = row
-      const actor = { kind: 'key', id, capabilities: new Set(capabilities), expiresAt } as const
+      const actor = { kind: 'key', id, capabilities: new Set(capabilities.filter(isCapability)), expiresAt } as const
       return { tenantId, actor, revoked: revokedAt !== null }
     },
     // Made-up keys would push the real ones out, and a key must work as soon as it is made.
@@ -52,12 +54,19 @@ const keys = perApp((app) => {
 })
 
 /**
- * The tenant and actor of a raw API key (contract, section 3).
+ * The tenant and actor of a raw API key. `beforeLookUp` runs before the database is asked for a key
+ * that this process has never found, and may refuse.
  * Throws `invalid_api_key`, `revoked_api_key`, `expired_api_key`.
  */
-export async function findCallerByKey(app: App, rawKey: string): Promise<{ tenant: Tenant; actor: Actor }> {
+export async function findCallerByKey(
+  app: App,
+  rawKey: string,
+  beforeLookUp?: () => void,
+): Promise<{ tenant: Tenant; actor: Actor }> {
   if (!RAW_KEY.test(rawKey)) throw new ServiceError('invalid_api_key')
-  const key = await keys(app).get(sha256(rawKey).toString('hex'))
+  const digest = sha256(rawKey).toString('hex')
+  if (keys(app).isNew(digest)) beforeLookUp?.()
+  const key = await keys(app).get(digest)
   if (key === null) throw new ServiceError('invalid_api_key')
   if (key.revoked) throw new ServiceError('revoked_api_key')
   const { expiresAt } = key.actor
@@ -67,7 +76,7 @@ export async function findCallerByKey(app: App, rawKey: string): Promise<{ tenan
 }
 
 export const newKeySchema = z.object({
-  label: noNul(z.string().min(1).max(100)),
+  label: noNul(atMost(100, z.string().min(1))),
   capabilities: z.array(z.enum(CAPABILITIES)).refine((names) => new Set(names).size === names.length, {
     message: 'must not repeat a name',
     params: { code: 'repeated' },
@@ -101,25 +110,36 @@ export async function createApiKey(ctx: Ctx, input: CreateApiKeyInput): Promise<
   return ctx.app.db.transaction(async (sql) => {
     const minted = await mintKey(sql, tenant.id, { label, capabilities, expiresAt })
     const { apiKey } = minted
-    await recordAudit(sql, ctx, { action: 'api_key.create', targetType: 'api_key', targetId: apiKey.id, after: apiKey })
+    await recordAudit(sql, ctx, {
+      action: 'api_key.create',
+      targetType: 'api_key',
+      targetId: apiKey.id,
+      after: shown(apiKey),
+    })
     return minted
   })
 }
 
+/** A key as the audit log shows it. */
+const shown = ({ tenantId: _tenantId, digest: _digest, ...rest }: ApiKey) => rest
+
 /** A new key within the tenant's budget, and its raw form. Throws `key_budget_exhausted`. */
-export async function mintKey(sql: Sql, tenantId: Id, key: NewKey): Promise<{ apiKey: ApiKey; key: string }> {
+export async function mintKey(sql: TxSql, tenantId: Id, key: NewKey): Promise<{ apiKey: ApiKey; key: string }> {
   await checkBudget(sql, tenantId)
   const rawKey = newRawKey()
   return { apiKey: await addKey(sql, tenantId, rawKey, key), key: rawKey }
 }
 
-type NewKey = Pick<ApiKey, 'label' | 'capabilities' | 'expiresAt'>
+type NewKey = Pick<ApiKey, 'label' | 'expiresAt'> & { capabilities: readonly Capability[] }
 
 /** The tenant's lock makes those who would take the last place wait in line. */
-async function checkBudget(sql: Sql, tenantId: Id): Promise<void> {
+async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   const tenant = await lockTenant(sql, tenantId)
   const { activeKeyBudget } = tenantSettings(tenant?.settings)
-  if ((await countActiveKeys(sql, tenantId, new Date())) >= activeKeyBudget) {
+  const active = await sql.prisma.apiKey.count({
+    where: { tenantId, revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: new Date() } }] },
+  })
+  if (active >= activeKeyBudget) {
     throw new ServiceError('key_budget_exhausted', {
       detail: `The budget is ${activeKeyBudget} active keys; revoke one, or raise the setting activeKeyBudget.`,
     })
@@ -127,14 +147,29 @@ async function checkBudget(sql: Sql, tenantId: Id): Promise<void> {
 }
 
 /** Stores the digest of a raw key: the raw key itself is kept nowhere. */
-export const addKey = (sql: Sql, tenantId: Id, rawKey: string, key: NewKey): Promise<ApiKey> =>
-  insertKey(sql, tenantId, { ...key, id: newId(), prefix: rawKey.slice(0, 11), digest: sha256(rawKey) })
+export const addKey = (sql: TxSql, tenantId: Id, rawKey: string, key: NewKey): Promise<ApiKey> =>
+  sql.prisma.apiKey.create({
+    data: {
+      ...key,
+      tenantId,
+      capabilities: [...key.capabilities],
+      id: newId(),
+      prefix: rawKey.slice(0, 11),
+      digest: sha256(rawKey),
+    },
+  })
 
 /** Revokes a key of the caller's tenant, for good and on every node; a revoked one stays as it is. Throws `not_found`. */
 export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<ApiKey> {
   const { tenant } = requireCaller(ctx)
   return revokeKeyOf(ctx.app, tenant.id, id, (sql, before, after) =>
-    recordAudit(sql, ctx, { action: 'api_key.revoke', targetType: 'api_key', targetId: id, before, after }),
+    recordAudit(sql, ctx, {
+      action: 'api_key.revoke',
+      targetType: 'api_key',
+      targetId: id,
+      before: shown(before),
+      after: shown(after),
+    }),
   )
 }
 
@@ -143,21 +178,21 @@ export async function revokeKeyOf(
   app: App,
   tenantId: Id,
   id: string,
-  record?: (sql: Sql, before: ApiKey, after: ApiKey) => Promise<void>,
+  record?: (sql: TxSql, before: ApiKey, after: ApiKey) => Promise<void>,
 ): Promise<ApiKey> {
   // 404, not 403: a 403 would tell that the id exists in another tenant.
   if (!isId(id)) throw new ServiceError('not_found')
-  const { digest, revoked } = await app.db.transaction(async (sql) => {
-    const found = await lockKey(sql, tenantId, id)
-    if (found === undefined) throw new ServiceError('not_found')
-    const { digest: itsDigest, ...before } = found
-    if (before.revokedAt !== null) return { digest: itsDigest, revoked: before }
-    const after = { ...before, revokedAt: new Date() }
-    await revokeKey(sql, tenantId, id, after.revokedAt)
+  const revoked = await app.db.transaction(async (sql) => {
+    await lockKey(sql, tenantId, id)
+    const where = { tenantId_id: { tenantId, id } }
+    const before = await sql.prisma.apiKey.findUnique({ where })
+    if (before === null) throw new ServiceError('not_found')
+    if (before.revokedAt !== null) return before
+    const after = await sql.prisma.apiKey.update({ where, data: { revokedAt: new Date() } })
     await record?.(sql, before, after)
-    return { digest: itsDigest, revoked: after }
+    return after
   })
-  announceChange(app, { kind: 'key', keyId: id, digest: Buffer.from(digest).toString('hex') })
+  announceChange(app, { kind: 'key', keyId: id, digest: Buffer.from(revoked.digest).toString('hex') })
   return revoked
 }
 
@@ -165,7 +200,11 @@ export async function revokeKeyOf(
 export async function listApiKeys(ctx: Ctx, args: PageArgs): Promise<Page<ApiKey>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
-  const after = decodeCursor('api-keys', 1, args.after)
-  const rows = await listKeys(ctx.app.db.query, tenant.id, after === null ? null : idOf(after[0]), size + 1)
+  const after = idInCursor('api-keys', args.after)
+  const rows = await ctx.app.prisma.apiKey.findMany({
+    where: { tenantId: tenant.id, ...(after === null ? {} : { id: { lt: after } }) },
+    orderBy: { id: 'desc' },
+    take: size + 1,
+  })
   return pageOf(rows, size, args, ({ id }) => encodeCursor('api-keys', id))
 }

@@ -1,12 +1,12 @@
 import { ApiKeysDocument, CreateApiKeyDocument, RevokeApiKeyDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 /** The same three below `/admin/`, where only an admin token is taken. */
 const under = (base: '/keys' | '/admin/keys'): Route[] => [
   route({
     method: 'POST',
     path: base,
-    summary: 'Make an API key; the answer alone shows it',
+    summary: 'Create an API key',
     document: CreateApiKeyDocument,
     status: 201,
     answer: ({ createApiKey: { apiKey, key } }) => ({ ...apiKey, key }),
@@ -14,7 +14,7 @@ const under = (base: '/keys' | '/admin/keys'): Route[] => [
   route({
     method: 'GET',
     path: base,
-    summary: 'List API keys, newest first',
+    summary: 'List API keys',
     document: ApiKeysDocument,
     status: 200,
   }),

@@ -1,17 +1,24 @@
 import type { App } from '../../core/context.ts'
+import { isLockFailure } from '../../core/sql.ts'
 import { toDiscussion } from '../discussions/discussions.ts'
 import { announce, appendEvent } from '../discussions/events.ts'
 import { type DueDiscussion, markAutoClosed, selectDueDiscussions } from './auto-close-sql.ts'
 import { lockDiscussionRow, setDiscussionState } from './sql.ts'
 
 /**
- * Locks up to `limit` discussions that are as old as their tenant's `autoCloseDays`, and says so as the system. Each is
- * closed once, whoever closes it: a moderator who unlocks it afterwards, or had locked it before, has the last word. Any
- * number of workers may do it at once. Returns how many were due.
+ * Locks up to `limit` discussions that are as old as their tenant's `autoCloseDays`, and says so as
+ * the system. Each is closed once, by a worker or a moderator: a moderator who unlocks it
+ * afterwards, or had locked it before, has the last word. Any number of workers may do it at once.
+ * Returns how many were due.
  */
 export async function closeOldDiscussions(app: App, limit: number, now = new Date()): Promise<number> {
   const due = await selectDueDiscussions(app.db.query, now, limit)
-  for (const discussion of due) await close(app, discussion, now)
+  for (const discussion of due) {
+    await close(app, discussion, now).catch((error: unknown) => {
+      // Locked since it was selected: it stays due.
+      if (!isLockFailure(error)) throw error
+    })
+  }
   return due.length
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { type ErrorCode, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { troubleOf } from '../../core/outage.ts'
 import { validate } from '../../core/validate.ts'
 import { removeComment } from '../comments/changes.ts'
 import type { Comment } from '../comments/comments.ts'
@@ -16,7 +17,7 @@ const ACTIONS = {
   reject: rejectComment,
   pin: pinComment,
   unpin: unpinComment,
-  delete: (ctx, { commentId }) => removeComment(ctx, commentId, null),
+  delete: (ctx, { commentId }) => removeComment(ctx, commentId, { reader: null, mayModerate: true }),
 } as const satisfies Record<string, Act>
 
 export type BulkAction = keyof typeof ACTIONS
@@ -54,20 +55,42 @@ interface Bulk {
 }
 
 /**
- * Does the same to up to 100 comments, each in a transaction of its own, in the order given; one outcome for each. Within
- * a transaction of the whole request, a failure of one that is no refusal fails all. `revisions`, in the order of `ids`:
- * the texts that were judged, as for `approveComment`. Throws `validation_failed`.
+ * How long a request's one transaction goes on to the next comment. It may keep its locks for less
+ * than a second.
+ */
+const ONE_TRANSACTION_MS = 500
+
+const NO_TIME = 'There was no time left for this comment: send it again under another Idempotency-Key.'
+
+/**
+ * Does the same to up to 100 comments, each in a transaction of its own, in the order given; one
+ * outcome for each. Within a transaction of the whole request, a failure of one that is no refusal
+ * fails all, and those that it has no time for are `unavailable`. `revisions`, in the order of
+ * `ids`: the texts that were judged, as for `approveComment`. Throws `validation_failed`.
  */
 export async function moderateComments(ctx: Ctx, { ids, action, revisions }: Bulk): Promise<BulkOutcome[]> {
   validate(wholeInput, { ids, action, revisions })
   const { db, scope } = ctx.app
-  // Locks are kept to the end then: in the order of the ids given, two requests could wait for each other.
+  // Locks are kept to the end then: in the order of the ids given, two requests could wait for each
+  // other.
   if (scope !== undefined) await lockDiscussionsOf(db.query, requireCaller(ctx).tenant.id, ids.filter(isId))
+  const began = performance.now()
   const outcomes: BulkOutcome[] = []
   for (const [n, id] of ids.entries()) {
+    if (scope !== undefined && performance.now() - began > ONE_TRANSACTION_MS) {
+      outcomes.push({ id, ok: false, status: null, code: 'unavailable', detail: NO_TIME })
+      continue
+    }
     outcomes.push(await actOn(ctx, { commentId: id, revision: revisions?.[n] ?? null }, ACTIONS[action]))
   }
   return outcomes
+}
+
+/** How a failure is told. One of the database passes: the same action may succeed later. */
+function refusalOf(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
+  if (troubleOf(error) === null) return new ServiceError('internal', { cause: error })
+  return new ServiceError('unavailable', { retryAfterSeconds: 1, cause: error })
 }
 
 async function actOn(ctx: Ctx, target: Parameters<Act>[1], act: Act): Promise<BulkOutcome> {
@@ -76,7 +99,7 @@ async function actOn(ctx: Ctx, target: Parameters<Act>[1], act: Act): Promise<Bu
     const { status } = await act(ctx, target)
     return { id, ok: true, status, code: null, detail: null }
   } catch (error) {
-    const refusal = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
+    const refusal = refusalOf(error)
     if (refusal.status >= 500 && ctx.app.scope !== undefined) throw error
     // What has been done to those before stands, so that the answer has to tell of it.
     if (refusal.code === 'internal') ctx.app.log.error({ err: error, commentId: id }, 'a bulk action failed')

@@ -20,9 +20,10 @@ export const revisionSchema = z.int().min(1).max(1_000_000)
 export const approveInput = z.object({ revision: revisionSchema.nullish() })
 
 /**
- * Puts a comment in view, and answers the reports on it. At its first time in view, its parent's author is told.
- * `revision`: the text that was judged; where the author has written another one since, it is not put in view unread.
- * Throws `validation_failed`, `not_found`, `discussion_archived`, `invalid_transition`.
+ * Puts a comment in view, and answers the reports on it. At its first time in view, its parent's
+ * author is told. `revision`: the text that was judged; where the author has written another one
+ * since, it is not put in view unread. Throws `validation_failed`, `not_found`,
+ * `discussion_archived`, `invalid_transition`.
  */
 export function approveComment(
   ctx: Ctx,
@@ -36,7 +37,10 @@ export function approveComment(
 export const rejectComment = (ctx: Ctx, { commentId }: Target): Promise<Comment> =>
   judgeComment(ctx, commentId, 'reject')
 
-/** Puts an approved comment before all others of its level. Throws `not_found`, `discussion_archived`, `invalid_transition`. */
+/**
+ * Puts an approved comment before all others of its level. Throws `not_found`,
+ * `discussion_archived`, `invalid_transition`.
+ */
 export const pinComment = (ctx: Ctx, { commentId }: Target): Promise<Comment> => judgeComment(ctx, commentId, 'pin')
 
 /** Puts it back in its place. Throws `not_found`, `discussion_archived`, `invalid_transition`. */
@@ -49,7 +53,7 @@ function judgeComment(ctx: Ctx, commentId: Id, verb: CommentVerb, judged: number
   return changeComment(ctx, commentId, async (sql, comment, now) => {
     const change = await applyVerb(sql, comment, { tenantId: tenant.id, verb, judged, now, actor: MODERATOR })
     if (change === null) return { comment, events: [] }
-    const target = { action: `comment.${verb}`, targetType: 'comment', targetId: comment.id }
+    const target = { action: `comment.${verb}`, targetType: 'comment', targetId: comment.id } as const
     await recordAudit(sql, ctx, { ...target, before: stateOf(comment), after: stateOf(change.comment) })
     return change
   })

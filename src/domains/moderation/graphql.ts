@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
 import { CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'

@@ -21,7 +21,10 @@ interface Judge {
   /** The revision that was read, where that is said. */
   judged?: number | null
   now: Date
-  /** The tenant's classifier speaks for the system: the reports and flags of a comment stay for moderators to answer. */
+  /**
+   * The tenant's classifier speaks for the system: the reports and flags of a comment stay for
+   * moderators to answer.
+   */
   actor: Extract<EventActor, { kind: 'moderator' | 'system' }>
 }
 
@@ -66,8 +69,8 @@ function reasonAfter(comment: LockedComment, verb: CommentVerb, answersReports: 
 }
 
 /**
- * Tells the author of the comment above of a reply that comes into view for the first time, as its posting would have.
- * Not one who answers to themselves, nor one whose comment is deleted.
+ * Tells the author of the comment above of a reply that comes into view for the first time, as its
+ * posting would have. Not one who answers to themselves, nor one whose comment is deleted.
  */
 async function replyEvents(
   sql: Sql,

@@ -1,7 +1,7 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { type Sql, type Statement, statement } from '../../core/sql.ts'
+import { type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
 import type { HoldReason } from '../comments/rules.ts'
-import { COMMENT_COLUMNS, type CommentRow } from '../comments/sql.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/sql.ts'
 
 export const QUEUE_STATUSES = ['pending', 'reported', 'rejected'] as const
 
@@ -19,11 +19,14 @@ const ORDERS: Readonly<Record<QueueStatus, 'ASC' | 'DESC'>> = { pending: 'ASC', 
 const queue = (status: QueueStatus, name: string, scope: string): Statement =>
   statement(
     `queue_${status}${name}`,
-    `SELECT ${COMMENT_COLUMNS}, c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered",
+    upToBytes(
+      `SELECT ${COMMENT_COLUMNS}, c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered",
        c.hold_reason AS "holdReason"
      FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
      WHERE c.tenant_id = $1 ${scope} AND ${CONDITIONS[status]} AND c.id ${ORDERS[status] === 'ASC' ? '>' : '<'} $2
      ORDER BY c.id ${ORDERS[status]} LIMIT $3`,
+      COMMENT_BYTES,
+    ),
   )
 
 // Two statements of each, so that each has the plan of its own index.
@@ -36,7 +39,7 @@ const queues = (name: string, scope: string): Readonly<Record<QueueStatus, State
 const QUEUES = queues('', '')
 const QUEUES_OF_DISCUSSION = queues('_of_discussion', 'AND c.discussion_id = $4')
 
-export interface QueueRow extends CommentRow {
+export interface QueueRow extends CommentRow, Measured {
   reportCount: number
   reportsAnswered: number
   holdReason: HoldReason | null
@@ -82,7 +85,10 @@ export const countQueues = async (sql: Sql, tenantId: Id): Promise<QueueCounts> 
 /** How the queues of a tenant are. */
 export interface QueueState extends QueueCounts {
   tenantId: Id
-  /** Another one where anything is otherwise that moderators see of the first COUNT_LIMIT comments of each queue. */
+  /**
+   * Another one where anything is otherwise that moderators see of the first COUNT_LIMIT comments
+   * of each queue.
+   */
   mark: string
 }
 
@@ -101,6 +107,8 @@ const READ_STATES = statement(
    ${state('pending')} ${state('reported')} ${state('rejected')}`,
 )
 
-/** How the queues of each of these tenants are. 0.1 ms for a short queue, 5 ms where all are full. */
+/**
+ * How the queues of each of these tenants are. 0.1 ms for a short queue, 5 ms where all are full.
+ */
 export const readQueueStates = (sql: Sql, tenantIds: readonly Id[]): Promise<QueueState[]> =>
   sql<QueueState>(READ_STATES, [tenantIds, COUNT_LIMIT])

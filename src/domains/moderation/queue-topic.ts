@@ -2,8 +2,8 @@ import type { Logger } from 'pino'
 
 import { type Bus, CHANNELS } from '../../core/bus.ts'
 import type { Id } from '../../core/ids.ts'
-import { Batch, type Payload } from '../stream/batch.ts'
-import type { Feed, Sink } from '../stream/seat.ts'
+import { Batch, type Payload } from '../../live/batch.ts'
+import type { Feed, Sink } from '../../live/seat.ts'
 import type { QueueCounts, QueueState } from './queue-sql.ts'
 
 /** What those who follow the queues are told. */
@@ -14,7 +14,10 @@ export interface QueueFrame extends Payload {
 export interface QueueTopicOptions {
   tenantId: Id
   bus: Bus
-  /** How the tenant's queues are, no older than the call. Two that overlap answer in the order of their calls. */
+  /**
+   * How the tenant's queues are, no older than the call. Two that overlap answer in the order of
+   * their calls.
+   */
   read: (tenantId: Id) => Promise<QueueState>
   log: Logger
   onEmpty: () => void
@@ -24,8 +27,9 @@ export interface QueueTopicOptions {
 const PACE_MS = 250
 
 /**
- * The moderation queues of a tenant with listeners in this process. Each is told how they are: at once, and whenever that
- * is otherwise. What went unsaid in between is in what is said next, so that nothing is kept or replayed.
+ * The moderation queues of a tenant with listeners in this process. Each is told how they are: at
+ * once, and whenever that is otherwise. What went unsaid in between is in what is said next, so
+ * that nothing is kept or replayed.
  */
 export class QueueTopic {
   readonly #options: QueueTopicOptions
@@ -42,7 +46,7 @@ export class QueueTopic {
     this.#options = options
     const { bus, tenantId } = options
     this.#listening = bus.subscribe(CHANNELS.queues(tenantId), this.#hear)
-    // Whoever joins hears of it.
+    // Those that join await it, and get its error.
     this.#listening.catch(() => undefined)
   }
 

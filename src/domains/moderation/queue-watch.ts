@@ -4,8 +4,8 @@ import { inBatches } from '../../core/batches.ts'
 import type { Bus } from '../../core/bus.ts'
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import { hubOf } from '../stream/hub.ts'
-import { openSource, type Source } from '../stream/source.ts'
+import { hubOf } from '../../live/hub.ts'
+import { openSource, type Source } from '../../live/source.ts'
 import { type QueueState, readQueueStates } from './queue-sql.ts'
 import { type QueueFrame, type QueueSeat, QueueTopic } from './queue-topic.ts'
 
@@ -80,8 +80,8 @@ export const queueWatchOf = perApp((app) => {
 })
 
 /**
- * Follows the moderation queues of the tenant for a GraphQL subscription. Throws `too_many_streams`, and `unavailable`
- * where it has ended meanwhile.
+ * Follows the moderation queues of the tenant for a GraphQL subscription. Throws
+ * `too_many_streams`, and `unavailable` where it has ended meanwhile.
  */
 export function followModerationQueue(ctx: Ctx): Promise<Source<QueueFrame>> {
   const { tenant } = requireCaller(ctx)

@@ -1,6 +1,7 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { isCut } from '../../core/sql.ts'
 import { type Comment, toComment } from '../comments/comments.ts'
 import { getDiscussion } from '../discussions/discussions.ts'
 import type { HoldReason } from '../comments/rules.ts'
@@ -13,7 +14,10 @@ export interface QueueItem {
   reportCount: number
   /** Those of them that no moderator has answered yet. */
   openReportCount: number
-  /** Why it waits, or was put before moderators; null where one has judged it, or reports alone brought it. */
+  /**
+   * Why it waits, or was put before moderators; null where one has judged it, or reports alone
+   * brought it.
+   */
   reason: HoldReason | null
 }
 
@@ -23,16 +27,17 @@ interface ListQueue extends PageArgs {
 }
 
 /**
- * Comments of the tenant, or of one discussion, that are to be judged, or, rejected, were: what has waited longest first;
- * rejected ones newest first. Throws `not_found` for a discussion that is not there.
+ * Comments of the tenant, or of one discussion, that are to be judged, or, rejected, were: what has
+ * waited longest first; rejected ones newest first. Throws `not_found` for a discussion that is not
+ * there.
  */
 export async function listModerationQueue(ctx: Ctx, args: ListQueue): Promise<Page<QueueItem>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
   const status = args.status ?? 'pending'
-  const after = decodeCursor(status, 1, args.after)
+  const after = idInCursor(status, args.after)
   const discussionId = args.discussionId ?? null
-  const place = { status, discussionId, after: after === null ? null : idOf(after[0]), limit: size + 1 }
+  const place = { status, discussionId, after, limit: size + 1 }
   const isKnown = discussionId === null || isId(discussionId)
   const rows = isKnown ? await listQueue(ctx.app.db.query, tenant.id, place) : []
   if (discussionId !== null && rows.length === 0) await getDiscussion(ctx, { id: discussionId })
@@ -42,5 +47,5 @@ export async function listModerationQueue(ctx: Ctx, args: ListQueue): Promise<Pa
     openReportCount: reportCount - reportsAnswered,
     reason: holdReason,
   }))
-  return pageOf(items, size, args, ({ comment }) => encodeCursor(status, comment.id))
+  return pageOf(items, size, args, ({ comment }) => encodeCursor(status, comment.id), isCut(rows))
 }

@@ -26,7 +26,10 @@ export interface ReceivedReport {
   createdAt: string
 }
 
-/** The reports of a comment, newest first; null to others than moderators. One statement serves all of a request. */
+/**
+ * The reports of a comment, newest first; null to others than moderators. One statement serves all
+ * of a request.
+ */
 export async function listReportsOf(ctx: Ctx, commentId: Id, args: PageArgs): Promise<Page<ReceivedReport> | null> {
   if (!hasCapability(requireCaller(ctx).actor, 'moderate_content')) return null
   const size = pageSize(args)

@@ -26,7 +26,10 @@ interface NewReport {
   counts: boolean
 }
 
-/** Whether it was written: false where the reader has reported the comment before. The comment's row is locked already. */
+/**
+ * Whether it was written: false where the reader has reported the comment before. The comment's row
+ * is locked already.
+ */
 export const insertReport = async (sql: Sql, r: NewReport): Promise<boolean> =>
   (await sql(REPORT, [r.tenantId, r.commentId, r.readerId, r.reason, r.note, r.now, r.counts])).length > 0
 

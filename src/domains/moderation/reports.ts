@@ -4,7 +4,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
-import { noNul } from '../../core/texts.ts'
+import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { type Change, changeComment, changeView } from '../comments/change.ts'
 import { type LockedComment, setCommentState } from '../comments/change-sql.ts'
@@ -30,13 +30,14 @@ interface ReportComment {
   note?: string | null | undefined
 }
 
-export const reportInput = z.object({ note: noNul(z.string().trim().max(1000)).nullish() })
+export const reportInput = z.object({ note: noNul(atMost(1000, z.string().trim())).nullish() })
 
 /**
- * Reports a comment in view for the asserted reader, once. With the tenant's `reportThreshold` of reports since a
- * moderator last judged it, the comment waits for one: it leaves the view, which `comment_edited` tells, of the system,
- * with status pending and no body. A report of a reader banned in shadow does not count towards it.
- * Throws `not_found`, `already_reported`, `reader_banned`, `discussion_archived`.
+ * Reports a comment in view for the asserted reader, once. With the tenant's `reportThreshold` of
+ * reports since a moderator last judged it, the comment waits for one: it leaves the view, which
+ * `comment_edited` tells, of the system, with status pending and no body. A report of a reader
+ * banned in shadow does not count towards it. Throws `not_found`, `already_reported`,
+ * `reader_banned`, `discussion_archived`.
  */
 export async function reportComment(ctx: Ctx, { commentId, reason, note: text }: ReportComment): Promise<Report> {
   const note = validate(reportInput, { note: text }).note || null

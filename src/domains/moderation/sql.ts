@@ -8,7 +8,9 @@ const LOCK_DISCUSSION = statement(
   `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE`,
 )
 
-/** A discussion whose row is locked until the transaction ends: nobody else writes in it meanwhile. */
+/**
+ * A discussion whose row is locked until the transaction ends: nobody else writes in it meanwhile.
+ */
 export const lockDiscussionRow = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
   (await sql<DiscussionRow>(LOCK_DISCUSSION, [tenantId, id]))[0]
 
@@ -42,6 +44,9 @@ const LOCK_DISCUSSIONS = statement(
    ORDER BY id FOR NO KEY UPDATE`,
 )
 
-/** Locks the discussions of some comments until the transaction ends, in the order in which all writers lock. */
+/**
+ * Locks the discussions of some comments until the transaction ends, in the order in which all
+ * writers lock.
+ */
 export const lockDiscussionsOf = async (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<void> =>
   void (await sql(LOCK_DISCUSSIONS, [tenantId, commentIds]))

@@ -7,8 +7,8 @@ export type DiscussionVerb = 'lock' | 'unlock' | 'archive'
 const DISCUSSION_STATES = { lock: 'locked', unlock: 'open', archive: 'archived' } as const
 
 /**
- * The state to which a verb leads; null where the discussion is in it already. Throws `invalid_transition`
- * (contract, section 4: open → locked → open; open or locked → archived, which is final).
+ * The state to which a verb leads; null where the discussion is in it already. Throws
+ * `invalid_transition` (open → locked → open; open or locked → archived, which is final).
  */
 export function nextDiscussionState(verb: DiscussionVerb, state: DiscussionState): DiscussionState | null {
   const next = DISCUSSION_STATES[verb]
@@ -35,9 +35,10 @@ export const COMMENT_VERBS = ['approve', 'reject', 'pin', 'unpin'] as const
 export type CommentVerb = (typeof COMMENT_VERBS)[number]
 
 /**
- * What a verb makes of a comment; null where there is nothing to do. Throws `invalid_transition` (contract, section 4:
- * pending → approved | rejected; approved ↔ rejected; pin only approved comments).
- * An approved comment that was reported, or flagged by a rule, may be approved once more: that is the answer.
+ * What a verb makes of a comment; null where there is nothing to do. Throws `invalid_transition`
+ * (pending → approved | rejected; approved ↔ rejected; only approved comments are pinned). An
+ * approved comment that was reported, or flagged by a rule, may be approved once more: that is the
+ * answer.
  */
 export function nextComment(verb: CommentVerb, { status, isPinned, awaitsAnswer }: Judged): Verdict | null {
   const refusal = new ServiceError('invalid_transition', { detail: `The comment is ${status}.` })

@@ -3,7 +3,10 @@ import { COUNT_LIMIT, countQueues, type QueueCounts } from '../moderation/queue-
 import { countOpenStreams } from '../stream/presence.ts'
 import { selectWebhookHealth, type WebhookHealth } from '../webhooks/health-sql.ts'
 
-/** What waits for somebody. What is not asked for is not counted; null to a caller without the capability. */
+/**
+ * What waits for somebody. What is not asked for is not counted; null to a caller without the
+ * capability.
+ */
 export interface Overview {
   queues: () => Promise<QueueCounts | null>
   webhooks: () => Promise<WebhookHealth | null>

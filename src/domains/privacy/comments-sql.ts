@@ -41,7 +41,10 @@ const FORGET = statement(
    WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = 'comment'`,
 )
 
-/** Takes the texts of comments out of all that hangs on them: revisions, questions, notes of reports, the audit log. */
+/**
+ * Takes the texts of comments out of all that hangs on them: revisions, questions, notes of
+ * reports, the audit log.
+ */
 export const forgetCommentTexts = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   void (await sql(FORGET, [tenantId, ids]))
 
@@ -53,7 +56,10 @@ const REMOVE = statement(
    RETURNING c.parent_id AS "parentId"`,
 )
 
-/** Removes those of these comments that are tombstones of nobody without any reply; gives what they replied to. */
+/**
+ * Removes those of these comments that are tombstones of nobody without any reply; gives what they
+ * replied to.
+ */
 export const removeBlankComments = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Id[]> => {
   const rows = await sql<{ parentId: Id | null }>(REMOVE, [tenantId, ids])
   return rows.flatMap(({ parentId }) => (parentId === null ? [] : [parentId]))

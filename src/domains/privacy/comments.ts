@@ -9,15 +9,14 @@ import { blankComment, forgetCommentTexts, removeBlankComments, selectTheirComme
 import { BATCH, eraseAt, type Erasure } from './erasure.ts'
 
 /**
- * Makes a batch of the reader's comments tombstones of nobody; in the mode `delete` their rows go, but for those that
- * have replies. False where none was left.
+ * Makes a batch of the reader's comments tombstones of nobody; in the mode `delete` their rows go,
+ * but for those that have replies. False where none was left.
  */
 export async function eraseComments(erasure: Erasure): Promise<boolean> {
   const { app, tenantId, readerId, mode } = erasure
   const theirs = await selectTheirComments(app.db.query, tenantId, readerId, BATCH)
   if (theirs.length === 0) return false
-  const ids = theirs.map(({ commentId }) => commentId)
-  await eraseAt(erasure, theirs, async (sql) => {
+  await eraseAt(erasure, theirs, async (sql, ids) => {
     const now = new Date()
     const events: NewEvent[] = []
     for (const id of ids) events.push(...(await eraseComment(sql, erasure, id, now)))
@@ -29,7 +28,9 @@ export async function eraseComments(erasure: Erasure): Promise<boolean> {
   return true
 }
 
-/** One after the other: what becomes of a comment depends on the replies that it has left by then. */
+/**
+ * One after the other: what becomes of a comment depends on the replies that it has left by then.
+ */
 async function eraseComment(sql: Sql, { tenantId, readerId }: Erasure, id: Id, now: Date): Promise<NewEvent[]> {
   const before = await lockComment(sql, tenantId, id, now)
   if (before?.authorId !== readerId) return []

@@ -2,6 +2,7 @@ import { recordAudit } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
 import { forgetReader as forgetInAnalytics } from '../analytics/fold.ts'
@@ -12,10 +13,14 @@ import { eraseReactions, eraseReports } from './marks.ts'
 import { beginWork, type Erasure } from './erasure.ts'
 import * as sql from './sql.ts'
 
-/** Each takes a batch of rows away in a transaction of its own, until it finds none and says false. */
+/**
+ * Each takes a batch of rows away in a transaction of its own, until it finds none and says false.
+ */
 const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [eraseComments, eraseReactions, eraseReports]
 
-/** In the transaction in which the reader's row goes, when nobody can write for the reader any more. */
+/**
+ * In the transaction in which the reader's row goes, when nobody can write for the reader any more.
+ */
 const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<void>)[] = [
   sql.forgetInAuditLog,
   (tx, tenantId, readerId) => forgetInAnswers(tx, tenantId, [readerId]),
@@ -23,32 +28,49 @@ const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<vo
   forgetInAnalytics,
 ]
 
-/** Each further round is for writes that began before the erasure and ended after the round before. */
+/**
+ * Each further round is for writes that began before the erasure and ended after the round before.
+ */
 const MAX_ROUNDS = 20
 
 /**
- * Erases a reader, for good: comments by the tenant's `erasureMode`, reactions, reports, and what events and the audit
- * log say of them. From its first transaction on the reader cannot be found, and no write finds them. The rest goes in
- * batches, the row last: where this is interrupted, calling it again goes on, and so does a worker. Throws `not_found`.
+ * Erases a reader, for good: comments by the tenant's `erasureMode`, reactions, reports, and what
+ * events and the audit log say of them. From its first transaction on the reader cannot be found,
+ * and no write finds them. The rest goes in batches, the row last: where this is interrupted,
+ * calling it again goes on, and so does a worker. In a transaction of the whole request only the
+ * first of these is part of it, so that it keeps no locks for long: the batches follow its commit.
+ * Throws `not_found`.
  */
 export async function eraseReader(ctx: Ctx, { readerId }: { readerId: Id }): Promise<Id> {
   await begin(ctx, readerId)
-  await goOn(ctx.app, requireCaller(ctx).tenant, readerId)
+  const { tenant } = requireCaller(ctx)
+  const { scope, log } = ctx.app
+  if (scope === undefined) {
+    await goOn(ctx.app, tenant, readerId)
+    return readerId
+  }
+  scope.erasedReaders.add(readerId)
+  const app = ofTenant(ctx.app, tenant.id)
+  scope.effects.push(() =>
+    goOn(app, tenant, readerId).catch((err: unknown) =>
+      log.warn({ err, readerId }, 'a worker will finish this erasure'),
+    ),
+  )
   return readerId
 }
 
-/** Whoever is at it says so more often: that process is gone. */
+/** Without a heartbeat for this long, an erasure counts as abandoned. */
 const ABANDONED_MS = 60_000
 
 /**
- * Goes on with one erasure that was interrupted, until it is done or `signal` is aborted; then another process does, as any
- * number may. Returns whether there was one.
+ * Goes on with one erasure that was interrupted, until it is done or `signal` is aborted; then
+ * another process goes on. Several may do so at once. Returns whether there was one.
  */
 export async function finishErasure(app: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
   const left = await sql.takeUpErasure(app.db.query, now, new Date(now.getTime() - ABANDONED_MS))
   if (left === undefined) return false
   const tenant = await loadTenant(app, left.tenantId)
-  await goOn(app, tenant, left.readerId, signal).catch((error: unknown) => {
+  await goOn(ofTenant(app, tenant.id), tenant, left.readerId, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
   return true

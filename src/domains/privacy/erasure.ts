@@ -7,7 +7,7 @@ import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { tellModerators } from '../comments/queued.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/events.ts'
 import { selectDiscussion } from '../discussions/sql.ts'
-import { lockDiscussions, type Place, touchErasure } from './sql.ts'
+import { lockDiscussion, type Place, touchErasure } from './sql.ts'
 import { scrubEvent } from './scrub.ts'
 import { recallDeliveries, rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
 
@@ -19,7 +19,10 @@ export interface Erasure {
   mode: TenantSettings['erasureMode']
   /** Ends it between two transactions, by an error. */
   signal: AbortSignal | undefined
-  /** By discussion, up to which event the reader has been taken out. What is lost by a crash is only found again. */
+  /**
+   * By discussion, up to which event the reader has been taken out. What is lost by a crash is only
+   * found again.
+   */
   scrubbedUpTo: Map<Id, number>
   /** When other processes were last told that somebody is at it. */
   touchedAt: number
@@ -34,63 +37,77 @@ export const beginWork = (erasure: Omit<Erasure, 'scrubbedUpTo' | 'touchedAt'>):
 /** So much more often than others take it for abandoned that a slow transaction does not matter. */
 const TOUCH_MS = 10_000
 
-/** How many rows go in one transaction: others wait no longer than that for their discussions. */
+/** Rows that are looked for at once. */
 export const BATCH = 100
+/**
+ * Of these, how many go in one transaction: others wait for their discussion as long as it takes.
+ */
+const MAX_ROWS = 20
 /** Events that are looked through at once. */
-const STRETCH = 1000
+const STRETCH = 250
 
 /**
- * Takes rows of the reader away in one transaction: their discussions are locked, in the order of their ids. The events
- * of a discussion lose the reader before, or with, the rows that lead to it: a crash at any instant leaves a way to all
- * that is left. `work` gives the events that tell of it.
+ * Takes rows of the reader away, in transactions of a few rows of one discussion, whose lock is
+ * held. The events of a discussion lose the reader before, or with, the rows that lead to it: a
+ * crash at any instant leaves a way to all that is left. `work` does it to these comments and gives
+ * the events that tell of it.
  */
 export async function eraseAt(
   erasure: Erasure,
   places: readonly Place[],
-  work: (sql: Sql) => Promise<NewEvent[]>,
+  work: (sql: Sql, commentIds: readonly Id[]) => Promise<NewEvent[]>,
 ): Promise<void> {
+  const byDiscussion = new Map<Id, Id[]>()
+  for (const { discussionId, commentId } of places) {
+    byDiscussion.set(discussionId, [...(byDiscussion.get(discussionId) ?? []), commentId])
+  }
+  for (const [discussionId, commentIds] of byDiscussion) {
+    await scrubPast(erasure, discussionId)
+    for (let n = 0; n < commentIds.length; n += MAX_ROWS) {
+      const few = commentIds.slice(n, n + MAX_ROWS)
+      await eraseIn(erasure, discussionId, (sql) => work(sql, few))
+    }
+  }
+}
+
+async function eraseIn(erasure: Erasure, discussionId: Id, work: (sql: Sql) => Promise<NewEvent[]>): Promise<void> {
   const { app, tenantId, signal } = erasure
   signal?.throwIfAborted()
-  const discussionIds = [...new Set(places.map(({ discussionId }) => discussionId))].toSorted()
-  for (const discussionId of discussionIds) await scrubPast(erasure, discussionId)
-  const { locked, written } = await untilNoDeadlock(() =>
-    app.db.transaction(async (sql) => {
-      const heads = await lockDiscussions(sql, tenantId, discussionIds)
-      const rewritten: Id[] = []
-      for (const { discussionId, seq } of heads) {
-        const after = erasure.scrubbedUpTo.get(discussionId) ?? 0
-        rewritten.push(...(await scrubStretch(sql, erasure, { tenantId, discussionId, after, upTo: seq })))
-      }
-      const events = await appendEvents(sql, await work(sql))
-      // Last: endpoints, which new deliveries refer to, are locked before deliveries.
-      await recallDeliveries(sql, tenantId, rewritten)
-      return { locked: heads, written: events }
-    }),
-  )
-  for (const { discussionId, seq } of locked) erasure.scrubbedUpTo.set(discussionId, seq)
+  const { seq, written } = await app.db.transaction(async (sql) => {
+    const upTo = await lockDiscussion(sql, tenantId, discussionId)
+    const after = erasure.scrubbedUpTo.get(discussionId) ?? 0
+    const rewritten = await scrubStretch(sql, erasure, { tenantId, discussionId, after, upTo })
+    const events = await appendEvents(sql, await work(sql))
+    // Last: endpoints, which new deliveries refer to, are locked before deliveries.
+    await recallDeliveries(sql, tenantId, rewritten)
+    return { seq: upTo, written: events }
+  })
+  erasure.scrubbedUpTo.set(discussionId, seq)
   announce(app, written)
   tellModerators(app, tenantId)
   await touch(erasure)
-  // The embedded database answers without leaving this turn: sockets and timers would wait for the whole erasure.
+  // The embedded database answers without leaving this turn: sockets and timers would wait for the
+  // whole erasure.
   await setImmediate()
 }
 
 /** Most of a long discussion's events lose the reader in transactions of their own, short ones. */
 async function scrubPast(erasure: Erasure, discussionId: Id): Promise<void> {
   const { app, tenantId, readerId, signal, scrubbedUpTo } = erasure
-  const head = await selectDiscussion(app.db.query, tenantId, discussionId)
   let after = scrubbedUpTo.get(discussionId) ?? 0
-  while (head !== undefined && after + STRETCH <= head.seq) {
+  // Others go on writing: the head moves, and what is left for the locked transaction must stay
+  // short.
+  const hasStretch = async (): Promise<boolean> =>
+    after + STRETCH <= ((await selectDiscussion(app.db.query, tenantId, discussionId))?.seq ?? 0)
+  while (await hasStretch()) {
     signal?.throwIfAborted()
     const stretch = { tenantId, discussionId, after, upTo: after + STRETCH }
     if ((await selectNamingEvents(app.db.query, readerId, stretch)).length > 0) {
-      await untilNoDeadlock(() =>
-        app.db.transaction(async (sql) => {
-          // Two erasures that rewrite one event must see each other's text.
-          await lockDiscussions(sql, tenantId, [discussionId])
-          await recallDeliveries(sql, tenantId, await scrubStretch(sql, erasure, stretch))
-        }),
-      )
+      await app.db.transaction(async (sql) => {
+        // Two erasures that rewrite one event must see each other's text.
+        await lockDiscussion(sql, tenantId, discussionId)
+        await recallDeliveries(sql, tenantId, await scrubStretch(sql, erasure, stretch))
+      })
     }
     after = stretch.upTo
     scrubbedUpTo.set(discussionId, after)
@@ -99,7 +116,10 @@ async function scrubPast(erasure: Erasure, discussionId: Id): Promise<void> {
   }
 }
 
-/** Takes the reader out of a stretch of events, whose discussion is locked. Gives the ids of those that have changed. */
+/**
+ * Takes the reader out of a stretch of events, whose discussion is locked. Gives the ids of those
+ * that have changed.
+ */
 async function scrubStretch(sql: Sql, { readerId }: Erasure, stretch: Stretch): Promise<Id[]> {
   if (stretch.after >= stretch.upTo) return []
   const naming = await selectNamingEvents(sql, readerId, stretch)
@@ -115,17 +135,4 @@ async function touch(erasure: Erasure): Promise<void> {
   if (now - erasure.touchedAt < TOUCH_MS) return
   erasure.touchedAt = now
   await touchErasure(erasure.app.db.query, erasure.tenantId, erasure.readerId, new Date(now))
-}
-
-const DEADLOCK = '40P01'
-
-/** Workers record attempts in whatever order they end; where that meets a recall, PostgreSQL lets one of the two go. */
-async function untilNoDeadlock<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== DEADLOCK || attempt >= 5) throw error
-    }
-  }
 }

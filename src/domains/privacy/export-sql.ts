@@ -30,7 +30,10 @@ const COMMENTS = statement(
    WHERE c.tenant_id = $1 AND c.author_id = $2 AND c.id > $3 ORDER BY c.id LIMIT $4`,
 )
 
-/** Comments of the reader in whatever state, oldest first, after `after`; deleted ones with the text that is kept. */
+/**
+ * Comments of the reader in whatever state, oldest first, after `after`; deleted ones with the text
+ * that is kept.
+ */
 export const exportComments = (
   sql: Sql,
   tenantId: Id,

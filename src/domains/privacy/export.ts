@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 
+import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
+import type { Reader } from '../../generated/prisma/client.ts'
 import * as rows from './export-sql.ts'
-import { getReader, type ReaderRecord } from '../readers/records.ts'
+import { getReaderIn } from '../readers/records.ts'
 
 /** A comment of the reader as it is held. `bodyHtml` is made from `body`, and so left out. */
 export interface ExportedComment extends rows.ExportedCommentRow {
@@ -15,7 +17,7 @@ export interface ExportedComment extends rows.ExportedCommentRow {
 /** All that is held of a reader. Nothing in it says who others are. */
 export interface ReaderExport {
   asOf: Date
-  reader: ReaderRecord
+  reader: Reader
   comments: ExportedComment[]
   reactions: rows.ReactionRow[]
   reportsMade: rows.ReportRow[]
@@ -27,12 +29,23 @@ export interface ReaderExport {
 /** Comments that are read at once: the process answers others in between. */
 const BATCH = 1000
 
-/** All that is held of a reader, as of one instant. Throws `not_found`. */
+/**
+ * All that is held of a reader, as of one instant. The audit log says who has read it. Throws
+ * `not_found`.
+ */
 export async function exportReader(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
+  const exported = await readAll(ctx, readerId)
+  // Nothing is answered before this row is written. It says nothing of the person: an erasure
+  // leaves it as it is.
+  await recordAudit(ctx.app.db.query, ctx, { action: 'reader.export', targetType: 'reader', targetId: readerId })
+  return exported
+}
+
+function readAll(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (sql) => {
     await rows.readOneInstant(sql)
-    const reader = await getReader(ctx, readerId, sql)
+    const reader = await getReaderIn(sql, ctx, readerId)
     const written = await exportWritten(sql, tenant.id, readerId)
     const onReader = await rows.exportAuditEntries(sql, tenant.id, 'reader', [readerId])
     return {

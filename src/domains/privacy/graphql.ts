@@ -1,4 +1,4 @@
-import { builder } from '../../graphql/builder.ts'
+import { builder } from '../../schema/builder.ts'
 import { CommentStatusEnum } from '../comments/graphql.ts'
 import { ReaderRecordRef } from '../readers/graphql.ts'
 import { eraseReader } from './erase.ts'

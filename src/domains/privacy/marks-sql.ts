@@ -58,7 +58,10 @@ const TAKE_REACTIONS = statement(
      c.reaction_counts AS "reactionCounts"`,
 )
 
-/** Removes what the reader holds on these comments, which are locked; gives those whose counts have changed. */
+/**
+ * Removes what the reader holds on these comments, which are locked; gives those whose counts have
+ * changed.
+ */
 export const takeReactions = (
   sql: Sql,
   tenantId: Id,
@@ -85,6 +88,9 @@ const TAKE_REPORTS = statement(
    FROM theirs t WHERE t.counted AND c.tenant_id = $1 AND c.id = t.comment_id AND c.report_count > 0`,
 )
 
-/** Removes the reader's reports on these comments, which are locked, and takes them out of their counts. */
+/**
+ * Removes the reader's reports on these comments, which are locked, and takes them out of their
+ * counts.
+ */
 export const takeReports = async (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonly Id[]): Promise<void> =>
   void (await sql(TAKE_REPORTS, [tenantId, readerId, commentIds]))

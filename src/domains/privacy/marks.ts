@@ -7,8 +7,7 @@ export async function eraseReactions(erasure: Erasure): Promise<boolean> {
   const { app, tenantId, readerId } = erasure
   const theirs = await selectTheirReactions(app.db.query, tenantId, readerId, BATCH)
   if (theirs.length === 0) return false
-  const commentIds = theirs.map(({ commentId }) => commentId)
-  await eraseAt(erasure, theirs, async (sql) => {
+  await eraseAt(erasure, theirs, async (sql, commentIds) => {
     await lockComments(sql, tenantId, commentIds)
     const taken = await takeReactions(sql, tenantId, readerId, commentIds)
     return taken.map(
@@ -23,13 +22,14 @@ export async function eraseReactions(erasure: Erasure): Promise<boolean> {
   return true
 }
 
-/** Takes a batch of the reader's reports back. False where none was left. No event tells of reports. */
+/**
+ * Takes a batch of the reader's reports back. False where none was left. No event tells of reports.
+ */
 export async function eraseReports(erasure: Erasure): Promise<boolean> {
   const { app, tenantId, readerId } = erasure
   const theirs = await selectTheirReports(app.db.query, tenantId, readerId, BATCH)
   if (theirs.length === 0) return false
-  const commentIds = theirs.map(({ commentId }) => commentId)
-  await eraseAt(erasure, theirs, async (sql) => {
+  await eraseAt(erasure, theirs, async (sql, commentIds) => {
     await lockComments(sql, tenantId, commentIds)
     await takeReports(sql, tenantId, readerId, commentIds)
     return []

@@ -1,18 +1,18 @@
 import { EraseReaderDocument, ReaderExportDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 export const routes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/readers/:id/export',
-    summary: 'All that is held of a reader',
+    summary: "Export a reader's data",
     document: ReaderExportDocument,
     status: 200,
   }),
   route({
     method: 'DELETE',
     path: '/readers/:readerId',
-    summary: 'Erases a reader, for good',
+    summary: 'Erase a reader',
     document: EraseReaderDocument,
     status: 204,
   }),

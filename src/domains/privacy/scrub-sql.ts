@@ -17,7 +17,8 @@ export interface NamingEvent {
   isOnTheirComment: boolean
 }
 
-// A range of the primary key, read as text: an index on who is named would cost each comment for the sake of an erasure.
+// A range of the primary key, read as text: an index on who is named would cost each comment for
+// the sake of an erasure.
 const NAMING = statement(
   'events_naming_reader',
   `SELECT * FROM (
@@ -65,8 +66,9 @@ export async function rewriteEvents(
   return rows.map(({ id }) => id)
 }
 
-// Whoever is sending the old text now has its lease no more, and leaves off at its next heartbeat: what comes of it is not
-// recorded, and the new text is sent in its place. Not before the lease would have ended: never two attempts at once.
+// A worker that sends the old text now has lost its lease, and stops at its next heartbeat: what
+// comes of it is not recorded, and the new text is sent in its place. Not before the lease would
+// have ended: never two attempts at once.
 const RECALL = statement(
   'recall_deliveries',
   `WITH theirs AS MATERIALIZED (
@@ -86,8 +88,9 @@ const FORGET_ANSWERS = statement(
 )
 
 /**
- * Takes deliveries of events from the workers that are at it, and forgets what receivers have answered to them, who
- * may have said the text back. In two statements: the second sees what was recorded while the first waited.
+ * Takes deliveries of events from the workers that are at it, and forgets what receivers have
+ * answered to them, who may have said the text back. In two statements: the second sees what was
+ * recorded while the first waited.
  */
 export async function recallDeliveries(sql: Sql, tenantId: Id, eventIds: readonly Id[]): Promise<void> {
   const deliveries = await sql<{ id: Id }>(RECALL, [tenantId, eventIds])

@@ -7,7 +7,9 @@ export interface EventTexts {
 }
 
 export interface ScrubbedEvent extends EventTexts {
-  /** Whether it was a notification to the reader: without a recipient only the tenant may see it. */
+  /**
+   * Whether it was a notification to the reader: without a recipient only the tenant may see it.
+   */
   hasLostRecipient: boolean
 }
 
@@ -18,9 +20,10 @@ interface Trace {
 }
 
 /**
- * An event without the reader: its shape stays, `author`, `reader` and `recipient` are null, an actor keeps only its
- * kind, and the text of their comments is gone. About a comment of theirs it names nobody: that comment's row may go, and
- * with it what would lead from another reader to this event. Null where there is nothing to take out.
+ * An event without the reader: its shape stays, `author`, `reader` and `recipient` are null, an
+ * actor keeps only its kind, and the text of their comments is gone. About a comment of theirs it
+ * names nobody: that comment's row may go, and with it what would lead from another reader to this
+ * event. Null where there is nothing to take out.
  */
 export function scrubEvent({ actor, data }: EventTexts, { readerId, isOnTheirComment }: Trace): ScrubbedEvent | null {
   const who = JSON.parse(actor) as { kind: string; readerId?: Id }

@@ -8,8 +8,9 @@ const LOCK = statement(
 )
 
 /**
- * A reader, also one whose erasure has begun. Its row is locked against everybody, writers of its comments, reactions and
- * reports included: their foreign keys wait for the end of this transaction, and those under way end first.
+ * A reader, also one whose erasure has begun. Its row is locked against everybody, writers of its
+ * comments, reactions and reports included: their foreign keys wait for the end of this
+ * transaction, and those under way end first.
  */
 export const lockReaderToErase = async (
   sql: Sql,
@@ -29,7 +30,10 @@ const BEGIN = statement(
    UPDATE tenants t SET profile_version = t.profile_version + 1 FROM begun b WHERE t.id = b.tenant_id`,
 )
 
-/** Blanks the profile, also on cached pages. From here on no write finds the reader; the external id is free for a new record. */
+/**
+ * Blanks the profile, also on cached pages. From here on no write finds the reader; the external id
+ * is free for a new record.
+ */
 export const beginErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
   void (await sql(BEGIN, [tenantId, readerId, now]))
 
@@ -50,7 +54,9 @@ const TAKE_UP = statement(
    RETURNING r.tenant_id AS "tenantId", r.id AS "readerId"`,
 )
 
-/** A reader whose erasure nobody has gone on with since `before`: for one caller alone, who does. */
+/**
+ * A reader whose erasure nobody has gone on with since `before`: for one caller alone, who does.
+ */
 export const takeUpErasure = async (
   sql: Sql,
   now: Date,
@@ -84,20 +90,14 @@ const FORGET_AUDIT = statement(
 export const forgetInAuditLog = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await sql(FORGET_AUDIT, [tenantId, readerId]))
 
-const LOCK_DISCUSSIONS = statement(
-  'lock_discussions',
-  `SELECT id AS "discussionId", seq FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[])
-   ORDER BY id FOR NO KEY UPDATE`,
+const LOCK_DISCUSSION = statement(
+  'lock_discussion_to_erase',
+  'SELECT seq FROM discussions WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE',
 )
 
-export interface LockedDiscussion {
-  discussionId: Id
-  seq: number
-}
-
-/** Locks discussions in the order of their ids, as all writers do: nobody else writes in them meanwhile. */
-export const lockDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<LockedDiscussion[]> =>
-  sql<LockedDiscussion>(LOCK_DISCUSSIONS, [tenantId, ids])
+/** Locks a discussion: nobody else writes in it meanwhile. Returns the number of its last event. */
+export const lockDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<number> =>
+  (await sql<{ seq: number }>(LOCK_DISCUSSION, [tenantId, id]))[0]?.seq ?? 0
 
 /** A row of a reader, by the comment that it is or hangs on. */
 export interface Place {

@@ -6,7 +6,7 @@ import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
 import { type ReactionMode, writeReaction } from './sql.ts'
 
-/** What the asserted reader holds on a comment after a write (contract, section 4). */
+/** What the asserted reader holds on a comment after a write. */
 export interface Reaction {
   commentId: Id
   type: string | null
@@ -27,7 +27,10 @@ export const setReaction = (ctx: Ctx, input: React): Promise<Reaction> => write(
 /** Removes the reaction, however often it is sent. */
 export const removeReaction = (ctx: Ctx, input: { commentId: Id }): Promise<Reaction> => write(ctx, 'remove', input)
 
-/** Throws `validation_failed` for a type the tenant does not have, `not_found`, `discussion_locked`, `discussion_archived`, `reader_banned`. */
+/**
+ * Throws `validation_failed` for a type the tenant does not have, `not_found`, `discussion_locked`,
+ * `discussion_archived`, `reader_banned`.
+ */
 async function write(
   ctx: Ctx,
   mode: ReactionMode,

@@ -26,7 +26,8 @@ export interface HeldRow {
   createdAt: Date
 }
 
-// The index is by type, so that one type costs what it shows: all of them are a merge, of at most as many as are held.
+// The index is by type, so that one type costs what it shows: all of them are a merge, of at most
+// as many as are held.
 const HELD = statement(
   'held_reactions',
   `SELECT h.* FROM unnest($2::uuid[]) WITH ORDINALITY AS a (id, n)
@@ -52,8 +53,8 @@ const HELD = statement(
 )
 
 /**
- * Who holds what on each of several comments, `limit` of each, newest first; of one type where it is given. Nobody on a
- * comment that is out of view now, but for moderators.
+ * Who holds what on each of several comments, `limit` of each, newest first; of one type where it
+ * is given. Nobody on a comment that is out of view now, but for moderators.
  */
 export const listHeld = (
   sql: Sql,

@@ -26,7 +26,10 @@ export interface HeldReaction {
   createdAt: string
 }
 
-/** What the asserted reader holds on a comment; null without an identity. One statement serves all of a request. */
+/**
+ * What the asserted reader holds on a comment; null without an identity. One statement serves all
+ * of a request.
+ */
 export const viewerReaction = async (ctx: Ctx, commentId: Id): Promise<string | null> =>
   requireCaller(ctx).identity === null ? null : loadViewer(ctx, '', commentId)
 
@@ -35,7 +38,9 @@ const loadViewer = perRequest<Id, string | null>(async (ctx, _group, commentIds)
   return commentIds.map((id) => held.get(id) ?? null)
 })
 
-/** What the asserted reader holds on some comments, by the comment's id. Throws `identity_required`. */
+/**
+ * What the asserted reader holds on some comments, by the comment's id. Throws `identity_required`.
+ */
 export async function viewerReactions(ctx: Ctx, commentIds: readonly Id[]): Promise<Map<Id, string>> {
   const reader = await requireReader(ctx)
   const rows = await selectViewerReactions(ctx.app.db.query, requireCaller(ctx).tenant.id, reader.id, commentIds)
@@ -47,10 +52,10 @@ interface ListReactions extends PageArgs {
 }
 
 /**
- * Who reacted to a comment, newest first; of one type where it is given, also one that the tenant no longer has. One
- * statement serves all comments of a request that ask for the same. Of a comment that is not in view, moderators alone
- * learn it: its author, who gets it as the answer to a write, finds nobody, nor does who has it from an event of when it
- * was in view.
+ * Who reacted to a comment, newest first; of one type where it is given, also one that the tenant
+ * no longer has. One statement serves all comments of a request that ask for the same. Of a comment
+ * that is not in view, moderators alone learn it: its author, who gets it as the answer to a write,
+ * finds nobody, nor does who has it from an event of when it was in view.
  */
 export async function listReactions(ctx: Ctx, comment: Comment, args: ListReactions): Promise<Page<HeldReaction>> {
   const size = pageSize(args)

@@ -33,9 +33,10 @@ export interface ReactionResult {
 }
 
 /**
- * Changes what a reader holds on a comment, in one statement: reaction, counts, number, event, deliveries. The reader's
- * own row is the place where concurrent toggles of one reader meet: ON CONFLICT works on its newest version, whatever
- * the statement's snapshot says. Locks in the order discussion, comment, reaction.
+ * Changes what a reader holds on a comment, in one statement: reaction, counts, number, event,
+ * deliveries. The reader's own row is the place where concurrent toggles of one reader meet: ON
+ * CONFLICT works on its newest version, whatever the statement's snapshot says. Locks in the order
+ * discussion, comment, reaction.
  */
 const WRITE = statement(
   'write_reaction',

@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Identity, Tenant } from '../../core/context.ts'
 import { sha256 } from '../../core/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
+import { hasAtMost } from '../../core/texts.ts'
 
 const MAX_LIFETIME_SECONDS = 3600
 const CLOCK_SKEW_SECONDS = 60
@@ -17,7 +18,7 @@ export interface Claims {
 export const invalidIdentity = (detail: string): ServiceError => new ServiceError('invalid_identity', { detail })
 
 /**
- * Reads the claims of an assertion whose signature is right (contract, section 3). `issuer` is the one that is asked of
+ * Reads the claims of an assertion whose signature is right. `issuer` is the one that is asked of
  * tokens signed with a public key; null for the others. `now` in seconds since the epoch.
  * Throws `invalid_identity`, `expired_identity`.
  */
@@ -90,7 +91,7 @@ function time(value: unknown, claim: string): number {
 const UNSTORABLE = /\0|\p{Surrogate}/u
 
 function text(value: unknown, claim: string, max: number): string {
-  if (typeof value === 'string' && value.length >= 1 && value.length <= max && !UNSTORABLE.test(value)) return value
+  if (typeof value === 'string' && value !== '' && hasAtMost(value, max) && !UNSTORABLE.test(value)) return value
   throw invalidIdentity(`The claim ${claim} must be a text of 1 to ${max} characters.`)
 }
 
@@ -98,7 +99,7 @@ function httpsUrl(value: unknown, claim: string): string {
   // The URL parser drops tabs and line breaks in silence; what is stored must be what was checked.
   if (
     typeof value === 'string' &&
-    value.length <= 2048 &&
+    hasAtMost(value, 2048) &&
     /^https:\/\/[^\s\p{Cc}\p{Surrogate}]+$/iu.test(value) &&
     URL.canParse(value)
   ) {

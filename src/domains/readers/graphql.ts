@@ -1,33 +1,46 @@
 import { searchSchema } from '../../core/search.ts'
 import { externalIdSchema } from '../../core/texts.ts'
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
-import { createIdentitySecret, type IdentitySecret, listIdentitySecrets } from './identity-secrets.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
+import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
+import { createIdentitySecret, listIdentitySecrets, PUBLIC_SECRET } from './identity-secrets.ts'
+import { getKeySet, KEY_SET_STATES, type KeySet } from './key-set.ts'
 import type { Reader } from './readers.ts'
-import { type Ban, banReader, banSchema, getReader, listReaders, type ReaderRecord, unbanReader } from './records.ts'
+import {
+  type Ban,
+  banOf,
+  banReader,
+  banSchema,
+  getReader,
+  getViewer,
+  listReaders,
+  unbanReader,
+  type Viewer,
+} from './records.ts'
 
 export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
   description: "A reader of the tenant's site, as its backend vouches for them.",
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
-    externalId: t.exposeString('externalId', {
-      description: "The reader's id at the tenant (`sub` of the assertion).",
-    }),
-    name: t.exposeString('name', { nullable: true, description: 'The name to show, where the tenant gave one.' }),
-    avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
-    profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
-  }),
 })
 
-const IdentitySecretRef = builder.objectRef<IdentitySecret>('IdentitySecret').implement({
+const IdentitySecretRef = builder.prismaObject('IdentitySecret', {
   description: "A secret with which the tenant's backend signs reader assertions (HS256).",
+  // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again: these resolve.
+  select: PUBLIC_SECRET,
   fields: (t) => ({
-    kid: t.exposeString('kid', { description: "The name of the secret, in the assertion's header `kid`." }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
-    expiresAt: t.expose('expiresAt', {
+    kid: t.string({
+      description: "The name of the secret, in the assertion's header `kid`.",
+      resolve: ({ kid }) => kid,
+    }),
+    createdAt: t.field({
+      type: 'DateTime',
+      description: 'When it was made.',
+      resolve: ({ createdAt }) => createdAt,
+    }),
+    expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'When it ends: 24 h after a newer one was made. Null for the newest.',
+      resolve: ({ expiresAt }) => expiresAt,
     }),
   }),
 })
@@ -38,6 +51,41 @@ builder.queryField('identitySecrets', (t) =>
     access: 'manage_settings',
     description: "The tenant's identity secrets, newest first.",
     resolve: (_root, args, ctx) => listIdentitySecrets(ctx, args),
+  }),
+)
+
+const KeySetStateEnum = builder.enumType('KeySetState', {
+  description: "Whether the identity provider's keys can be used.",
+  values: KEY_SET_STATES,
+})
+
+const KeySetRef = builder.objectRef<KeySet>('IdentityKeySet').implement({
+  description: "The identity provider's public keys (setting identity.jwksUrl), and how fetching them goes.",
+  fields: (t) => ({
+    url: t.exposeString('url', { nullable: true, description: 'Where they are fetched; null where none is set.' }),
+    state: t.expose('state', { type: KeySetStateEnum, description: 'Whether they can be used.' }),
+    keyCount: t.exposeInt('keyCount', { description: 'How many keys are taken now.' }),
+    fetchedAt: t.expose('fetchedAt', { type: 'DateTime', nullable: true, description: 'When they were last fetched.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When they are dropped unless they are fetched again: 24 h after `fetchedAt`. Null without keys.',
+    }),
+    failingSince: t.expose('failingSince', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when every fetch has failed; null where the last one did not.',
+    }),
+    error: t.exposeString('error', { nullable: true, description: 'Why the last fetch failed.' }),
+  }),
+})
+
+builder.queryField('identityKeySet', (t) =>
+  t.field({
+    type: KeySetRef,
+    access: 'manage_settings',
+    description: "The state of the identity provider's public keys.",
+    resolve: (_root, _args, ctx) => getKeySet(ctx),
   }),
 )
 
@@ -53,8 +101,9 @@ builder.relayMutationField(
     description: 'The new identity secret.',
     outputFields: (t) => ({
       kid: t.exposeString('kid', { description: "The name of the secret, for the assertion's header." }),
-      secret: t.exposeString('secret', {
-        description: 'The secret: its UTF-8 bytes, all of them, are the key of HS256. It is shown only here.',
+      secret: t.string({
+        ...shownOnce('secret'),
+        description: `The secret: its UTF-8 bytes, all of them, are the key of HS256. ${SHOWN_ONCE}`,
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     }),
@@ -74,18 +123,64 @@ const BanRef = builder.objectRef<Ban>('Ban').implement({
 })
 
 // A type of its own: a field of Reader would show bans to whoever may read comments.
-export const ReaderRecordRef = builder.objectRef<ReaderRecord>('ReaderRecord').implement({
+export const ReaderRecordRef = builder.prismaObject('Reader', {
+  variant: 'ReaderRecord',
   description: "A reader of the tenant's site, as moderators see them.",
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
-    externalId: t.exposeString('externalId', { description: "The reader's id at the tenant." }),
-    name: t.exposeString('name', { nullable: true, description: 'The name to show, where the tenant gave one.' }),
-    avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
-    profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
-    ban: t.expose('ban', { type: BanRef, nullable: true, description: 'The ban that is in force; null without one.' }),
+    ban: t.field({
+      type: BanRef,
+      nullable: true,
+      description: 'The ban that is in force; null without one.',
+      resolve: banOf,
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the tenant first vouched for them.' }),
   }),
 })
+
+const ViewerBanRef = builder.objectRef<NonNullable<Viewer['ban']>>('ViewerBan').implement({
+  description: 'A ban as its reader is told of it.',
+  fields: (t) => ({
+    until: t.expose('until', { type: 'DateTime', nullable: true, description: 'When it ends; null: never.' }),
+  }),
+})
+
+const ViewerRef = builder.objectRef<Viewer>('Viewer').implement({
+  description: 'The reader on whose behalf the request is made.',
+  fields: (t) => ({
+    ban: t.expose('ban', {
+      type: ViewerBanRef,
+      nullable: true,
+      description: 'The ban that keeps the reader from writing; null without one. A ban in shadow does not show.',
+    }),
+  }),
+})
+
+// What all three types show of a reader.
+const EXTERNAL_ID = "The reader's id at the tenant"
+
+for (const [ref, externalId] of [
+  [ReaderRef, `${EXTERNAL_ID} (\`sub\` of the assertion).`],
+  [ReaderRecordRef, `${EXTERNAL_ID}.`],
+  [ViewerRef, `${EXTERNAL_ID}.`],
+] as const) {
+  builder.objectFields(ref, (t) => ({
+    id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
+    externalId: t.exposeString('externalId', { description: externalId }),
+    name: t.exposeString('name', { nullable: true, description: 'The name to show, where the tenant gave one.' }),
+    avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
+    profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
+  }))
+}
+
+builder.queryField('viewer', (t) =>
+  t.field({
+    type: ViewerRef,
+    nullable: true,
+    access: 'reader',
+    description: 'The reader that the identity assertion vouches for.',
+    resolve: (_root, _args, ctx) => getViewer(ctx),
+  }),
+)
 
 builder.queryField('reader', (t) =>
   t.field({

@@ -1,23 +1,19 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
-import { randomHex, seal, sha256, unseal } from '../../core/crypto.ts'
+import { randomHex, sha256 } from '../../core/crypto.ts'
 import { badCursor, decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { Sql } from '../../core/sql.ts'
+import { seal } from '../../core/seals.ts'
+import type { TxSql } from '../../core/sql.ts'
+import type { IdentitySecret } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/sql.ts'
-import { sealContext } from './keyring.ts'
-import { expireSecrets, findNewestSecret, insertSecret, listSecrets } from './sql.ts'
+import { identitySecretContext } from './keyring.ts'
 
 const OVERLAP_MS = 24 * 3_600_000
 
-/** An identity secret as every answer shows it. */
-export interface IdentitySecret {
-  kid: string
-  createdAt: Date
-  /** Null: the one in force, for good. */
-  expiresAt: Date | null
-}
+/** What every answer shows of an identity secret. `expiresAt` is null for the one in force, for good. */
+export const PUBLIC_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
 
 export interface NewIdentitySecret {
   kid: string
@@ -43,11 +39,14 @@ export async function createIdentitySecret(ctx: Ctx): Promise<NewIdentitySecret>
 export async function replaceIdentitySecret(
   app: App,
   tenantId: Id,
-  record?: (sql: Sql, made: NewIdentitySecret) => Promise<void>,
+  record?: (sql: TxSql, made: NewIdentitySecret) => Promise<void>,
 ): Promise<NewIdentitySecret> {
   const made = await app.db.transaction(async (sql) => {
     await lockTenant(sql, tenantId)
-    await expireSecrets(sql, tenantId, new Date(Date.now() + OVERLAP_MS))
+    await sql.prisma.identitySecret.updateMany({
+      where: { tenantId, expiresAt: null },
+      data: { expiresAt: new Date(Date.now() + OVERLAP_MS) },
+    })
     const secret = await addIdentitySecret(sql, app, tenantId)
     await record?.(sql, secret)
     return secret
@@ -56,42 +55,46 @@ export async function replaceIdentitySecret(
   return made
 }
 
-/** Whether `key` opens the newest secret that is stored; null where there is none. */
-export async function opensSecrets(sql: Sql, key: Buffer): Promise<boolean | null> {
-  const row = await findNewestSecret(sql)
-  if (row === undefined) return null
-  try {
-    unseal(key, row.sealed, sealContext(row.tenantId, row.kid))
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** The name of an identity secret: the first 8 hex of its SHA-256 (contract, section 8). */
+/** The name of an identity secret: the first 8 hex of its SHA-256 (docs/reference/choices.md). */
 export const kidOf = (secret: string): string => sha256(secret).toString('hex').slice(0, 8)
 
 /** Stores `given`, or a secret of its own making. For new tenants too, which no caller makes. */
-export async function addIdentitySecret(sql: Sql, app: App, tenantId: Id, given?: string): Promise<NewIdentitySecret> {
+export async function addIdentitySecret(
+  sql: TxSql,
+  app: App,
+  tenantId: Id,
+  given?: string,
+): Promise<NewIdentitySecret> {
   for (;;) {
     const secret = given ?? `ids_${randomHex(32)}`
     const kid = kidOf(secret)
-    const sealed = seal(app.settings.ENCRYPTION_KEY, secret, sealContext(tenantId, kid))
-    const createdAt = await insertSecret(sql, tenantId, kid, sealed)
-    if (createdAt !== undefined) return { kid, secret, createdAt }
+    const sealed = seal(app.settings, secret, identitySecretContext(tenantId, kid))
+    const createdAt = new Date()
+    const data = { tenantId, kid, sealed, createdAt }
+    const { count } = await sql.prisma.identitySecret.createMany({ data, skipDuplicates: true })
+    if (count === 1) return { kid, secret, createdAt }
     // One chance in four thousand million; the tenant would have two secrets of one name.
     if (given !== undefined) throw new Error(`the tenant already has an identity secret with the kid ${kid}`)
   }
 }
 
 /** The tenant's identity secrets without the secrets, newest first. */
-export async function listIdentitySecrets(ctx: Ctx, args: PageArgs): Promise<Page<IdentitySecret>> {
+export async function listIdentitySecrets(
+  ctx: Ctx,
+  args: PageArgs,
+): Promise<Page<Pick<IdentitySecret, keyof typeof PUBLIC_SECRET>>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
   const after = readCursor(args.after)
-  const rows = await listSecrets(ctx.app.db.query, tenant.id, after, size + 1)
-  const secrets = rows.map(({ kid, createdAt, expiresAt }) => ({ kid, createdAt, expiresAt }))
-  return pageOf(secrets, size, args, ({ createdAt, kid }) => encodeCursor(SORT, createdAt.getTime(), kid))
+  const older =
+    after === null ? {} : { OR: [{ createdAt: { lt: after.createdAt } }, { ...after, kid: { lt: after.kid } }] }
+  const rows = await ctx.app.prisma.identitySecret.findMany({
+    where: { tenantId: tenant.id, ...older },
+    select: PUBLIC_SECRET,
+    orderBy: [{ createdAt: 'desc' }, { kid: 'desc' }],
+    take: size + 1,
+  })
+  return pageOf(rows, size, args, ({ createdAt, kid }) => encodeCursor(SORT, createdAt.getTime(), kid))
 }
 
 const SORT = 'identity-secrets'

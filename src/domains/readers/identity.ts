@@ -26,7 +26,7 @@ const verified = perApp(
 )
 
 /**
- * The reader for whom an assertion vouches (contract, section 3). `rawBody` is the request's body, to the byte.
+ * The reader for whom an assertion vouches (docs/reference/choices.md). `rawBody` is the request's body, to the byte.
  * Throws `invalid_identity`, `expired_identity`.
  */
 export async function verifyIdentity(app: App, tenant: Tenant, token: string, rawBody: Uint8Array): Promise<Identity> {

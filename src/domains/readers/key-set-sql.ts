@@ -1,16 +1,23 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import type { IdentityKeySet } from '../../generated/prisma/client.ts'
 
-const FIND_KEY_SET = statement('find_key_set', 'SELECT url, jwks FROM identity_key_sets WHERE tenant_id = $1')
+export type StoredKeys = Pick<IdentityKeySet, 'url' | 'jwks' | 'fetchedAt'>
 
-/** The stored keys and where they come from; `jwks` is null while none were ever fetched from there. */
-export const findKeySet = async (sql: Sql, tenantId: Id): Promise<{ url: string; jwks: unknown } | undefined> =>
-  (await sql<{ url: string; jwks: unknown }>(FIND_KEY_SET, [tenantId]))[0]
+const FIND_KEY_SET = statement(
+  'find_key_set',
+  'SELECT url, jwks, fetched_at AS "fetchedAt" FROM identity_key_sets WHERE tenant_id = $1',
+)
+
+/** The stored keys, and where they come from. */
+export const findKeySet = async (sql: Sql, tenantId: Id): Promise<StoredKeys | undefined> =>
+  (await sql<StoredKeys>(FIND_KEY_SET, [tenantId]))[0]
 
 const PUT_KEY_SET = statement(
   'put_key_set',
   `INSERT INTO identity_key_sets (tenant_id, url, due_at) VALUES ($1, $2, $3)
-   ON CONFLICT (tenant_id) DO UPDATE SET url = $2, due_at = $3, jwks = NULL, fetched_at = NULL, error = NULL
+   ON CONFLICT (tenant_id) DO UPDATE SET
+     url = $2, due_at = $3, jwks = NULL, fetched_at = NULL, tried_at = NULL, failing_since = NULL, error = NULL
    WHERE identity_key_sets.url <> $2`,
 )
 
@@ -18,23 +25,19 @@ const PUT_KEY_SET = statement(
 export const putKeySet = (sql: Sql, tenantId: Id, url: string, now: Date): Promise<unknown> =>
   sql(PUT_KEY_SET, [tenantId, url, now])
 
-const DELETE_KEY_SET = statement('delete_key_set', 'DELETE FROM identity_key_sets WHERE tenant_id = $1')
-
-export const deleteKeySet = (sql: Sql, tenantId: Id): Promise<unknown> => sql(DELETE_KEY_SET, [tenantId])
-
 const HASTEN_KEY_SET = statement(
   'hasten_key_set',
   `UPDATE identity_key_sets SET due_at = $2
-   WHERE tenant_id = $1 AND due_at > $2 AND (fetched_at IS NULL OR fetched_at < $3) RETURNING tenant_id`,
+   WHERE tenant_id = $1 AND due_at > $2 AND (tried_at IS NULL OR tried_at < $3) RETURNING tenant_id`,
 )
 
-/** Makes the key set due now, unless a worker has taken it after `fetchedBefore`. Returns whether it did. */
-export const hastenKeySet = async (sql: Sql, tenantId: Id, now: Date, fetchedBefore: Date): Promise<boolean> =>
-  (await sql(HASTEN_KEY_SET, [tenantId, now, fetchedBefore])).length > 0
+/** Makes the key set due now, unless a worker has tried it after `triedBefore`. Returns whether it did. */
+export const hastenKeySet = async (sql: Sql, tenantId: Id, now: Date, triedBefore: Date): Promise<boolean> =>
+  (await sql(HASTEN_KEY_SET, [tenantId, now, triedBefore])).length > 0
 
 const LEASE_KEY_SETS = statement(
   'lease_key_sets',
-  `UPDATE identity_key_sets SET due_at = $2, fetched_at = $1
+  `UPDATE identity_key_sets SET due_at = $2, tried_at = $1
    WHERE tenant_id IN (SELECT tenant_id FROM identity_key_sets WHERE due_at <= $1 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
    RETURNING tenant_id AS "tenantId", url`,
 )
@@ -50,18 +53,33 @@ export const leaseKeySets = (sql: Sql, now: Date, until: Date, limit: number): P
 
 const STORE_KEY_SET = statement(
   'store_key_set',
-  `UPDATE identity_key_sets SET jwks = $3::jsonb, due_at = $4, error = NULL WHERE tenant_id = $1 AND url = $2`,
+  `UPDATE identity_key_sets SET jwks = $3::jsonb, fetched_at = $4, failing_since = NULL, error = NULL, due_at = $5
+   WHERE tenant_id = $1 AND url = $2`,
 )
 
-/** Nothing happens where the tenant has changed the URL meanwhile. */
-export const storeKeySet = (sql: Sql, { tenantId, url }: DueKeySet, jwks: unknown, dueAt: Date): Promise<unknown> =>
-  sql(STORE_KEY_SET, [tenantId, url, JSON.stringify(jwks), dueAt])
+/** Keys that were fetched at `now`. Nothing happens where the tenant has changed the URL meanwhile. */
+export const storeKeySet = (
+  sql: Sql,
+  { tenantId, url }: DueKeySet,
+  jwks: unknown,
+  { now, dueAt }: { now: Date; dueAt: Date },
+): Promise<unknown> => sql(STORE_KEY_SET, [tenantId, url, JSON.stringify(jwks), now, dueAt])
 
 const FAIL_KEY_SET = statement(
   'fail_key_set',
-  'UPDATE identity_key_sets SET error = $3, due_at = $4 WHERE tenant_id = $1 AND url = $2',
+  `UPDATE identity_key_sets SET
+     error = $3, failing_since = coalesce(failing_since, $4), due_at = $5, jwks = CASE WHEN fetched_at > $6 THEN jwks END
+   WHERE tenant_id = $1 AND url = $2`,
 )
 
-/** The keys that were fetched before stay in force. */
-export const failKeySet = (sql: Sql, { tenantId, url }: DueKeySet, error: string, dueAt: Date): Promise<unknown> =>
-  sql(FAIL_KEY_SET, [tenantId, url, error, dueAt])
+interface Failure {
+  error: string
+  now: Date
+  dueAt: Date
+  /** Keys that were last fetched before this are dropped. */
+  keptSince: Date
+}
+
+/** A try that failed at `now`. The keys that were fetched before stay in force for a time. */
+export const failKeySet = (sql: Sql, { tenantId, url }: DueKeySet, failure: Failure): Promise<unknown> =>
+  sql(FAIL_KEY_SET, [tenantId, url, failure.error, failure.now, failure.dueAt, failure.keptSince])

@@ -4,6 +4,7 @@ import { CHANNELS } from '../../core/bus.ts'
 import { type App, perApp, type Tenant } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
+import { KEPT_MS } from './key-set.ts'
 import { type DueKeySet, failKeySet, hastenKeySet, leaseKeySets, storeKeySet } from './key-set-sql.ts'
 import { filterKeySet } from './jwks.ts'
 
@@ -13,26 +14,38 @@ const RETRY_MS = 30_000
 const HASTE_MS = 10_000
 const AT_ONCE = 8
 
+/** Fetches a JSON document. Rejects with a short text of ours. */
+type FetchJson = (url: string) => Promise<unknown>
+
 /**
  * Fetches the key sets that are due, with the worker's own client. Several workers share the rows out among them.
- * Returns how many were due. A set that cannot be fetched keeps its old keys and is tried again in 30 s.
+ * Returns how many were due. A set that cannot be fetched is tried again in 30 s, and keeps its old keys for 24 h.
  */
-export async function refreshDueKeySets(app: App, fetchJson: (url: string) => Promise<unknown>): Promise<number> {
+export async function refreshDueKeySets(app: App, fetchJson: FetchJson): Promise<number> {
   const now = Date.now()
   const due = await leaseKeySets(app.db.query, new Date(now), new Date(now + LEASE_MS), AT_ONCE)
   await Promise.all(due.map((keySet) => refreshKeySet(app, keySet, fetchJson)))
   return due.length
 }
 
-async function refreshKeySet(app: App, keySet: DueKeySet, fetchJson: (url: string) => Promise<unknown>): Promise<void> {
+async function refreshKeySet(app: App, keySet: DueKeySet, fetchJson: FetchJson): Promise<void> {
+  const { jwks, error } = await fetchKeys(keySet, fetchJson)
+  const now = Date.now()
+  if (error === null) {
+    await storeKeySet(app.db.query, keySet, jwks, { now: new Date(now), dueAt: new Date(now + REFRESH_MS) })
+  } else {
+    app.log.warn({ error, tenantId: keySet.tenantId }, 'a key set could not be fetched')
+    const [dueAt, keptSince] = [new Date(now + RETRY_MS), new Date(now - KEPT_MS)]
+    await failKeySet(app.db.query, keySet, { error, now: new Date(now), dueAt, keptSince })
+  }
+  announceChange(app, { kind: 'tenant', tenantId: keySet.tenantId })
+}
+
+async function fetchKeys({ url }: DueKeySet, fetchJson: FetchJson) {
   try {
-    const jwks = filterKeySet(await fetchJson(keySet.url))
-    await storeKeySet(app.db.query, keySet, jwks, new Date(Date.now() + REFRESH_MS))
-    announceChange(app, { kind: 'tenant', tenantId: keySet.tenantId })
+    return { jwks: filterKeySet(await fetchJson(url)), error: null }
   } catch (error) {
-    app.log.warn({ err: error, tenantId: keySet.tenantId }, 'a key set could not be fetched')
-    const reason = error instanceof Error ? error.message.slice(0, 500) : 'unknown'
-    await failKeySet(app.db.query, keySet, reason, new Date(Date.now() + RETRY_MS))
+    return { jwks: null, error: error instanceof Error ? error.message.slice(0, 500) : 'unknown' }
   }
 }
 

@@ -3,12 +3,13 @@ import { webcrypto } from 'node:crypto'
 import { importJWK } from 'jose'
 
 import { type App, perApp, type Tenant } from '../../core/context.ts'
-import { unseal } from '../../core/crypto.ts'
 import type { Id } from '../../core/ids.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
+import { unseal } from '../../core/seals.ts'
 import { algorithmOf, type PublicJwk, readKeySet } from './jwks.ts'
-import { findKeySet } from './key-set-sql.ts'
-import { findLiveSecrets, type SecretRow } from './sql.ts'
+import { findKeySet, type StoredKeys } from './key-set-sql.ts'
+import { KEPT_MS } from './key-set.ts'
+import { findLiveSecrets, type LiveSecret } from './sql.ts'
 
 export type Algorithm = 'HS256' | 'RS256' | 'ES256' | 'EdDSA'
 
@@ -31,7 +32,7 @@ export interface Keyring {
   readAt: number
 }
 
-export const sealContext = (tenantId: Id, kid: string): string => `identity_secret:${tenantId}:${kid}`
+export const identitySecretContext = (tenantId: Id, kid: string): string => `identity_secret:${tenantId}:${kid}`
 
 const rings = perApp((app) => {
   const cache = createReadCache<Keyring>({ max: 10_000, read: (tenantId) => readKeyring(app, tenantId) })
@@ -54,23 +55,34 @@ async function readKeyring(app: App, tenantId: Id): Promise<Keyring> {
     findKeySet(app.db.query, tenantId),
   ])
   const keys = await Promise.all([
-    ...secrets.map((secret) => secretKey(app, tenantId, secret)),
-    ...readKeySet(keySet?.jwks).map((jwk) => publicKey(jwk, keySet?.url ?? null)),
+    ...secrets.flatMap((secret) => secretKey(app, tenantId, secret)),
+    ...(keySet === undefined ? [] : publicKeys(keySet)),
   ])
   return { keys, readAt }
 }
 
-async function secretKey(app: App, tenantId: Id, row: SecretRow): Promise<VerificationKey> {
-  const secret = unseal(app.settings.ENCRYPTION_KEY, row.sealed, sealContext(tenantId, row.kid))
-  const key = await importHs256(secret)
-  const expiresAt = row.expiresAt?.getTime() ?? null
-  return { algorithm: 'HS256', kid: row.kid, key, url: null, expiresAt, fingerprint: `HS256 ${row.kid}` }
+/** None where the secret cannot be opened: the tenant's other keys stay good. */
+function secretKey(app: App, tenantId: Id, { kid, sealed, expiresAt }: LiveSecret): Promise<VerificationKey>[] {
+  try {
+    const secret = unseal(app.settings, sealed, identitySecretContext(tenantId, kid))
+    const common = { algorithm: 'HS256', kid, url: null, fingerprint: `HS256 ${kid}` } as const
+    return [importHs256(secret).then((key) => ({ ...common, key, expiresAt: expiresAt?.getTime() ?? null }))]
+  } catch (error) {
+    app.log.warn({ err: error, tenantId, kid }, 'an identity secret cannot be opened')
+    return []
+  }
 }
 
 const importHs256 = (secret: string): Promise<webcrypto.CryptoKey> =>
   webcrypto.subtle.importKey('raw', Buffer.from(secret, 'utf8'), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 
-async function publicKey(jwk: PublicJwk, url: string | null): Promise<VerificationKey> {
+/** A process knows by itself when they end: no worker has to tell it. */
+function publicKeys({ url, jwks, fetchedAt }: StoredKeys): Promise<VerificationKey>[] {
+  const expiresAt = (fetchedAt?.getTime() ?? 0) + KEPT_MS
+  return readKeySet(jwks).map((jwk) => publicKey(jwk, url, expiresAt))
+}
+
+async function publicKey(jwk: PublicJwk, url: string, expiresAt: number): Promise<VerificationKey> {
   const algorithm = algorithmOf(jwk)
   const key = await importJWK(jwk, algorithm)
   if (key instanceof Uint8Array) throw new Error('a public key came out as bytes')
@@ -79,7 +91,7 @@ async function publicKey(jwk: PublicJwk, url: string | null): Promise<Verificati
     kid: jwk.kid ?? null,
     key,
     url,
-    expiresAt: null,
+    expiresAt,
     fingerprint: `${algorithm} ${JSON.stringify(jwk)}`,
   }
 }

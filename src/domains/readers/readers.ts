@@ -84,8 +84,8 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
 }
 
 /**
- * The stored reader of an assertion: made at the first one, refreshed by a newer one with another profile (contract,
- * section 3). An assertion without any profile claim leaves the profile as it is.
+ * The stored reader of an assertion: made at the first one, refreshed by a newer one with another profile. An assertion
+ * without any profile claim leaves the profile as it is.
  * No query is made where this process knows that nothing has changed.
  */
 export async function ensureReader(app: App, tenant: Tenant, identity: Identity): Promise<Reader> {

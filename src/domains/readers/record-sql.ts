@@ -1,43 +1,17 @@
-import { type Id, LAST_ID } from '../../core/ids.ts'
+import type { Id } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/search.ts'
 import { type Sql, type Statement, statement } from '../../core/sql.ts'
+import type { Reader } from '../../generated/prisma/client.ts'
 
-export interface ReaderRecordRow {
-  id: Id
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
-  bannedAt: Date | null
-  bannedUntil: Date | null
-  banReason: string | null
-  shadowBanned: boolean
-  createdAt: Date
-}
+const LOCK = statement('lock_reader', 'SELECT 1 FROM readers WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE')
 
-// Whose erasure has begun is nobody's reader any more.
-const COLUMNS = `id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl",
-  banned_at AS "bannedAt", banned_until AS "bannedUntil", ban_reason AS "banReason", shadow_banned AS "shadowBanned",
-  created_at AS "createdAt"`
+/** Locks a reader of the tenant, if there is one, until the transaction ends. */
+export const lockReader = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> => sql(LOCK, [tenantId, id])
 
-const BY_ID = statement(
-  'reader_by_id',
-  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL`,
-)
-
-export const selectReader = async (sql: Sql, tenantId: Id, id: Id): Promise<ReaderRecordRow | undefined> =>
-  (await sql<ReaderRecordRow>(BY_ID, [tenantId, id]))[0]
-
-const LOCK = statement('lock_reader', `${BY_ID.text} FOR NO KEY UPDATE`)
-
-/** A reader whose row is locked until the transaction ends. */
-export const lockReader = async (sql: Sql, tenantId: Id, id: Id): Promise<ReaderRecordRow | undefined> =>
-  (await sql<ReaderRecordRow>(LOCK, [tenantId, id]))[0]
-
-const LIST = statement(
-  'list_readers',
-  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id < $2 AND erasing_at IS NULL ORDER BY id DESC LIMIT $3`,
-)
+const COLUMNS = `tenant_id AS "tenantId", id, external_id AS "externalId", name, avatar_url AS "avatarUrl",
+  profile_url AS "profileUrl", profile_issued_at AS "profileIssuedAt", banned_at AS "bannedAt",
+  banned_until AS "bannedUntil", ban_reason AS "banReason", shadow_banned AS "shadowBanned",
+  erasing_at AS "erasingAt", created_at AS "createdAt"`
 
 const OF_SEARCH = [
   'readers',
@@ -54,50 +28,17 @@ const SEARCH = {
   all: searchIn('search_readers', searched(...OF_SEARCH)),
 }
 
-const BY_EXTERNAL_ID = statement(
-  'reader_by_external_id',
-  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND id < $2 AND external_id = $3 AND erasing_at IS NULL`,
-)
-
-interface ReaderFilter {
+interface Search {
+  search: string
   externalId: string | null
-  search: string | null
+  /** Only those older than this one. */
+  before: Id
+  limit: number
 }
 
-/** Newest first, those older than `before`; with an external id at most one. */
-export function listReaders(
+/** The readers that a search finds, newest first. */
+export const searchReaders = (
   sql: Sql,
   tenantId: Id,
-  { externalId, search }: ReaderFilter,
-  before: Id | null,
-  limit: number,
-): Promise<ReaderRecordRow[]> {
-  const from = [tenantId, before ?? LAST_ID]
-  if (search !== null) return findFirst(sql, SEARCH, [...from, externalId, search, limit], limit)
-  if (externalId !== null) return sql<ReaderRecordRow>(BY_EXTERNAL_ID, [...from, externalId])
-  return sql<ReaderRecordRow>(LIST, [...from, limit])
-}
-
-export interface BanRow {
-  bannedAt: Date
-  until: Date | null
-  reason: string | null
-  shadow: boolean
-}
-
-const SET_BAN = statement(
-  'set_reader_ban',
-  `UPDATE readers SET banned_at = $3, banned_until = $4, ban_reason = $5, shadow_banned = $6
-   WHERE tenant_id = $1 AND id = $2`,
-)
-
-/** Puts a ban in the place of another one; null ends it. */
-export const setBan = async (sql: Sql, tenantId: Id, id: Id, ban: BanRow | null): Promise<void> =>
-  void (await sql(SET_BAN, [
-    tenantId,
-    id,
-    ban?.bannedAt ?? null,
-    ban?.until ?? null,
-    ban?.reason ?? null,
-    ban?.shadow ?? false,
-  ]))
+  { search, externalId, before, limit }: Search,
+): Promise<Reader[]> => findFirst(sql, SEARCH, [tenantId, before, externalId, search, limit], limit)

@@ -2,31 +2,26 @@ import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { decodeCursor, encodeCursor, idOf, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { type Id, isId } from '../../core/ids.ts'
+import { type Id, isId, LAST_ID } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import { searchSchema } from '../../core/search.ts'
-import type { Sql } from '../../core/sql.ts'
-import { externalIdSchema, noNul } from '../../core/texts.ts'
+import type { TxSql } from '../../core/sql.ts'
+import { atMost, externalIdSchema, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
-import type { Reader } from './readers.ts'
-import * as sql from './record-sql.ts'
+import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
+import { type Reader, requireReader } from './readers.ts'
+import { lockReader, searchReaders } from './record-sql.ts'
 
 /** Keeps a reader from writing; in shadow, from being seen. */
 export interface Ban {
-  bannedAt: string
+  bannedAt: Date
   /** Null: for good. */
-  until: string | null
+  until: Date | null
   reason: string | null
   shadow: boolean
-}
-
-/** A reader as moderators see them. */
-export interface ReaderRecord extends Reader {
-  /** Null where none is in force. */
-  ban: Ban | null
-  createdAt: string
 }
 
 interface ListReaders extends PageArgs {
@@ -44,17 +39,72 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
     externalId: args.externalId,
     search: args.search,
   })
-  const after = decodeCursor('readers', 1, args.after)
-  const before = after === null ? null : idOf(after[0])
-  const rows = await sql.listReaders(ctx.app.db.query, tenant.id, { externalId, search }, before, size + 1)
-  return pageOf(rows.map(toRecord), size, args, ({ id }) => encodeCursor('readers', id))
+  const before = idInCursor('readers', args.after) ?? LAST_ID
+  const rows =
+    search === null
+      ? await ctx.app.prisma.reader.findMany({
+          where: {
+            tenantId: tenant.id,
+            id: { lt: before },
+            erasingAt: null,
+            ...(externalId !== null && { externalId }),
+          },
+          orderBy: { id: 'desc' },
+          take: size + 1,
+        })
+      : await searchReaders(ctx.app.db.query, tenant.id, { search, externalId, before, limit: size + 1 })
+  return pageOf(rows, size, args, ({ id }) => encodeCursor('readers', id))
 }
 
-/** One reader, in a transaction where one is given. Throws `not_found`. */
-export async function getReader(ctx: Ctx, id: Id, query: Sql = ctx.app.db.query): Promise<ReaderRecord> {
-  const row = isId(id) ? await sql.selectReader(query, requireCaller(ctx).tenant.id, id) : undefined
-  if (row === undefined) throw notFound()
-  return toRecord(row)
+/** One reader. One statement serves all of a request. Throws `not_found`. */
+export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
+  const reader = isId(id) ? await loadReader(ctx, '', id) : null
+  if (reader === null) throw noReader()
+  return reader
+}
+
+const loadReader = perRequest<Id, ReaderRecord | null>(async (ctx, _group, ids) => {
+  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] }, ...FOUND }
+  const byId = new Map((await ctx.app.prisma.reader.findMany({ where })).map((reader) => [reader.id, reader]))
+  return ids.map((id) => byId.get(id) ?? null)
+})
+
+// One whose erasure has begun is nobody's reader any more.
+const FOUND = { erasingAt: null }
+
+const noReader = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such reader.' })
+
+/** The same reader as a transaction sees them. Throws `not_found`. */
+export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<ReaderRecord> {
+  const { tenant } = requireCaller(ctx)
+  const where = { tenantId_id: { tenantId: tenant.id, id }, ...FOUND }
+  const reader = isId(id) ? await prisma.reader.findUnique({ where }) : null
+  if (reader === null) throw noReader()
+  return reader
+}
+
+/** The ban of a reader that is in force; null where none is. */
+export function banOf({
+  bannedAt,
+  bannedUntil: until,
+  banReason: reason,
+  shadowBanned: shadow,
+}: ReaderRecord): Ban | null {
+  const isOver = bannedAt === null || (until !== null && until.getTime() <= Date.now())
+  return isOver ? null : { bannedAt, until, reason, shadow }
+}
+
+/** The reader on whose behalf the request is made, and until when they are banned. */
+export interface Viewer extends Reader {
+  /** Null without a ban, and in shadow, which its reader must not notice. */
+  ban: Pick<Ban, 'until'> | null
+}
+
+/** The reader that the assertion vouches for. Throws `identity_required`. */
+export async function getViewer(ctx: Ctx): Promise<Viewer> {
+  const reader = await requireReader(ctx)
+  const ban = banOf(await getReader(ctx, reader.id))
+  return { ...reader, ban: ban === null || ban.shadow ? null : { until: ban.until } }
 }
 
 export const banSchema = z.object({
@@ -65,7 +115,7 @@ export const banSchema = z.object({
       params: { code: 'in_the_past' },
     })
     .nullish(),
-  reason: noNul(z.string().trim().min(1).max(500)).nullish(),
+  reason: noNul(atMost(500, z.string().trim().min(1))).nullish(),
 })
 
 interface BanReader {
@@ -81,44 +131,38 @@ interface BanReader {
  */
 export async function banReader(ctx: Ctx, { readerId, shadow, ...input }: BanReader): Promise<ReaderRecord> {
   const { until, reason } = validate(banSchema, input)
-  const ban = { bannedAt: new Date(), until: until ?? null, reason: reason ?? null, shadow: shadow ?? false }
-  return changeBan(ctx, readerId, ban)
+  return changeBan(ctx, readerId, {
+    bannedAt: new Date(),
+    bannedUntil: until ?? null,
+    banReason: reason ?? null,
+    shadowBanned: shadow ?? false,
+  })
 }
 
 /** Ends a reader's ban. One who is not banned stays as they are. Throws `not_found`. */
 export const unbanReader = (ctx: Ctx, { readerId }: { readerId: Id }): Promise<ReaderRecord> =>
-  changeBan(ctx, readerId, null)
+  changeBan(ctx, readerId, NO_BAN)
 
-async function changeBan(ctx: Ctx, id: Id, ban: sql.BanRow | null): Promise<ReaderRecord> {
+type StoredBan = Pick<ReaderRecord, 'bannedAt' | 'bannedUntil' | 'banReason' | 'shadowBanned'>
+
+const NO_BAN: StoredBan = { bannedAt: null, bannedUntil: null, banReason: null, shadowBanned: false }
+
+async function changeBan(ctx: Ctx, id: Id, ban: StoredBan): Promise<ReaderRecord> {
   const { tenant } = requireCaller(ctx)
-  const changed = await ctx.app.db.transaction(async (tx) => {
-    const row = isId(id) ? await sql.lockReader(tx, tenant.id, id) : undefined
-    if (row === undefined) throw notFound()
-    if (ban === null && row.bannedAt === null) return toRecord(row)
-    await sql.setBan(tx, tenant.id, id, ban)
-    const before = toRecord(row)
-    const after = { ...before, ban: ban === null ? null : toBan(ban) }
-    const target = { action: ban === null ? 'reader.unban' : 'reader.ban', targetType: 'reader', targetId: id }
-    await recordAudit(tx, ctx, { ...target, before: { ban: before.ban }, after: { ban: after.ban } })
+  const changed = await ctx.app.db.transaction(async (sql) => {
+    if (isId(id)) await lockReader(sql, tenant.id, id)
+    const before = await getReaderIn(sql, ctx, id)
+    if (ban.bannedAt === null && before.bannedAt === null) return before
+    const after = await sql.prisma.reader.update({ where: { tenantId_id: { tenantId: tenant.id, id } }, data: ban })
+    await recordAudit(sql, ctx, {
+      action: ban.bannedAt === null ? 'reader.unban' : 'reader.ban',
+      targetType: 'reader',
+      targetId: id,
+      before: { ban: banOf(before) },
+      after: { ban: banOf(after) },
+    })
     return after
   })
   announceChange(ctx.app, { kind: 'reader', tenantId: tenant.id, externalId: changed.externalId })
   return changed
 }
-
-const notFound = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such reader.' })
-
-function toRecord(row: sql.ReaderRecordRow): ReaderRecord {
-  const { id, externalId, name, avatarUrl, profileUrl, createdAt } = row
-  const { bannedAt, bannedUntil: until, banReason: reason, shadowBanned: shadow } = row
-  const isOver = bannedAt === null || (until !== null && until.getTime() <= Date.now())
-  const ban = isOver ? null : toBan({ bannedAt, until, reason, shadow })
-  return { id, externalId, name, avatarUrl, profileUrl, ban, createdAt: createdAt.toISOString() }
-}
-
-const toBan = ({ bannedAt, until, reason, shadow }: sql.BanRow): Ban => ({
-  bannedAt: bannedAt.toISOString(),
-  until: until?.toISOString() ?? null,
-  reason,
-  shadow,
-})

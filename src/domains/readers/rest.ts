@@ -1,47 +1,64 @@
 import {
   BanReaderDocument,
   CreateIdentitySecretDocument,
+  IdentityKeySetDocument,
   IdentitySecretsDocument,
   ReaderDocument,
   ReadersDocument,
   UnbanReaderDocument,
+  ViewerDocument,
 } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 export const routes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/identity-secrets',
-    summary: 'Make a new identity secret; the answer alone shows it',
+    summary: 'Create an identity secret',
     document: CreateIdentitySecretDocument,
     status: 201,
   }),
   route({
     method: 'GET',
     path: '/identity-secrets',
-    summary: 'List identity secrets, newest first',
+    summary: 'List identity secrets',
     document: IdentitySecretsDocument,
     status: 200,
   }),
   route({
     method: 'GET',
+    path: '/identity-key-set',
+    summary: 'Retrieve the identity key set',
+    document: IdentityKeySetDocument,
+    status: 200,
+    answer: ({ identityKeySet }) => identityKeySet,
+  }),
+  route({
+    method: 'GET',
     path: '/readers',
-    summary: 'Readers, newest first, or those that a search finds, or the one with an external id',
+    summary: 'List readers',
     document: ReadersDocument,
     status: 200,
   }),
-  route({ method: 'GET', path: '/readers/:id', summary: 'One reader', document: ReaderDocument, status: 200 }),
+  route({
+    method: 'GET',
+    path: '/readers/me',
+    summary: 'Retrieve the asserted reader',
+    document: ViewerDocument,
+    status: 200,
+  }),
+  route({ method: 'GET', path: '/readers/:id', summary: 'Retrieve a reader', document: ReaderDocument, status: 200 }),
   route({
     method: 'POST',
     path: '/readers/:readerId/ban',
-    summary: 'Bans a reader, in shadow or in the open',
+    summary: 'Ban a reader',
     document: BanReaderDocument,
     status: 200,
   }),
   route({
     method: 'POST',
     path: '/readers/:readerId/unban',
-    summary: "Ends a reader's ban",
+    summary: 'Unban a reader',
     document: UnbanReaderDocument,
     status: 200,
   }),

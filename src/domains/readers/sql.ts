@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import type { IdentitySecret } from '../../generated/prisma/client.ts'
 import { ReaderGone } from './gone.ts'
 
 export interface ReaderRow {
@@ -73,60 +74,13 @@ export async function upsertReader(
   return (await sql<ReaderRow & { written: boolean }>(UPSERT_READER, params))[0]
 }
 
-export interface SecretRow {
-  kid: string
-  sealed: Uint8Array
-  createdAt: Date
-  expiresAt: Date | null
-}
-
-const SECRET = 'kid, sealed, created_at AS "createdAt", expires_at AS "expiresAt"'
+export type LiveSecret = Pick<IdentitySecret, 'kid' | 'sealed' | 'expiresAt'>
 
 const LIVE_SECRETS = statement(
   'live_identity_secrets',
-  `SELECT ${SECRET} FROM identity_secrets WHERE tenant_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
+  `SELECT kid, sealed, expires_at AS "expiresAt" FROM identity_secrets
+   WHERE tenant_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
 )
 
-export const findLiveSecrets = (sql: Sql, tenantId: Id, now: Date): Promise<SecretRow[]> =>
+export const findLiveSecrets = (sql: Sql, tenantId: Id, now: Date): Promise<LiveSecret[]> =>
   sql(LIVE_SECRETS, [tenantId, now])
-
-const LIST_SECRETS = statement(
-  'list_identity_secrets',
-  `SELECT ${SECRET} FROM identity_secrets
-   WHERE tenant_id = $1 AND ($2::timestamptz IS NULL OR (created_at, kid) < ($2, $3))
-   ORDER BY created_at DESC, kid DESC LIMIT $4`,
-)
-
-/** Newest first, after (that is, older than) `after`. */
-export const listSecrets = (
-  sql: Sql,
-  tenantId: Id,
-  after: { createdAt: Date; kid: string } | null,
-  limit: number,
-): Promise<SecretRow[]> => sql(LIST_SECRETS, [tenantId, after?.createdAt ?? null, after?.kid ?? '', limit])
-
-const EXPIRE_SECRETS = statement(
-  'expire_identity_secrets',
-  'UPDATE identity_secrets SET expires_at = $2 WHERE tenant_id = $1 AND expires_at IS NULL',
-)
-
-export const expireSecrets = (sql: Sql, tenantId: Id, at: Date): Promise<unknown> => sql(EXPIRE_SECRETS, [tenantId, at])
-
-const INSERT_SECRET = statement(
-  'insert_identity_secret',
-  `INSERT INTO identity_secrets (tenant_id, kid, sealed) VALUES ($1, $2, $3)
-   ON CONFLICT DO NOTHING RETURNING created_at AS "createdAt"`,
-)
-
-/** When it was made; undefined where the tenant has a secret with the same `kid`. */
-export const insertSecret = async (sql: Sql, tenantId: Id, kid: string, sealed: Buffer): Promise<Date | undefined> =>
-  (await sql<{ createdAt: Date }>(INSERT_SECRET, [tenantId, kid, sealed]))[0]?.createdAt
-
-const NEWEST_SECRET = statement(
-  'newest_identity_secret',
-  `SELECT tenant_id AS "tenantId", ${SECRET} FROM identity_secrets ORDER BY created_at DESC LIMIT 1`,
-)
-
-/** The newest secret of any tenant. For operators only. */
-export const findNewestSecret = async (sql: Sql): Promise<(SecretRow & { tenantId: Id }) | undefined> =>
-  (await sql<SecretRow & { tenantId: Id }>(NEWEST_SECRET))[0]

@@ -1,6 +1,6 @@
 import { type TenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
 import { RateLimit, Stream, Ticket, WebhookDefaults } from './groups.ts'
 import { findPublicSettings, findSettings, type PublicSettings, updateSettings } from './settings.ts'
 
@@ -80,6 +80,7 @@ const TEXT = {
   rateLimit: 'How much each API key may ask.',
   stream: 'Live streams.',
   ticket: 'Stream tickets.',
+  webhookEndpoints: 'How many webhook endpoints there can be, disabled ones included; 1 to 1 000.',
   webhookPolicy: 'How deliveries are attempted where the endpoint does not set it by itself.',
   deliveryRetentionDays: 'Days that finished deliveries are kept; 1 to 365.',
   identity: 'Reader assertions that are signed with public keys.',
@@ -109,6 +110,7 @@ const SettingsRef = builder.objectRef<TenantSettings>('Settings').implement({
     rateLimit: t.field({ type: RateLimit.output, description: TEXT.rateLimit, resolve: (s) => s.rateLimit }),
     stream: t.field({ type: Stream.output, description: TEXT.stream, resolve: (s) => s.stream }),
     ticket: t.field({ type: Ticket.output, description: TEXT.ticket, resolve: (s) => s.ticket }),
+    webhookEndpoints: t.exposeInt('webhookEndpoints', { description: TEXT.webhookEndpoints }),
     webhookPolicy: t.field({
       type: WebhookDefaults.output,
       description: TEXT.webhookPolicy,
@@ -176,6 +178,7 @@ builder.relayMutationField(
       rateLimit: t.field({ type: RateLimit.input, description: TEXT.rateLimit }),
       stream: t.field({ type: Stream.input, description: TEXT.stream }),
       ticket: t.field({ type: Ticket.input, description: TEXT.ticket }),
+      webhookEndpoints: t.int({ description: TEXT.webhookEndpoints }),
       webhookPolicy: t.field({ type: WebhookDefaults.input, description: TEXT.webhookPolicy }),
       deliveryRetentionDays: t.int({ description: TEXT.deliveryRetentionDays }),
       identity: t.field({ type: IdentityInput, description: TEXT.identity }),

@@ -1,4 +1,4 @@
-import { builder } from '../../graphql/builder.ts'
+import { builder } from '../../schema/builder.ts'
 
 /** Settings that are whole numbers and belong together: what is read, and what can be changed, from one list of texts. */
 function numberGroup<Name extends string>(name: string, description: string, texts: Readonly<Record<Name, string>>) {
@@ -25,8 +25,10 @@ export const RateLimit = numberGroup('RateLimitSettings', 'How much each API key
 export const Stream = numberGroup('StreamSettings', 'Live streams.', {
   replayHours: 'Hours that an event can be replayed; 1 to 720.',
   replayEvents: 'Events of one discussion that can be replayed; 100 to 100 000.',
-  maxStreams: 'Streams open at once; 1 to 1 000 000.',
+  maxStreams: 'Streams open at once; 1 to 1 000 000. Tickets open nine tenths of them at most.',
   maxStreamsPerReader: "Streams open at once with one reader's tickets; 1 to 1 000.",
+  maxStreamsPerTicket: 'Streams open at once with one ticket; 1 to 1 000 000.',
+  maxStreamsPerAddress: 'Streams open at once with tickets from one address; 1 to 1 000 000.',
   maxDurationSeconds: 'Seconds after which a stream ends and resumes; 1 to 86 400.',
 })
 

@@ -1,19 +1,25 @@
+import { isDeepStrictEqual } from 'node:util'
+
+import { z } from 'zod'
+
 import { recordAudit } from '../../core/audit.ts'
 import { CHANNELS } from '../../core/bus.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { invalid } from '../../core/errors.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/sql.ts'
 import { type TenantSettings, tenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
-import { deleteKeySet, putKeySet } from '../readers/key-set-sql.ts'
-import { findTenant, lockTenant, updateTenantSettings } from '../tenants/sql.ts'
-import { differenceDeep, mergeDeep } from './merge.ts'
+import type { Prisma } from '../../generated/prisma/client.ts'
+import { putKeySet } from '../readers/key-set-sql.ts'
+import { lockTenant } from '../tenants/sql.ts'
+import { outboundUrl, type UrlSettings } from '../webhooks/urls.ts'
+import { differenceDeep, mergeDeep, patchStored } from './merge.ts'
 
 /** The tenant's settings in force, read from the database: whoever has just changed them sees the change. */
 export async function findSettings(ctx: Ctx): Promise<TenantSettings> {
   const { tenant } = requireCaller(ctx)
-  return tenantSettings((await findTenant(ctx.app.db.query, tenant.id))?.settings)
+  const row = await ctx.app.prisma.tenant.findUnique({ where: { id: tenant.id }, select: { settings: true } })
+  return tenantSettings(row?.settings)
 }
 
 export type PublicSettings = Pick<TenantSettings, 'reactionTypes' | 'editWindowSeconds' | 'maxDepth'>
@@ -23,26 +29,28 @@ export const findPublicSettings = (ctx: Ctx): PublicSettings => requireCaller(ct
 
 /**
  * Changes what `patch` gives, and nothing else. Only what differs from the defaults is stored, so that a tenant follows
- * a default until it decides otherwise. Throws `validation_failed` where the settings would not be sound.
+ * a default until it decides otherwise. What a newer release has stored stays. Throws `validation_failed` where the
+ * settings would not be sound.
  */
 export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): Promise<TenantSettings> {
   const { app } = ctx
   const { tenant } = requireCaller(ctx)
   const change = await app.db.transaction(async (sql) => {
     // Under the lock, so that two who change different settings at once both succeed.
-    const before = tenantSettings((await lockTenant(sql, tenant.id))?.settings)
+    const stored = (await lockTenant(sql, tenant.id))?.settings
+    const before = tenantSettings(stored)
     const after = validate(tenantSettingsSchema, mergeDeep(before, patch))
-    const changed = differenceDeep(after, before)
-    if (Object.keys(changed).length === 0) return { before, after }
-    if (!app.settings.WEBHOOK_ALLOW_HTTP) requireHttps(before, after)
-    await updateTenantSettings(sql, tenant.id, differenceDeep(after, tenantSettings({})))
+    const next = storedAfter(stored, patch, after)
+    if (isDeepStrictEqual(next, stored)) return { before, after }
+    checkUrls(before, after, app.settings)
+    await sql.prisma.tenant.update({ where: { id: tenant.id }, data: { settings: next as Prisma.InputJsonObject } })
     await followKeySet(sql, tenant.id, before, after)
     await recordAudit(sql, ctx, {
       action: 'settings.update',
       targetType: 'settings',
       targetId: tenant.id,
       before: differenceDeep(before, after),
-      after: changed,
+      after: differenceDeep(after, before),
     })
     return { before, after }
   })
@@ -52,23 +60,43 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
   return change.after
 }
 
-const outboundUrls = ({ classifier, identity }: TenantSettings) => ({
-  '/classifier/url': classifier?.url ?? null,
-  '/identity/jwksUrl': identity.jwksUrl,
-})
-
-/** Refuses a change to an address that would be called over http. */
-function requireHttps(before: TenantSettings, after: TenantSettings): void {
-  const known = Object.values(outboundUrls(before))
-  for (const [pointer, url] of Object.entries(outboundUrls(after))) {
-    if (url === null || known.includes(url) || new URL(url).protocol === 'https:') continue
-    throw invalid(pointer, 'https_required', 'must be an https URL')
+/** What is stored of the settings, such that `after` is read from it again. */
+function storedAfter(stored: unknown, patch: Record<string, unknown>, after: TenantSettings): Record<string, unknown> {
+  const defaults: Record<string, unknown> = tenantSettings({})
+  const next = patchStored(stored, patch, after, defaults)
+  const read: Record<string, unknown> = tenantSettings(next)
+  for (const [name, value] of Object.entries(after)) {
+    // What a newer release has stored does not fit the change: then the change counts.
+    if (!isDeepStrictEqual(read[name], value)) Object.assign(next, differenceDeep({ [name]: value }, defaults))
   }
+  return next
+}
+
+/** Refuses new addresses that workers must not call. One that was set under other rules does not block other changes. */
+function checkUrls(before: TenantSettings, after: TenantSettings, settings: UrlSettings): void {
+  const url = outboundUrl(settings).optional()
+  const schema = z.object({
+    classifier: z.object({ url }),
+    identity: z.object({ jwksUrl: url }),
+  })
+  const changed = (now: string | null | undefined, then: string | null | undefined) =>
+    now === then ? undefined : (now ?? undefined)
+  validate(schema, {
+    classifier: { url: changed(after.classifier?.url, before.classifier?.url) },
+    identity: { jwksUrl: changed(after.identity.jwksUrl, before.identity.jwksUrl) },
+  })
 }
 
 /** Has a worker fetch the keys of a new JWKS address; API processes never call out. */
-async function followKeySet(sql: Sql, tenantId: string, before: TenantSettings, after: TenantSettings): Promise<void> {
+async function followKeySet(
+  sql: TxSql,
+  tenantId: string,
+  before: TenantSettings,
+  after: TenantSettings,
+): Promise<void> {
   const { jwksUrl } = after.identity
   if (jwksUrl === before.identity.jwksUrl) return
-  await (jwksUrl === null ? deleteKeySet(sql, tenantId) : putKeySet(sql, tenantId, jwksUrl, new Date()))
+  await (jwksUrl === null
+    ? sql.prisma.identityKeySet.deleteMany({ where: { tenantId } })
+    : putKeySet(sql, tenantId, jwksUrl, new Date()))
 }

@@ -14,5 +14,8 @@ const origins = perApp((app) =>
   }),
 )
 
-/** Whether any tenant allows the origin: all that can be asked of a preflight, which carries no credentials. */
+/**
+ * Whether any tenant allows the origin: all that can be asked of a preflight, which carries no
+ * credentials.
+ */
 export const isOriginAllowed = (app: App, origin: string): Promise<boolean> => origins(app).get(origin)

@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { DiscussionKey } from './sql.ts'
+import type { DiscussionKey } from '../../live/sql.ts'
 
 /** How many streams of a discussion one process has open. */
 export interface StreamCount extends DiscussionKey {
@@ -27,8 +27,8 @@ const REPORT = statement(
 )
 
 /**
- * Says that a process is alive, and the counts that have changed; 0 takes one away. True where the database did not know
- * the process: then it has to be told of all counts.
+ * Says that a process is alive, and the counts that have changed; 0 takes one away. True where the
+ * database did not know the process: then it has to be told of all counts.
  */
 export async function reportStreams(sql: Sql, processId: Id, counts: readonly StreamCount[]): Promise<boolean> {
   const [row] = await sql<{ isNew: boolean }>(REPORT, [
@@ -57,7 +57,10 @@ const COUNT = statement(
    GROUP BY c.discussion_id`,
 )
 
-/** The streams that other processes have said to have open, no longer than `maxAgeMs` ago, and the oldest of their words. */
+/**
+ * The streams that other processes have said to have open, no longer than `maxAgeMs` ago, and the
+ * oldest of their words.
+ */
 export const countStreams = (
   sql: Sql,
   tenantId: Id,

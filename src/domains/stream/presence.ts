@@ -4,7 +4,7 @@ import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import type { Db } from '../../core/sql.ts'
-import { type Hub, hubOf } from './hub.ts'
+import { type Hub, hubOf } from '../../live/hub.ts'
 import { countStreams, countStreamsOfTenant, forgetProcess, reportStreams, type StreamCount } from './presence-sql.ts'
 
 /** How many streams are open on a discussion, over all processes. */
@@ -19,8 +19,9 @@ const REPORT_MS = 2000
 const MAX_AGE_MS = 5000
 
 /**
- * Tells the database what this process has open, so that every process can say how many there are. Only what has changed
- * since the last word is sent, and nothing while there is nothing. It needs no bus.
+ * Tells the database what this process has open, so that every process can say how many there are.
+ * Only what has changed since the last word is sent, and nothing while there is nothing. It needs
+ * no bus.
  */
 export class PresenceReporter {
   readonly processId = newId()

@@ -5,20 +5,20 @@ import {
   DiscussionEventsDocument,
   DiscussionPresenceDocument,
 } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 export const routes: Route[] = [
   route({
     method: 'POST',
     path: '/stream/ticket',
-    summary: "Mint a ticket for a browser's stream of one discussion",
+    summary: 'Create a stream ticket',
     document: CreateStreamTicketDocument,
     status: 201,
   }),
   route({
     method: 'GET',
     path: '/discussions/:id/presence',
-    summary: 'How many streams are open on a discussion',
+    summary: "Count a discussion's open streams",
     document: DiscussionPresenceDocument,
     status: 200,
   }),

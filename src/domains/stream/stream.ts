@@ -8,15 +8,18 @@ import { externalIdSchema } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { ensureDiscussion } from '../discussions/discussions.ts'
 import { ensureReader } from '../readers/readers.ts'
-import { type DiscussionState, readDiscussionState } from './sql.ts'
-import { firstConnectionBy, signTicket } from './tickets.ts'
+import { type DiscussionState, readDiscussionState } from '../../live/sql.ts'
+import { firstConnectionBy, signTicket } from '../../live/tickets.ts'
 
 export interface StreamTicketInput {
   discussionId?: Id | null | undefined
   externalId?: string | null | undefined
 }
 
-/** A credential for one browser's stream, and all that the browser needs to open it (contract, sections 5 and 6). */
+/**
+ * A credential for one browser's stream, and all that the browser needs to open it
+ * (docs/reference/choices.md).
+ */
 export interface StreamTicket {
   ticket: string
   discussionId: Id
@@ -31,9 +34,9 @@ export interface StreamTicket {
 export const ticketInput = z.object({ discussionId: z.string().nullish(), externalId: externalIdSchema.nullish() })
 
 /**
- * Mints a ticket for one discussion, named by exactly one of its ids; one that is named by external id and does not
- * exist yet comes into being. With an identity it lets that reader's notifications through.
- * Throws `not_found`, `validation_failed`.
+ * Mints a ticket for one discussion, named by exactly one of its ids; one that is named by external
+ * id and does not exist yet comes into being. With an identity it lets that reader's notifications
+ * through. Throws `not_found`, `validation_failed`.
  */
 export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
   const { app } = ctx

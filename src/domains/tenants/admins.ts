@@ -5,7 +5,8 @@ import { deriveKey } from '../../core/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { createReadCache } from '../../core/read-cache.ts'
-import { type AdminRow, findAdmin } from './sql.ts'
+import type { Admin } from '../../generated/prisma/client.ts'
+import { findAdmin } from './sql.ts'
 import { loadTenant } from './tenants.ts'
 
 const ISSUER = 'engagement-service'
@@ -15,7 +16,7 @@ const TOKEN_HOURS = 12
 const keyOf = perApp((app) => deriveKey(app.settings.ADMIN_JWT_SECRET, 'admin-token'))
 
 const admins = perApp((app) =>
-  createReadCache<AdminRow | null>({
+  createReadCache<Pick<Admin, 'email'> | null>({
     max: 10_000,
     read: async (key) => {
       const [tenantId = '', id = '', credentialId = ''] = key.split('/')
@@ -44,12 +45,18 @@ export async function mintAdminToken(
 }
 
 /**
- * The tenant and actor of an admin token. Throws `invalid_admin_token`, also once the admin is gone or has another
- * password.
+ * The tenant and actor of an admin token. `beforeLookUp` runs before the database is asked for an admin that this process
+ * has never found, and may refuse. Throws `invalid_admin_token`, also once the admin is gone or has another password.
  */
-export async function verifyAdminToken(app: App, token: string): Promise<{ tenant: Tenant; actor: Actor }> {
+export async function verifyAdminToken(
+  app: App,
+  token: string,
+  beforeLookUp?: () => void,
+): Promise<{ tenant: Tenant; actor: Actor }> {
   const { tenantId, id, credentialId, expiresAt } = await readToken(app, token)
-  const admin = await admins(app).get(`${tenantId}/${id}/${credentialId}`)
+  const key = `${tenantId}/${id}/${credentialId}`
+  if (admins(app).isNew(key)) beforeLookUp?.()
+  const admin = await admins(app).get(key)
   if (admin === null) throw new ServiceError('invalid_admin_token')
   const actor: Actor = { kind: 'admin', id, credentialId, email: admin.email, expiresAt }
   return { tenant: await loadTenant(app, tenantId), actor }

@@ -3,10 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { type App, CAPABILITIES } from '../../core/context.ts'
 import { hashPassword, newRawKey } from '../../core/crypto.ts'
 import { type Id, newId } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/sql.ts'
+import type { Admin } from '../../generated/prisma/client.ts'
 import { addKey } from '../keys/keys.ts'
 import { addIdentitySecret } from '../readers/identity-secrets.ts'
-import { hasTenants, insertAdmin, insertTenant, updateAdminPassword } from './sql.ts'
+import { hasTenants } from './sql.ts'
 
 /** What a new tenant needs to begin. Nothing of it can be shown again. */
 export interface Credentials {
@@ -28,20 +29,28 @@ export interface NewTenant {
 /** A name that must be unique is taken. `message` says which, in one line. */
 export class TakenError extends Error {}
 
+/** A restart finds its tenants before it listens: browsers that come back to it are not kept waiting for `bootstrap`. */
+export async function findTenants({ db, health }: App): Promise<void> {
+  if (await hasTenants(db.query)) health.setUp()
+}
+
 /**
- * The first tenant of an empty database, as the BOOTSTRAP_ settings say (contract, section 8); null where there is one
+ * The first tenant of an empty database, as the BOOTSTRAP_ settings say; null where there is one
  * already. The caller keeps other processes out.
  */
 export async function bootstrap(app: App): Promise<Credentials | null> {
-  if (await hasTenants(app.db.query)) return null
   const { settings } = app
-  return createTenant(app, {
-    slug: settings.BOOTSTRAP_TENANT,
-    adminEmail: settings.BOOTSTRAP_ADMIN_EMAIL,
-    adminPassword: settings.BOOTSTRAP_ADMIN_PASSWORD,
-    apiKey: settings.BOOTSTRAP_API_KEY,
-    identitySecret: settings.BOOTSTRAP_IDENTITY_SECRET,
-  })
+  const credentials = (await hasTenants(app.db.query))
+    ? null
+    : await createTenant(app, {
+        slug: settings.BOOTSTRAP_TENANT,
+        adminEmail: settings.BOOTSTRAP_ADMIN_EMAIL,
+        adminPassword: settings.BOOTSTRAP_ADMIN_PASSWORD,
+        apiKey: settings.BOOTSTRAP_API_KEY,
+        identitySecret: settings.BOOTSTRAP_IDENTITY_SECRET,
+      })
+  app.health.setUp()
+  return credentials
 }
 
 /** A tenant with a key of all capabilities, an identity secret and an admin. Throws TakenError. */
@@ -50,7 +59,8 @@ export async function createTenant(app: App, tenant: NewTenant): Promise<Credent
   const id = newId()
   const admin = await newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword)
   return app.db.transaction(async (sql) => {
-    if (!(await insertTenant(sql, id, slug))) throw new TakenError(`the slug ${slug} is taken`)
+    const { count } = await sql.prisma.tenant.createMany({ data: { id, slug }, skipDuplicates: true })
+    if (count === 0) throw new TakenError(`the slug ${slug} is taken`)
     await addAdmin(sql, id, admin)
     await addKey(sql, id, apiKey, { label: 'First key', capabilities: [...CAPABILITIES], expiresAt: null })
     const { kid, secret } = await addIdentitySecret(sql, app, id, tenant.identitySecret)
@@ -67,7 +77,7 @@ export async function createAdmin(
   password?: string,
 ): Promise<Credentials['admin']> {
   const admin = await newAdmin(email, password)
-  await addAdmin(app.db.query, tenantId, admin)
+  await app.db.transaction((sql) => addAdmin(sql, tenantId, admin))
   return { email: admin.email, password: admin.password }
 }
 
@@ -78,9 +88,38 @@ export async function changeAdminPassword(
   address: string,
   password?: string,
 ): Promise<Credentials['admin'] | null> {
-  const admin = await newAdmin(address, password)
-  const isChanged = await updateAdminPassword(app.db.query, { tenantId, credentialId: newId(), ...admin })
-  return isChanged ? { email: admin.email, password: admin.password } : null
+  const { passwordHash, ...admin } = await newAdmin(address, password)
+  const { count } = await app.db.transaction((sql) =>
+    sql.prisma.admin.updateMany({
+      where: { tenantId, email: admin.email },
+      data: { passwordHash, credentialId: newId() },
+    }),
+  )
+  return count === 1 ? admin : null
+}
+
+/** Removes an admin: what they have open ends within 5 s. Null where the tenant has no such admin. */
+export async function deleteAdmin(
+  app: App,
+  tenantId: Id,
+  address: string,
+): Promise<Pick<Admin, 'id' | 'email'> | null> {
+  const where = { tenantId, email: address.toLowerCase() }
+  return app.db.transaction(async (sql) => {
+    const admin = await sql.prisma.admin.findUnique({ where, select: { id: true, email: true } })
+    const { count } = await sql.prisma.admin.deleteMany({ where })
+    return count === 1 ? admin : null
+  })
+}
+
+/** All admins, or those of one tenant. For operators only. */
+export async function listAdmins({ prisma }: App, tenantId: Id | null) {
+  const rows = await prisma.admin.findMany({
+    where: tenantId === null ? {} : { tenantId },
+    select: { id: true, tenant: { select: { slug: true } }, email: true, createdAt: true },
+    orderBy: [{ tenant: { slug: 'asc' } }, { email: 'asc' }],
+  })
+  return rows.map((admin) => ({ ...admin, tenant: admin.tenant.slug }))
 }
 
 async function newAdmin(email: string, password = randomBytes(18).toString('base64url')) {
@@ -88,11 +127,11 @@ async function newAdmin(email: string, password = randomBytes(18).toString('base
 }
 
 async function addAdmin(
-  sql: Sql,
+  sql: TxSql,
   tenantId: Id,
-  { email, passwordHash }: { email: string; passwordHash: string },
+  { email, passwordHash }: Pick<Admin, 'email' | 'passwordHash'>,
 ): Promise<void> {
-  if (!(await insertAdmin(sql, { tenantId, id: newId(), email, passwordHash }))) {
-    throw new TakenError(`the e-mail address ${email} is taken`)
-  }
+  const data = { tenantId, id: newId(), email, passwordHash }
+  const { count } = await sql.prisma.admin.createMany({ data, skipDuplicates: true })
+  if (count === 0) throw new TakenError(`the e-mail address ${email} is taken`)
 }

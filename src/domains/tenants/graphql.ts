@@ -1,5 +1,5 @@
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
 import { findMe, type Me } from './admins.ts'
 import { login, loginSchema } from './login.ts'
 

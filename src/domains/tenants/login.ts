@@ -3,15 +3,14 @@ import { z } from 'zod'
 import type { App, Ctx } from '../../core/context.ts'
 import { DUMMY_PASSWORD_HASH, verifyPassword } from '../../core/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { noNul } from '../../core/texts.ts'
+import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { mintAdminToken } from './admins.ts'
 import { withinLoginLimits } from './login-limits.ts'
-import { type AdminRow, findAdminByEmail } from './sql.ts'
 
 export const loginSchema = z.object({
-  email: noNul(z.string().min(1).max(320)),
-  password: noNul(z.string().min(1).max(1024)),
+  email: noNul(atMost(320, z.string().min(1))),
+  password: noNul(atMost(1024, z.string().min(1))),
 })
 
 export interface LoginInput {
@@ -20,7 +19,7 @@ export interface LoginInput {
 }
 
 /**
- * A token for the console, good for 12 h (contract, section 3).
+ * A token for the console, good for 12 h (docs/reference/choices.md).
  * Throws `invalid_admin_token`, with the same words whichever of the two was wrong, and `rate_limited`.
  */
 export async function login(ctx: Ctx, input: LoginInput): Promise<{ token: string; expiresAt: Date }> {
@@ -36,8 +35,11 @@ export async function login(ctx: Ctx, input: LoginInput): Promise<{ token: strin
 }
 
 /** The same work is done whether or not the address exists, so that the time does not tell. */
-async function checkPassword(app: App, email: string, password: string): Promise<AdminRow | null> {
-  const admin = await findAdminByEmail(app.db.query, email)
+async function checkPassword(app: App, email: string, password: string) {
+  // E-mail addresses are unique over all tenants, because login names no tenant.
+  const admin = await app.prisma.admin.findUnique({ where: { email } })
   const matches = await verifyPassword(password, admin?.passwordHash ?? DUMMY_PASSWORD_HASH)
-  return admin !== undefined && matches ? admin : null
+  if (admin === null || !matches) return null
+  const { tenantId, id, credentialId } = admin
+  return { tenantId, id, credentialId: credentialId ?? id }
 }

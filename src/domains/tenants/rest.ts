@@ -1,18 +1,18 @@
 import { LoginDocument, MeDocument } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 export const routes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/admin/auth/login',
-    summary: 'Exchange e-mail address and password for an admin token',
+    summary: 'Log in as an admin',
     document: LoginDocument,
     status: 200,
   }),
   route({
     method: 'GET',
     path: '/admin/me',
-    summary: 'The admin whose token the request carries',
+    summary: 'Retrieve the current admin',
     document: MeDocument,
     status: 200,
   }),

@@ -24,3 +24,10 @@ export async function loadTenant(app: App, tenantId: Id): Promise<Tenant> {
   if (tenant === null) throw new ServiceError('not_found')
   return tenant
 }
+
+/** All tenants, oldest first. For operators only. */
+export const listTenants = async ({ prisma }: App) =>
+  prisma.tenant.findMany({ select: { id: true, slug: true, createdAt: true }, orderBy: { id: 'asc' } })
+
+export const findTenantBySlug = async ({ prisma }: App, slug: string) =>
+  prisma.tenant.findUnique({ where: { slug }, select: { id: true, slug: true } })

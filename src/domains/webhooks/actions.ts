@@ -1,4 +1,5 @@
-import { builder } from '../../graphql/builder.ts'
+import { builder } from '../../schema/builder.ts'
+import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import { rotateWebhookSecret } from './rotation.ts'
 import { redeliverDelivery, replayWebhookEvents, testWebhookEndpoint } from './sending.ts'
 import { DeliveryRef, WebhookEndpointRef } from './types.ts'
@@ -11,7 +12,7 @@ builder.relayMutationField(
   { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
   {
     access: 'manage_webhooks',
-    description: 'Starts the ownership handshake of an endpoint anew. A disabled one stays disabled.',
+    description: 'Starts the ownership handshake of an endpoint again. A disabled one stays disabled.',
     resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await verifyWebhookEndpoint(ctx, input) }),
   },
   {
@@ -62,7 +63,7 @@ builder.relayMutationField(
   {
     outputFields: (t) => ({
       webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
-      secret: t.exposeString('secret', { description: 'Its new signing secret, shown only here.' }),
+      secret: t.string({ ...shownOnce('secret'), description: `Its new signing secret. ${SHOWN_ONCE}` }),
       kid: t.exposeString('kid', { description: 'The id of the new secret, as signatures name it.' }),
     }),
   },
@@ -96,7 +97,8 @@ builder.relayMutationField(
   {
     access: 'manage_webhooks',
     throws: ['invalid_transition'],
-    description: 'Delivers once more what a delivery carried, under the same idempotency key.',
+    description:
+      'Delivers once more what a delivery carried, without texts that were withdrawn since, under the same idempotency key.',
     resolve: async (_root, { input }, ctx) => ({ delivery: await redeliverDelivery(ctx, input) }),
   },
   {

@@ -8,7 +8,7 @@ type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
 export type AddressRule = (address: string) => boolean
 
 /**
- * The rule of the contract, section 7: only addresses of the public internet, and what `allowedCidrs` opens. A v4
+ * Only addresses of the public internet, and what `allowedCidrs` opens. A v4
  * address in v6 clothes (`::ffff:…`) is judged as the v4 address that it is.
  */
 export function createAddressRule(allowedCidrs: readonly string[]): AddressRule {

@@ -1,5 +1,5 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
@@ -8,13 +8,13 @@ import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
 import { bodyOf, idempotencyKeyOf } from './body.ts'
 import { lastingHeaders } from './secrets.ts'
 import * as rows from './sql.ts'
-import { getWebhookEndpoint, idOfCursor } from './webhooks.ts'
+import { getWebhookEndpoint } from './webhooks.ts'
 
 export interface Attempt extends Omit<rows.AttemptRow, 'at'> {
   at: Date
 }
 
-/** One event on its way to one endpoint (contract, section 4). */
+/** One event on its way to one endpoint. */
 export interface Delivery {
   id: Id
   endpointId: Id
@@ -29,7 +29,7 @@ export interface Delivery {
 
 /** A delivery with what is sent. */
 export interface DeliveryDetail extends Delivery {
-  /** The exact text of the body; null where the event's time in the log is over. */
+  /** The text that an attempt would send now, so without what was withdrawn; null where the event's time in the log is over. */
   body: string | null
   /** Those that are the same at each attempt: without timestamp and signature. */
   headers: Record<string, string>
@@ -49,7 +49,7 @@ export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Del
   const { id, status = null, eventType = null, from = null, to = null } = args
   if (eventType !== null) requireEventType(eventType)
   const size = pageSize(args)
-  const after = idOfCursor('deliveries', args)
+  const after = idInCursor('deliveries', args.after)
   await getWebhookEndpoint(ctx, { id })
   const filter = { status, eventType, from, to }
   const found = await rows.listDeliveries(ctx.app.db.query, tenant.id, id, filter, after, size + 1)
@@ -93,7 +93,7 @@ export function requireEventType(name: string): EventType {
   throw invalid('/eventType', 'not_allowed', `must be one of ${WEBHOOK_EVENT_TYPES.join(', ')}`)
 }
 
-/** A delivery as the contract shows it. */
+/** A delivery as callers see it. */
 export function deliveryOf(row: rows.DeliveryRow): Delivery {
   const { id, endpointId, eventId, eventType, status, nextAttemptAt, createdAt, deliveredAt } = row
   const attempts = row.attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) }))

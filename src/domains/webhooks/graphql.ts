@@ -1,5 +1,6 @@
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
+import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import * as deliveries from './deliveries.ts'
 import { documentedFields } from './input.ts'
 import { DeliveryDetailRef, DeliveryRef, DeliveryStatusEnum, PolicyInput, WebhookEndpointRef } from './types.ts'
@@ -77,13 +78,14 @@ builder.relayMutationField(
   },
   {
     access: 'manage_webhooks',
+    throws: ['endpoint_budget_exhausted'],
     description: 'Registers an endpoint and starts its ownership handshake.',
     resolve: (_root, { input }, ctx) => webhooks.createWebhookEndpoint(ctx, input),
   },
   {
     outputFields: (t) => ({
       webhookEndpoint: t.expose('webhookEndpoint', { type: WebhookEndpointRef, description: 'The endpoint.' }),
-      secret: t.exposeString('secret', { description: 'Its signing secret, shown only here.' }),
+      secret: t.string({ ...shownOnce('secret'), description: `Its signing secret. ${SHOWN_ONCE}` }),
       kid: t.exposeString('kid', { description: 'The id of the secret, as signatures name it.' }),
     }),
   },
@@ -95,7 +97,7 @@ builder.relayMutationField(
     extensions: shapedBy(documentedFields()),
     inputFields: (t) => ({
       id: t.id({ required: true, description: ENDPOINT_ID }),
-      url: t.string({ description: `${FIELDS.url} Another one has to be verified anew.` }),
+      url: t.string({ description: `${FIELDS.url} Another one has to be verified again.` }),
       eventTypes: t.stringList({ description: FIELDS.eventTypes }),
       description: t.string({ description: `${FIELDS.description} Null takes it away.` }),
       policy: t.field({ type: PolicyInput, description: `${FIELDS.policy} What is left out stays.` }),
@@ -118,7 +120,7 @@ builder.relayMutationField(
   { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
   {
     access: 'manage_webhooks',
-    description: 'Deletes an endpoint and cancels its deliveries.',
+    description: 'Deletes an endpoint and cancels its deliveries: none is attempted from then on.',
     resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await webhooks.deleteWebhookEndpoint(ctx, input) }),
   },
   {

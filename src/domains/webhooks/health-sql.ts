@@ -14,8 +14,10 @@ const HEALTH = statement(
   `SELECT count(*) FILTER (WHERE state <> 'disabled' AND circuit_open_until IS NOT NULL) AS "circuitsOpen",
      count(*) FILTER (WHERE state = 'disabled') AS "endpointsDisabled",
      count(*) FILTER (WHERE state = 'unverified') AS "endpointsUnverified",
-     (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE tenant_id = $1 AND status = 'held' LIMIT $2) AS bounded)
-       AS "deliveriesHeld"
+     (SELECT count(*) FROM (
+       SELECT 1 FROM webhook_endpoints e CROSS JOIN LATERAL (
+         SELECT 1 FROM deliveries WHERE tenant_id = e.tenant_id AND endpoint_id = e.id AND status = 'held' LIMIT $2) d
+       WHERE e.tenant_id = $1 LIMIT $2) AS bounded) AS "deliveriesHeld"
    FROM webhook_endpoints WHERE tenant_id = $1`,
 )
 

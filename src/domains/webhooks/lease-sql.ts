@@ -1,8 +1,9 @@
 import type { EventType } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { type CommentState, commentState } from '../../core/withdrawal.ts'
 import { SLOTS } from './policy-sql.ts'
-import type { PolicyOverrides } from './policy.ts'
+import type { StoredPolicy } from './policy.ts'
 import type { SealedSecret } from './secrets.ts'
 
 /** A delivery that this worker holds until its lease ends. */
@@ -12,7 +13,7 @@ export interface Lease {
   deliveryId: Id
   endpointId: Id
   url: string
-  policy: PolicyOverrides
+  policy: StoredPolicy
   attemptCount: number
   eventType: EventType
   eventId: Id
@@ -24,6 +25,8 @@ export interface Lease {
   occurredAt: Date | null
   actor: string | null
   data: string | null
+  /** Null where the event is told as it was written. */
+  commentNow: CommentState | null
   /** Newest first; null where there is none. */
   secrets: SealedSecret[] | null
 }
@@ -42,6 +45,12 @@ export interface LeaseOptions {
   /** Slots that the worker has free. */
   limit: number
 }
+
+/** A first attempt that begins later after its event than this is as late as a replay. */
+const LIVE_SECONDS = 10
+
+// `l` is the delivery, `e` its event. The endpoint is told live what its streams are told live, all else as replays are.
+const IS_LATE = `l.attempt_count > 0 OR l.is_replay OR l.is_redelivery OR e.occurred_at < now() - interval '${LIVE_SECONDS} seconds'`
 
 // Waiting for a free slot, in the order in which they are due. Of one endpoint; `r` names it.
 const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pending', 'delivering') AND next_attempt_at <= now()`
@@ -133,6 +142,7 @@ const LEASE = statement(
      l.url, l.policy, l.attempt_count AS "attemptCount", l.event_type AS "eventType", l.event_id AS "eventId",
      l.discussion_id AS "discussionId", l.seq, l.body, e.occurred_at AS "occurredAt",
      e.actor::text AS actor, e.data::text AS data, s.secrets,
+     CASE WHEN ${IS_LATE} THEN ${commentState('e')} END AS "commentNow",
      (SELECT coalesce(bool_or(place > share), false) FROM placed) AS "leftOut"
    FROM leased l
    LEFT JOIN events e ON e.tenant_id = l.tenant_id AND e.discussion_id = l.discussion_id AND e.seq = l.seq

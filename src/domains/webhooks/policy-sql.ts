@@ -1,4 +1,5 @@
-import { tenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
+import { storedNumber } from '../../core/stored.ts'
+import { tenantSettings, webhookPolicySchema, type WebhookPolicy } from '../../core/tenant-settings.ts'
 
 const DEFAULTS = tenantSettings({}).webhookPolicy
 
@@ -6,8 +7,11 @@ const DEFAULTS = tenantSettings({}).webhookPolicy
  * One value of the policy in force, as SQL: the endpoint's own (`e`), the tenant's (`t`), the default. A statement needs it
  * where what it decides must hold over all workers.
  */
-export const policyValue = (name: keyof WebhookPolicy): string =>
-  `coalesce((e.policy ->> '${name}')::int, (t.settings #>> '{webhookPolicy,${name}}')::int, ${DEFAULTS[name]})`
+export function policyValue(name: keyof WebhookPolicy): string {
+  const bounds = webhookPolicySchema.shape[name].unwrap()
+  const own = storedNumber('e.policy', name, bounds)
+  return `coalesce(${own}, ${storedNumber('t.settings', `webhookPolicy.${name}`, bounds)}, ${DEFAULTS[name]})`
+}
 
 /** As `effectivePolicy` has it: never before the circuit opens. */
 export const DISABLE_THRESHOLD = `greatest(${policyValue('disableThreshold')}, ${policyValue('breakerThreshold')})`

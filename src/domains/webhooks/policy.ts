@@ -1,11 +1,22 @@
-import type { TenantSettings, WebhookPolicy } from '../../core/tenant-settings.ts'
+import { readStored } from '../../core/stored.ts'
+import type { Prisma } from '../../generated/prisma/client.ts'
+import { policyOverridesSchema, type TenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
 
 /** What an endpoint sets by itself; the rest is the tenant's. */
 export type PolicyOverrides = Partial<WebhookPolicy>
 
-/** The policy in force at an endpoint (contract, section 4). */
-export function effectivePolicy({ webhookPolicy }: TenantSettings, overrides: PolicyOverrides): WebhookPolicy {
-  const policy = { ...webhookPolicy, ...overrides }
+/** The same as it is stored: a newer release may have written more. */
+export type StoredPolicy = Prisma.JsonObject
+
+export const storedPolicy = (json: Prisma.JsonValue): StoredPolicy =>
+  typeof json === 'object' && json !== null && !Array.isArray(json) ? json : {}
+
+/** What this release knows of the stored overrides. */
+export const readOverrides = (stored: unknown): PolicyOverrides => readStored(policyOverridesSchema, stored)
+
+/** The policy in force at an endpoint. */
+export function effectivePolicy({ webhookPolicy }: TenantSettings, stored: unknown): WebhookPolicy {
+  const policy = { ...webhookPolicy, ...readOverrides(stored) }
   // The tenant's half may have changed since the endpoint's was checked against it.
   return { ...policy, disableThreshold: Math.max(policy.disableThreshold, policy.breakerThreshold) }
 }

@@ -26,8 +26,7 @@ export interface Recorded {
   waiting: Id[]
 }
 
-// Endpoints are locked before deliveries, and in order: as a deletion does, and so that two workers never wait for each
-// other. An endpoint is locked only where its count changes; a success at a healthy one touches its delivery alone.
+// Endpoints are locked before deliveries, and in order, so that two workers never wait for each other. An endpoint is locked only where its count changes; a success at a healthy one touches its delivery alone.
 // What was sent to another URL than the present one says nothing of the endpoint. In `verdict` only failures since the last
 // success count; `base` is what there was before them.
 const RECORD = statement(
@@ -110,7 +109,7 @@ const RECORD = statement(
 
 /**
  * Writes outcomes down, in the order of their ends, and what they do to their endpoints: failures counted, circuits opened
- * and closed, endpoints disabled (contract, section 7). Those whose lease is no longer held change nothing.
+ * and closed, endpoints disabled (docs/reference/choices.md). Those whose lease is no longer held change nothing.
  */
 export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Promise<Recorded> {
   const [tenants, ids, leaseIds] = columnsOf(outcomes.map(({ lease }) => lease))

@@ -13,13 +13,13 @@ import {
   WebhookEndpointDocument,
   WebhookEndpointsDocument,
 } from '../../generated/documents.ts'
-import { type Route, route } from '../../rest/route.ts'
+import { type Route, route } from '../../schema/route.ts'
 
 export const routes: Route[] = [
   route({
     method: 'POST',
     path: '/webhooks',
-    summary: 'Register a webhook endpoint',
+    summary: 'Create a webhook endpoint',
     document: CreateWebhookEndpointDocument,
     status: 201,
     answer: ({ createWebhookEndpoint: { webhookEndpoint, secret, kid } }) => ({ ...webhookEndpoint, secret, kid }),
@@ -34,35 +34,35 @@ export const routes: Route[] = [
   route({
     method: 'GET',
     path: '/webhooks/:id',
-    summary: 'Get a webhook endpoint',
+    summary: 'Retrieve a webhook endpoint',
     document: WebhookEndpointDocument,
     status: 200,
   }),
   route({
     method: 'PATCH',
     path: '/webhooks/:id',
-    summary: 'Change a webhook endpoint',
+    summary: 'Update a webhook endpoint',
     document: UpdateWebhookEndpointDocument,
     status: 200,
   }),
   route({
     method: 'DELETE',
     path: '/webhooks/:id',
-    summary: 'Delete a webhook endpoint and cancel its deliveries',
+    summary: 'Delete a webhook endpoint',
     document: DeleteWebhookEndpointDocument,
     status: 204,
   }),
   route({
     method: 'POST',
     path: '/webhooks/:id/verify',
-    summary: 'Start the ownership handshake anew',
+    summary: 'Verify a webhook endpoint',
     document: VerifyWebhookEndpointDocument,
     status: 202,
   }),
   route({
     method: 'POST',
     path: '/webhooks/:id/rotate-secret',
-    summary: 'Give a webhook endpoint a new signing secret',
+    summary: "Rotate a webhook endpoint's secret",
     document: RotateWebhookSecretDocument,
     status: 200,
     answer: ({ rotateWebhookSecret: { webhookEndpoint, secret, kid } }) => ({ ...webhookEndpoint, secret, kid }),
@@ -70,14 +70,14 @@ export const routes: Route[] = [
   route({
     method: 'POST',
     path: '/webhooks/:id/test',
-    summary: 'Send an example event',
+    summary: 'Send a test event',
     document: TestWebhookEndpointDocument,
     status: 202,
   }),
   route({
     method: 'POST',
     path: '/webhooks/:id/replay',
-    summary: 'Queue the events of a span that were not delivered',
+    summary: 'Replay undelivered events',
     document: ReplayWebhookEventsDocument,
     status: 202,
     answer: ({ replayWebhookEvents: { queued } }) => ({ queued }),
@@ -85,28 +85,28 @@ export const routes: Route[] = [
   route({
     method: 'POST',
     path: '/admin/webhooks/:id/enable',
-    summary: 'Put a disabled webhook endpoint on again',
+    summary: 'Enable a webhook endpoint',
     document: EnableWebhookEndpointDocument,
     status: 200,
   }),
   route({
     method: 'GET',
     path: '/webhooks/:id/deliveries',
-    summary: 'List the deliveries to a webhook endpoint',
+    summary: 'List webhook deliveries',
     document: WebhookDeliveriesDocument,
     status: 200,
   }),
   route({
     method: 'GET',
     path: '/webhooks/:id/deliveries/:deliveryId',
-    summary: 'Get a delivery with its body, headers and attempts',
+    summary: 'Retrieve a webhook delivery',
     document: WebhookDeliveryDocument,
     status: 200,
   }),
   route({
     method: 'POST',
     path: '/webhooks/:id/deliveries/:deliveryId/redeliver',
-    summary: 'Deliver once more, under a new delivery id',
+    summary: 'Redeliver a webhook delivery',
     document: RedeliverDeliveryDocument,
     status: 202,
   }),

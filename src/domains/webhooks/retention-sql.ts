@@ -1,11 +1,14 @@
 import { type Sql, statement } from '../../core/sql.ts'
-import { tenantSettings } from '../../core/tenant-settings.ts'
+import { storedNumber } from '../../core/stored.ts'
+import { tenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
 
 const DEFAULTS = tenantSettings({})
+const { deliveryRetentionDays, stream } = tenantSettingsSchema.shape
+const { replayHours } = stream.unwrap().shape
 
 /** Days that a tenant (`t`) keeps finished deliveries, as SQL. */
-const RETENTION_DAYS = `coalesce((t.settings ->> 'deliveryRetentionDays')::int, ${DEFAULTS.deliveryRetentionDays})`
-const REPLAY_HOURS = `coalesce((t.settings #>> '{stream,replayHours}')::int, ${DEFAULTS.stream.replayHours})`
+const RETENTION_DAYS = `coalesce(${storedNumber('t.settings', 'deliveryRetentionDays', deliveryRetentionDays.unwrap())}, ${DEFAULTS.deliveryRetentionDays})`
+const REPLAY_HOURS = `coalesce(${storedNumber('t.settings', 'stream.replayHours', replayHours.unwrap())}, ${DEFAULTS.stream.replayHours})`
 
 // Ids are in the order of time: the oldest of each endpoint stand first in its own index, so that one look tells that there
 // is nothing to do. What waits or is held is never too old.
@@ -66,18 +69,37 @@ const DELETE_EVENTS = statement(
 export const deleteOldEvents = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_EVENTS, [limit]))[0]?.count ?? 0
 
-const DELETE_SECRETS = statement(
-  'delete_expired_secrets',
-  `WITH old AS (
-     SELECT tenant_id, endpoint_id, kid FROM webhook_secrets WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED
-   ), deleted AS (
-     DELETE FROM webhook_secrets s USING old o
-     WHERE s.tenant_id = o.tenant_id AND s.endpoint_id = o.endpoint_id AND s.kid = o.kid
+// An attempt that was under way at the deletion may end: what came of it is counted. Its delivery goes afterwards. By
+// `ctid`, because a join would read the whole table where the planner takes it for small. A row that changes meanwhile is
+// left for the next batch.
+const CLEAR = statement(
+  'clear_deleted_endpoints',
+  `WITH cleared AS (
+     DELETE FROM deliveries WHERE ctid = ANY(ARRAY(
+       SELECT d.row FROM deleted_endpoints g CROSS JOIN LATERAL (
+         SELECT ctid AS row FROM deliveries
+         WHERE tenant_id = g.tenant_id AND endpoint_id = g.endpoint_id
+           AND (status <> 'delivering' OR next_attempt_at <= now())
+         ORDER BY id
+         LIMIT $1
+         FOR UPDATE SKIP LOCKED) d
+       LIMIT $1))
      RETURNING 1
    )
-   SELECT count(*)::int AS count FROM deleted`,
+   SELECT count(*)::int AS count FROM cleared`,
 )
 
-/** Deletes up to `limit` signing secrets whose 24 h after a rotation are over. Returns how many. */
-export const deleteExpiredSecrets = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ count: number }>(DELETE_SECRETS, [limit]))[0]?.count ?? 0
+/** Deletes up to `limit` deliveries of deleted endpoints, with their attempts. Returns how many. */
+export const clearDeletedEndpoints = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(CLEAR, [limit]))[0]?.count ?? 0
+
+// A write that began before the deletion may still queue deliveries. No statement runs for as long as an hour.
+const FORGET_DELETED = statement(
+  'forget_deleted_endpoints',
+  `DELETE FROM deleted_endpoints g
+   WHERE deleted_at < now() - interval '1 hour'
+     AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant_id = g.tenant_id AND d.endpoint_id = g.endpoint_id)`,
+)
+
+/** Forgets deleted endpoints of which nothing is left and for which nothing can come any more. */
+export const forgetDeletedEndpoints = (sql: Sql): Promise<unknown> => sql(FORGET_DELETED)

@@ -1,10 +1,11 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
-import { audited, lock } from './change.ts'
-import { endpointOf } from './endpoint.ts'
+import { changeEndpoint, lock } from './change.ts'
 import { newSigningSecret, sealSecret } from './secrets.ts'
-import * as rows from './sql.ts'
+
+/** How long the secret before signs as well (specification, section 2.2). */
+const OVERLAP_MS = 24 * 3_600_000
 
 interface Rotation {
   id: Id
@@ -20,17 +21,22 @@ export async function rotateWebhookSecret(ctx: Ctx, { id, force }: Rotation) {
   const { app } = ctx
   const { tenant } = requireCaller(ctx)
   const signing = newSigningSecret()
-  const row = await app.db.transaction(async (sql) => {
+  const webhookEndpoint = await app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant, id)
     const until = before.secrets.find(({ expiresAt }) => expiresAt !== null)?.expiresAt
     if (until != null && force !== true) {
-      const detail = `The last rotation ends at ${new Date(until).toISOString()}; "force" ends it now.`
+      const detail = `The last rotation ends at ${until.toISOString()}; "force" ends it now.`
       throw new ServiceError('invalid_transition', { detail })
     }
-    await rows.deleteExpiringSecrets(sql, tenant.id, id)
-    await rows.expireSecret(sql, tenant.id, id)
-    await rows.insertSecret(sql, tenant.id, id, signing.kid, sealSecret(app.settings.ENCRYPTION_KEY, id, signing))
-    return audited(sql, ctx, 'webhook.rotate_secret', id, before)
+    return changeEndpoint(sql, ctx, 'webhook.rotate_secret', before, async (now) => {
+      const { webhookSecret } = sql.prisma
+      const ofEndpoint = { tenantId: tenant.id, endpointId: id }
+      await webhookSecret.deleteMany({ where: { ...ofEndpoint, expiresAt: { not: null } } })
+      const expiresAt = new Date(now.getTime() + OVERLAP_MS)
+      await webhookSecret.updateMany({ where: ofEndpoint, data: { expiresAt } })
+      const sealed = sealSecret(app.settings, id, signing)
+      return { secrets: { create: { kid: signing.kid, sealed, createdAt: now } } }
+    })
   })
-  return { webhookEndpoint: endpointOf(row, tenant), secret: signing.secret, kid: signing.kid }
+  return { webhookEndpoint, secret: signing.secret, kid: signing.kid }
 }

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto'
 
-import { randomHex, seal, unseal } from '../../core/crypto.ts'
+import { randomHex } from '../../core/crypto.ts'
 import type { Id } from '../../core/ids.ts'
+import { seal, type SealKeys, unseal } from '../../core/seals.ts'
 
 /** A secret with which deliveries to one endpoint are signed. */
 export interface SigningSecret {
@@ -9,7 +10,7 @@ export interface SigningSecret {
   secret: string
 }
 
-/** `whs_` and 64 hex characters; its key id is 8 hex characters (contract, section 4). */
+/** `whs_` and 64 hex characters; its key id is 8 hex characters. */
 export const newSigningSecret = (): SigningSecret => ({ kid: randomHex(4), secret: `whs_${randomHex(32)}` })
 
 export interface SealedSecret {
@@ -18,22 +19,23 @@ export interface SealedSecret {
   sealed: string
 }
 
-const contextOf = (endpointId: Id, kid: string): string => `webhook:${endpointId}:${kid}`
+/** `ownerId` is the endpoint, or the tenant whose classifier it is. */
+export const signingSecretContext = (ownerId: Id, kid: string): string => `webhook:${ownerId}:${kid}`
 
-export const sealSecret = (key: Buffer, endpointId: Id, { kid, secret }: SigningSecret): Buffer =>
-  seal(key, secret, contextOf(endpointId, kid))
+export const sealSecret = (keys: SealKeys, ownerId: Id, { kid, secret }: SigningSecret): Buffer<ArrayBuffer> =>
+  seal(keys, secret, signingSecretContext(ownerId, kid))
 
-/** Opens what `sealSecret` made, in base64. Null where one cannot be opened: another key sealed it. */
+/** Opens what `sealSecret` made, in base64. Null where one cannot be opened: its key is not here. */
 export function openSecrets(
-  key: Buffer,
-  endpointId: Id,
+  keys: SealKeys,
+  ownerId: Id,
   sealed: readonly SealedSecret[] | null,
 ): SigningSecret[] | null {
   if (sealed === null || sealed.length === 0) return null
   try {
     return sealed.map(({ kid, sealed: text }) => ({
       kid,
-      secret: unseal(key, Buffer.from(text, 'base64'), contextOf(endpointId, kid)),
+      secret: unseal(keys, Buffer.from(text, 'base64'), signingSecretContext(ownerId, kid)),
     }))
   } catch {
     return null

@@ -26,8 +26,8 @@ export const insertTestDelivery = (sql: Sql, tenantId: Id, delivery: TestDeliver
 
 const COPY = statement(
   'copy_delivery',
-  `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, body)
-   SELECT tenant_id, $4, endpoint_id, event_id, event_type, discussion_id, seq, body
+  `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, body, is_redelivery)
+   SELECT tenant_id, $4, endpoint_id, event_id, event_type, discussion_id, seq, body, true
    FROM deliveries WHERE tenant_id = $1 AND endpoint_id = $2 AND id = $3`,
 )
 
@@ -40,25 +40,30 @@ interface Replayed {
   eventTypes: string[]
 }
 
-// Of two replays at once the later one waits, and sees what the first has queued. The endpoint is kept from being deleted,
-// and from nothing else: its deliveries go on meanwhile.
-const LOCK_REPLAY = statement('lock_replay', `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`)
-const KEEP_ENDPOINT = statement(
-  'keep_endpoint',
-  `SELECT state::text, event_types AS "eventTypes" FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`,
+// Of two replays at once the later one waits, and sees what the first has queued. The endpoint itself is not locked: its
+// deliveries go on meanwhile, and it can be deleted, which then takes the replay with it.
+// No writer waits for it, so that it may be kept for as long as a long replay takes.
+const LOCK_REPLAY = {
+  ...statement('lock_replay', `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`),
+  locks: false,
+}
+const FIND_REPLAYED = statement(
+  'find_replayed_endpoint',
+  `SELECT state::text, event_types AS "eventTypes" FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2`,
 )
 
 /** An endpoint, for the one replay at a time that it may have until the transaction ends. */
 export async function lockForReplay(sql: Sql, tenantId: Id, endpointId: Id): Promise<Replayed | undefined> {
   await sql(LOCK_REPLAY, [`replay:${endpointId}`])
-  return (await sql<Replayed>(KEEP_ENDPOINT, [tenantId, endpointId]))[0]
+  return (await sql<Replayed>(FIND_REPLAYED, [tenantId, endpointId]))[0]
 }
 
 // EXCEPT hashes or sorts, whatever the planner takes the tables for: joined row by row, two long lists would take hours. A
 // delivery is not older than its event, but for the clocks of two machines: so not all of the endpoint's are looked at.
-const REPLAY = statement(
-  'replay_events',
-  `WITH missing AS (
+const REPLAY = {
+  ...statement(
+    'replay_events',
+    `WITH missing AS (
      SELECT id, type, discussion_id, seq FROM events
      WHERE tenant_id = $1 AND occurred_at BETWEEN $3 AND $4 AND type = ANY($5::text[])
      EXCEPT
@@ -75,7 +80,10 @@ const REPLAY = statement(
      RETURNING 1
    )
    SELECT count(*)::int AS count FROM queued`,
-)
+  ),
+  // Its rows are new: no writer waits for them.
+  locks: false,
+}
 
 export interface Replay {
   from: Date

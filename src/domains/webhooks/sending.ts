@@ -1,9 +1,9 @@
-import { recordAudit } from '../../core/audit.ts'
+import { type AuditAction, recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import type { TxSql } from '../../core/sql.ts'
 import { validate } from '../../core/validate.ts'
 import { bodyOf } from './body.ts'
 import { lock, requireVerified, TARGET, tellWorkers } from './change.ts'
@@ -30,8 +30,9 @@ export async function testWebhookEndpoint(
 }
 
 /**
- * Delivers once more what a delivery carried, whatever became of that: a new delivery id, the same idempotency key. Throws
- * `not_found`, and `invalid_transition` where the endpoint is not verified or the event is no longer stored.
+ * Delivers once more what a delivery carried, but for texts that were withdrawn since: a new delivery id, the same
+ * idempotency key. Throws `not_found`, and `invalid_transition` where the endpoint is not verified or the event is no
+ * longer stored.
  */
 export async function redeliverDelivery(
   ctx: Ctx,
@@ -54,8 +55,8 @@ async function queued(
   ctx: Ctx,
   endpointId: Id,
   id: Id,
-  audit: { action: string; after: object },
-  write: (sql: Sql) => Promise<void>,
+  audit: { action: AuditAction; after: object },
+  write: (sql: TxSql) => Promise<void>,
 ): Promise<Delivery> {
   const { tenant } = requireCaller(ctx)
   const row = await ctx.app.db.transaction(async (sql) => {

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 
-import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { requireCaller } from '../../core/context.ts'
+import type { WebhookPolicy } from '../../core/tenant-settings.ts'
+import { builder } from '../../schema/builder.ts'
+import { shapedBy } from '../../schema/shape.ts'
 import { type Attempt, countHeldDeliveries, type Delivery, type DeliveryDetail, HELD_LIMIT } from './deliveries.ts'
-import type { WebhookEndpoint } from './endpoint.ts'
-import type { PolicyOverrides } from './policy.ts'
+import { circuitOf, lastVerificationOf, PUBLIC_SECRET } from './endpoint.ts'
+import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
   description: 'Whether an endpoint gets deliveries.',
@@ -44,7 +46,7 @@ const POLICY = {
   disableThreshold: 'Failures in a row that disable the endpoint, 1 to 1 000, at least breakerThreshold.',
 } as const
 
-const PolicyRef = builder.objectRef<WebhookEndpoint['policy']>('WebhookPolicy').implement({
+const PolicyRef = builder.objectRef<WebhookPolicy>('WebhookPolicy').implement({
   description: 'How deliveries are attempted, retried and given up: the values in force.',
   fields: (t) => ({
     maxAttempts: t.exposeInt('maxAttempts', { description: POLICY.maxAttempts }),
@@ -80,21 +82,28 @@ export const PolicyInput = builder.inputType('WebhookPolicyInput', {
   }),
 })
 
-const SecretRef = builder.objectRef<WebhookEndpoint['secrets'][number]>('WebhookSecret').implement({
+const SecretRef = builder.prismaObject('WebhookSecret', {
   description: 'The public part of a signing secret.',
+  // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again: these resolve.
+  select: PUBLIC_SECRET,
   fields: (t) => ({
-    kid: t.exposeString('kid', { description: 'Names the secret in signatures: 8 hex characters.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
-    expiresAt: t.expose('expiresAt', {
+    kid: t.string({ description: 'Names the secret in signatures: 8 hex characters.', resolve: ({ kid }) => kid }),
+    createdAt: t.field({
+      type: 'DateTime',
+      description: 'When it was made.',
+      resolve: ({ createdAt }) => createdAt,
+    }),
+    expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'When it ends, once a newer one has taken its place.',
+      resolve: ({ expiresAt }) => expiresAt,
     }),
   }),
 })
 
 const VerificationRef = builder
-  .objectRef<NonNullable<WebhookEndpoint['lastVerification']>>('WebhookVerification')
+  .objectRef<NonNullable<ReturnType<typeof lastVerificationOf>>>('WebhookVerification')
   .implement({
     description: 'How an ownership handshake ended.',
     fields: (t) => ({
@@ -104,15 +113,16 @@ const VerificationRef = builder
     }),
   })
 
-export const WebhookEndpointRef = builder.objectRef<WebhookEndpoint>('WebhookEndpoint').implement({
+export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
   description: 'An address that receives events as signed JSON.',
+  include: { secrets: { select: PUBLIC_SECRET } },
   fields: (t) => ({
     id: t.exposeID('id', { description: 'Its id.' }),
     url: t.exposeString('url', { description: 'Where deliveries go.' }),
     description: t.exposeString('description', { nullable: true, description: "The tenant's own note." }),
     eventTypes: t.exposeStringList('eventTypes', { description: 'The events that it gets; `*` is all of them.' }),
     state: t.expose('state', { type: EndpointStateEnum, description: 'Whether it gets deliveries.' }),
-    circuit: t.expose('circuit', { type: CircuitEnum, description: 'Its circuit breaker.' }),
+    circuit: t.field({ type: CircuitEnum, description: 'Its circuit breaker.', resolve: circuitOf }),
     circuitOpenUntil: t.expose('circuitOpenUntil', {
       type: 'DateTime',
       nullable: true,
@@ -120,26 +130,34 @@ export const WebhookEndpointRef = builder.objectRef<WebhookEndpoint>('WebhookEnd
     }),
     consecutiveFailures: t.exposeInt('consecutiveFailures', { description: 'Failed attempts since the last success.' }),
     disabledReason: t.exposeString('disabledReason', { nullable: true, description: 'Why it is disabled.' }),
-    policy: t.expose('policy', {
+    policy: t.field({
       type: PolicyRef,
       description: "The policy in force: its own values over the tenant's.",
+      resolve: ({ policy }, _args, ctx) => effectivePolicy(requireCaller(ctx).tenant.settings, policy),
     }),
-    ownPolicy: t.expose('ownPolicy', { type: OwnPolicyRef, description: 'What of the policy it sets by itself.' }),
-    secrets: t.expose('secrets', {
+    ownPolicy: t.field({
+      type: OwnPolicyRef,
+      description: 'What of the policy it sets by itself.',
+      resolve: ({ policy }) => readOverrides(policy),
+    }),
+    secrets: t.field({
       type: [SecretRef],
       description: 'Its signing secrets, newest first, without the secrets.',
+      resolve: ({ secrets }) => secrets,
     }),
     deliveriesHeld: t.int({
       description: `Deliveries that wait for it to be enabled. Counted up to ${HELD_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means as many or more.`,
       resolve: ({ id }, _args, ctx) => countHeldDeliveries(ctx, id),
     }),
-    verificationPending: t.exposeBoolean('verificationPending', {
+    verificationPending: t.boolean({
       description: 'Whether a handshake is due or under way; lastVerification tells how it ends.',
+      resolve: ({ challenge }) => challenge !== null,
     }),
-    lastVerification: t.expose('lastVerification', {
+    lastVerification: t.field({
       type: VerificationRef,
       nullable: true,
       description: 'How the last handshake ended.',
+      resolve: lastVerificationOf,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was registered.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
@@ -198,7 +216,8 @@ export const DeliveryDetailRef = builder.objectRef<DeliveryDetail>('DeliveryDeta
   fields: (t) => ({
     body: t.exposeString('body', {
       nullable: true,
-      description: "The exact text of the body; null once the event's time in the log is over.",
+      description:
+        "The text that an attempt would send now, without what was withdrawn since; null once the event's time in the log is over.",
     }),
     headers: t.expose('headers', {
       type: 'JSON',

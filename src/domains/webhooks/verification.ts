@@ -1,24 +1,22 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
-import { audited, lock, newChallenge, tellWorkers } from './change.ts'
-import { endpointOf, type WebhookEndpoint } from './endpoint.ts'
+import { challenged, changeEndpoint, lock, newHandshake, tellWorkers } from './change.ts'
+import type { WebhookEndpoint } from './endpoint.ts'
 import { releaseHeldOf } from './holding-sql.ts'
-import * as rows from './sql.ts'
 
 /**
- * Starts the handshake anew: unverified until it succeeds. A disabled endpoint stays disabled while it proves itself: only
+ * Starts the handshake again: unverified until it succeeds. A disabled endpoint stays disabled while it proves itself: only
  * an admin enables it. Throws `not_found`.
  */
 export async function verifyWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)
-  const row = await ctx.app.db.transaction(async (sql) => {
+  const endpoint = await ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant, id)
-    await rows.challengeEndpoint(sql, tenant.id, id, newChallenge())
-    return audited(sql, ctx, 'webhook.verify', id, before)
+    return changeEndpoint(sql, ctx, 'webhook.verify', before, (now) => challenged(before, now))
   })
   tellWorkers(ctx.app)
-  return endpointOf(row, tenant)
+  return endpoint
 }
 
 /** Deliveries that are queued at once. Workers queue the rest, so that no request waits for a backlog. */
@@ -30,17 +28,24 @@ const RELEASED_AT_ONCE = 5000
  */
 export async function enableWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)
-  const row = await ctx.app.db.transaction(async (sql) => {
+  const endpoint = await ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant, id)
     if (before.state !== 'disabled') {
       throw new ServiceError('invalid_transition', { detail: `The endpoint is ${before.state}, not disabled.` })
     }
     const isProven = before.lastVerificationOk === true && before.challenge === null
-    await rows.enableEndpoint(sql, tenant.id, id, isProven ? 'verified' : 'unverified')
-    if (!isProven && before.challenge === null) await rows.challengeEndpoint(sql, tenant.id, id, newChallenge())
+    const enabled = await changeEndpoint(sql, ctx, 'webhook.enable', before, (now) => ({
+      ...(isProven || before.challenge !== null ? {} : newHandshake(now)),
+      state: isProven ? 'verified' : 'unverified',
+      disabledReason: null,
+      consecutiveFailures: 0,
+      circuitOpenUntil: null,
+      recoveredAt: now,
+      updatedAt: now,
+    }))
     await releaseHeldOf(sql, tenant.id, id, RELEASED_AT_ONCE)
-    return audited(sql, ctx, 'webhook.enable', id, before)
+    return enabled
   })
   tellWorkers(ctx.app)
-  return endpointOf(row, tenant)
+  return endpoint
 }

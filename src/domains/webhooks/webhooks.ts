@@ -1,15 +1,19 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { decodeCursor, encodeCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import type { WebhookPolicy } from '../../core/tenant-settings.ts'
+import { perRequest } from '../../core/per-request.ts'
+import type { TxSql } from '../../core/sql.ts'
+import { tenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
-import { audited, lock, newChallenge, TARGET, tellWorkers } from './change.ts'
-import { auditForm, endpointOf, type WebhookEndpoint } from './endpoint.ts'
-import { endpointFields, mergePolicy, requirePolicy } from './input.ts'
+import { lockTenant } from '../tenants/sql.ts'
+import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
+import { auditForm, keyOf, type WebhookEndpoint, withSecrets } from './endpoint.ts'
+import { storedPolicy } from './policy.ts'
+import { changePolicy, endpointFields } from './input.ts'
 import { newSigningSecret, sealSecret } from './secrets.ts'
-import * as rows from './sql.ts'
+import { databaseNow } from './sql.ts'
 
 export interface WebhookInput {
   url?: string | null | undefined
@@ -18,38 +22,73 @@ export interface WebhookInput {
   policy?: Partial<Record<keyof WebhookPolicy, number | null | undefined>> | null | undefined
 }
 
-/** Registers an endpoint: unverified, its handshake due. The secret is shown only here. Throws `validation_failed`. */
+/**
+ * Registers an endpoint: unverified, its handshake due. The secret is shown only here. Throws `validation_failed`,
+ * `endpoint_budget_exhausted`.
+ */
 export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
   const { app } = ctx
   const { tenant } = requireCaller(ctx)
   const fields = validate(endpointFields(app.settings).required({ url: true }), input)
-  const policy = requirePolicy(tenant, mergePolicy({}, fields.policy))
+  const policy = changePolicy(tenant, {}, fields.policy)
   const { url, eventTypes = ['*'], description = null } = fields
   const id = newId()
   const signing = newSigningSecret()
-  const row = await app.db.transaction(async (sql) => {
-    await rows.insertEndpoint(sql, tenant.id, { id, url, eventTypes, description, policy, challenge: newChallenge() })
-    await rows.insertSecret(sql, tenant.id, id, signing.kid, sealSecret(app.settings.ENCRYPTION_KEY, id, signing))
-    return audited(sql, ctx, 'webhook.create', id, null)
+  const sealed = sealSecret(app.settings, id, signing)
+  const webhookEndpoint = await app.db.transaction(async (sql) => {
+    const now = await databaseNow(sql)
+    const secrets = { create: { kid: signing.kid, sealed, createdAt: now } }
+    const made = { id, tenantId: tenant.id, createdAt: now, updatedAt: now, ...newHandshake(now) }
+    const created = await sql.prisma.webhookEndpoint.create({
+      data: { ...made, url, eventTypes, description, policy, secrets },
+      include: withSecrets(),
+    })
+    await recordChange(sql, ctx, 'webhook.create', null, created)
+    await checkBudget(sql, tenant.id)
+    return created
   })
   tellWorkers(app)
-  return { webhookEndpoint: endpointOf(row, tenant), secret: signing.secret, kid: signing.kid }
+  return { webhookEndpoint, secret: signing.secret, kid: signing.kid }
 }
 
-/** An endpoint of the tenant. Throws `not_found`. */
-export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
-  const { tenant } = requireCaller(ctx)
-  const row = isId(id) ? await rows.findEndpoint(ctx.app.db.query, tenant.id, id) : undefined
-  if (row === undefined) throw new ServiceError('not_found')
-  return endpointOf(row, tenant)
+/**
+ * Every endpoint costs each write of the tenant a delivery. The tenant's lock makes concurrent
+ * registrations wait in line; each takes it last, and holds it for this count and its commit.
+ */
+async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
+  const tenant = await lockTenant(sql, tenantId)
+  const { webhookEndpoints } = tenantSettings(tenant?.settings)
+  if ((await sql.prisma.webhookEndpoint.count({ where: { tenantId } })) <= webhookEndpoints) return
+  throw new ServiceError('endpoint_budget_exhausted', {
+    detail: `The budget is ${webhookEndpoints} endpoints; delete one, or raise the setting webhookEndpoints.`,
+  })
 }
+
+/** An endpoint of the tenant. One statement serves all of a request. Throws `not_found`. */
+export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
+  const found = isId(id) ? await loadEndpoint(ctx, '', id) : null
+  if (found === null) throw new ServiceError('not_found')
+  return found
+}
+
+const loadEndpoint = perRequest<Id, WebhookEndpoint | null>(async (ctx, _group, ids) => {
+  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
+  const found = await ctx.app.prisma.webhookEndpoint.findMany({ where, include: withSecrets() })
+  const byId = new Map(found.map((endpoint) => [endpoint.id, endpoint]))
+  return ids.map((id) => byId.get(id) ?? null)
+})
 
 /** The tenant's endpoints, newest first. */
 export async function listWebhookEndpoints(ctx: Ctx, args: PageArgs): Promise<Page<WebhookEndpoint>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
-  const found = await rows.listEndpoints(ctx.app.db.query, tenant.id, idOfCursor('webhooks', args), size + 1)
-  const endpoints = found.map((row) => endpointOf(row, tenant))
+  const after = idInCursor('webhooks', args.after)
+  const endpoints = await ctx.app.prisma.webhookEndpoint.findMany({
+    where: { tenantId: tenant.id, ...(after === null ? {} : { id: { lt: after } }) },
+    orderBy: { id: 'desc' },
+    take: size + 1,
+    include: withSecrets(),
+  })
   return pageOf(endpoints, size, args, ({ id }) => encodeCursor('webhooks', id))
 }
 
@@ -65,27 +104,43 @@ export async function updateWebhookEndpoint(
   const { app } = ctx
   const { tenant } = requireCaller(ctx)
   const fields = validate(endpointFields(app.settings), input)
-  const row = await app.db.transaction(async (sql) => {
+  const endpoint = await app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant, id)
     const { url = before.url, eventTypes = before.eventTypes, description = before.description } = fields
-    const policy = requirePolicy(tenant, mergePolicy(before.policy, fields.policy))
-    await rows.updateEndpoint(sql, tenant.id, { id, url, eventTypes, description, policy })
-    if (url !== before.url) {
-      await rows.forgetReceiver(sql, tenant.id, id)
-      await rows.challengeEndpoint(sql, tenant.id, id, newChallenge())
-    }
-    return audited(sql, ctx, 'webhook.update', id, before)
+    const policy = changePolicy(tenant, storedPolicy(before.policy), fields.policy)
+    return changeEndpoint(sql, ctx, 'webhook.update', before, (now) => ({
+      url,
+      eventTypes,
+      description,
+      policy,
+      updatedAt: now,
+      ...(url === before.url ? {} : otherReceiver(before, now)),
+    }))
   })
   tellWorkers(app)
-  return endpointOf(row, tenant)
+  return endpoint
 }
 
-/** Deletes an endpoint and cancels its deliveries. Returns it as it was. Throws `not_found`. */
+/** For another URL: nothing vouches for it yet, and what failed was another receiver. */
+const otherReceiver = (before: WebhookEndpoint, now: Date) => ({
+  ...challenged(before, now),
+  ...(before.state === 'disabled' ? {} : { consecutiveFailures: 0 }),
+  circuitOpenUntil: null,
+  lastVerificationAt: null,
+  lastVerificationOk: null,
+  lastVerificationError: null,
+})
+
+/** Deletes an endpoint: nothing more is sent to it, and a worker clears its deliveries. Returns it as it was. Throws `not_found`. */
 export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)
-  const row = await ctx.app.db.transaction(async (sql) => {
+  return ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant, id)
-    await rows.deleteEndpoint(sql, tenant.id, id)
+    await sql.prisma.webhookEndpoint.delete({ where: keyOf(tenant.id, id) })
+    // The deliveries are not touched: there may be millions of them.
+    await sql.prisma.deletedEndpoint.create({
+      data: { tenantId: tenant.id, endpointId: id, deletedAt: await databaseNow(sql) },
+    })
     await recordAudit(sql, ctx, {
       ...TARGET,
       action: 'webhook.delete',
@@ -94,14 +149,4 @@ export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promi
     })
     return before
   })
-  return endpointOf(row, tenant)
 }
-
-/** The last row of a page before, by its cursor. */
-export const idOfCursor = (list: string, { after }: PageArgs): Id | null => {
-  const [id] = decodeCursor(list, 1, after) ?? []
-  // A cursor that somebody made up may hold anything.
-  return id === undefined ? null : isId(id) ? id : NO_ID
-}
-
-const NO_ID = '00000000-0000-0000-0000-000000000000'

@@ -1,0 +1,40 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import { isBanned } from '../readers/sql.ts'
+import type { CreateOutcome } from './create-sql.ts'
+
+// CREATE (create-sql.ts) decides the same again, under its locks.
+const OUTCOME = statement(
+  'comment_outcome',
+  `SELECT CASE
+     WHEN $2::uuid IS NOT NULL AND d.id IS NULL THEN 'not_found'
+     WHEN d.state = 'archived' THEN 'discussion_archived'
+     WHEN d.state = 'locked' THEN 'discussion_locked'
+     WHEN ${isBanned('a', '$6')} AND NOT a.shadow_banned THEN 'reader_banned'
+     WHEN $3::uuid IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
+     WHEN p.depth + 1 > $5 THEN 'too_deep'
+     ELSE 'created'
+   END AS outcome
+   FROM (SELECT $1::uuid AS tenant_id) t
+   LEFT JOIN discussions d ON d.tenant_id = t.tenant_id AND d.id = $2
+   LEFT JOIN readers a ON a.tenant_id = t.tenant_id AND a.external_id = $4 AND a.erasing_at IS NULL
+   LEFT JOIN comments p
+     ON p.tenant_id = t.tenant_id AND p.id = $3 AND p.discussion_id IS NOT DISTINCT FROM d.id AND p.status = 'approved'`,
+)
+
+interface Place {
+  tenantId: Id
+  /** Null for a page that has no discussion yet. */
+  discussionId: Id | null
+  parentId: Id | null
+  authorExternalId: string
+  maxDepth: number
+}
+
+/** What would become of a comment there, as far as its place and its author decide it. */
+export async function foreseeOutcome(sql: Sql, place: Place, now: Date): Promise<CreateOutcome> {
+  const { tenantId, discussionId, parentId, authorExternalId, maxDepth } = place
+  const values = [tenantId, discussionId, parentId, authorExternalId, maxDepth, now]
+  const [row] = await sql<{ outcome: CreateOutcome }>(OUTCOME, values)
+  return row?.outcome ?? 'not_found'
+}

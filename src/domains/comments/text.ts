@@ -1,0 +1,38 @@
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { invalid } from '../../core/errors.ts'
+import { charactersIn } from '../../core/texts.ts'
+import { MAX_BODY_LENGTH } from './comments.ts'
+import { isBlank, renderMarkdown } from './markdown.ts'
+import { type Judgement, judgeText } from './rules.ts'
+
+/** The text of a comment as it is stored, and what the tenant's rules say of it. */
+export interface CheckedText {
+  body: string
+  bodyHtml: string
+  judgement: Judgement
+}
+
+/**
+ * Renders and judges a text. All that can be refused without it comes first: this is the most work
+ * of a request. Throws `validation_failed` with `blank`, `banned_word` or, where a document's
+ * mutations bring too much, `too_long`.
+ */
+export function checkText(ctx: Ctx, body: string): CheckedText {
+  spendCharacters(ctx, charactersIn(body))
+  const bodyHtml = renderMarkdown(body)
+  if (isBlank(bodyHtml)) throw invalid('/body', 'blank', 'must show something to read')
+  return { body, bodyHtml, judgement: judgeText(body, bodyHtml, requireCaller(ctx).tenant.settings) }
+}
+
+const spent = new WeakMap<Ctx, number>()
+
+/**
+ * However many mutations a document has, their texts together are as long as one comment at most.
+ */
+function spendCharacters(ctx: Ctx, characters: number): void {
+  const total = (spent.get(ctx) ?? 0) + characters
+  if (total > MAX_BODY_LENGTH) {
+    throw invalid('/body', 'too_long', `must have at most ${MAX_BODY_LENGTH} characters, those of one request together`)
+  }
+  spent.set(ctx, total)
+}

@@ -1,0 +1,54 @@
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import type { IdentityKeySet } from '../../generated/prisma/client.ts'
+import { readKeySet } from './jwks.ts'
+
+/** How long keys that cannot be fetched again are taken: the tenant may have withdrawn one of them meanwhile. */
+export const KEPT_MS = 24 * 3_600_000
+
+export const KEY_SET_STATES = {
+  none: { description: 'The setting identity.jwksUrl is null.' },
+  waiting: { description: 'A worker has yet to fetch the keys for the first time.' },
+  ready: { description: 'The last fetch succeeded.' },
+  failing: { description: 'The last fetch failed. Keys that were fetched before are taken until `expiresAt`.' },
+  dropped: {
+    description: 'The keys could not be fetched for 24 h: no assertion signed with them is taken until they can be.',
+  },
+} as const
+
+/** The public keys by which assertions of the tenant's identity provider are checked, and how fetching them goes. */
+export interface KeySet {
+  url: string | null
+  state: keyof typeof KEY_SET_STATES
+  /** How many keys are taken now. */
+  keyCount: number
+  fetchedAt: Date | null
+  /** When the keys are dropped unless they are fetched again; null without keys. */
+  expiresAt: Date | null
+  failingSince: Date | null
+  error: string | null
+}
+
+const NONE: KeySet = {
+  url: null,
+  state: 'none',
+  keyCount: 0,
+  fetchedAt: null,
+  expiresAt: null,
+  failingSince: null,
+  error: null,
+}
+
+/** The tenant's key set as it is stored. */
+export async function getKeySet(ctx: Ctx): Promise<KeySet> {
+  const { tenant } = requireCaller(ctx)
+  const row = await ctx.app.prisma.identityKeySet.findUnique({ where: { tenantId: tenant.id } })
+  return row === null ? NONE : toKeySet(row, Date.now())
+}
+
+function toKeySet({ url, jwks, fetchedAt, failingSince, error }: IdentityKeySet, now: number): KeySet {
+  const expiresAt = fetchedAt === null ? null : new Date(fetchedAt.getTime() + KEPT_MS)
+  const isOver = expiresAt !== null && expiresAt.getTime() <= now
+  const state = isOver ? 'dropped' : failingSince !== null ? 'failing' : fetchedAt === null ? 'waiting' : 'ready'
+  const keyCount = isOver ? 0 : readKeySet(jwks).length
+  return { url, state, keyCount, fetchedAt, expiresAt: isOver ? null : expiresAt, failingSince, error }
+}
