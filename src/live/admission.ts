@@ -1,0 +1,42 @@
+import { type Actor, type Ctx, hasCapability, requireCaller } from '../core/context.ts'
+import { ServiceError } from '../core/errors.ts'
+import type { Id } from '../core/ids.ts'
+import { admitStream } from './caps.ts'
+import type { Viewer } from './frames.ts'
+import type { Session } from './sessions.ts'
+import type { Credential } from './sql.ts'
+
+/** With what a stream of this actor ends. */
+export const credentialOf = (actor: Actor, tenantId: Id): Credential => ({
+  kind: actor.kind,
+  tenantId,
+  id: actor.kind === 'admin' ? actor.credentialId : actor.id,
+})
+
+/** What a caller with a key or an admin token may see. */
+export const viewerOf = (actor: Actor): Viewer => ({
+  kind: hasCapability(actor, 'moderate_content') ? 'moderator' : 'tenant',
+})
+
+/**
+ * Counts a connection of the caller in; it is ended with its credentials, or at a shutdown. The
+ * caller calls the result when it is over. Throws `too_many_streams`, `unavailable`.
+ */
+export async function admitConnection(ctx: Ctx, stream: Pick<Session, 'end' | 'tick'>): Promise<() => void> {
+  const { tenant, actor } = requireCaller(ctx)
+  let isEnded = false
+  const session: Session = {
+    tenantId: tenant.id,
+    credential: credentialOf(actor, tenant.id),
+    endsAt: actor.expiresAt?.getTime() ?? Infinity,
+    end: () => {
+      isEnded = true
+      stream.end()
+    },
+    tick: (now) => stream.tick?.(now) ?? Infinity,
+  }
+  const release = await admitStream(ctx.app, session, tenant, null)
+  if (!isEnded) return release
+  release()
+  throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+}

@@ -1,0 +1,80 @@
+import type { Id } from '../core/ids.ts'
+import { type Chunk, chunkOf } from './chunk.ts'
+import { type Frame, type Viewer, visibleTo } from './frames.ts'
+
+/** Something that goes out to listeners. */
+export interface Payload {
+  readonly bytes: Buffer
+}
+
+/**
+ * Events, or whatever else listeners are told, that go out together: one write to each socket, of
+ * the same bytes.
+ */
+export class Batch<P extends Payload = Frame> {
+  readonly frames: readonly P[]
+  /** How many streams have taken it. */
+  taken = 0
+  #chunk: Chunk | undefined
+
+  constructor(frames: readonly P[]) {
+    this.frames = frames
+  }
+
+  get size(): number {
+    return this.frames.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  }
+
+  get chunk(): Chunk {
+    return (this.#chunk ??= chunkOf(this.frames.map(({ bytes }) => bytes)))
+  }
+}
+
+/** Events on their way to everybody: parted by audience once, however many listeners there are. */
+export class Broadcast {
+  readonly #whole: Batch
+  readonly #keys: Batch
+  readonly #anyone: Batch | null
+  /** For the readers whom some of the events are for. */
+  readonly #readers = new Map<Id, Batch>()
+
+  /**
+   * `frames`: at least one, in order. What `isLate`, because the bus has lost it, is told as a
+   * replay is; live, keys are told every event as it was written.
+   */
+  constructor(frames: readonly Frame[], { isLate = false } = {}) {
+    this.#whole = new Batch(frames)
+    this.#keys = (isLate ? this.#batchFor({ kind: 'tenant' }) : null) ?? this.#whole
+    this.#anyone = this.#batchFor({ kind: 'public', readerId: null })
+    for (const { recipientId } of frames) {
+      if (recipientId === null || this.#readers.has(recipientId)) continue
+      const batch = this.#batchFor({ kind: 'public', readerId: recipientId })
+      if (batch !== null) this.#readers.set(recipientId, batch)
+    }
+  }
+
+  get frames(): readonly Frame[] {
+    return this.#whole.frames
+  }
+
+  /** Every different batch of it. */
+  get batches(): ReadonlySet<Batch> {
+    const all = new Set([this.#whole, this.#keys, ...this.#readers.values()])
+    return this.#anyone === null ? all : all.add(this.#anyone)
+  }
+
+  /** What of it is for this viewer; null for nothing. */
+  for(viewer: Viewer): Batch | null {
+    if (viewer.kind === 'moderator') return this.#whole
+    if (viewer.kind === 'tenant') return this.#keys
+    if (this.#readers.size === 0 || viewer.readerId === null) return this.#anyone
+    return this.#readers.get(viewer.readerId) ?? this.#anyone
+  }
+
+  #batchFor(viewer: Viewer): Batch | null {
+    const { frames } = this.#whole
+    const visible = visibleTo(frames, viewer)
+    if (visible.length === 0) return null
+    return visible === frames ? this.#whole : new Batch(visible)
+  }
+}

@@ -1,0 +1,279 @@
+import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
+
+import { inBatches } from '../core/batches.ts'
+import type { Bus } from '../core/bus.ts'
+import { perApp } from '../core/context.ts'
+import { ServiceError } from '../core/errors.ts'
+import { metricsOf } from '../core/metrics.ts'
+import { followCacheNews } from '../core/read-cache.ts'
+import type { Viewer } from './frames.ts'
+import { databaseLog, type EventLog } from './log.ts'
+import { type CutReason, StreamMetrics } from './metrics.ts'
+import type { RingBudget } from './ring.ts'
+import type { Seat } from './seat.ts'
+import { Sessions } from './sessions.ts'
+import { type Credential, type DiscussionKey, readLiveCredentials } from './sql.ts'
+import { Topic } from './topic.ts'
+
+/** How much of the past a stream can have back (docs/reference/choices.md; a tenant setting). */
+export interface ReplayWindow {
+  replayHours: number
+  replayEvents: number
+}
+
+export interface JoinRequest extends DiscussionKey {
+  viewer: Viewer
+  /**
+   * Resume strictly after this position, as the client sent it; null begins with what comes next.
+   */
+  lastEventId: string | null
+  window: ReplayWindow
+}
+
+/** How a stream begins: after which position, and what is replayed before it is live. */
+export interface Beginning {
+  seat: Seat
+  lastEventId: string
+  /** How many events of the viewer's audience are replayed. */
+  replayed: number
+  /** False where the position asked for is unknown or older than the window: the client reloads. */
+  complete: boolean
+}
+
+export interface HubOptions {
+  bus: Bus
+  events: EventLog
+  /** The ids of those that are neither revoked, expired nor gone. */
+  live(some: readonly Credential[]): Promise<ReadonlySet<string>>
+  log: Logger
+  registry: Registry
+  repairMs: number
+}
+
+/** What the rings of all discussions may hold together. */
+const MAX_RING_BYTES = 64 * 1024 * 1024
+/** As many are looked up at once. */
+const MAX_CREDENTIALS = 500
+
+const POSITION = /^\d{1,15}$/
+const HOUR_MS = 3_600_000
+
+/**
+ * Every discussion with listeners in this process, and every open stream (docs/architecture.md).
+ */
+export class Hub {
+  readonly metrics: StreamMetrics
+  readonly onCut = (reason: CutReason): void => this.metrics.cut(reason)
+  readonly sessions = new Sessions(this.onCut)
+  readonly #options: HubOptions
+  readonly #budget: RingBudget = { bytes: 0, maxBytes: MAX_RING_BYTES }
+  /**
+   * Who comes while a look is under way waits for the next one: this one may be from before a
+   * revocation.
+   */
+  readonly #isLive: (credential: Credential) => Promise<boolean>
+  readonly #topics = new Map<string, Topic>()
+  /**
+   * Topics that had no listener at the last look. They linger for a while, because clients
+   * reconnect.
+   */
+  #idle = new Set<Topic>()
+  #timer: NodeJS.Timeout | undefined
+  #repairing = false
+  #closed = false
+  readonly #ends: (() => Promise<void>)[] = []
+  readonly #repairs: (() => Promise<void>)[] = []
+
+  constructor(options: HubOptions) {
+    this.#options = options
+    const look = () => ({ streams: this.sessions.size, discussions: this.topicCount })
+    this.metrics = new StreamMetrics(options.registry, look)
+    this.#isLive = inBatches(MAX_CREDENTIALS, async (batch) => {
+      const live = await options.live(batch.map(({ input }) => input))
+      for (const { input, resolve } of batch) resolve(live.has(input.id))
+    })
+    options.bus.onGap(() => void this.repair())
+  }
+
+  /** How many streams this process has open on a discussion. */
+  streamsOf({ tenantId, discussionId }: DiscussionKey): number {
+    return this.#topics.get(`${tenantId}/${discussionId}`)?.size ?? 0
+  }
+
+  /** The same for every discussion with one at least. */
+  counts(): (DiscussionKey & { streams: number })[] {
+    return [...this.#topics.values()].flatMap((topic) => (topic.isEmpty ? [] : [{ ...topic.key, streams: topic.size }]))
+  }
+
+  /** Has something end with the hub, after its streams. */
+  onClose(end: () => Promise<void>): void {
+    this.#ends.push(end)
+  }
+
+  /** Has something else that is followed compared with the database as often, from now on. */
+  onRepair(repair: () => Promise<void>): void {
+    this.#repairs.push(repair)
+    this.#keepRepairing()
+  }
+
+  /** How many discussions this process listens to. */
+  get topicCount(): number {
+    return this.#topics.size
+  }
+
+  /**
+   * Takes a seat at a discussion and finds where it begins. The seat is held and misses nothing
+   * until it is started or left. Throws `not_found`.
+   */
+  async join(request: JoinRequest): Promise<Beginning> {
+    if (this.#closed) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    this.#keepRepairing()
+    const topic = this.#topicOf(request)
+    const seat = topic.sit(request.viewer)
+    try {
+      await topic.started
+      const past = await this.#pastOf(topic, request)
+      seat.fed = past?.after ?? topic.seq
+      return {
+        seat,
+        lastEventId: String(seat.fed),
+        replayed: past?.replayed ?? 0,
+        complete: past !== null || request.lastEventId === null,
+      }
+    } catch (error) {
+      seat.leave()
+      if (topic.seq < 0) this.#drop(topic)
+      throw error
+    }
+  }
+
+  /**
+   * Compares all discussions of the process with the database and makes up for what the bus lost;
+   * ends the streams of keys that are live no more; lets go of topics without listeners. What fails
+   * is tried again at the next tick.
+   */
+  async repair(): Promise<void> {
+    if (this.#repairing || this.#closed) return
+    this.#repairing = true
+    try {
+      this.#dropIdle()
+      await Promise.all([this.#repairTopics(), this.#recheckCredentials(), ...this.#repairs.map((repair) => repair())])
+    } catch (err) {
+      if (!this.#closed) this.#options.log.warn({ err }, 'streams could not be compared with the database')
+    } finally {
+      this.#repairing = false
+    }
+  }
+
+  /**
+   * Checks the credentials of a stream that is counted in already: a revocation is either seen
+   * here, or its news ends the session. Throws `revoked_api_key`, `invalid_admin_token`.
+   */
+  async requireLive(credential: Credential): Promise<void> {
+    if (await this.#isLive(credential)) return
+    throw new ServiceError(credential.kind === 'key' ? 'revoked_api_key' : 'invalid_admin_token')
+  }
+
+  /**
+   * Forgets what is kept of the tenant's events: an erasure has rewritten some. A replay then asks
+   * the database.
+   */
+  forgetEvents(tenantId: string): void {
+    for (const topic of this.#topics.values()) if (topic.key.tenantId === tenantId) topic.forgetEvents()
+  }
+
+  /** Ends every stream, spread over `graceMs`. Nothing new is let in. */
+  async close({ graceMs }: { graceMs: number }): Promise<void> {
+    if (this.#closed) return
+    await this.sessions.endAll(graceMs)
+    this.#closed = true
+    clearInterval(this.#timer)
+    for (const topic of this.#topics.values()) topic.close()
+    this.#topics.clear()
+    await Promise.all(this.#ends.map((end) => end()))
+  }
+
+  #keepRepairing(): void {
+    if (!this.#closed) this.#timer ??= setInterval(() => void this.repair(), this.#options.repairMs).unref()
+  }
+
+  /** From where the past is replayed, and how much; null where there is no replay. */
+  async #pastOf(
+    topic: Topic,
+    { lastEventId, viewer, window }: JoinRequest,
+  ): Promise<{ after: number; replayed: number } | null> {
+    if (lastEventId === null || !POSITION.test(lastEventId)) return null
+    const after = Number(lastEventId)
+    // The client may have heard of it from another process, before the news got here.
+    if (after > topic.seq) await topic.refresh()
+    if (after > topic.seq || topic.seq - after > window.replayEvents) return null
+    if (after === topic.seq) return { after, replayed: 0 }
+    const { visible, firstAt } = await topic.survey(after, viewer)
+    if (firstAt === null || firstAt.getTime() < Date.now() - window.replayHours * HOUR_MS) return null
+    this.metrics.replays()
+    return { after, replayed: visible }
+  }
+
+  #topicOf({ tenantId, discussionId }: DiscussionKey): Topic {
+    const name = `${tenantId}/${discussionId}`
+    const existing = this.#topics.get(name)
+    if (existing !== undefined) return existing
+    const { bus, events, log } = this.#options
+    const key = { tenantId, discussionId }
+    const topic = new Topic({ key, bus, events, log, budget: this.#budget, metrics: this.metrics })
+    this.#topics.set(name, topic)
+    return topic
+  }
+
+  #drop(topic: Topic): void {
+    const name = `${topic.key.tenantId}/${topic.key.discussionId}`
+    if (this.#topics.get(name) === topic) this.#topics.delete(name)
+    topic.close()
+  }
+
+  #dropIdle(): void {
+    const empty = [...this.#topics.values()].filter((topic) => topic.isEmpty)
+    // No await between the look and the drop: nobody can sit down in between.
+    for (const topic of empty) if (this.#idle.has(topic)) this.#drop(topic)
+    this.#idle = new Set(empty.filter((topic) => !this.#idle.has(topic)))
+  }
+
+  async #recheckCredentials(): Promise<void> {
+    const some = this.sessions.credentials()
+    if (some.length === 0) return
+    const live = await this.#options.live(some)
+    this.sessions.endCredentials(new Set(some.map(({ id }) => id).filter((id) => !live.has(id))))
+  }
+
+  async #repairTopics(): Promise<void> {
+    const topics = new Map([...this.#topics].filter(([, topic]) => topic.seq >= 0))
+    if (topics.size === 0) return
+    const heads = await this.#options.events.heads([...topics.values()].map(({ key }) => key))
+    for (const head of heads) topics.get(`${head.tenantId}/${head.discussionId}`)?.learn(head)
+  }
+}
+
+/** The hub of this process. */
+export const hubOf = perApp((app) => {
+  const hub = new Hub({
+    bus: app.bus,
+    events: databaseLog(app.db),
+    live: (some) => readLiveCredentials(app.db.query, some, new Date()),
+    log: app.log,
+    registry: metricsOf(app),
+    repairMs: app.settings.STREAM_REPAIR_SECONDS * 1000,
+  })
+  followCacheNews(app, {
+    kind: 'key',
+    forget: ({ keyId }) => hub.sessions.endCredentials(new Set([keyId])),
+    clear: () => void hub.repair(),
+  })
+  followCacheNews(app, {
+    kind: 'erasure',
+    forget: ({ tenantId }) => hub.forgetEvents(tenantId),
+    // Unheard news of an erasure shows in the discussions' heads.
+    clear: () => void hub.repair(),
+  })
+  return hub
+})

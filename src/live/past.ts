@@ -1,0 +1,102 @@
+import { inBatches } from '../core/batches.ts'
+import { type Frame, frameOf, isVisible, occurredAt, type Viewer, visibleTo } from './frames.ts'
+import type { EventLog } from './log.ts'
+import { Ring, type RingBudget } from './ring.ts'
+import type { DiscussionKey, Range, Survey } from './sql.ts'
+
+/** Rows of one read. A row may carry a comment of 10 000 characters twice, as Markdown and HTML. */
+const READ_ROWS = 200
+/** The most events that are brought back into memory: about what a ring holds of common ones. */
+const REACH = 400
+/** Others that return at the same time have missed a little more. */
+const MARGIN = 64
+const FOR_ALL = null
+
+interface PastOptions {
+  key: DiscussionKey
+  events: EventLog
+  budget: RingBudget
+}
+
+/**
+ * The past of one discussion, for replays: the latest events from memory, older ones from the
+ * database. What clients that return at the same time have missed is read once for all of them.
+ */
+export class Past {
+  readonly #options: PastOptions
+  readonly #ring: Ring
+  /** The last event that there was. */
+  #lastSeq = -1
+  #forgets = 0
+  readonly #reachBack: (after: number) => Promise<void>
+
+  constructor(options: PastOptions) {
+    this.#options = options
+    this.#ring = new Ring(options.budget)
+    this.#reachBack = inBatches<number, void>(Infinity, async (waiting) => {
+      // The one that goes furthest serves all.
+      await this.#load(waiting.reduce((least, { input }) => Math.min(least, input), Infinity))
+      for (const { resolve } of waiting) resolve()
+    })
+  }
+
+  /** How often what is kept was forgotten: a read from before must not bring it back. */
+  get forgets(): number {
+    return this.#forgets
+  }
+
+  /** Begins after an event. */
+  begin(lastSeq: number): void {
+    this.#lastSeq = lastSeq
+  }
+
+  /** Takes in the event that follows on the last one. */
+  push(frame: Frame): void {
+    this.#lastSeq = frame.seq
+    this.#ring.push(frame)
+  }
+
+  /** Forgets what is kept: some of it has been rewritten. */
+  forget(): void {
+    this.#forgets++
+    this.#ring.clear()
+  }
+
+  /** What a replay of a range would bring. */
+  async survey(range: Range, viewer: Viewer): Promise<Survey> {
+    const recent = await this.#recent(range)
+    if (recent === null) return this.#options.events.survey(this.#options.key, range, viewer)
+    const [first] = recent
+    const visible = recent.filter((frame) => frame.seq <= range.upTo && isVisible(frame, viewer)).length
+    return { visible, firstAt: first === undefined ? null : occurredAt(first) }
+  }
+
+  /** What the viewer may see of a range from its beginning on, and up to where that is. */
+  async read(range: Range, viewer: Viewer): Promise<{ frames: readonly Frame[]; upTo: number }> {
+    const recent = this.#ring.after(range.after)
+    if (recent !== null) return { frames: visibleTo(recent, viewer), upTo: recent.at(-1)?.seq ?? range.after }
+    const news = await this.#options.events.events(this.#options.key, range, viewer, READ_ROWS)
+    const upTo = news.length < READ_ROWS ? range.upTo : (news.at(-1)?.seq ?? range.upTo)
+    return { frames: visibleTo(news.map(frameOf), viewer), upTo }
+  }
+
+  async #recent(range: Range): Promise<readonly Frame[] | null> {
+    const recent = this.#ring.after(range.after)
+    if (recent !== null) return recent
+    if (range.upTo - range.after > REACH) return null
+    await this.#reachBack(range.after)
+    return this.#ring.after(range.after)
+  }
+
+  async #load(after: number): Promise<void> {
+    const { key, events } = this.#options
+    const upTo = this.#ring.firstSeq === null ? this.#lastSeq : this.#ring.firstSeq - 1
+    if (after >= upTo) return
+    const forgets = this.#forgets
+    const from = Math.max(0, after - MARGIN)
+    const news = await events.events(key, { after: from, upTo }, FOR_ALL, REACH + MARGIN)
+    // A ring that has lost what it began with does not go on from here.
+    const goesOn = upTo === (this.#ring.firstSeq === null ? this.#lastSeq : this.#ring.firstSeq - 1)
+    if (goesOn && forgets === this.#forgets) this.#ring.prepend(news.map(frameOf))
+  }
+}

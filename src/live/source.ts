@@ -1,0 +1,150 @@
+import { type Ctx, requireCaller } from '../core/context.ts'
+import { invalid, ServiceError } from '../core/errors.ts'
+import { type Id, isId } from '../core/ids.ts'
+import { admitConnection, credentialOf, viewerOf } from './admission.ts'
+import type { Payload } from './batch.ts'
+import type { Frame } from './frames.ts'
+import { type Beginning, hubOf } from './hub.ts'
+import { Backlog, Queue } from './queue.ts'
+import type { Feed, Taker } from './seat.ts'
+
+interface Following {
+  discussionId: Id
+  lastEventId?: string | null | undefined
+}
+
+/**
+ * Follows a discussion for a GraphQL subscription: the same events, order, replay and audience as
+ * the SSE route. Throws `not_found`, `too_many_streams`, `validation_failed` where the position
+ * asked for cannot be resumed from, `unavailable` where it has ended meanwhile.
+ */
+export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: Following): Promise<Source> {
+  const { tenant, actor } = requireCaller(ctx)
+  if (!isId(discussionId)) throw new ServiceError('not_found')
+  return openSource(ctx, async (source) => {
+    const beginning = await hubOf(ctx.app).join({
+      tenantId: tenant.id,
+      discussionId,
+      viewer: viewerOf(actor),
+      lastEventId: lastEventId ?? null,
+      window: tenant.settings.stream,
+    })
+    source.sit(beginning.seat)
+    requireComplete(beginning)
+  })
+}
+
+/**
+ * A source for a subscription of the caller, which counts as an open stream and ends as one does.
+ * `begin` gives it its feed. Throws `too_many_streams`, `revoked_api_key`, `invalid_admin_token`,
+ * `unavailable` where it has ended meanwhile, and what `begin` throws.
+ */
+export async function openSource<P extends Payload>(
+  ctx: Ctx,
+  begin: (source: Source<P>) => Promise<void>,
+): Promise<Source<P>> {
+  const { app } = ctx
+  const { tenant, actor } = requireCaller(ctx)
+  const hub = hubOf(app)
+  const source = new Source<P>({
+    idleMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
+    onOverflow: () => hub.metrics.cut('unsent'),
+  })
+  source.onLeave(await admitConnection(ctx, source))
+  try {
+    await hub.requireLive(credentialOf(actor, tenant.id))
+    await begin(source)
+    if (source.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    return source
+  } catch (error) {
+    source.leave()
+    throw error
+  }
+}
+
+// A subscription has no first frame that could tell of a gap.
+function requireComplete({ complete, lastEventId }: Beginning): void {
+  if (complete) return
+  throw invalid('/lastEventId', 'not_replayable', `is unknown or too old: reload, and go on from ${lastEventId}`)
+}
+
+/**
+ * What one subscription is told: the events of a discussion, say. They go to the consumer given to
+ * `start`, or are iterated over: not both. It holds a seat and counts as an open stream until it is
+ * left.
+ */
+export class Source<P extends Payload = Frame> implements AsyncIterable<P> {
+  readonly #idleMs: number
+  readonly #onOverflow: () => void
+  #feed: Feed<P> | undefined
+  #taker: Taker<P> | undefined
+  #isOver = false
+  readonly #leaving: (() => void)[] = []
+
+  /**
+   * `idleMs`: after how long it is looked at again where nobody takes it; `onOverflow`: an
+   * iteration did not keep up.
+   */
+  constructor({ idleMs, onOverflow }: { idleMs: number; onOverflow: () => void }) {
+    this.#idleMs = idleMs
+    this.#onOverflow = onOverflow
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Has something done when it is left; at once where it was. */
+  onLeave(leave: () => void): void {
+    if (this.#isOver) leave()
+    else this.#leaving.push(leave)
+  }
+
+  /** Takes the feed over: a seat at a discussion, say. */
+  sit(feed: Feed<P>): void {
+    this.#feed = feed
+    this.onLeave(() => feed.leave())
+  }
+
+  /** Begins with the replay, goes over to live. */
+  start(taker: Taker<P>): void {
+    if (this.#isOver) return taker.end()
+    this.#taker = taker
+    this.#feed?.start(taker)
+  }
+
+  /** Nothing is delivered from then on. May be called again. */
+  leave(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    for (const leave of this.#leaving.splice(0)) leave()
+  }
+
+  /** Leaves, and tells its consumer. */
+  end(): void {
+    this.leave()
+    this.#taker?.end()
+  }
+
+  tick(now: number): number {
+    return this.#taker?.tick?.(now) ?? now + this.#idleMs
+  }
+
+  /**
+   * It, piece by piece, from the first `next` on. `next` rejects once where they are not taken in
+   * time.
+   */
+  iterate(backlog: Backlog): AsyncIterableIterator<P> {
+    const queue = new Queue<P>(backlog, {
+      onEnd: () => this.leave(),
+      onOverflow: this.#onOverflow,
+    })
+    // Over before it has begun, too.
+    this.onLeave(() => queue.end())
+    return queue.iterate(() => this.start(queue))
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<P> {
+    return this.iterate(new Backlog())
+  }
+}

@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto'
+
+import { errors, jwtVerify, SignJWT } from 'jose'
+
+import { type App, perApp, type Tenant } from '../core/context.ts'
+import { ServiceError } from '../core/errors.ts'
+import { type Id, isId } from '../core/ids.ts'
+import { deriveKeys } from '../core/seals.ts'
+
+/** What a ticket is bound to. It is signed and stateless: nothing of it is stored. */
+export interface TicketClaims {
+  tenantId: Id
+  discussionId: Id
+  /** The reader whose notifications it lets through; null for none. */
+  readerId: Id | null
+  /** Milliseconds since 1970. */
+  mintedAt: number
+}
+
+export interface Ticket extends TicketClaims {
+  /**
+   * Tells it from every other ticket. Streams are counted by it, so it comes from what is signed.
+   */
+  id: string
+}
+
+// Its own type and key: no other token of the service passes for a ticket, nor a ticket for one.
+const TYPE = 'stream-ticket'
+const MAX_LENGTH = 1024
+
+const keysOf = perApp((app) => deriveKeys(app.settings, 'stream-ticket'))
+
+export async function signTicket(
+  app: App,
+  { tenantId, discussionId, readerId, mintedAt }: TicketClaims,
+): Promise<string> {
+  const claims = { t: tenantId, d: discussionId, ...(readerId === null ? {} : { r: readerId }), iat: mintedAt / 1000 }
+  const [{ id, key }] = keysOf(app)
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: 'HS256', typ: TYPE, kid: id })
+    .setJti(randomBytes(9).toString('base64url'))
+    .sign(key)
+}
+
+/** The key that a ticket names: it may be one of before a rotation. */
+function keyNamed(app: App, { kid }: { kid?: string }): Buffer {
+  const named = keysOf(app).find(({ id }) => id === kid)
+  if (named === undefined) throw new errors.JWKSNoMatchingKey()
+  return named.key
+}
+
+/** What a ticket is bound to, whatever its age. Throws `invalid_ticket`. */
+export async function readTicket(app: App, text: string): Promise<Ticket> {
+  if (text.length > MAX_LENGTH) throw new ServiceError('invalid_ticket')
+  try {
+    const { payload } = await jwtVerify<{ t: unknown; d: unknown; r?: unknown }>(
+      text,
+      (header) => keyNamed(app, header),
+      { algorithms: ['HS256'], typ: TYPE },
+    )
+    const { t: tenantId, d: discussionId, r: readerId = null, iat, jti } = payload
+    if (
+      isIdText(tenantId) &&
+      isIdText(discussionId) &&
+      (readerId === null || isIdText(readerId)) &&
+      iat !== undefined
+    ) {
+      return { id: jti ?? `${discussionId} ${iat}`, tenantId, discussionId, readerId, mintedAt: iat * 1000 }
+    }
+  } catch (error) {
+    if (!(error instanceof errors.JOSEError) && !(error instanceof TypeError)) throw error
+  }
+  throw new ServiceError('invalid_ticket')
+}
+
+const isIdText = (value: unknown): value is Id => typeof value === 'string' && isId(value)
+
+/** When the first connection must have been made. */
+export const firstConnectionBy = (ticket: TicketClaims, tenant: Tenant): Date =>
+  new Date(ticket.mintedAt + tenant.settings.ticket.connectSeconds * 1000)
+
+/**
+ * Checks a ticket's age (docs/reference/choices.md): a browser's own reconnect, which carries
+ * `Last-Event-ID`, has longer than a first connection. Throws `expired_ticket`.
+ */
+export function checkTicketAge(
+  ticket: Ticket,
+  tenant: Tenant,
+  { isReconnect, now }: { isReconnect: boolean; now: number },
+): void {
+  const { connectSeconds, reconnectSeconds } = tenant.settings.ticket
+  const seconds = isReconnect ? Math.max(connectSeconds, reconnectSeconds) : connectSeconds
+  if (now > ticket.mintedAt + seconds * 1000) throw new ServiceError('expired_ticket')
+}
