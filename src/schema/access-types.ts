@@ -8,6 +8,7 @@ declare global {
   export namespace PothosSchemaTypes {
     interface Plugins<Types extends SchemaTypes> {
       access: import('@pothos/core').BasePlugin<Types>
+      budget: import('@pothos/core').BasePlugin<Types>
     }
     interface QueryFieldOptions<
       Types extends SchemaTypes,

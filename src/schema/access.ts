@@ -4,7 +4,10 @@ import type { GraphQLFieldResolver } from 'graphql'
 import { type Access, type Ctx, requireAccess } from '../core/context.ts'
 import type { ErrorCode } from '../core/errors.ts'
 
-/** Where a root field's `access` stands in the built schema: for REST, OpenAPI and the tests that are made from it. */
+/**
+ * Where a root field's `access` stands in the built schema: for REST, OpenAPI and the tests that
+ * are made from it.
+ */
 export const ACCESS_EXTENSION = 'access'
 
 /** Where the error codes stand that a root field has beside those of every request of its kind. */
@@ -15,8 +18,8 @@ type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['
 const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
 
 /**
- * Every root field says who may use it, and is refused to all others before its resolver runs. A field that does not
- * say is a fault of the schema, found when it is built.
+ * Every root field says who may use it, and is refused to all others before its resolver runs. A
+ * field that does not say is a fault of the schema, found when it is built.
  */
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {

@@ -1,16 +1,22 @@
 import './access.ts'
 import './access-types.ts'
+import './budget.ts'
 
 import SchemaBuilder from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
-import { GraphQLError } from 'graphql'
 
 import type { Ctx } from '../core/context.ts'
+import { invalid } from '../core/errors.ts'
+import { reachOf } from '../core/instants.ts'
 import type PrismaTypes from '../generated/pothos.ts'
+import type { PrismaClient } from '../generated/prisma/client.ts'
 import { getDatamodel } from '../generated/pothos.ts'
 
-/** Everything that the graph is made of hangs on this builder: a domain's `graphql.ts` adds its own types and fields. */
+/**
+ * Everything that the graph is made of hangs on this builder: a domain's `graphql.ts` adds its own
+ * types and fields.
+ */
 export const builder = new SchemaBuilder<{
   Context: Ctx
   PrismaTypes: PrismaTypes
@@ -21,10 +27,11 @@ export const builder = new SchemaBuilder<{
     JSON: { Input: unknown; Output: unknown }
   }
 }>({
-  plugins: ['access', PrismaPlugin, RelayPlugin],
+  plugins: ['access', 'budget', PrismaPlugin, RelayPlugin],
   defaultFieldNullability: false,
   prisma: {
-    client: (ctx) => ctx.app.prisma,
+    // It is asked for its models alone.
+    client: (ctx) => ctx.app.prisma as PrismaClient,
     dmmf: getDatamodel(),
     filterConnectionTotalCount: true,
     onUnusedQuery: null,
@@ -38,24 +45,28 @@ builder.subscriptionType({ description: 'Everything that can be followed live.' 
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
-/** Date.parse alone would also take dates without a time, local times, and 30 February for 2 March. */
-function isInstant(text: string): boolean {
+/**
+ * The instant that a text names. Date.parse alone would also take dates without a time, local
+ * times, and 30 February for 2 March. Throws `validation_failed`.
+ */
+function instantOf(value: unknown): Date {
+  const text = typeof value === 'string' ? value : ''
   const at = Date.parse(text)
   const day = RFC_3339.exec(text)?.[1]
-  if (day === undefined || Number.isNaN(at)) return false
-  // An offset can carry the instant into the year 10000, which RFC 3339 cannot write.
-  return new Date(at).toISOString().length === 24 && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+  if (day === undefined || Number.isNaN(at) || !new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)) {
+    throw invalid('', 'wrong_type', 'must be an RFC 3339 date and time')
+  }
+  const reach = reachOf(at)
+  if (reach !== null) throw invalid('', reach, REACH[reach])
+  return new Date(at)
 }
 
+const REACH = { too_small: 'must not be before 1970', too_large: 'must not be after 9999' } as const
+
 builder.scalarType('DateTime', {
-  description: 'An instant: RFC 3339 in UTC with milliseconds, as 2026-11-21T02:30:00.000Z.',
+  description: 'An instant from 1970 to 9999: RFC 3339 in UTC with milliseconds, as 2026-11-21T02:30:00.000Z.',
   serialize: (value) => (value instanceof Date ? value.toISOString() : value),
-  parseValue: (value) => {
-    if (typeof value !== 'string' || !isInstant(value)) {
-      throw new GraphQLError('must be an RFC 3339 date and time')
-    }
-    return new Date(value)
-  },
+  parseValue: instantOf,
 })
 
 builder.scalarType('JSON', {

@@ -1,0 +1,71 @@
+import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
+import type { GraphQLFieldResolver, GraphQLResolveInfo } from 'graphql'
+
+import type { Ctx } from '../core/context.ts'
+import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/cursor.ts'
+import { edgePlanOf, isConnectionName } from './plan.ts'
+import { edgeBytes, findObjects, foundFor, needsObjects } from './weight.ts'
+
+type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
+
+/** What stands around the lists of an answer. */
+const RESERVED_BYTES = 100_000
+
+interface Budget {
+  left: number
+}
+
+const budgets = new WeakMap<object, Budget>()
+
+/**
+ * What the lists of one request may still take. They share it: nested pages are as large as what
+ * holds them leaves.
+ */
+function budgetOf(ctx: Ctx): Budget {
+  const budget = budgets.get(ctx) ?? { left: MAX_ANSWER_BYTES - RESERVED_BYTES }
+  budgets.set(ctx, budget)
+  return budget
+}
+
+/**
+ * Ends a page where the answer would become too long. The first entry of all is answered, however
+ * long it is.
+ */
+async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info: GraphQLResolveInfo) {
+  if (page.edges.length === 0) return page
+  const plan = edgePlanOf(info)
+  const nodes = page.edges.map(({ node }) => node)
+  for (const each of plan.nodes) {
+    if (nodes.some((node) => needsObjects(node, each))) await findObjects(nodes, each, ctx, info)
+  }
+  const budget = budgetOf(ctx)
+  let kept = 0
+  for (const edge of page.edges) {
+    const bytes = edgeBytes(edge, plan)
+    const isFirst = budget.left === MAX_ANSWER_BYTES - RESERVED_BYTES
+    if (bytes > budget.left && !isFirst) break
+    budget.left -= bytes
+    kept++
+  }
+  return kept === page.edges.length ? page : shortened(page, kept, args)
+}
+
+/**
+ * Bounds every connection in bytes, and has objects that were found for that answered without being
+ * looked for again.
+ */
+class BudgetPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {
+    if (config.type.kind !== 'Object') return resolve
+    const { name } = this.builder.configStore.getTypeConfig(config.type.ref)
+    if (isConnectionName(name)) {
+      return async (source, args, ctx, info) => {
+        const page = (await resolve(source, args, ctx, info)) as Page<unknown> | null
+        return page && withinBudget(page, args, ctx as Ctx, info)
+      }
+    }
+    return (source, args, ctx, info) => foundFor(source, config.name) ?? resolve(source, args, ctx, info)
+  }
+}
+
+SchemaBuilder.registerPlugin('budget', BudgetPlugin)

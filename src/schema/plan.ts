@@ -1,0 +1,125 @@
+import {
+  type FragmentDefinitionNode,
+  getNamedType,
+  getNullableType,
+  type GraphQLField,
+  type GraphQLNamedOutputType,
+  type GraphQLObjectType,
+  type GraphQLResolveInfo,
+  isEnumType,
+  isLeafType,
+  isListType,
+  isObjectType,
+  Kind,
+  type SelectionSetNode,
+} from 'graphql'
+
+/** What an operation asks of an object, by what it will take in the answer. */
+export interface Plan {
+  /** Bytes of names, punctuation, and values of types that are never long. */
+  readonly fixed: number
+  /** Fields with texts or JSON, once for each name under which they are asked for. */
+  readonly texts: readonly string[]
+  readonly objects: readonly { readonly field: GraphQLField<unknown, unknown>; readonly plan: Plan }[]
+}
+
+/** What an operation asks of each edge of a connection. */
+export interface EdgePlan {
+  readonly fixed: number
+  readonly cursors: number
+  readonly nodes: readonly Plan[]
+}
+
+/** Bytes of a value, quotes included. JSON and String are measured. */
+const SCALARS: Readonly<Record<string, number>> = { ID: 40, DateTime: 27, Int: 12, Boolean: 6, Float: 25 }
+const ENUM = 40
+/** A connection without edges, with all that its pageInfo has: two cursors, mostly. */
+const CONNECTION = 500
+/** `,"":` beside a name, and the braces of an object. */
+const NAME = 4
+const BRACES = 3
+
+type Fragments = Readonly<Record<string, FragmentDefinitionNode>>
+type SelectionSets = readonly (SelectionSetNode | undefined)[]
+
+export const isConnectionName = (name: string): boolean => name.endsWith('Connection')
+
+// By the list of nodes: the same for each execution of a compiled document, and for all parents of
+// a list.
+const known = new WeakMap<object, EdgePlan>()
+
+/** What is asked of each edge of the connection that a resolver is about to answer. */
+export function edgePlanOf({ fieldNodes, fragments, returnType }: GraphQLResolveInfo): EdgePlan {
+  const existing = known.get(fieldNodes)
+  if (existing !== undefined) return existing
+  const plan = planEdges(
+    fragments,
+    getNamedType(returnType),
+    fieldNodes.map(({ selectionSet }) => selectionSet),
+  )
+  known.set(fieldNodes, plan)
+  return plan
+}
+
+function planEdges(fragments: Fragments, connection: GraphQLNamedOutputType, sets: SelectionSets): EdgePlan {
+  let fixed = 0
+  let cursors = 0
+  const nodes: Plan[] = []
+  for (const edges of fieldsOf(fragments, sets).values()) {
+    if (edges.name !== 'edges') continue
+    const edge = typeOf(connection, 'edges')
+    fixed += BRACES
+    for (const [key, { name, sets: inner }] of fieldsOf(fragments, edges.sets)) {
+      fixed += key.length + NAME
+      if (name === 'cursor') cursors++
+      const node = name === 'node' ? typeOf(edge, 'node') : undefined
+      if (isObjectType(node)) nodes.push(planObject(fragments, node, inner))
+    }
+  }
+  return { fixed, cursors, nodes }
+}
+
+function typeOf(type: GraphQLNamedOutputType | undefined, name: string): GraphQLNamedOutputType | undefined {
+  const field = isObjectType(type) ? type.getFields()[name] : undefined
+  return field === undefined ? undefined : getNamedType(field.type)
+}
+
+function planObject(fragments: Fragments, type: GraphQLObjectType, sets: SelectionSets): Plan {
+  const plan = { fixed: BRACES, texts: [] as string[], objects: [] as Plan['objects'][number][] }
+  for (const [key, { name, sets: inner }] of fieldsOf(fragments, sets)) {
+    plan.fixed += key.length + NAME
+    const field = type.getFields()[name]
+    const of = field === undefined ? undefined : getNamedType(field.type)
+    // `__typename`.
+    if (field === undefined || of === undefined) plan.fixed += ENUM
+    else if (isConnectionName(of.name)) plan.fixed += CONNECTION
+    else if (isObjectType(of)) plan.objects.push({ field, plan: planObject(fragments, of, inner) })
+    else if (isListType(getNullableType(field.type))) plan.texts.push(name)
+    else if (isEnumType(of)) plan.fixed += ENUM
+    else if (isLeafType(of) && SCALARS[of.name] !== undefined) plan.fixed += SCALARS[of.name] ?? 0
+    else plan.texts.push(name)
+  }
+  return plan
+}
+
+/** The fields of selections by their names in the answer, those of fragments included. */
+function fieldsOf(fragments: Fragments, sets: SelectionSets): Map<string, { name: string; sets: SelectionSetNode[] }> {
+  const fields = new Map<string, { name: string; sets: SelectionSetNode[] }>()
+  const spread = new Set<string>()
+  const collect = (set: SelectionSetNode | undefined): void => {
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) {
+        const key = selection.alias?.value ?? selection.name.value
+        const field = fields.get(key) ?? { name: selection.name.value, sets: [] }
+        if (selection.selectionSet !== undefined) field.sets.push(selection.selectionSet)
+        fields.set(key, field)
+      } else if (selection.kind === Kind.INLINE_FRAGMENT) collect(selection.selectionSet)
+      else if (!spread.has(selection.name.value)) {
+        spread.add(selection.name.value)
+        collect(fragments[selection.name.value]?.selectionSet)
+      }
+    }
+  }
+  sets.forEach(collect)
+  return fields
+}

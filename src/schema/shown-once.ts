@@ -1,0 +1,25 @@
+import type { Ctx } from '../core/context.ts'
+
+/**
+ * Where a field of the built schema says that it shows a raw secret: for the reference, and for the
+ * tests.
+ */
+export const SHOWN_ONCE_EXTENSION = 'shownOnce'
+
+/**
+ * The options of a field that shows the raw secret `name` of its payload. The secret goes into the
+ * first answer and nowhere else: the stored outcome of an `Idempotency-Key` has null in its place,
+ * so the field is nullable.
+ */
+export const shownOnce = <Name extends string>(name: Name) => ({
+  nullable: true as const,
+  extensions: { [SHOWN_ONCE_EXTENSION]: true },
+  resolve: (payload: Readonly<Record<Name, string>>, _args: object, ctx: Ctx): string => {
+    const secret = payload[name]
+    ctx.shownSecrets?.add(secret)
+    return secret
+  },
+})
+
+/** For the description of such a field. */
+export const SHOWN_ONCE = 'It is shown only here: a replayed answer has no secret.'

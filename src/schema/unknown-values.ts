@@ -1,0 +1,32 @@
+import { type GraphQLSchema, isEnumType } from 'graphql'
+
+/**
+ * What callers see of a stored value that only a newer release knows: the value of this release
+ * that is nearest to it and grants or promises nothing. Without it the whole answer would be an
+ * error while both releases run side by side.
+ */
+const NEAREST: Readonly<Record<string, string>> = {
+  AuditActorKind: 'system',
+  CommentStatus: 'pending',
+  DeliveryStatus: 'pending',
+  DiscussionState: 'locked',
+  EventActorKind: 'system',
+  HoldReason: 'pre_moderation',
+  ReportReason: 'other',
+  WebhookEndpointState: 'unverified',
+}
+
+/**
+ * The same schema, whose enums answer the nearest value for one that they lack. What callers send
+ * is checked as before.
+ */
+export function showNearest(schema: GraphQLSchema): GraphQLSchema {
+  for (const [name, nearest] of Object.entries(NEAREST)) {
+    const type = schema.getType(name)
+    if (!isEnumType(type) || type.getValue(nearest) == null) throw new Error(`${name} is no enum with ${nearest}`)
+    const known = new Set<unknown>(type.getValues().map(({ value }) => value as unknown))
+    const serialize = type.serialize.bind(type)
+    type.serialize = (value) => serialize(known.has(value) ? value : nearest)
+  }
+  return schema
+}

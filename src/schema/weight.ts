@@ -1,0 +1,82 @@
+import type { GraphQLResolveInfo } from 'graphql'
+
+import type { Ctx } from '../core/context.ts'
+import type { EdgePlan, Plan } from './plan.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A value that is computed and short: what a viewer holds, a name. */
+const COMPUTED = 300
+const NULL = 4
+
+/**
+ * What resolvers have found to be weighed, for the same resolvers to answer: nothing is asked of
+ * the database twice.
+ */
+const found = new WeakMap<object, Map<string, unknown>>()
+
+/** The objects that were found for this field of `source`; undefined where none were asked for. */
+export const foundFor = (source: unknown, name: string): unknown =>
+  typeof source === 'object' && source !== null ? found.get(source)?.get(name) : undefined
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
+
+/**
+ * Finds the objects that the nodes of a page do not hold themselves, as the parents of comments.
+ */
+export async function findObjects(
+  nodes: readonly unknown[],
+  plan: Plan,
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+): Promise<void> {
+  const sources = nodes.filter(isFields)
+  for (const { field, plan: inner } of plan.objects) {
+    const { resolve, name } = field
+    const values = await Promise.all(
+      sources.map(async (source) => {
+        if (source[name] !== undefined || field.args.length > 0 || resolve === undefined) return source[name]
+        // What fails will fail again, where it is answered.
+        const value: unknown = await Promise.resolve(resolve(source, {}, ctx, info)).catch(() => undefined)
+        if (value !== undefined) found.set(source, (found.get(source) ?? new Map<string, unknown>()).set(name, value))
+        return value
+      }),
+    )
+    await findObjects(values.flatMap(listOf), inner, ctx, info)
+  }
+}
+
+/** Whether a node has objects that `findObjects` would look into. */
+export const needsObjects = (node: unknown, { objects }: Plan): boolean =>
+  isFields(node) &&
+  objects.some(({ field, plan }) => {
+    const value = node[field.name]
+    return value === undefined || listOf(value).some((each) => needsObjects(each, plan))
+  })
+
+/** Bytes that an edge takes in the answer, at most. */
+export const edgeBytes = (edge: { cursor: string; node: unknown }, { fixed, cursors, nodes }: EdgePlan): number =>
+  nodes.reduce((sum, plan) => sum + objectBytes(edge.node, plan), fixed + cursors * (edge.cursor.length + 2))
+
+function objectBytes(value: unknown, plan: Plan): number {
+  if (!isFields(value)) return NULL
+  let bytes = plan.fixed
+  for (const name of plan.texts) bytes += valueBytes(value[name])
+  for (const { field, plan: inner } of plan.objects) {
+    const held = value[field.name] ?? foundFor(value, field.name)
+    for (const each of listOf(held)) bytes += objectBytes(each, inner)
+  }
+  return bytes
+}
+
+// Nothing that JSON escapes, and nothing that UTF-8 writes with several bytes.
+const PLAIN = /^[ !#-[\]-~]*$/
+
+function valueBytes(value: unknown): number {
+  if (value === undefined) return COMPUTED
+  if (value === null) return NULL
+  if (typeof value === 'string' && PLAIN.test(value)) return value.length + 2
+  return Buffer.byteLength(JSON.stringify(value) ?? '')
+}
