@@ -1,0 +1,206 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import { createHandler, type OperationResult, type RequestParams, type Response } from 'graphql-sse'
+
+import type { App, Ctx } from '../../core/context.ts'
+import { invalid } from '../../core/errors.ts'
+import { admitConnection } from '../../live/admission.ts'
+import { hubOf } from '../../live/hub.ts'
+import { type Cut, headersOf, requireTurn } from '../../live/outlet.ts'
+import { Source } from '../../live/source.ts'
+import type { Line } from './line.ts'
+import { maskResult } from '../graphql/mask.ts'
+import { isSubscription, prepare } from '../graphql/prepare.ts'
+import { beginStream, pump } from './pump.ts'
+import { resultsOf } from './results.ts'
+import {
+  acceptEventStream,
+  anyRequest,
+  distinctRequest,
+  ownsToken,
+  type Place,
+  refusalOf,
+  type SseRequest,
+} from './sse-request.ts'
+import { Subscriber } from './subscriber.ts'
+import { subscriptionsOf } from './subscriptions.ts'
+
+/** Of a subscription's document and its variables together, in characters. */
+const MAX_SUBSCRIPTION_LENGTH = 16_384
+/** A reserved stream that nobody has opened by then is given up. */
+const RESERVATION_MS = 30_000
+
+/** A stream in single-connection mode, from its reservation on: it counts as an open one. */
+interface Reservation {
+  readonly line: Line
+  leave(): void
+  /** Ends it, reserved or open. */
+  end(): void
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** The graphql-sse protocol: in both of its modes, and in distinct-connections mode alone. */
+export interface EventStreams {
+  answer: Handler
+  answerDistinct: Handler
+}
+
+/** What `onSubscribe` answers where a subscriber takes the response over. */
+const TAKEN: Response = [null, { status: 200, statusText: 'OK' }]
+const NOT_FOUND = { status: 404, statusText: 'Not Found' } as const
+
+/**
+ * Answers by the graphql-sse protocol. The library does all of it but subscriptions on connections
+ * of their own, of which there are many: those write to their sockets themselves
+ * (docs/decisions/0004).
+ */
+export function createEventStreams(app: App): EventStreams {
+  const reservations = new Map<string, Reservation>()
+  const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
+  const onStall = (): void => hubOf(app).metrics.cut('stalled')
+
+  const handle = createHandler<FastifyRequest, Place, Record<PropertyKey, unknown>>({
+    authenticate: ({ context: { ctx, token } }) =>
+      token === null || ownsToken(ctx, token) ? token : [null, NOT_FOUND],
+    context: ({ context: { ctx } }) => ({ ...ctx }),
+    onSubscribe: async ({ context: place }, params) => {
+      const prepared = prepare(place.ctx, params)
+      if (!isSubscription(prepared)) return prepared
+      requireShort(params)
+      if (place.token !== null) return prepared
+      const source = await createSourceEventStream(prepared)
+      // The library knows a result by its data.
+      if (!(source instanceof Source)) return { data: null, ...(source as ExecutionResult) }
+      place.begun = { source, subscription: join(place.ctx, prepared, source) }
+      return TAKEN
+    },
+    // `prepare` has done it.
+    validate: () => [],
+    execute,
+    // `onOperation` makes answers of it.
+    subscribe: (args) => createSourceEventStream(args) as OperationResult,
+    onOperation: (_ctx, { context: { ctx, line } }, args, result) => {
+      if (!(result instanceof Source)) return undefined
+      line.add(result)
+      return resultsOf(result, join(ctx, args, result), line.backlog)
+    },
+    onNext: async (_ctx, { context: { ctx, line } }, result) => {
+      await line.gate.enter()
+      return maskResult(result, ctx)
+    },
+  })
+
+  const join = (ctx: Ctx, operation: ExecutionArgs, source: Source) => subscriptionsOf(app).join(ctx, operation, source)
+
+  const forget = (token: string | null): void => {
+    const reservation = token === null ? undefined : reservations.get(token)
+    if (token !== null) reservations.delete(token)
+    reservation?.line.close()
+    reservation?.leave()
+  }
+
+  /** Gives up a reservation that nobody has opened. Only who opens a stream can end it. */
+  const release = async (request: SseRequest): Promise<void> => {
+    const [body] = await handle({ ...request, method: 'GET', headers: { get: acceptEventStream } })
+    // Refused: the client has opened it meanwhile. Then its end tidies up.
+    if (body === null || typeof body === 'string') return
+    await body.return()
+    forget(request.context.token)
+  }
+
+  const reserve = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { ctx, line, token } = request.context
+    const end = (): void => void release(request).catch(onError)
+    const reservation: Reservation = { line, leave: () => undefined, end }
+    const leave = await admitConnection(ctx, { end: () => reservation.end() })
+    const late = setTimeout(end, RESERVATION_MS).unref()
+    reservation.leave = () => {
+      clearTimeout(late)
+      leave()
+    }
+    const [body, init] = await handle(request)
+    if (token === null || typeof body !== 'string' || init.status !== 201) {
+      reservation.leave()
+      throw refusalOf(request, init)
+    }
+    reservations.set(token, reservation)
+    return reply
+      .code(init.status)
+      .headers(init.headers ?? {})
+      .send(body)
+  }
+
+  const answerRequest = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const place = request.context
+    const [body, init] = await handle(request)
+    if (place.begun !== null) return openSubscriber(app, reply, place.begun)
+    if (init.status >= 400) throw refusalOf(request, init)
+    if (body === null || typeof body === 'string') {
+      return reply
+        .code(init.status)
+        .headers(init.headers ?? {})
+        .send(body)
+    }
+    const { token, line } = place
+    const reservation = token === null ? undefined : reservations.get(token)
+    if (reservation !== undefined) {
+      reservation.end = () => {
+        // Its subscriptions are told first that they are complete.
+        line.close()
+        setImmediate(() => void body.return().catch(onError))
+      }
+    }
+    const onTaken = (chunk: string | Uint8Array): void => {
+      if (isResult(chunk)) line.gate.leave()
+    }
+    const end = (): void => {
+      line.close()
+      forget(token)
+    }
+    try {
+      requireTurn(reply.raw)
+    } catch (error) {
+      await body.return()
+      end()
+      throw error
+    }
+    const response = beginStream(reply, init.status, init.headers ?? {})
+    void pump(response, body, { onTaken, onStall, onError }).finally(end)
+    return reply
+  }
+
+  return {
+    async answer(fastifyRequest, reply) {
+      const request = anyRequest(fastifyRequest, (token) => reservations.get(token)?.line)
+      return request.method === 'PUT' ? reserve(request, reply) : answerRequest(request, reply)
+    },
+    answerDistinct: (request, reply) => answerRequest(distinctRequest(request), reply),
+  }
+}
+
+/** A document and its variables are kept for as long as their subscription lasts. */
+function requireShort({ query, variables }: RequestParams): void {
+  const length = query.length + JSON.stringify(variables ?? {}).length
+  if (length > MAX_SUBSCRIPTION_LENGTH) {
+    throw invalid('/variables', 'too_long', `have ${MAX_SUBSCRIPTION_LENGTH} characters with the document at most`)
+  }
+}
+
+const isResult = (chunk: string | Uint8Array): boolean => typeof chunk === 'string' && chunk.startsWith('event: next')
+
+/** Takes the response over from Fastify. */
+function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<Place['begun']>): FastifyReply {
+  const headers = headersOf(reply.getHeaders())
+  const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000
+  const onCut = (cut: Cut): void => hubOf(app).metrics.cut(cut)
+  try {
+    requireTurn(reply.raw)
+  } catch (error) {
+    begun.source.leave()
+    throw error
+  }
+  reply.hijack()
+  new Subscriber(reply.raw, begun, { heartbeatMs, onCut }).open(headers)
+  return reply
+}

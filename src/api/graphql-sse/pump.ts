@@ -1,0 +1,62 @@
+import type { ServerResponse } from 'node:http'
+
+import type { FastifyReply } from 'fastify'
+
+import { drained, headersOf, isClosed, STREAM_HEADERS } from '../../live/outlet.ts'
+
+interface PumpOptions {
+  onTaken: (chunk: string | Uint8Array) => void
+  onStall: () => void
+  onError: (error: unknown) => void
+}
+
+/**
+ * Writes an iterable to a response and ends it, no faster than the client takes it. Closes the
+ * iterable when the client goes. `onTaken` is called after each chunk that found room, `onStall`
+ * where none did in time. Never rejects.
+ */
+export async function pump(
+  response: ServerResponse,
+  chunks: AsyncIterable<string | Uint8Array>,
+  { onTaken, onStall, onError }: PumpOptions,
+): Promise<void> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let isGone = false
+  const leave = (): void => {
+    isGone = true
+    // The only thing that ends the wait for the next chunk of an idle source.
+    void Promise.resolve(iterator.return?.()).catch(onError)
+  }
+  response.once('close', leave).on('error', onError)
+  if (isClosed(response)) leave()
+  try {
+    for (let next = await iterator.next(); next.done !== true && !isGone; next = await iterator.next()) {
+      const outcome = response.write(next.value) ? 'room' : await drained(response, response)
+      if (outcome !== 'room') leave()
+      if (outcome === 'stalled') {
+        onStall()
+        response.destroy()
+      }
+      onTaken(next.value)
+    }
+    response.end()
+  } catch (error) {
+    onError(error)
+    response.destroy()
+  }
+}
+
+/**
+ * Takes a reply over from Fastify and sends the head of a stream: what hooks have set, and
+ * `headers`.
+ */
+export function beginStream(
+  reply: FastifyReply,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): ServerResponse {
+  // HTTP/2 knows no `connection`.
+  const { connection: _own, ...sent } = { ...headersOf(reply.getHeaders()), ...headers, ...STREAM_HEADERS }
+  reply.hijack()
+  return reply.raw.writeHead(status, sent)
+}

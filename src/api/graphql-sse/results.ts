@@ -1,0 +1,38 @@
+import type { ExecutionResult } from 'graphql'
+
+import type { Payload } from '../../live/batch.ts'
+import type { Backlog } from '../../live/queue.ts'
+import type { Source } from '../../live/source.ts'
+import type { Subscription } from './subscription.ts'
+
+/**
+ * The answers of a subscription that shares its connection with others, as graphql-sse takes them.
+ * A source that fails has a last payload say so: one that throws would end the process.
+ */
+export function resultsOf(
+  source: Source<Payload>,
+  subscription: Subscription,
+  backlog: Backlog,
+): AsyncIterableIterator<ExecutionResult> {
+  const frames = source.iterate(backlog)
+  const finish = (): Promise<IteratorReturnResult<undefined>> => {
+    source.leave()
+    return Promise.resolve({ done: true, value: undefined })
+  }
+  return {
+    async next() {
+      try {
+        const { done, value: frame } = await frames.next()
+        if (done === true) return { done, value: undefined }
+        return { done: false, value: (await subscription.answerTo(frame)).result }
+      } catch (error) {
+        return { done: false, value: subscription.failed(error) }
+      }
+    },
+    return: finish,
+    throw: finish,
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+
+import type { FastifyRequest } from 'fastify'
+import { type Request, type ResponseInit, TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } from 'graphql-sse'
+
+import { type Ctx, requireCaller } from '../../core/context.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import type { Payload } from '../../live/batch.ts'
+import type { Source } from '../../live/source.ts'
+import { notAcceptable } from '../graphql/limits.ts'
+import { Line } from './line.ts'
+import type { Subscription } from './subscription.ts'
+
+/** A request of graphql-sse's protocol, and where its answers go. */
+export interface Place {
+  ctx: Ctx
+  /** Of the connection that it shares with others; null for one of its own. */
+  token: string | null
+  line: Line
+  /** What a subscription on a connection of its own has begun; null for all else. */
+  begun: { source: Source<Payload>; subscription: Subscription } | null
+}
+
+export type SseRequest = Request<FastifyRequest, Place>
+
+/** A request on a connection of its own, which accepts events whatever else it does. */
+export function distinctRequest(fastifyRequest: FastifyRequest): SseRequest {
+  const request = sseRequest(fastifyRequest, { ctx: fastifyRequest.ctx, token: null, line: new Line(), begun: null })
+  return { ...request, headers: { get: (name) => acceptEventStream(name) ?? request.headers.get(name) } }
+}
+
+/** A request in whichever mode it is. `lineOf`: the connection of a token. */
+export function anyRequest(request: FastifyRequest, lineOf: (token: string) => Line | undefined): SseRequest {
+  const { tenant } = requireCaller(request.ctx)
+  const sent = header(request, TOKEN_HEADER_KEY) ?? (request.query as Record<string, unknown>)[TOKEN_QUERY_KEY]
+  const token = typeof sent === 'string' ? sent : request.method === 'PUT' ? `${tenant.id}.${randomUUID()}` : null
+  const line = (token === null ? undefined : lineOf(token)) ?? new Line()
+  return sseRequest(request, { ctx: request.ctx, token, line, begun: null })
+}
+
+/** A token begins with its tenant, so that another tenant's does not fit. */
+export const ownsToken = (ctx: Ctx, token: string): boolean => token.startsWith(`${requireCaller(ctx).tenant.id}.`)
+
+export const acceptEventStream = (name: string): string | null => (name === 'accept' ? 'text/event-stream' : null)
+
+function sseRequest(request: FastifyRequest, place: Place): SseRequest {
+  return {
+    method: request.method,
+    url: request.url,
+    // The library looks for the media type in lower case; another than JSON does not come this far.
+    headers: { get: (name) => (name === 'content-type' ? 'application/json' : header(request, name)) },
+    body: (request.body ?? null) as Record<PropertyKey, unknown> | null,
+    raw: request,
+    context: place,
+  }
+}
+
+function header({ headers }: FastifyRequest, name: string): string | undefined {
+  const value = headers[name.toLowerCase()]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+const NO_STREAM = 'There is no such reserved stream; for one of its own a request accepts text/event-stream.'
+
+/** The library's own refusals, in the service's words. */
+export function refusalOf({ method, context }: SseRequest, { status, headers }: ResponseInit): ServiceError {
+  // The library takes a client that accepts no events for one operation of a reserved stream.
+  if (status === 404) return new ServiceError('not_found', { detail: NO_STREAM })
+  if (status === 405) return new ServiceError('method_not_allowed', { allow: headers?.allow?.split(', ') ?? [] })
+  if (status === 406) return notAcceptable()
+  if (status === 409) return new ServiceError('invalid_transition', { detail: NOT_FREE })
+  if (status === 415) return new ServiceError('unsupported_media_type')
+  // What it finds missing; all else has been checked before.
+  if (method === 'DELETE') return invalid('/operationId', 'required', 'is required')
+  if (method === 'POST' && context.token !== null) return invalid('/extensions/operationId', 'required', 'is required')
+  return invalid('/query', 'required', 'is required')
+}
+
+const NOT_FREE = 'The stream is reserved or open already, or has an operation with this id.'

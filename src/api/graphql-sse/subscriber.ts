@@ -1,0 +1,92 @@
+import type { ServerResponse } from 'node:http'
+
+import type { Batch, Payload } from '../../live/batch.ts'
+import { chunkOf } from '../../live/chunk.ts'
+import { HEARTBEAT } from '../../live/frames.ts'
+import { type Cut, type Headers, MAX_UNSENT_BYTES, Outlet } from '../../live/outlet.ts'
+import type { Taker } from '../../live/seat.ts'
+import type { Source } from '../../live/source.ts'
+import type { Pieces, Subscription } from './subscription.ts'
+
+const COMPLETE = chunkOf(['event: complete\ndata:\n\n'])
+
+const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { bytes }) => sum + bytes.length, 0)
+
+/**
+ * One subscription on a connection of its own: graphql-sse's protocol, in distinct-connections
+ * mode.
+ */
+export class Subscriber extends Outlet implements Taker<Payload> {
+  readonly #source: Source<Payload>
+  readonly #subscription: Subscription
+  readonly #onCut: (cut: Cut) => void
+  /**
+   * Settles when all that was delivered has been written; null where nothing waits for its answer.
+   * Never rejects.
+   */
+  #writing: Promise<void> | null = null
+  /** Of what waits behind that which is being written. */
+  #waitingBytes = 0
+
+  constructor(
+    response: ServerResponse,
+    { source, subscription }: { source: Source<Payload>; subscription: Subscription },
+    { heartbeatMs, onCut }: { heartbeatMs: number; onCut: (cut: Cut) => void },
+  ) {
+    super(response, heartbeatMs)
+    this.#source = source
+    this.#subscription = subscription
+    this.#onCut = onCut
+  }
+
+  override get isFull(): boolean {
+    return this.#writing !== null || super.isFull
+  }
+
+  /** Sends the head, then the replay and what is live. */
+  open(headers: Headers): void {
+    if (this.isOver) return this.#source.leave()
+    this.begin(headers, HEARTBEAT)
+    this.#source.start(this)
+  }
+
+  deliver(batch: Batch<Payload>): void {
+    const pieces = this.#subscription.piecesFor(batch)
+    const [only, ...others] = pieces instanceof Promise ? [] : pieces
+    if (this.#writing === null && only !== undefined && others.length === 0) this.write(only)
+    // What is being written keeps the client's pace by itself, however long it is.
+    else if (this.#writing === null) this.#writeLater(pieces, 0)
+    else this.#writeLater(pieces, pieces instanceof Promise ? batch.size : sizeOf(pieces))
+  }
+
+  override async ready(): Promise<void> {
+    while (this.#writing !== null && !this.isOver) await this.#writing
+    await super.ready()
+  }
+
+  end(): void {
+    this.finish(COMPLETE)
+  }
+
+  protected closed(cut: Cut | null): void {
+    this.#source.leave()
+    if (cut !== null) this.#onCut(cut)
+  }
+
+  /** What is there waits for what comes before it, and each piece for room. */
+  #writeLater(pieces: Pieces | Promise<Pieces>, bytes: number): void {
+    this.#waitingBytes += bytes
+    if (this.#waitingBytes > MAX_UNSENT_BYTES) return this.cut('unsent')
+    const writing = Promise.all([pieces, this.#writing]).then(async ([ready]) => {
+      for (const piece of ready) {
+        await super.ready()
+        this.write(piece)
+      }
+      this.#waitingBytes -= bytes
+    })
+    this.#writing = writing
+    void writing.then(() => {
+      if (this.#writing === writing) this.#writing = null
+    })
+  }
+}

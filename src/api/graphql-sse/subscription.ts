@@ -1,0 +1,132 @@
+import { execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
+
+import type { Ctx } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import type { Batch, Payload } from '../../live/batch.ts'
+import { type Chunk, chunkOf } from '../../live/chunk.ts'
+import { Answer } from './answer.ts'
+import { toGraphQLError } from '../graphql/errors.ts'
+import { maskResult } from '../graphql/mask.ts'
+
+/** An event that nothing could be said to by then gets an error for an answer. */
+const ANSWER_MS = 10_000
+/** Caches answers briefly, so that a reconnect storm executes each event once. */
+const SHARED_MS = 250
+
+/**
+ * An event is small, and what is asked about it may be long: its answers go out in pieces of about
+ * this size.
+ */
+const PIECE_LENGTH = 64 * 1024
+
+type MaybePromise<T> = T | Promise<T>
+export type Pieces = readonly Chunk[]
+
+/**
+ * An operation as all see it who have it in common, with the same variables and the same rights:
+ * each event is executed and encoded once for all of them (docs/reference/choices.md).
+ */
+export class Subscription {
+  /**
+   * On whose behalf: all who share it are told the same. The latest has the newest settings of the
+   * tenant.
+   */
+  ctx: Ctx
+  readonly #operation: ExecutionArgs
+  readonly #answers = new Map<Payload, MaybePromise<Answer>>()
+  readonly #pieces = new WeakMap<Batch<Payload>, MaybePromise<Pieces>>()
+
+  constructor(operation: ExecutionArgs, ctx: Ctx) {
+    this.#operation = operation
+    this.ctx = ctx
+  }
+
+  /**
+   * The answers to a batch, in pieces of which each is sent at once; a promise where an answer
+   * takes time. Never rejects.
+   */
+  piecesFor(batch: Batch<Payload>): MaybePromise<Pieces> {
+    const known = this.#pieces.get(batch)
+    if (known !== undefined) return known
+    const pieces = this.#encode(batch.frames)
+    this.#pieces.set(batch, pieces)
+    return pieces
+  }
+
+  /** The answer to one event. Never rejects. */
+  answerTo(frame: Payload): MaybePromise<Answer> {
+    const known = this.#answers.get(frame)
+    if (known !== undefined) return known
+    const result = this.#execute(frame)
+    const answer =
+      result instanceof Promise ? this.#inTime(result).then((settled) => new Answer(settled)) : new Answer(result)
+    if (this.#answers.size === 0) setTimeout(() => this.#answers.clear(), SHARED_MS).unref()
+    this.#answers.set(frame, answer)
+    return answer
+  }
+
+  #encode(frames: readonly Payload[]): MaybePromise<Pieces> {
+    const answers: Answer[] = []
+    for (const frame of frames) {
+      const answer = this.answerTo(frame)
+      if (answer instanceof Promise) return this.#encodeSlowly(answers, answer, frames.slice(answers.length + 1))
+      answers.push(answer)
+    }
+    return inPieces(answers)
+  }
+
+  /** One after the other: a replay is not to ask the database for a hundred things at once. */
+  async #encodeSlowly(answers: Answer[], next: Promise<Answer>, frames: readonly Payload[]): Promise<Pieces> {
+    const endsAt = Date.now() + ANSWER_MS
+    answers.push(await next)
+    for (const frame of frames) {
+      answers.push(Date.now() < endsAt ? await this.answerTo(frame) : new Answer(this.failed(late())))
+    }
+    return inPieces(answers)
+  }
+
+  #execute(frame: Payload): MaybePromise<ExecutionResult> {
+    const { ctx } = this
+    // Loaders live as long as one event: what they keep would grow, and grow old.
+    const contextValue = { ...ctx }
+    try {
+      const result = execute({ ...this.#operation, rootValue: frame, contextValue })
+      const mask = (settled: ExecutionResult): ExecutionResult => maskResult(settled, ctx)
+      return result instanceof Promise ? result.then(mask).catch(this.failed) : mask(result)
+    } catch (error) {
+      return this.failed(error)
+    }
+  }
+
+  async #inTime(result: Promise<ExecutionResult>): Promise<ExecutionResult> {
+    let timer: NodeJS.Timeout | undefined
+    const tooLate = new Promise<ExecutionResult>((resolve) => {
+      timer = setTimeout(() => resolve(this.failed(late())), ANSWER_MS).unref()
+    })
+    return Promise.race([result, tooLate]).finally(() => clearTimeout(timer))
+  }
+
+  /** The answer where there can be none. */
+  readonly failed = (error: unknown): ExecutionResult => {
+    const { app, requestId } = this.ctx
+    return { data: null, errors: [toGraphQLError(error, app.log, requestId)] }
+  }
+}
+
+/** A single longer answer is a piece by itself. */
+function inPieces(answers: readonly Answer[]): Pieces {
+  const pieces: string[][] = []
+  let length = Infinity
+  for (const { text } of answers) {
+    if (length + text.length > PIECE_LENGTH) {
+      pieces.push([])
+      length = 0
+    }
+    pieces.at(-1)?.push(text)
+    length += text.length
+  }
+  return pieces.map(chunkOf)
+}
+
+const late = (): ServiceError =>
+  new ServiceError('unavailable', { detail: 'The event could not be answered in time; resume before it.' })

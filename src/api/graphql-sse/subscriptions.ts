@@ -1,0 +1,84 @@
+import { type DocumentNode, type ExecutionArgs, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
+
+import { type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
+import { sha256 } from '../../core/crypto.ts'
+import type { Payload } from '../../live/batch.ts'
+import type { Source } from '../../live/source.ts'
+import { schema } from '../graphql/schema.ts'
+import { Subscription } from './subscription.ts'
+
+/**
+ * The argument of a root field that says from where on a subscriber is brought up to date: it
+ * changes no answer.
+ */
+const POSITION = 'lastEventId'
+
+interface Shared {
+  readonly subscription: Subscription
+  /** How many have it in common. */
+  members: number
+}
+
+/** The subscriptions of a process, each as long as it has a subscriber. */
+export class Subscriptions {
+  readonly #shared = new Map<string, Shared>()
+
+  /** How many different ones there are. */
+  get size(): number {
+    return this.#shared.size
+  }
+
+  /** The subscription that an operation is, for as long as its source is not left. */
+  join(ctx: Ctx, operation: ExecutionArgs, source: Source<Payload>): Subscription {
+    const key = sharingKey(requireCaller(ctx), operation)
+    const shared = this.#shared.get(key) ?? { subscription: new Subscription(operation, ctx), members: 0 }
+    this.#shared.set(key, shared)
+    shared.members++
+    shared.subscription.ctx = ctx
+    source.onLeave(() => {
+      if (--shared.members === 0) this.#shared.delete(key)
+    })
+    return shared.subscription
+  }
+}
+
+export const subscriptionsOf = perApp(() => new Subscriptions())
+
+/** All that an answer can depend on: the operation, its variables, and what the caller may see. */
+function sharingKey(
+  { tenant, actor, identity }: Caller,
+  { document, operationName, variableValues }: ExecutionArgs,
+): string {
+  const rights = actor.kind === 'admin' ? 'admin' : [...actor.capabilities].sort()
+  // None and null differ: one of them has the default.
+  const given = variablesOf(document).filter((name) => variableValues?.[name] !== undefined)
+  const variables = given.map((name) => [name, variableValues?.[name]])
+  const text = document.loc?.source.body
+  return digest(JSON.stringify([tenant.id, rights, identity?.externalId ?? null, operationName, variables, text]))
+}
+
+/** Of a long text all would be kept for as long as the subscription lasts. */
+const digest = (text: string): string => sha256(text).toString('base64')
+
+const known = new WeakMap<DocumentNode, readonly string[]>()
+
+/** The variables of a document that its answers can depend on. */
+function variablesOf(document: DocumentNode): readonly string[] {
+  const existing = known.get(document)
+  if (existing !== undefined) return existing
+  const used = new Set<string>()
+  const types = new TypeInfo(schema)
+  visit(
+    document,
+    visitWithTypeInfo(types, {
+      // What is declared is not used yet.
+      VariableDefinition: () => false,
+      Argument: ({ name }) =>
+        name.value === POSITION && types.getParentType() === schema.getSubscriptionType() ? false : undefined,
+      Variable: ({ name }) => void used.add(name.value),
+    }),
+  )
+  const names = [...used].sort()
+  known.set(document, names)
+  return names
+}

@@ -1,0 +1,90 @@
+import { costLimitRule } from '@escape.tech/graphql-armor-cost-limit'
+import {
+  type ArgumentNode,
+  type DocumentNode,
+  type GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  TypeInfo,
+  validate,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql'
+
+import { DEFAULT_PAGE, MAX_PAGE } from '../../core/cursor.ts'
+import { refusal } from './rules.ts'
+
+/**
+ * Values that a document may ask for, lists counted by the size of their pages. Measured: 16 000
+ * took 35 ms of CPU, 15 ms once the document was compiled, client included.
+ */
+const MAX_COST = 20_000
+
+type Variables = Readonly<Record<string, unknown>>
+
+const COST_RULE = costLimitRule({
+  maxCost: MAX_COST,
+  objectCost: 1,
+  scalarCost: 1,
+  depthCostFactor: 1,
+  flattenFragments: true,
+  propagateOnRejection: false,
+  onReject: [
+    (context) =>
+      context?.reportError(refusal('too_costly', `must ask for at most ${MAX_COST} values: ask for smaller pages`)),
+  ],
+})
+
+/** Documents that cost little whatever their variables say: most do, and are kept parsed. */
+const harmless = new WeakSet<DocumentNode>()
+
+/** Why a document with these variables costs too much; empty where it does not. */
+export function costErrors(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  variables: Variables,
+): readonly GraphQLError[] {
+  if (harmless.has(document)) return []
+  if (errorsWith(schema, document, null).length > 0) return errorsWith(schema, document, variables)
+  harmless.add(document)
+  return []
+}
+
+const errorsWith = (schema: GraphQLSchema, document: DocumentNode, variables: Variables | null) =>
+  validate(schema, withSizes(schema, document, variables), [COST_RULE])
+
+/**
+ * The document with the size of each page as a number. The rule reads only those, and would take a
+ * page for one value where its size is a variable or left to the default. Null as variables: all of
+ * them as large as can be. What is larger is refused by its list.
+ */
+function withSizes(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null): DocumentNode {
+  const types = new TypeInfo(schema)
+  const defaults = new Map<string, ArgumentNode['value']>()
+  const sizeOf = (value: ArgumentNode['value'] | undefined): number => {
+    if (value === undefined || value.kind === Kind.NULL) return DEFAULT_PAGE
+    if (value.kind === Kind.INT) return Number(value.value)
+    if (value.kind !== Kind.VARIABLE || variables === null) return MAX_PAGE
+    const given = variables[value.name.value]
+    if (given === undefined) return sizeOf(defaults.get(value.name.value))
+    return typeof given === 'number' ? given : given === null ? DEFAULT_PAGE : MAX_PAGE
+  }
+  return visit(
+    document,
+    visitWithTypeInfo(types, {
+      VariableDefinition({ variable, defaultValue }) {
+        if (defaultValue !== undefined) defaults.set(variable.name.value, defaultValue)
+      },
+      Field(node) {
+        if (types.getFieldDef()?.args.some(({ name }) => name === 'first') !== true) return undefined
+        const given = node.arguments?.find(({ name }) => name.value === 'first')
+        const size: ArgumentNode = {
+          kind: Kind.ARGUMENT,
+          name: { kind: Kind.NAME, value: 'first' },
+          value: { kind: Kind.INT, value: String(Math.min(MAX_PAGE, sizeOf(given?.value))) },
+        }
+        return { ...node, arguments: [size] }
+      },
+    }),
+  )
+}

@@ -1,0 +1,67 @@
+import { GraphQLError } from 'graphql'
+import type { Logger } from 'pino'
+
+import { problemOf, retryAfterOf, ServiceError } from '../../core/errors.ts'
+import { troubleOf } from '../../core/outage.ts'
+import { requestRefusal } from './words.ts'
+
+/**
+ * Any thrown value as the error that the caller may see. What is not a ServiceError is logged, and
+ * shows nothing.
+ */
+export function toServiceError(error: unknown, log: Logger): ServiceError {
+  if (error instanceof ServiceError) return error
+  if (error instanceof GraphQLError) {
+    const cause = causeOf(error)
+    if (!(cause instanceof GraphQLError)) return toServiceError(cause, log)
+    // GraphQL refuses the request itself where nothing has run, or where it names the place in the
+    // document.
+    if (error.path === undefined || cause.nodes !== undefined) return requestRefusal(cause)
+  }
+  if (troubleOf(error) !== null) {
+    log.warn({ err: error }, 'the database could not do its work')
+    return new ServiceError('unavailable', { retryAfterSeconds: 1, cause: error })
+  }
+  log.error({ err: error }, 'internal error')
+  return new ServiceError('internal', { cause: error })
+}
+
+/** What an error was made of; itself where GraphQL has made it of nothing. */
+function causeOf(error: GraphQLError): unknown {
+  const { originalError } = error
+  if (originalError == null) return error
+  return originalError instanceof GraphQLError ? causeOf(originalError) : originalError
+}
+
+/** Errors that have their public form. */
+const told = new WeakSet<GraphQLError>()
+
+/**
+ * The same error as GraphQL clients see it: `code`, `status`, `errors` and `retryAfterSeconds` in
+ * `extensions`.
+ */
+export function toGraphQLError(error: unknown, log: Logger, requestId: string): GraphQLError {
+  if (error instanceof GraphQLError && told.has(error)) return error
+  const refusal = toServiceError(error, log)
+  const { detail, code, status, errors } = problemOf(refusal, requestId)
+  const retryAfterSeconds = retryAfterOf(refusal)
+  const { path } = error instanceof GraphQLError ? error : {}
+  // Where in the document: for a document that is wrong. What fails while it runs has its path,
+  // compiled or not.
+  const located = error instanceof GraphQLError && path === undefined ? error : undefined
+  const answer = new GraphQLError(detail, {
+    nodes: located?.nodes ?? null,
+    source: located?.source ?? null,
+    positions: located?.positions ?? null,
+    path: path ?? null,
+    extensions: {
+      code,
+      status,
+      requestId,
+      ...(errors === undefined ? {} : { errors }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    },
+  })
+  told.add(answer)
+  return answer
+}

@@ -1,0 +1,20 @@
+import type { ExecutionResult } from 'graphql'
+
+import type { Ctx } from '../../core/context.ts'
+import { toGraphQLError } from './errors.ts'
+
+/** A result whose errors have the service's form and show nothing else. */
+export function maskResult<R extends Pick<ExecutionResult, 'errors'>>(result: R, { app, requestId }: Ctx): R {
+  if (result.errors === undefined) return result
+  return { ...result, errors: result.errors.map((error) => toGraphQLError(error, app.log, requestId)) }
+}
+
+/**
+ * The HTTP status of an answer: 200 where it holds data, else that of its errors, of several the
+ * greatest. A field that is null is no data.
+ */
+export function statusOf({ data, errors }: ExecutionResult): number {
+  if (errors === undefined || errors.length === 0) return 200
+  if (Object.values(data ?? {}).some((value) => value !== null)) return 200
+  return Math.max(...errors.map(({ extensions }) => Number(extensions.status)))
+}

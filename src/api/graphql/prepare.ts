@@ -1,0 +1,82 @@
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  getOperationAST,
+  GraphQLError,
+  OperationTypeNode,
+  parse,
+} from 'graphql'
+import type { RequestParams } from 'graphql-sse'
+
+import { type Ctx, perApp } from '../../core/context.ts'
+import { hasIntrospection } from '../../core/settings.ts'
+import { costErrors } from './cost.ts'
+import { keptByLength } from './documents.ts'
+import { checkDocument } from './limits.ts'
+import { documentErrors } from './rules.ts'
+import { schema } from './schema.ts'
+import { variableErrors } from './variables.ts'
+
+/** An operation that may be executed. */
+export interface Prepared extends ExecutionArgs {
+  contextValue: Record<PropertyKey, unknown>
+}
+
+interface Checked {
+  document: DocumentNode
+  errors: readonly GraphQLError[]
+}
+
+/** Clients that come back at the same time bring the same few documents. */
+const checkedOf = perApp(() => keptByLength<Checked>())
+
+/**
+ * The operation, within all limits; what is wrong with it as a result, which the stream carries as
+ * any other.
+ */
+export function prepare(ctx: Ctx, { query, operationName, variables }: RequestParams): Prepared | ExecutionResult {
+  try {
+    const { document, errors } = check(ctx, query)
+    const all = errors.length > 0 ? errors : requestErrors(document, operationName, variables ?? {})
+    if (all.length > 0) return { data: null, errors: all }
+    const contextValue = { ...ctx }
+    return { schema, document, operationName: operationName ?? null, variableValues: variables ?? null, contextValue }
+  } catch (error) {
+    if (error instanceof GraphQLError) return { data: null, errors: [error] }
+    throw error
+  }
+}
+
+/**
+ * What is wrong with a valid document as it is asked for: its operation, its variables, what they
+ * make it cost.
+ */
+export function requestErrors(
+  document: DocumentNode,
+  operationName: string | null | undefined,
+  variables: Readonly<Record<string, unknown>>,
+): readonly GraphQLError[] {
+  const errors = variableErrors(schema, document, operationName, variables)
+  return errors.length > 0 ? errors : costErrors(schema, document, variables)
+}
+
+/** A document that can be parsed, and what is wrong with it. */
+function check({ app }: Ctx, query: string): Checked {
+  const kept = checkedOf(app)
+  const known = kept.get(query)
+  if (known !== undefined) return known
+  checkDocument(query)
+  const document = parse(query)
+  const checked = {
+    document,
+    errors: documentErrors(schema, document, { introspection: hasIntrospection(app.settings) }),
+  }
+  kept.set(query, checked)
+  return checked
+}
+
+/** Whether a prepared operation is a subscription. */
+export const isSubscription = (prepared: Prepared | ExecutionResult): prepared is Prepared =>
+  'document' in prepared &&
+  getOperationAST(prepared.document, prepared.operationName)?.operation === OperationTypeNode.SUBSCRIPTION

@@ -1,0 +1,80 @@
+import {
+  type DocumentNode,
+  getOperationAST,
+  GraphQLError,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  isNonNullType,
+} from 'graphql'
+
+import { type FieldError, validationFailed } from '../../core/errors.ts'
+import { pointer } from '../../core/validate.ts'
+import { checkInput, variableTypes } from './input.ts'
+
+type Variables = Readonly<Record<string, unknown>>
+
+interface Declared {
+  type: GraphQLInputType
+  hasDefault: boolean
+}
+
+/** What an operation declares. Documents that come again are kept parsed, and so is this. */
+const declarations = new WeakMap<DocumentNode, Map<string, ReadonlyMap<string, Declared> | null>>()
+
+/** Null where the name fits no operation, or none is given for one of several. */
+function declaredBy(schema: GraphQLSchema, document: DocumentNode, name: string): ReadonlyMap<string, Declared> | null {
+  const byName = declarations.get(document) ?? new Map<string, ReadonlyMap<string, Declared> | null>()
+  declarations.set(document, byName)
+  const known = byName.get(name)
+  if (known !== undefined) return known
+  const operation = getOperationAST(document, name === '' ? null : name)
+  // The name is the caller's: only those that the document has are kept.
+  if (operation == null) return null
+  const definitions = operation.variableDefinitions ?? []
+  const types = variableTypes(schema, definitions)
+  const declared = new Map<string, Declared>()
+  for (const { variable, defaultValue } of definitions) {
+    const type = types.get(variable.name.value)
+    if (type !== undefined) declared.set(variable.name.value, { type, hasDefault: defaultValue !== undefined })
+  }
+  byName.set(name, declared)
+  return declared
+}
+
+/** Why a valid document cannot run as this operation with these variables; empty where it can. */
+export function variableErrors(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+  variables: Variables,
+): readonly GraphQLError[] {
+  const declared = declaredBy(schema, document, operationName ?? '')
+  const errors = declared === null ? [NO_OPERATION] : wrongVariables(declared, variables)
+  if (errors.length === 0) return []
+  const originalError = validationFailed(errors)
+  return [new GraphQLError(originalError.message, { originalError })]
+}
+
+const NO_OPERATION: FieldError = {
+  pointer: '/operationName',
+  code: 'invalid',
+  message: 'must name one operation of the document',
+}
+
+function wrongVariables(declared: ReadonlyMap<string, Declared>, variables: Variables): FieldError[] {
+  const undeclared = Object.keys(variables)
+    .filter((name) => !declared.has(name))
+    .map((name) => ({
+      pointer: pointer(['variables', name]),
+      code: 'unknown_field',
+      message: 'is not a variable of the operation',
+    }))
+  const wrong = [...declared].flatMap(([name, { type, hasDefault }]) => {
+    const path = ['variables', name]
+    const value = Object.hasOwn(variables, name) ? variables[name] : undefined
+    if (value !== undefined) return checkInput(type, value, { path, coerces: true })
+    if (hasDefault || !isNonNullType(type)) return []
+    return [{ pointer: pointer(path), code: 'required', message: 'is required' }]
+  })
+  return [...undeclared, ...wrong]
+}

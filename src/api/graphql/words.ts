@@ -1,0 +1,126 @@
+import {
+  type ASTNode,
+  ExecutableDefinitionsRule,
+  FieldsOnCorrectTypeRule,
+  FragmentsOnCompositeTypesRule,
+  GraphQLError,
+  KnownArgumentNamesRule,
+  KnownDirectivesRule,
+  KnownFragmentNamesRule,
+  KnownTypeNamesRule,
+  LoneAnonymousOperationRule,
+  NoFragmentCyclesRule,
+  NoSchemaIntrospectionCustomRule,
+  NoUndefinedVariablesRule,
+  NoUnusedFragmentsRule,
+  NoUnusedVariablesRule,
+  OverlappingFieldsCanBeMergedRule,
+  PossibleFragmentSpreadsRule,
+  print,
+  ProvidedRequiredArgumentsRule,
+  ScalarLeafsRule,
+  SingleFieldSubscriptionsRule,
+  specifiedRules,
+  UniqueArgumentNamesRule,
+  UniqueDirectivesPerLocationRule,
+  UniqueFragmentNamesRule,
+  UniqueInputFieldNamesRule,
+  UniqueOperationNamesRule,
+  UniqueVariableNamesRule,
+  type ValidationContext,
+  type ValidationRule,
+  ValuesOfCorrectTypeRule,
+  VariablesAreInputTypesRule,
+  VariablesInAllowedPositionRule,
+} from 'graphql'
+
+import { invalid, ServiceError } from '../../core/errors.ts'
+
+/** Of the caller's document, what a message quotes at most. */
+const MAX_QUOTED = 60
+
+/**
+ * What is said of a document that breaks a rule of GraphQL; the node that broke it stands behind.
+ */
+const WORDS = new Map<ValidationRule, string>([
+  [ExecutableDefinitionsRule, 'must have operations and fragments alone'],
+  [UniqueOperationNamesRule, 'must not have two operations of one name'],
+  [LoneAnonymousOperationRule, 'must name each operation where it has several'],
+  [SingleFieldSubscriptionsRule, 'must select one field in a subscription, and no introspection'],
+  [KnownTypeNamesRule, 'names a type that does not exist'],
+  [FragmentsOnCompositeTypesRule, 'has a fragment on a type without fields'],
+  [VariablesAreInputTypesRule, 'has a variable of a type that is no input'],
+  [ScalarLeafsRule, 'must select fields of an object, and none of a scalar'],
+  [FieldsOnCorrectTypeRule, 'asks for a field that does not exist there'],
+  [UniqueFragmentNamesRule, 'must not have two fragments of one name'],
+  [KnownFragmentNamesRule, 'uses a fragment that it does not have'],
+  [NoUnusedFragmentsRule, 'has a fragment that is not used'],
+  [PossibleFragmentSpreadsRule, 'uses a fragment where its type never occurs'],
+  [NoFragmentCyclesRule, 'has a fragment that contains itself'],
+  [UniqueVariableNamesRule, 'must not declare a variable twice'],
+  [NoUndefinedVariablesRule, 'uses a variable that it does not declare'],
+  [NoUnusedVariablesRule, 'declares a variable that it does not use'],
+  [KnownDirectivesRule, 'uses a directive that does not exist there'],
+  [UniqueDirectivesPerLocationRule, 'must not repeat a directive'],
+  [KnownArgumentNamesRule, 'has an argument that does not exist there'],
+  [UniqueArgumentNamesRule, 'must not repeat an argument'],
+  [ValuesOfCorrectTypeRule, 'has a value that does not fit its place'],
+  [ProvidedRequiredArgumentsRule, 'lacks a required argument'],
+  [VariablesInAllowedPositionRule, 'uses a variable where its type does not fit'],
+  [OverlappingFieldsCanBeMergedRule, 'asks for different things under one name'],
+  [UniqueInputFieldNamesRule, 'must not repeat a field of an input'],
+  [NoSchemaIntrospectionCustomRule, 'must not ask for the schema, which is not shown here'],
+])
+
+/**
+ * The rules of GraphQL, refusing in words of ours: the library's would show names of the schema,
+ * and change with it.
+ */
+export const RULES: readonly ValidationRule[] = specifiedRules.map(inOurWords)
+
+export const NO_INTROSPECTION = inOurWords(NoSchemaIntrospectionCustomRule)
+
+function inOurWords(rule: ValidationRule): ValidationRule {
+  const words = WORDS.get(rule) ?? 'is not valid GraphQL'
+  return (context) =>
+    rule(
+      withReport(context, (error) => {
+        const reason = error.originalError instanceof ServiceError ? reasonOf(error.originalError) : ''
+        context.reportError(refusalAt(error, words + quoted(error.nodes?.[0]) + reason))
+      }),
+    )
+}
+
+/** The same context, but for what becomes of an error. */
+const withReport = (context: ValidationContext, report: (error: GraphQLError) => void): ValidationContext =>
+  Object.create(context, { reportError: { value: report } }) as ValidationContext
+
+/** What a scalar of ours says of a value. */
+const reasonOf = ({ extras }: ServiceError): string =>
+  (extras.errors ?? []).map(({ message }) => `: it ${message}`).join('')
+
+/** The name of a node, or the text of a value. */
+function quoted(node: ASTNode | undefined): string {
+  if (node === undefined) return ''
+  const name = 'name' in node ? node.name?.value : undefined
+  const text = name ?? (node.kind.endsWith('Value') ? print(node).replaceAll(/\s+/g, ' ') : '')
+  if (text === '') return ''
+  return ` (${text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text})`
+}
+
+function refusalAt({ nodes, source, positions }: GraphQLError, message: string): GraphQLError {
+  const originalError = invalid('/query', 'invalid', message)
+  const place = { nodes: nodes ?? null, source: source ?? null, positions: positions ?? null }
+  return new GraphQLError(originalError.message, { ...place, originalError })
+}
+
+/**
+ * What GraphQL itself refuses before any rule above is asked, or while it runs: told by where it
+ * points.
+ */
+export function requestRefusal({ nodes, locations }: GraphQLError): ServiceError {
+  if (nodes !== undefined) return invalid('/variables', 'invalid', 'do not fit where the document uses them')
+  const [at] = locations ?? []
+  if (at === undefined) return invalid('/operationName', 'invalid', 'must name one operation of the document')
+  return invalid('/query', 'invalid', `is not a GraphQL document: see line ${at.line}, column ${at.column}`)
+}

@@ -1,0 +1,62 @@
+import { isUtf8 } from 'node:buffer'
+
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { isTooDeep, MAX_JSON_DEPTH } from '../../core/json-depth.ts'
+
+/**
+ * JSON bodies only. The raw bytes are kept, because an identity assertion may vouch for them
+ * (`bodySha256`).
+ */
+export function registerBodies(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    request.rawBody = body
+    const parse = (): void => {
+      if (isCutOff(request)) return done(new ServiceError('request_timeout'), undefined)
+      if (!isPlainUtf8(request)) return done(new ServiceError('unsupported_media_type'), undefined)
+      if (body.length === 0) return done(null, undefined)
+      if (isTooDeep(body)) {
+        return done(invalid('', 'too_deep', `must be at most ${MAX_JSON_DEPTH} levels deep`), undefined)
+      }
+      try {
+        if (!isUtf8(body)) throw new SyntaxError('not UTF-8')
+        done(null, JSON.parse(body.toString('utf8')) as unknown)
+      } catch (cause) {
+        done(new ServiceError('malformed_json', { cause }), undefined)
+      }
+    }
+    // Over HTTP/2 Node ends the body of a request that was reset as if it were whole, and says so
+    // only afterwards.
+    if (request.raw.httpVersionMajor > 1) setImmediate(parse)
+    else parse()
+  })
+  server.addHook('preValidation', (request, _reply, done) => {
+    // No handler reads this body. To ignore it would hide a mistake of the caller.
+    if (!hasUnreadBody(request)) return done()
+    done(invalid('', 'unknown_field', 'must be absent: this request takes no body'))
+  })
+}
+
+/**
+ * JSON is UTF-8 (RFC 8259, section 8.1), and no body is taken compressed: its true size would show
+ * too late.
+ */
+function isPlainUtf8({ headers }: FastifyRequest): boolean {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = headers
+  const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(type)?.[1] ?? 'utf-8'
+  return /^utf-?8$/i.test(charset) && encoding.toLowerCase() === 'identity'
+}
+
+/** Whether the client, or a deadline, has ended the request. */
+function isCutOff({ raw }: FastifyRequest): boolean {
+  const { aborted = false, stream } = raw as { aborted?: boolean; stream?: { closed: boolean } }
+  return raw.httpVersionMajor > 1 && (aborted || stream === undefined || stream.closed)
+}
+
+/** A body of a method that has none: Fastify leaves it unread. */
+function hasUnreadBody({ method, headers }: FastifyRequest): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}

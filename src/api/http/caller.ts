@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+import { type App, identityHeader } from '../../core/context.ts'
+import { ofTenant } from '../../core/patience.ts'
+import { verifyIdentity } from '../../domains/readers/identity.ts'
+import { allowOrigin, varyByOrigin } from './cors.ts'
+import { authenticate, cameIn } from './credentials.ts'
+import { countAddress, countCaller, onBudgetOf } from './limits.ts'
+
+const NO_BODY = Buffer.alloc(0)
+
+/**
+ * Finds out who calls, on every request of `scope`: the credentials before the body is read, the
+ * assertion after it. Each request takes a token of the caller's bucket, or of the address of a
+ * caller without good credentials.
+ */
+export function registerCaller(scope: FastifyInstance, app: App): void {
+  const identityName = identityHeader(app)
+
+  scope.addHook('onRequest', async (request, reply) => {
+    varyByOrigin(request, reply)
+    const credentials = { apiKey: header(request, 'x-api-key'), authorization: header(request, 'authorization') }
+    const authenticated = await onBudgetOf(app, request.ip, (pay) => authenticate(app, credentials, pay))
+    if (authenticated === null) countAddress(app, request.ip)
+    else {
+      allowOrigin(request, reply, authenticated.tenant)
+      countCaller(app, reply, authenticated)
+    }
+    const caller = authenticated === null ? null : { ...authenticated, identity: null }
+    const ofCaller = caller === null ? app : ofTenant(app, caller.tenant.id)
+    request.ctx = { app: ofCaller, requestId: request.id, caller, address: request.ip }
+  })
+
+  scope.addHook('preHandler', async (request) => {
+    const { caller } = request.ctx
+    const token = header(request, identityName.toLowerCase())
+    if (caller === null || token === undefined) return
+    const identity = await verifyIdentity(app, caller.tenant, token, request.rawBody ?? NO_BODY).catch(
+      cameIn(identityName),
+    )
+    request.ctx = { ...request.ctx, caller: { ...caller, identity } }
+  })
+}
+
+function header({ headers }: FastifyRequest, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}

@@ -1,0 +1,120 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
+import { Counter, Gauge } from 'prom-client'
+
+import { type App, perApp } from '../../core/context.ts'
+import { addressBucket } from '../../core/limits.ts'
+import { metricsOf } from '../../core/metrics.ts'
+
+/** The operator is told of refused connections at most this often. */
+const WARN_EVERY_MS = 60_000
+
+interface Connection {
+  /** Whose share it takes; null for a trusted proxy, whose address stands for many clients. */
+  owner: string | null
+  /** Event streams that it carries now. */
+  streams: number
+  isClosed: boolean
+}
+
+/**
+ * Keeps `server` within MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS: a connection beyond is
+ * closed at once. One that carries a stream does not count, because streams have caps of their own.
+ * The result is told of each stream that opens.
+ */
+export function limitConnections(server: Server, app: App): (request: FastifyRequest, reply: FastifyReply) => void {
+  const { MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, TRUSTED_PROXIES } = app.settings
+  const isProxy = inRanges(TRUSTED_PROXIES)
+  const { counted, connections, onRefused } = connectionsOf(app)
+
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress = '' } = socket
+    const owner = isProxy(remoteAddress) ? null : addressBucket(remoteAddress)
+    const limit = counted.total >= MAX_CONNECTIONS ? 'process' : 'address'
+    if (limit === 'process' || counted.of(owner) >= MAX_CONNECTIONS_PER_ADDRESS) {
+      socket.destroy()
+      return onRefused(limit, remoteAddress)
+    }
+    // Node hides which socket is below TLS and HTTP/2; its remote end tells one from all others.
+    const name = nameOf(socket)
+    const connection: Connection = { owner, streams: 0, isClosed: false }
+    connections.set(name, connection)
+    counted.add(owner, 1)
+    socket.once('close', () => {
+      connection.isClosed = true
+      connections.delete(name)
+      if (connection.streams === 0) counted.add(owner, -1)
+    })
+  })
+
+  return (request, reply) => {
+    const connection = connections.get(nameOf(request.raw.socket))
+    if (connection === undefined) return
+    if (connection.streams++ === 0) counted.add(connection.owner, -1)
+    reply.raw.once('close', () => {
+      if (--connection.streams === 0 && !connection.isClosed) counted.add(connection.owner, 1)
+    })
+  }
+}
+
+/** All connections of a process, by their remote ends. */
+const connectionsOf = perApp((app) => {
+  const connections = new Map<string, Connection>()
+  return { counted: new Tally(), connections, onRefused: tellOperator(app, () => connections.size) }
+})
+
+const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+
+/** Counts connections, together and by owner. */
+class Tally {
+  total = 0
+  readonly #byOwner = new Map<string, number>()
+
+  of(owner: string | null): number {
+    return owner === null ? 0 : (this.#byOwner.get(owner) ?? 0)
+  }
+
+  add(owner: string | null, by: 1 | -1): void {
+    this.total += by
+    if (owner === null) return
+    const count = this.of(owner) + by
+    if (count === 0) this.#byOwner.delete(owner)
+    else this.#byOwner.set(owner, count)
+  }
+}
+
+function inRanges(cidrs: readonly string[]): (address: string) => boolean {
+  const ranges = cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
+  return (address) => {
+    if (ranges.length === 0 || !ipaddr.isValid(address)) return false
+    const parsed = ipaddr.process(address)
+    return ranges.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
+  }
+}
+
+/** In the figures and, once in a while, in the log. */
+function tellOperator(app: App, open: () => number): (limit: 'process' | 'address', address: string) => void {
+  const registers = [metricsOf(app)]
+  const gauge: Gauge = new Gauge({
+    name: 'http_connections',
+    help: 'Open connections.',
+    registers,
+    collect: () => gauge.set(open()),
+  })
+  const refused = new Counter({
+    name: 'http_connections_refused_total',
+    help: 'Connections that were closed at once, by the limit that they were over: of the process or of an address.',
+    labelNames: ['limit'],
+    registers,
+  })
+  let warnedAt = -Infinity
+  return (limit, address) => {
+    refused.inc({ limit })
+    if (performance.now() - warnedAt < WARN_EVERY_MS) return
+    warnedAt = performance.now()
+    app.log.warn({ limit, address, open: open() }, 'connections are refused: there are too many')
+  }
+}

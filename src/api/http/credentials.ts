@@ -1,0 +1,49 @@
+import type { Actor, App, Tenant } from '../../core/context.ts'
+import { detailOf, ServiceError } from '../../core/errors.ts'
+import { findCallerByKey } from '../../domains/keys/keys.ts'
+import { verifyAdminToken } from '../../domains/tenants/admins.ts'
+
+export interface Credentials {
+  tenant: Tenant
+  actor: Actor
+}
+
+/** Says in which header, or query parameter, what was refused came. */
+export const cameIn =
+  (place: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof ServiceError) || error.status !== 401) throw error
+    throw new ServiceError(error.code, { ...error.extras, detail: `${place}: ${detailOf(error)}` })
+  }
+
+/**
+ * Who sent `X-API-Key` or `Authorization: Bearer`; null where neither was sent. `beforeLookUp` runs
+ * before the database is asked for credentials that this process has never found, and may refuse.
+ * Throws `ambiguous_credentials` for both, and each refusal of a key or token.
+ */
+export async function authenticate(
+  app: App,
+  { apiKey, authorization }: { apiKey?: string | undefined; authorization?: string | undefined },
+  beforeLookUp?: () => void,
+): Promise<Credentials | null> {
+  if (apiKey !== undefined && authorization !== undefined) throw new ServiceError('ambiguous_credentials')
+  if (apiKey !== undefined) return findCallerByKey(app, apiKey, beforeLookUp).catch(cameIn('X-API-Key'))
+  if (authorization === undefined) return null
+  return findAdmin(app, authorization, beforeLookUp).catch(cameIn('Authorization'))
+}
+
+async function findAdmin(app: App, authorization: string, beforeLookUp?: () => void): Promise<Credentials> {
+  // The scheme is case-insensitive (RFC 9110, section 11.1).
+  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
+  if (token === undefined) throw refuseToken('It must be Bearer and an admin token.')
+  if (token.startsWith('ek_')) throw refuseToken('It takes admin tokens; an API key goes into X-API-Key.')
+  return verifyAdminToken(app, token, beforeLookUp)
+}
+
+const refuseToken = (detail: string): ServiceError => new ServiceError('invalid_admin_token', { detail })
+
+/** Who sent `?token=`, a raw API key or an admin token (docs/reference/choices.md). */
+export const authenticateToken = (app: App, token: string, beforeLookUp?: () => void): Promise<Credentials> => {
+  const find = token.startsWith('ek_') ? findCallerByKey : verifyAdminToken
+  return find(app, token, beforeLookUp).catch(cameIn('token'))
+}

@@ -1,0 +1,208 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLError,
+  type GraphQLSchema,
+  OperationTypeNode,
+} from 'graphql'
+import { createYoga, type Plugin } from 'graphql-yoga'
+
+import type { App, Ctx } from '../../core/context.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { hasGraphiQL, hasIntrospection } from '../../core/settings.ts'
+import { keptByLength } from '../graphql/documents.ts'
+import { createEventStreams } from '../graphql-sse/event-stream.ts'
+import { useCompiledQueries } from '../graphql/jit.ts'
+import { notAcceptable } from '../graphql/limits.ts'
+import { maskResult, statusOf } from '../graphql/mask.ts'
+import { answerMutation, type Once, type Responded } from '../graphql/once.ts'
+import { asksFor, checkParams, checkQuery, countMutations } from '../graphql/params.ts'
+import { requestErrors } from '../graphql/prepare.ts'
+import { documentErrors } from '../graphql/rules.ts'
+import { schema } from '../graphql/schema.ts'
+
+const PATH = '/graphql'
+const STREAM_PATH = '/graphql/stream'
+
+/** What of the HTTP server GraphQL works with. */
+interface HttpSide extends Once {
+  /** Takes further tokens of the caller's bucket for one request. Throws `rate_limited`. */
+  takeTokens(request: FastifyRequest, reply: FastifyReply, tokens: number): void
+}
+
+/**
+ * Mounts Yoga at `/graphql` and graphql-sse at `/graphql/stream`, which has the subscriptions of
+ * both.
+ */
+export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
+  const answer = createYogaHandler(app, http)
+  const streams = createEventStreams(app)
+  server.addHook('preHandler', (request, reply, done) => {
+    const { url } = request.routeOptions
+    if (request.method === 'POST' && (url === PATH || url === STREAM_PATH)) {
+      checkParams(request.body)
+      // The request itself has taken one.
+      const furtherMutations = countMutations(request.body) - 1
+      if (furtherMutations > 0) http.takeTokens(request, reply, furtherMutations)
+    }
+    if (request.method === 'GET' && url === STREAM_PATH) checkQuery(request.query)
+    if (url === STREAM_PATH && http.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
+      throw invalid('/Idempotency-Key', 'not_here', `is honoured for mutations at ${PATH} alone`)
+    }
+    done()
+  })
+  server.route({
+    method: 'POST',
+    url: PATH,
+    handler: async (request, reply) => {
+      if (!asksFor(request.body, OperationTypeNode.SUBSCRIPTION)) return answer(request, reply)
+      if (!acceptsEvents(request)) throw notAcceptable()
+      return streams.answerDistinct(request, reply)
+    },
+  })
+  if (hasGraphiQL(app.settings)) {
+    server.route({
+      method: 'GET',
+      url: PATH,
+      exposeHeadRoute: false,
+      handler: async (request, reply) => {
+        const wantsPage = request.headers.accept?.includes('text/html') === true
+        if (!wantsPage) throw new ServiceError('method_not_allowed', { allow: ['POST'] })
+        return answer(request, reply)
+      },
+    })
+  }
+  server.route({
+    method: ['GET', 'POST', 'PUT', 'DELETE'],
+    url: STREAM_PATH,
+    exposeHeadRoute: false,
+    handler: streams.answer,
+  })
+}
+
+/** What GraphiQL shows at first. It works on a service that has no discussions yet. */
+const FIRST_QUERY = `# 1. Put an API key into the Headers below.
+#    (An admin: "Authorization": "Bearer ...")
+# 2. Run this query with Ctrl-Enter.
+# 3. Re-fetch the schema (lower left)
+#    for completion and documentation.
+
+query Discussions {
+  discussions(first: 10) {
+    edges {
+      node {
+        id
+        externalId
+        title
+        state
+        commentCount
+      }
+    }
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+  }
+}
+`
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+function createYogaHandler(app: App, once: Once): Handler {
+  const yoga = createYoga<ServerContext, Ctx>({
+    schema,
+    graphqlEndpoint: PATH,
+    graphiql: hasGraphiQL(app.settings) && {
+      title: 'Engagement Service',
+      defaultQuery: FIRST_QUERY,
+      subscriptionsProtocol: 'SSE',
+      defaultEditorToolsVisibility: 'headers',
+      headers: JSON.stringify({ 'X-API-Key': '' }, null, 2),
+    },
+    // All in one page, where Yoga's own comes from a third party. 9 MB, which only a process that
+    // shows it holds.
+    renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
+    context: ({ ctx }) => ctx,
+    // What is refused is not worth compiling.
+    plugins: [limitDocuments(app), useCompiledQueries(schema), maskErrors],
+    // Its own mask knows no codes; the one above is put over every result.
+    maskedErrors: false,
+    batching: false,
+    cors: false,
+    landingPage: false,
+    logging: false,
+    parserAndValidationCache: { documentCache: keptByLength(), errorCache: keptByLength() },
+    multipart: false,
+  })
+  return async (request, reply) => {
+    const respond = async (ctx: Ctx): Promise<Responded> => {
+      // Each run adds listeners to the response: one with an Idempotency-Key runs again where a
+      // lock was not to be had.
+      reply.raw.setMaxListeners(100)
+      const context: ServerContext = { ctx, result: null }
+      const response = await yoga.handleNodeRequestAndResponse(request, reply, context)
+      if (response.status === 406) throw notAcceptable()
+      const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+      const status = context.result === null || isStream ? response.status : statusOf(context.result)
+      return { response, status, errors: context.result?.errors ?? [] }
+    }
+    if (once.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
+      return once.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx)))
+    }
+    const { response, status, errors } = await respond(request.ctx)
+    // Its Headers keep the case in which a name was set; ours must not stand beside it a second
+    // time.
+    const headers = Object.fromEntries([...response.headers].map(([name, value]) => [name.toLowerCase(), value]))
+    return reply
+      .code(status)
+      .headers({ ...headers, ...retryHeader(errors) })
+      .send(await response.text())
+  }
+}
+
+/** `Retry-After` of what is to be asked again last, as REST has it; none where no error says so. */
+function retryHeader(errors: readonly GraphQLError[]): Record<string, string> {
+  const seconds = errors.map(({ extensions }) => Number(extensions.retryAfterSeconds ?? 0))
+  const longest = Math.max(0, ...seconds)
+  return longest === 0 ? {} : { 'retry-after': String(longest) }
+}
+
+interface ServerContext {
+  ctx: Ctx
+  /** What is answered, as the caller sees it; null before that, and where no operation has run. */
+  result: ExecutionResult | null
+}
+
+const maskErrors: Plugin<object, ServerContext> = {
+  onResultProcess({ result, setResult, serverContext }) {
+    // Neither batches nor subscriptions come here.
+    if (Array.isArray(result) || Symbol.asyncIterator in result) return
+    const masked = maskResult(result, serverContext.ctx)
+    serverContext.result = masked
+    setResult(masked)
+  },
+}
+
+/**
+ * Refuses what a document must not ask for: by its text once, as Yoga keeps that; by its variables
+ * each time.
+ */
+function limitDocuments(app: App): Plugin {
+  const options = { introspection: hasIntrospection(app.settings) }
+  return {
+    onValidate: ({ setValidationFn }) =>
+      setValidationFn((of: GraphQLSchema, document: DocumentNode) => documentErrors(of, document, options)),
+    onExecute: ({ args, setResultAndStopExecution }) => {
+      const errors = requestErrors(args.document, args.operationName, args.variableValues ?? {})
+      if (errors.length > 0) setResultAndStopExecution({ errors })
+    },
+  }
+}
+
+/** Whether `Accept` admits an event stream. */
+function acceptsEvents({ headers: { accept = '*/*' } }: FastifyRequest): boolean {
+  return accept.split(',').some((range) => EVENTS.has(range.split(';', 1)[0]?.trim().toLowerCase() ?? ''))
+}
+
+const EVENTS: ReadonlySet<string> = new Set(['text/event-stream', 'text/*', '*/*'])

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+
+import type { FastifyInstance } from 'fastify'
+import MarkdownIt, { type Token } from 'markdown-it'
+
+import { ServiceError } from '../../core/errors.ts'
+import { type Asset, assetOf, sendAsset } from './documents.ts'
+
+const FOLDER = join(import.meta.dirname, '../../../docs')
+
+const STYLE = `:root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif }
+body { max-width: 60rem; margin: 0 auto; padding: 1rem }
+pre { overflow-x: auto; padding: 1rem; border: 1px solid #8886; border-radius: 6px }
+pre, code { font: 0.875rem/1.5 ui-monospace, monospace }
+table { display: block; overflow-x: auto; border-collapse: collapse }
+th, td { padding: 0.25rem 0.75rem; border: 1px solid #8886; text-align: start; vertical-align: top }
+nav a { margin-inline-end: 1rem }`
+
+const HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+}
+
+/**
+ * `GET /docs/guides/`, `/docs/reference/errors` and so on: the pages of `docs`, where the service
+ * has that folder.
+ */
+export function registerGuides(server: FastifyInstance): void {
+  let pages: ReadonlyMap<string, Asset> | undefined
+  server.get<{ Params: { '*': string } }>('/docs/*', async (request, reply) => {
+    const name = request.params['*']
+    pages ??= readPages()
+    const page = pages.get(name)
+    if (page !== undefined) return sendAsset(request, reply, page)
+    if (name === '') return reply.redirect('../docs', 308)
+    // A folder without its slash. Relative, so that what a proxy puts in front stays.
+    if (pages.has(`${name}/`)) return reply.redirect(`${name.split('/').at(-1)}/`, 308)
+    throw new ServiceError('not_found')
+  })
+}
+
+function readPages(): Map<string, Asset> {
+  if (!existsSync(FOLDER)) return new Map()
+  const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
+  return new Map(names.map((name) => [addressOf(name), render(name, readFileSync(join(FOLDER, name), 'utf8'))]))
+}
+
+/** Below `/docs/`: `guides/rest.md` is `guides/rest`, and a folder's README the folder. */
+const addressOf = (name: string): string => name.replaceAll('\\', '/').replace(/(^|\/)README\.md$|\.md$/, '$1')
+
+/** As GitHub names the anchor of a heading; the second one of a name ends in `-1`. */
+export function anchorOf(heading: string, taken: Set<string>): string {
+  const base = heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-')
+  let anchor = base
+  for (let n = 1; taken.has(anchor); n++) anchor = `${base}-${n}`
+  taken.add(anchor)
+  return anchor
+}
+
+const markdown = new MarkdownIt()
+
+function render(name: string, text: string): Asset {
+  const tokens = markdown.parse(text.replace(/<!--[^]*?-->/g, ''), {})
+  const anchors = new Set<string>()
+  let title = ''
+  tokens.forEach((token, index) => {
+    const children = token.children ?? []
+    if (tokens[index - 1]?.type === 'heading_open') {
+      const heading = children.map(({ content }) => content).join('')
+      title ||= heading
+      tokens[index - 1]?.attrSet('id', anchorOf(heading, anchors))
+    }
+    // What is not in `docs` is not served: its links become text, and its pictures go.
+    let isOutside = false
+    token.children = children.flatMap((child) => {
+      if (child.type === 'image') return []
+      if (child.type === 'link_open') {
+        const target = linkFrom(name, child.attrGet('href') ?? '')
+        isOutside = target === null
+        if (target !== null) child.attrSet('href', target)
+      }
+      return isOutside && child.type.startsWith('link_') ? [] : [child]
+    })
+  })
+  const up = '../'.repeat(name.replaceAll('\\', '/').split('/').length - 1)
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${markdown.utils.escapeHtml(title)} - Engagement Service</title>
+<link rel="icon" href="data:,">
+<style>${STYLE}</style>
+</head>
+<body>
+<nav><a href="${up}guides/">Guides</a><a href="${up}reference/errors">Errors</a><a href="${up}../docs">REST reference</a></nav>
+<main>
+${markdown.renderer.render(withoutEmpty(tokens), markdown.options, {})}</main>
+</body>
+</html>
+`
+  return assetOf('text/html; charset=utf-8', Buffer.from(html), HEADERS)
+}
+
+/**
+ * What held nothing but pictures goes as well: paragraphs, and tables without a cell that says
+ * anything.
+ */
+function withoutEmpty(tokens: readonly Token[]): Token[] {
+  const kept: Token[] = []
+  for (const token of tokens) {
+    kept.push(token)
+    const opener = { paragraph_close: 'paragraph_open', table_close: 'table_open' }[token.type]
+    if (opener === undefined) continue
+    const begin = kept.findLastIndex(({ type }) => type === opener)
+    const body = token.type === 'table_close' ? kept.findLastIndex(({ type }) => type === 'tbody_open') : begin
+    if (kept.slice(body).every(({ type, children }) => type !== 'inline' || children?.length === 0)) kept.splice(begin)
+  }
+  return kept
+}
+
+/** A link of a page as a browser has it, which knows no `.md`; null for what is not served. */
+function linkFrom(name: string, href: string): string | null {
+  if (/^[a-z]+:|^#/i.test(href)) return href
+  const [path = '', anchor] = href.split('#')
+  const folder = posix.dirname(name.replaceAll('\\', '/'))
+  const target = posix.join(folder, path)
+  if (target.startsWith('..')) return null
+  const relative = posix.relative(folder, addressOf(target).replace(/\/$/, ''))
+  const address = `${relative === '' ? '.' : relative}${/(^|\/)README\.md$/.test(path) ? '/' : ''}`
+  return anchor === undefined ? address : `${address}#${anchor}`
+}

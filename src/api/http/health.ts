@@ -1,0 +1,64 @@
+import Fastify, { type FastifyInstance } from 'fastify'
+
+import type { App } from '../../core/context.ts'
+import { headersOf, problemOf, ServiceError } from '../../core/errors.ts'
+import type { NotReady } from '../../core/health.ts'
+import { registerMetrics } from './metrics.ts'
+import { limitTimes, timesOf } from './timeouts.ts'
+
+const REASONS: Readonly<Record<NotReady, string>> = {
+  starting: 'The first start is not over: no tenant exists yet.',
+  down: 'The database does not answer.',
+  standby: 'The database server is a standby: it takes no writes.',
+  read_only: 'The database is read-only: it takes no writes.',
+  full: 'The database is out of disk space.',
+}
+
+const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics'])
+
+/** Why this process cannot serve, as its callers are told. */
+const notReady = (reason: NotReady): ServiceError =>
+  new ServiceError('unavailable', { detail: REASONS[reason], retryAfterSeconds: 1 })
+
+/**
+ * Refuses every request until the first tenant exists. An api listens before it makes that tenant,
+ * so that nothing can fail after its credentials are made; meanwhile no key is known, and 401 would
+ * be the wrong answer to the right one.
+ */
+export function refuseUntilSetUp(server: FastifyInstance, { health }: App): void {
+  server.addHook('onRequest', (request, _reply, done) => {
+    if (health.isSetUp || HEALTH_PATHS.has(request.routeOptions.url)) done()
+    else done(notReady('starting'))
+  })
+}
+
+/** `/healthz`: the process runs. `/readyz`: it can serve. */
+export function registerHealth(server: FastifyInstance, app: App): void {
+  server.get('/healthz', () => ({ status: 'ok' }))
+  server.get('/readyz', () => {
+    const { health, bus } = app
+    if (health.notReady !== null) throw notReady(health.notReady)
+    // Without the bus everything still works, from the database.
+    return { status: 'ok', bus: bus.isUp() ? 'up' : 'down' }
+  })
+}
+
+/**
+ * A listener beside the api's, for health and, with `hasMetrics`, for Prometheus. It listens once
+ * `listen` is called.
+ */
+export function createHealthServer(app: App, { hasMetrics }: { hasMetrics: boolean }): FastifyInstance {
+  const server = Fastify({ logger: false, forceCloseConnections: true })
+  server.setErrorHandler((error, request, reply) => {
+    const refusal = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
+    return reply
+      .code(refusal.status)
+      .headers(headersOf(refusal))
+      .type('application/problem+json')
+      .send(problemOf(refusal, request.id))
+  })
+  limitTimes(server.server, timesOf(app.settings))
+  registerHealth(server, app)
+  if (hasMetrics) registerMetrics(server, app)
+  return server
+}

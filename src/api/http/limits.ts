@@ -1,0 +1,114 @@
+import type { FastifyReply } from 'fastify'
+
+import type { App } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { addressBucket, type Rate } from '../../core/limits.ts'
+import type { TicketUse } from '../../live/caps.ts'
+import type { Credentials } from './credentials.ts'
+
+/**
+ * The statuses of refused credentials, a repeated one included. Whatever else fails is not the
+ * caller's guess.
+ */
+const REFUSED = new Set([400, 401])
+
+/**
+ * Takes a token, or several, of the bucket of a key or an admin, and says on the answer what is
+ * left: every answer has it, whatever its status. Throws `rate_limited`.
+ */
+export function countCaller({ limits }: App, reply: FastifyReply, { tenant, actor }: Credentials, tokens = 1): void {
+  const { rateLimit } = tenant.settings
+  const verdict = limits.take('caller', `${tenant.id}/${actor.kind}/${actor.id}`, rateLimit, tokens)
+  void reply.headers({
+    'ratelimit-limit': String(rateLimit.burst),
+    'ratelimit-remaining': String(verdict.remaining),
+    'ratelimit-reset': String(verdict.resetSeconds),
+  })
+  if (!verdict.isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
+}
+
+/** What callers without a bucket of their own may ask for; null where there is no limit. */
+function unauthenticatedRate({ settings }: App): Rate | null {
+  const { UNAUTHENTICATED_RATE_PER_SECOND: perSecond, UNAUTHENTICATED_RATE_BURST: burst } = settings
+  return perSecond === 0 ? null : { perSecond, burst }
+}
+
+/**
+ * Takes a token of the bucket of an address, for a request without good credentials. Throws
+ * `rate_limited`.
+ */
+export function countAddress(app: App, address: string): void {
+  const rate = unauthenticatedRate(app)
+  if (rate === null) return
+  const { isAllowed, retryAfterSeconds } = app.limits.take('address', addressBucket(address), rate)
+  if (isAllowed) return
+  throw new ServiceError('rate_limited', {
+    detail: 'There were too many requests without good credentials from this address.',
+    retryAfterSeconds,
+  })
+}
+
+/**
+ * Runs `authenticate` on the budget of an address, which pays for credentials that are refused. A
+ * look-up in the database is paid for in advance, and costs nothing where the credentials are good:
+ * so past the budget made-up keys reach no database, while keys that this process has found before
+ * are let through. Behind a proxy that nobody told us of all callers have one address, and bad keys
+ * must not keep out the good ones.
+ */
+export async function onBudgetOf<T>(
+  app: App,
+  address: string,
+  authenticate: (beforeLookUp: () => void) => Promise<T>,
+): Promise<T> {
+  let isPaid = false
+  const pay = (): void => {
+    countAddress(app, address)
+    isPaid = true
+  }
+  try {
+    const found = await authenticate(pay)
+    if (isPaid) giveBackAddress(app, address)
+    return found
+  } catch (error) {
+    const isRefused = error instanceof ServiceError && REFUSED.has(error.status)
+    if (isRefused && !isPaid) countAddress(app, address)
+    if (!isRefused && isPaid) giveBackAddress(app, address)
+    throw error
+  }
+}
+
+function giveBackAddress(app: App, address: string): void {
+  const rate = unauthenticatedRate(app)
+  if (rate !== null) void app.limits.giveBack('address', addressBucket(address), rate, 1)
+}
+
+/** A replay costs as many requests as its events would as pages of this size. */
+const EVENTS_PER_TOKEN = 100
+
+const ticketBuckets = ({ ticket, address }: TicketUse): string[] => [
+  `${ticket.tenantId}/${ticket.id}`,
+  // Of the tenant's own: readers of one tenant behind an address take nothing from those of
+  // another.
+  `${ticket.tenantId}/address/${addressBucket(address)}`,
+]
+
+/**
+ * Takes a token for a stream with a ticket, of the ticket's bucket and of its address's. Throws
+ * `rate_limited`.
+ */
+export function countTicket(app: App, use: TicketUse): void {
+  const rate = unauthenticatedRate(app)
+  if (rate === null) return
+  for (const name of ticketBuckets(use)) {
+    const { isAllowed, retryAfterSeconds } = app.limits.take('ticket', name, rate)
+    if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
+  }
+}
+
+/** Charges the same buckets for the events that are replayed to the stream. */
+export function chargeReplay(app: App, use: TicketUse, events: number): void {
+  const rate = unauthenticatedRate(app)
+  const tokens = Math.floor(events / EVENTS_PER_TOKEN)
+  if (rate === null || tokens === 0) return
+  for (const name of ticketBuckets(use)) app.limits.charge('ticket', name, rate, tokens)
+}

@@ -1,0 +1,43 @@
+import { timingSafeEqual } from 'node:crypto'
+
+import type { FastifyInstance } from 'fastify'
+
+import { type App, perApp } from '../../core/context.ts'
+import { sha256 } from '../../core/crypto.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { metricsOf } from '../../core/metrics.ts'
+import { countAddress } from './limits.ts'
+
+/** Figures are made at most this often, however many scrape: some of them ask the database. */
+const EVERY_MS = 1000
+
+const figuresOf = perApp((app) => {
+  const registry = metricsOf(app)
+  let made = { at: -Infinity, text: Promise.resolve('') }
+  return (): Promise<string> => {
+    const now = performance.now()
+    if (now - made.at >= EVERY_MS) made = { at: now, text: registry.metrics() }
+    return made.text
+  }
+})
+
+/** `GET /metrics` for Prometheus. With METRICS_TOKEN set it asks for that token. */
+export function registerMetrics(server: FastifyInstance, app: App): void {
+  const figures = figuresOf(app)
+  const { contentType } = metricsOf(app)
+  server.get('/metrics', async (request, reply) => {
+    requireToken(app, request.headers.authorization, request.ip)
+    return reply.type(contentType).send(await figures())
+  })
+}
+
+/** Throws `missing_credentials`; after too many guesses from an address `rate_limited`. */
+function requireToken(app: App, authorization: string | undefined, address: string): void {
+  const { METRICS_TOKEN } = app.settings
+  if (METRICS_TOKEN === undefined) return
+  const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+  // Digests have one length, and their comparison takes the same time whatever is wrong.
+  if (given !== undefined && timingSafeEqual(sha256(given), sha256(METRICS_TOKEN))) return
+  countAddress(app, address)
+  throw new ServiceError('missing_credentials', { detail: 'Send METRICS_TOKEN in Authorization, as Bearer.' })
+}

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+
+import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { print } from 'graphql'
+
+import { anonymous, type Ctx, hasCapability, identityHeader, requireCaller } from '../../core/context.ts'
+import { findPageVersion } from '../../domains/comments/version.ts'
+import { viewerReactions } from '../../domains/reactions/read.ts'
+import { requireReader } from '../../domains/readers/readers.ts'
+import type { CompiledRoute, RestRequest, Variables } from '../rest/handler.ts'
+import type { Route } from '../../schema/route.ts'
+import { encodePage, type EncodedPage, personalPage } from './encoded-page.ts'
+import { pageCache } from './page-cache.ts'
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** A request as routes read it. */
+export const restRequest = ({ params, query, body }: FastifyRequest): RestRequest => ({
+  params: params as Record<string, string>,
+  query: query as Record<string, string | string[]>,
+  body,
+})
+
+/**
+ * Answers pages of a discussion's comments: 304 to who has the page already, else the page as it is
+ * kept, or made once for all who ask for it now. What is kept is the page without an identity; the
+ * reader's own reactions are put in.
+ *
+ * The version is looked up by every request, before the page is read. So a page is at least as new
+ * as the commit that its version stands for; one that is newer has a version that is left at the
+ * next request.
+ */
+export function servePages(route: Route, { read, run }: CompiledRoute): RouteHandlerMethod {
+  const form = digest(print(route.document))
+  return async (request, reply) => {
+    const { ctx } = request
+    const variables = read(ctx, restRequest(request))
+    const { tenant, identity } = requireCaller(ctx)
+    // First, because a profile that the assertion brings shows on the page.
+    if (identity !== null) await requireReader(ctx)
+    const found = await findPageVersion(ctx, variables)
+    // It says itself what is wrong.
+    if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
+    const { discussionId, version } = found
+    const key = `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`
+    const etag = `W/"${digest(`${key} ${version} ${identity?.externalId ?? ''}`)}"`
+    const headers = {
+      etag,
+      'cache-control': 'private, no-cache',
+      vary: `X-API-Key, Authorization, ${identityHeader(ctx.app)}`,
+    }
+    const known = tagsOf(request)
+    // Only a page has ever had this tag, never a refusal; whether there is one for `*` is still to
+    // be seen.
+    if (known.includes(etag)) return reply.code(304).headers(headers).send()
+    const page = await pageCache(ctx.app).get(key, version, async () =>
+      encodePage((await run(anonymous(ctx), variables)).body),
+    )
+    void reply.headers(headers)
+    if (known.includes('*')) return reply.code(304).send()
+    return send(reply, identity === null ? page.bytes : await personal(ctx, page))
+  }
+}
+
+const send = (reply: FastifyReply, bytes: Buffer): FastifyReply => reply.type(JSON_TYPE).send(bytes)
+
+async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
+  const reacted = page.slots.filter(({ hasReactions }) => hasReactions).map(({ commentId }) => commentId)
+  return reacted.length === 0 ? page.bytes : personalPage(page, await viewerReactions(ctx, reacted))
+}
+
+/**
+ * Below a comment that is not in view there is a page for moderators alone: what they are shown is
+ * kept for them.
+ */
+function scopeOf(ctx: Ctx, { parentId }: Variables): string {
+  const isForModerators = parentId != null && hasCapability(requireCaller(ctx).actor, 'moderate_content')
+  return isForModerators ? 'moderators' : 'all'
+}
+
+/** The variables beside those that name the discussion; `read` gives them in one order. */
+const queryOf = ({ id: _id, externalId: _externalId, ...query }: Variables): string => JSON.stringify(query)
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 22)
+
+/**
+ * The tags of If-None-Match, in their weak form, as they are compared (RFC 9110, section 13.1.2).
+ * `*` is any.
+ */
+function tagsOf({ headers }: FastifyRequest): string[] {
+  const given = headers['if-none-match']?.trim() ?? ''
+  return given === '*' ? [given] : given.split(',').map((tag) => tag.trim().replace(/^(?!W\/)/, 'W/'))
+}

@@ -1,0 +1,42 @@
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+
+import type { Ctx } from '../../core/context.ts'
+import type { Answer } from '../../domains/idempotency/idempotency.ts'
+import { schema } from '../graphql/schema.ts'
+import { type CompiledRoute, compileRoute, type RestResponse, takesIdempotencyKey } from '../rest/handler.ts'
+import { API_BASE } from '../../schema/route.ts'
+import { ROUTES } from '../rest/routes.ts'
+import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
+import { JSON_TYPE, restRequest, servePages } from './pages.ts'
+
+/** Answers a route: each request runs it. Requests with the same Idempotency-Key run it once. */
+const serve =
+  ({ read, run }: CompiledRoute, takesKey: boolean): RouteHandlerMethod =>
+  async (request, reply) => {
+    const answer = async (ctx: Ctx): Promise<RestResponse> => run(ctx, read(ctx, restRequest(request)))
+    if (takesKey && hasIdempotencyKey(request)) {
+      return answerOnce(request, reply, async (ctx) => toAnswer(await answer(ctx)))
+    }
+    const { status, body } = await answer(request.ctx)
+    void reply.code(status)
+    if (body === undefined) return reply.send()
+    return reply.type(JSON_TYPE).send(JSON.stringify(body))
+  }
+
+/** Mounts every REST route. */
+export function registerRest(scope: FastifyInstance): void {
+  for (const route of ROUTES) {
+    const compiled = compileRoute(schema, route)
+    const takesKey = takesIdempotencyKey(schema, route)
+    scope.route({
+      method: route.method,
+      url: API_BASE + route.path,
+      handler: route.isDiscussionPage === true ? servePages(route, compiled) : serve(compiled, takesKey),
+    })
+  }
+}
+
+const toAnswer = ({ status, body }: RestResponse): Answer =>
+  body === undefined
+    ? { status, contentType: null, body: '' }
+    : { status, contentType: JSON_TYPE, body: JSON.stringify(body) }

@@ -1,0 +1,257 @@
+import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
+
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { v4 } from 'uuid'
+
+import { listensOn } from '../../core/address.ts'
+import type { App, Ctx } from '../../core/context.ts'
+import { headersOf, problemOf, ServiceError } from '../../core/errors.ts'
+import { SettingsError } from '../../core/settings.ts'
+import { toServiceError } from '../graphql/errors.ts'
+import { registerGraphQL } from './graphql.ts'
+import { registerBodies } from './body.ts'
+import { registerCaller } from './caller.ts'
+import { limitConnections } from './connection-limits.ts'
+import { registerConsole } from './console.ts'
+import { registerPreflights } from './cors.ts'
+import { registerDocuments } from './documents.ts'
+import { registerGuides } from './guides.ts'
+import { refuseUntilSetUp, registerHealth } from './health.ts'
+import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
+import { countAddress, countCaller } from './limits.ts'
+import { Methods } from './methods.ts'
+import { registerMetrics } from './metrics.ts'
+import { registerReference } from './reference.ts'
+import { measureRequests } from './request-metrics.ts'
+import { registerRest } from './rest.ts'
+import { registerStream } from './stream.ts'
+import { limitTimes, timesOf } from './timeouts.ts'
+import { registerWidget } from './widget.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls. Set on every request of REST and GraphQL before its handler runs. */
+    ctx: Ctx
+    /** The body to the byte; empty where there is none. */
+    rawBody: Buffer
+  }
+}
+
+const MAX_BODY_BYTES = 256 * 1024
+/** Requests under way on one connection of HTTP/2; clients open another one beyond. */
+const MAX_CONCURRENT = 100
+/** How long a refused client may take to read its refusal. */
+const LINGER_MS = 500
+/** An external id of 255 characters, each four bytes, percent-encoded. */
+const MAX_PARAM_LENGTH = 255 * 12
+const WELL_FORMED_REQUEST_ID = /^[\x21-\x7e]{1,128}$/
+
+/** The HTTP face of an api process. It listens once `listen` is called. */
+export async function createServer(app: App): Promise<FastifyInstance> {
+  const server = Fastify({
+    ...tlsOptions(app),
+    bodyLimit: MAX_BODY_BYTES,
+    genReqId: ({ headers }) => {
+      const given = headers['x-request-id']
+      return typeof given === 'string' && WELL_FORMED_REQUEST_ID.test(given) ? given : v4()
+    },
+    requestIdHeader: false,
+    http: { requireHostHeader: false },
+    // Whose word on the caller's address counts.
+    trustProxy: app.settings.TRUSTED_PROXIES.length === 0 ? false : [...app.settings.TRUSTED_PROXIES],
+    clientErrorHandler: refuseMalformed,
+    logger: false,
+    forceCloseConnections: 'idle',
+    // What comes over an open connection during a stop is served, and the connection then ends.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // Answered as a problem document, not as Fastify's own.
+    frameworkErrors: (error, request, reply) => void sendProblem(app, error, request, reply),
+  })
+  server.decorateRequest('ctx')
+  server.decorateRequest('rawBody')
+  server.addHook('onListen', (done) => {
+    const address = server.server.address()
+    if (typeof address === 'object' && address !== null) listensOn(app, address.port)
+    done()
+  })
+  server.addHook('onRequest', (request, reply, done) => {
+    void reply.header('x-request-id', request.id)
+    done(lacksHost(request) ? malformed('An HTTP/1.1 request needs the header Host.') : undefined)
+  })
+  // Node would answer 417 without a word; what a client expects may be passed over (RFC 9110,
+  // 10.1.1).
+  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
+  server.addHook('onResponse', (request, reply, done) => {
+    // The route, not the address: a query may carry credentials.
+    const { url: route = 'unknown' } = request.routeOptions
+    const { method, id: requestId } = request
+    app.log.debug({ requestId, method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request')
+    done()
+  })
+  limitTimes(server.server, timesOf(app.settings))
+  measureRequests(server, app, limitConnections(server.server, app))
+  refuseUntilSetUp(server, app)
+  server.setErrorHandler((error, request, reply) => sendProblem(app, error, request, reply))
+  const methods = new Methods()
+  server.setNotFoundHandler((request, reply) => {
+    const allow = methods.allowedMethods(request.url)
+    const refusal = allow === null ? new ServiceError('not_found') : new ServiceError('method_not_allowed', { allow })
+    return sendProblem(app, refusal, request, reply)
+  })
+  registerBodies(server)
+  await server.register(async (scope) => {
+    const refuseOthers = methods.watch(scope)
+    scope.addHook('onRequest', async ({ ip }) => countAddress(app, ip))
+    registerDocuments(scope, app)
+    registerReference(scope)
+    registerGuides(scope)
+    registerConsole(scope, app)
+    refuseOthers()
+  })
+  await server.register(async (scope) => {
+    const refuseOthers = methods.watch(scope)
+    registerHealth(scope, app)
+    // Clients reach this listener: without a token there are no figures here, nor where they have a
+    // port of their own.
+    if (app.settings.METRICS_TOKEN !== undefined && app.settings.METRICS_PORT === undefined) registerMetrics(scope, app)
+    registerStream(scope, app)
+    registerWidget(scope)
+    refuseOthers()
+  })
+  await server.register(async (scope) => {
+    const refuseOthers = methods.watch(scope)
+    // Who asks, and for whom, shows in the answers: no cache on the way may give one to others.
+    scope.addHook('onRequest', (_request, reply, done) => {
+      void reply.header('cache-control', 'private, no-store')
+      done()
+    })
+    registerCaller(scope, app)
+    registerPreflights(scope, app)
+    registerRest(scope)
+    registerGraphQL(scope, app, {
+      hasIdempotencyKey,
+      answerOnce,
+      takeTokens: ({ ctx: { caller } }, reply, tokens) => {
+        if (caller !== null) countCaller(app, reply, caller, tokens)
+      },
+    })
+    refuseOthers()
+  })
+  return server
+}
+
+const malformed = (detail: string): ServiceError => new ServiceError('malformed_json', { detail })
+
+/** Asked here, since Node's own refusal is no problem document. */
+const lacksHost = ({ raw }: FastifyRequest): boolean => raw.httpVersion === '1.1' && raw.headers.host === undefined
+
+/**
+ * Answers what never becomes a request: what is not HTTP at all, and what does not come whole in
+ * time.
+ */
+function refuseMalformed(error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse }): void {
+  // Within an answer that has begun, as Node itself looks at it, a second one would be its content.
+  const isAnswering = socket._httpMessage?.headersSent === true
+  // Browsers open connections ahead of need. To such a one a 408 would be the answer to its first
+  // request.
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering || socket.bytesRead === 0) {
+    return void socket.destroy()
+  }
+  const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+  const refusal = isLate
+    ? new ServiceError('request_timeout')
+    : malformed('This is not an HTTP request that can be read.')
+  const requestId = v4()
+  const body = JSON.stringify(problemOf(refusal, requestId))
+  socket.end(
+    [
+      `HTTP/1.1 ${refusal.status} ${isLate ? 'Request Timeout' : 'Bad Request'}`,
+      'Connection: close',
+      'Content-Type: application/problem+json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${requestId}`,
+      '',
+      body,
+    ].join('\r\n'),
+  )
+  // The client may keep its half open.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
+
+function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = fromFramework(error) ?? (isGone(request) ? leftEarly(error) : toServiceError(error, app.log))
+  return (
+    reply
+      .code(refusal.status)
+      .headers(headersOf(refusal))
+      // What the router refuses by itself runs no hook.
+      .header('x-request-id', request.id)
+      .header('content-type', 'application/problem+json')
+      // Bytes: to a text Fastify would add a charset, which this media type does not have (RFC
+      // 9457).
+      .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
+  )
+}
+
+/**
+ * The client left before its request was whole: nobody reads the answer, and nothing is wrong on
+ * our side.
+ */
+const isGone = ({ raw }: FastifyRequest): boolean => raw.destroyed && !raw.complete
+const leftEarly = (cause: unknown): ServiceError => new ServiceError('request_timeout', { cause })
+
+/** What Fastify refuses by itself, in the service's words. */
+function fromFramework(error: unknown): ServiceError | undefined {
+  const { code, statusCode } = error as { code?: string; statusCode?: number }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ServiceError('body_too_large')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new ServiceError('unsupported_media_type')
+  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return new ServiceError('not_found')
+  if (code?.startsWith('FST_ERR_CTP') === true || (code?.startsWith('FST_') === true && statusCode === 400)) {
+    return new ServiceError('malformed_json')
+  }
+  return undefined
+}
+
+/**
+ * HTTPS with HTTP/2 where a certificate is set; browsers open only six HTTP/1.1 connections to one
+ * site.
+ */
+function tlsOptions({ settings }: App): object {
+  const { TLS_CERT_FILE, TLS_KEY_FILE } = settings
+  if (TLS_CERT_FILE === undefined || TLS_KEY_FILE === undefined) return {}
+  const read = (name: string, file: string): Buffer => {
+    try {
+      return readFileSync(file)
+    } catch (cause) {
+      throw new SettingsError(`${name}: ${file} cannot be read`, { cause })
+    }
+  }
+  const cert = read('TLS_CERT_FILE', TLS_CERT_FILE)
+  const key = read('TLS_KEY_FILE', TLS_KEY_FILE)
+  requireContext('TLS_CERT_FILE', `${TLS_CERT_FILE} is no certificate in PEM`, { cert })
+  requireContext('TLS_KEY_FILE', `${TLS_KEY_FILE} is not the key of TLS_CERT_FILE in PEM`, { cert, key })
+  const { headersMs } = timesOf(settings)
+  return {
+    http2: true,
+    https: {
+      allowHTTP1: true,
+      requireHostHeader: false,
+      cert,
+      key,
+      handshakeTimeout: headersMs,
+      settings: { maxConcurrentStreams: MAX_CONCURRENT },
+    },
+  }
+}
+
+function requireContext(name: string, otherwise: string, options: SecureContextOptions): void {
+  try {
+    createSecureContext(options)
+  } catch (cause) {
+    throw new SettingsError(`${name}: ${otherwise}`, { cause })
+  }
+}

@@ -1,0 +1,246 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+import type { Actor, App, Tenant } from '../../core/context.ts'
+import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import { credentialOf, viewerOf } from '../../live/admission.ts'
+import { admitStream, type TicketUse } from '../../live/caps.ts'
+import { Connection, lifetimeMs, type Owner, refuseConnection } from '../../live/connection.ts'
+import type { Viewer } from '../../live/frames.ts'
+import { hubOf } from '../../live/hub.ts'
+import { type Headers, headersOf, requireTurn } from '../../live/outlet.ts'
+import { presenceOf } from '../../domains/stream/presence.ts'
+import { checkTicketAge, readTicket } from '../../live/tickets.ts'
+import { loadTenant } from '../../domains/tenants/tenants.ts'
+import { toServiceError } from '../graphql/errors.ts'
+import { type CorsHeaders, corsHeaders, preflightHeaders } from './cors.ts'
+import { authenticate, authenticateToken } from './credentials.ts'
+import { chargeReplay, countAddress, countCaller, countTicket, onBudgetOf } from './limits.ts'
+import { warnOfUnknownProxy } from './proxies.ts'
+
+const PATH = '/api/v1/stream/:discussionId'
+const PARAMETERS = new Set(['ticket', 'token', 'lastEventId'])
+const NOTHING = {}
+const NO_LINES: string[] = []
+
+/** Which stream is asked for, and whether the browser's EventSource comes back by itself. */
+interface Asked {
+  query: ReadonlyMap<string, string>
+  discussionId: Id
+  isReconnect: boolean
+}
+
+/** Who opens a stream, and what goes with the way they came in. */
+interface Opener {
+  tenant: Tenant
+  viewer: Viewer
+  /** Null for a ticket. */
+  actor: Actor | null
+  /** Null for a key or an admin token. */
+  use: TicketUse | null
+  headers: Headers
+}
+
+/** Mounts `GET /stream/{discussionId}` (docs/reference/choices.md). */
+export function registerStream(server: FastifyInstance, app: App): void {
+  // From the first stream on, other processes are told of this one.
+  presenceOf(app)
+  server.route<{ Params: { discussionId: string } }>({
+    method: 'GET',
+    url: PATH,
+    exposeHeadRoute: false,
+    handler: async (request, reply) => openStream(app, request, reply, request.params.discussionId),
+  })
+  server.route({
+    method: 'OPTIONS',
+    url: PATH,
+    handler: async (request, reply) => answerPreflight(app, request, reply),
+  })
+}
+
+async function openStream(
+  app: App,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  discussionId: Id,
+): Promise<FastifyReply> {
+  void reply.header('vary', 'Origin')
+  const query = readQuery(request)
+  const reconnectId = header(request, 'last-event-id') || undefined
+  const lastEventId = reconnectId ?? query.get('lastEventId') ?? null
+  const asked = { query, discussionId, isReconnect: reconnectId !== undefined }
+  let connection: Connection | undefined
+  let hasEntered = false
+  try {
+    const opener = await onBudgetOf(app, request.ip, (pay) => openerOf(app, request, asked, pay))
+    const { tenant, viewer, actor, use } = opener
+    hasEntered = true
+    void reply.headers(opener.headers)
+    if (actor !== null) countCaller(app, reply, { tenant, actor })
+    if (!isId(discussionId)) throw new ServiceError('not_found')
+
+    const hub = hubOf(app)
+    const headers = headersOf(reply.getHeaders())
+    connection = new Connection(reply.raw, {
+      ...ownerOf(opener),
+      heartbeatMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
+      onCut: hub.onCut,
+    })
+    if (use !== null) countTicket(app, use)
+    connection.admit(await admitStream(app, connection, tenant, use))
+    if (connection.credential !== null) await hub.requireLive(connection.credential)
+    const beginning = await hub.join({
+      tenantId: tenant.id,
+      discussionId,
+      viewer,
+      lastEventId,
+      window: tenant.settings.stream,
+    })
+    connection.sit(beginning.seat)
+    if (use !== null) chargeReplay(app, use, beginning.replayed)
+    if (connection.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    requireTurn(reply.raw)
+    reply.hijack()
+    connection.open(headers, beginning)
+    forgetRequest(request)
+  } catch (error) {
+    connection?.abandon()
+    const refusal = toServiceError(error, app.log)
+    const isCapped = refusal.status === 429 && hasEntered
+    if (!query.has('ticket') || (refusal.status !== 503 && !isCapped)) throw refusal
+    // Where the database is away, the tenant's origins may be unknown. This answer tells a page
+    // nothing.
+    const { origin } = request.headers
+    if (origin !== undefined) void reply.header('access-control-allow-origin', origin)
+    reply.hijack()
+    refuseConnection(reply.raw, headersOf(reply.getHeaders()), { lastEventId, isCapped })
+  }
+  return reply
+}
+
+/**
+ * What the request has brought would otherwise be kept for as long as its stream lasts: about 1 KB.
+ */
+function forgetRequest(request: FastifyRequest): void {
+  const { raw } = request
+  request.query = NOTHING
+  // HTTP/2 has its own, which cannot be set.
+  if (raw.httpVersionMajor > 1) return
+  raw.url = PATH
+  raw.headers = NOTHING
+  raw.rawHeaders = NO_LINES
+}
+
+function ownerOf({ tenant, actor }: Opener): Owner {
+  const lifetime = lifetimeMs(tenant.settings.stream.maxDurationSeconds, Math.random())
+  return {
+    tenantId: tenant.id,
+    credential: actor === null ? null : credentialOf(actor, tenant.id),
+    endsAt: Math.min(Date.now() + lifetime, actor?.expiresAt?.getTime() ?? Infinity),
+  }
+}
+
+/**
+ * Finds out who opens the stream: by a key or admin token in a header, by `?ticket=`, or by the
+ * deprecated `?token=`.
+ */
+async function openerOf(app: App, request: FastifyRequest, asked: Asked, beforeLookUp: () => void): Promise<Opener> {
+  const { query } = asked
+  const credentials = { apiKey: header(request, 'x-api-key'), authorization: header(request, 'authorization') }
+  const ticket = query.get('ticket')
+  const token = query.get('token')
+  const given = [credentials.apiKey, credentials.authorization, ticket, token].filter((value) => value !== undefined)
+  if (given.length > 1) {
+    throw new ServiceError('ambiguous_credentials', {
+      detail: 'Send one of X-API-Key, Authorization, ticket and token.',
+    })
+  }
+  if (ticket !== undefined) return openerByTicket(app, request, ticket, asked)
+  if (token !== undefined) return openerByToken(app, token, beforeLookUp)
+  const authenticated = await authenticate(app, credentials, beforeLookUp)
+  if (authenticated === null) {
+    throw new ServiceError('missing_credentials', {
+      detail: 'Send an API key in X-API-Key, an admin token in Authorization, or a ticket in the query.',
+    })
+  }
+  return { ...authenticated, use: null, viewer: viewerOf(authenticated.actor), headers: {} }
+}
+
+async function openerByToken(app: App, token: string, beforeLookUp: () => void): Promise<Opener> {
+  if (!app.settings.STREAM_TOKEN_ENABLED) {
+    throw new ServiceError('missing_credentials', {
+      detail: 'The query parameter token is switched off: use a ticket.',
+    })
+  }
+  const headers = { deprecation: 'true', sunset: app.settings.STREAM_TOKEN_SUNSET.toUTCString() }
+  const authenticated = await authenticateToken(app, token, beforeLookUp)
+  return { ...authenticated, use: null, viewer: viewerOf(authenticated.actor), headers }
+}
+
+async function openerByTicket(
+  app: App,
+  request: FastifyRequest,
+  text: string,
+  { discussionId, isReconnect }: Asked,
+): Promise<Opener> {
+  const ticket = await readTicket(app, text)
+  if (ticket.discussionId !== discussionId)
+    throw new ServiceError('invalid_ticket', { detail: 'It is for another discussion.' })
+  const tenant = await loadTenant(app, ticket.tenantId).catch(asInvalidTicket)
+  checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
+  const headers = originHeaders(tenant, request.headers.origin)
+  warnOfUnknownProxy(app, request)
+  const use = { ticket, address: request.ip }
+  return { tenant, viewer: { kind: 'public', readerId: ticket.readerId }, actor: null, use, headers }
+}
+
+function asInvalidTicket(error: unknown): never {
+  // Its tenant is gone.
+  throw error instanceof ServiceError && error.code === 'not_found' ? new ServiceError('invalid_ticket') : error
+}
+
+/**
+ * EventSource sends no preflight, but other clients do. The ticket names the tenant, whose origins
+ * count.
+ */
+async function answerPreflight(app: App, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  void reply.header('vary', 'Origin')
+  countAddress(app, request.ip)
+  const { origin } = request.headers
+  // Not from a browser.
+  if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: ['GET'] })
+  const text = readQuery(request).get('ticket')
+  if (text === undefined) throw new ServiceError('origin_not_allowed')
+  const tenant = await loadTenant(app, (await readTicket(app, text)).tenantId).catch(asInvalidTicket)
+  originHeaders(tenant, origin)
+  return reply
+    .code(204)
+    .headers(preflightHeaders(origin, 'GET', ['Last-Event-ID', 'Cache-Control']))
+    .send()
+}
+
+/** CORS headers for a page of this origin; none without an origin. Throws `origin_not_allowed`. */
+function originHeaders(tenant: Tenant, origin: string | undefined): CorsHeaders {
+  if (origin === undefined) return {}
+  const headers = corsHeaders(tenant, origin)
+  if (headers === null) throw new ServiceError('origin_not_allowed')
+  return headers
+}
+
+/** The query parameters. Throws `validation_failed` for an unknown or a repeated one. */
+function readQuery(request: FastifyRequest): Map<string, string> {
+  const entries = Object.entries(request.query as Record<string, string | string[]>)
+  const errors = entries.flatMap(([name, value]): FieldError[] => {
+    if (!PARAMETERS.has(name)) {
+      return [{ pointer: `/${name}`, code: 'unknown_parameter', message: 'is not a parameter of this request' }]
+    }
+    return typeof value === 'string' ? [] : [{ pointer: `/${name}`, code: 'wrong_type', message: 'must be given once' }]
+  })
+  if (errors.length > 0) throw validationFailed(errors)
+  return new Map(entries.flatMap(([name, value]) => (typeof value === 'string' && value !== '' ? [[name, value]] : [])))
+}
+
+function header({ headers }: FastifyRequest, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}

@@ -1,0 +1,144 @@
+import type { GraphQLSchema } from 'graphql'
+
+import { EVENT_TYPES, type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
+import type { Settings } from '../../core/settings.ts'
+import { API_BASE } from '../../schema/route.ts'
+import { eventPayload, HANDSHAKE } from './event-payloads.ts'
+import { type Components, createComponents, type Schema } from './json-schema.ts'
+import { deliveryHeaders, VERIFYING } from './signatures.ts'
+
+/**
+ * AsyncAPI 3 of the stream and the webhooks: made from the catalogue of events and the types of
+ * GraphQL.
+ */
+export function asyncApiDocument(schema: GraphQLSchema, settings: Settings, baseUrl: string) {
+  const components = createComponents()
+  const events = EVENT_TYPES.map((type) => [type, eventMessage(schema, type, components)] as const)
+  const messages = Object.fromEntries(events)
+  const deliveries = WEBHOOK_EVENT_TYPES.map((type) => [type, deliveryMessage(type, settings, messages)] as const)
+  const { host, protocol, pathname } = new URL(baseUrl)
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Engagement Service: events',
+      version: '1',
+      description: `One event, one JSON: on the stream, in webhooks and in GraphQL subscriptions. \`seq\` counts 1, 2, 3, … per discussion without a hole, in commit order.\n\nThe requests of the API are described in [openapi.json](openapi.json).`,
+      license: { name: 'MIT' },
+    },
+    defaultContentType: 'application/json',
+    servers: {
+      service: {
+        host,
+        protocol: protocol.replace(':', ''),
+        ...(pathname === '/' ? {} : { pathname }),
+        description: 'Where streams are opened.',
+      },
+    },
+    channels: { stream: streamChannel(), webhook: webhookChannel() },
+    operations: {
+      follow: {
+        action: 'send',
+        channel: { $ref: '#/channels/stream' },
+        summary: 'The service sends the events of a discussion to those who follow it.',
+        messages: [...EVENT_TYPES, ...Object.keys(FRAMING)].map((name) => ({
+          $ref: `#/channels/stream/messages/${name}`,
+        })),
+      },
+      deliver: {
+        action: 'send',
+        channel: { $ref: '#/channels/webhook' },
+        summary: 'The service posts each event to the verified endpoints that subscribe to it, until a 2xx answers it.',
+        messages: [...WEBHOOK_EVENT_TYPES, 'verification'].map((name) => ({
+          $ref: `#/channels/webhook/messages/${name}`,
+        })),
+      },
+    },
+    components: {
+      schemas: components.schemas,
+      messages: {
+        ...messages,
+        ...FRAMING,
+        ...Object.fromEntries(deliveries.map(([type, message]) => [`delivery_${type}`, message])),
+        verification: verificationMessage(settings),
+      },
+    },
+  }
+}
+
+const messageRefs = (entries: readonly (readonly [string, string])[]) =>
+  Object.fromEntries(entries.map(([name, component]) => [name, { $ref: `#/components/messages/${component}` }]))
+
+const streamChannel = () => ({
+  address: `${API_BASE}/stream/{discussionId}`,
+  title: 'Stream',
+  description: STREAM,
+  servers: [{ $ref: '#/servers/service' }],
+  parameters: { discussionId: { description: 'The discussion.' } },
+  messages: messageRefs([...EVENT_TYPES, ...Object.keys(FRAMING)].map((name) => [name, name])),
+})
+
+const STREAM = `Server-sent events. The \`id:\` of an event is its \`seq\`, its \`event:\` its type, its \`data:\` the JSON below. \`Last-Event-ID\`, or \`lastEventId\` in the query, resumes strictly after it.
+
+The first frame is \`retry:\` and \`connected\`. Framing events carry no \`id:\`. A comment line comes every 15 s of silence.`
+
+const webhookChannel = () => ({
+  address: null,
+  title: 'Webhook',
+  description: `A POST to the address of each endpoint. ${VERIFYING}`,
+  messages: messageRefs([
+    ...WEBHOOK_EVENT_TYPES.map((type) => [type, `delivery_${type}`] as const),
+    ['verification', 'verification'] as const,
+  ]),
+})
+
+function eventMessage(schema: GraphQLSchema, type: EventType, components: Components) {
+  const { payload, example } = eventPayload(schema, type, components)
+  return { name: type, contentType: 'application/json', payload, examples: [{ name: type, payload: example }] }
+}
+
+const lastEventId = { type: 'string', description: 'The position that the stream has reached.' }
+
+/** Events of the stream itself. */
+const FRAMING = {
+  connected: {
+    name: 'connected',
+    contentType: 'application/json',
+    summary: 'The stream is open, and what was missed follows.',
+    payload: {
+      type: 'object',
+      properties: {
+        lastEventId,
+        replayed: { type: 'integer', description: 'How many missed events follow.' },
+        complete: {
+          type: 'boolean',
+          description: 'Whether these are all. If not, what was asked for is too old: load the data again.',
+        },
+      },
+      required: ['lastEventId', 'replayed', 'complete'],
+    },
+    examples: [{ payload: { lastEventId: '42', replayed: 0, complete: true } }],
+  },
+  'connection-timeout': {
+    name: 'connection-timeout',
+    contentType: 'application/json',
+    summary: 'The stream ends in good order: connect again with this position.',
+    payload: { type: 'object', properties: { lastEventId }, required: ['lastEventId'] },
+    examples: [{ payload: { lastEventId: '42' } }],
+  },
+}
+
+const deliveryMessage = (type: EventType, settings: Settings, messages: Record<string, { payload: Schema }>) => ({
+  name: type,
+  contentType: 'application/json',
+  headers: deliveryHeaders(settings, type),
+  payload: messages[type]?.payload ?? {},
+})
+
+const verificationMessage = (settings: Settings) => ({
+  name: 'verification',
+  contentType: 'application/json',
+  summary: HANDSHAKE.summary,
+  headers: deliveryHeaders(settings, 'verification'),
+  payload: HANDSHAKE.payload,
+  examples: [{ payload: HANDSHAKE.example }],
+})

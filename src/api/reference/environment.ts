@@ -1,0 +1,110 @@
+import { z } from 'zod'
+
+import { environmentSchema } from '../../core/settings.ts'
+import { code, page, table } from './markdown.ts'
+
+type Variable = keyof typeof environmentSchema.shape
+
+/**
+ * What a variable means and, where the schema has no default that can be shown, what is in force
+ * without it.
+ */
+type Help = string | readonly [meaning: string, unset: string]
+
+const HELP: Readonly<Record<Variable, Help>> = {
+  ROLE: 'What the process runs: the api, a worker, or both. A value other than `all` needs `DATABASE_URL`.',
+  HOST: 'The address that it listens on.',
+  PORT: 'The port that it listens on.',
+  WORKER_PORT: 'Where a `ROLE=worker` process answers `/healthz`, `/readyz` and `/metrics`.',
+  METRICS_PORT: 'Where any process answers `/metrics` and health, and nothing else. Do not open it to the internet.',
+  METRICS_TOKEN: 'What `/metrics` asks for in `Authorization: Bearer`. At least 16 characters of visible ASCII.',
+  BASE_URL: ['The address that clients use. `streamUrl` begins with it.', 'made from host and port'],
+  LOG_LEVEL: 'The least severe log lines that are written. They are JSON.',
+  NODE_ENV: '`production` turns GraphiQL off, unless `GRAPHIQL` says otherwise.',
+  DATA_DIR: 'The folder of the embedded database and its secrets. Used without `DATABASE_URL`.',
+  DATABASE_URL: ['PostgreSQL 15 or newer.', 'the embedded database'],
+  DATABASE_POOL_SIZE: "Connections per process. One tenant's writes use at most half of them at once.",
+  DATABASE_LOCK_PATIENCE_SECONDS:
+    'How long a write is tried while another transaction holds a lock that it needs. Then it is 503 `unavailable`.',
+  REDIS_URL: ['Redis. Several URLs, comma-separated, are a Redis Cluster.', 'the in-process bus'],
+  REDIS_PREFIX: 'Begins the name of every channel and key. At most 100 characters.',
+  ADMIN_JWT_SECRET: ['Signs admin tokens. At least 32 characters. Required with `DATABASE_URL`.', 'made in `DATA_DIR`'],
+  ENCRYPTION_KEY: [
+    '32 bytes in base64. Encrypts signing and identity secrets at rest (AES-256-GCM), and signs tickets. Required with `DATABASE_URL`.',
+    'made in `DATA_DIR`',
+  ],
+  ENCRYPTION_KEYS: [
+    'At most 10 further keys, comma-separated, that only decrypt and verify: see [rotation](../operations/operate.md#rotate-encryption_key).',
+    'none',
+  ],
+  TLS_CERT_FILE: 'The certificate, PEM. With `TLS_KEY_FILE` the process speaks HTTPS with HTTP/2.',
+  TLS_KEY_FILE: 'The key of the certificate, PEM.',
+  HEADERS_TIMEOUT_SECONDS: 'By when a TLS handshake and the headers of a request must be there.',
+  REQUEST_TIMEOUT_SECONDS: 'By when a whole request must be there, its body too.',
+  RESPONSE_TIMEOUT_SECONDS: 'How long a client may leave an answer, or a part of it, unread.',
+  MAX_CONNECTIONS: 'Connections open at once that carry no stream.',
+  MAX_CONNECTIONS_PER_ADDRESS: 'The same from one address. Those of `TRUSTED_PROXIES` do not count.',
+  HEADER_PREFIX:
+    'Begins the name of every header that carries a prefix. Letters, digits and hyphens, ending in a hyphen.',
+  GRAPHIQL: ['Whether a browser gets GraphiQL at `/graphql`.', '`false` with `NODE_ENV=production`, else `true`'],
+  GRAPHQL_INTROSPECTION: [
+    'Whether callers may ask for the schema. No error suggests a name in any case.',
+    'as `GRAPHIQL`',
+  ],
+  PAGE_CACHE_MB: 'Memory for encoded pages of comments, per process. 0 keeps none.',
+  STREAM_TOKEN_ENABLED: 'Whether the deprecated `?token=` of a stream works.',
+  STREAM_TOKEN_SUNSET: 'The date in the `Sunset` header of a stream with `?token=`.',
+  STREAM_HEARTBEAT_SECONDS: 'Silence before a heartbeat.',
+  STREAM_REPAIR_SECONDS: 'How often discussions that are followed live are compared with the database.',
+  STREAM_MAX_PER_PROCESS: 'Streams open at once.',
+  TRUSTED_PROXIES: [
+    'Address ranges (CIDR, comma-separated) of your reverse proxies, whose `X-Forwarded-For` is trusted. Some limits go by address.',
+    'none',
+  ],
+  UNAUTHENTICATED_RATE_PER_SECOND: 'Requests without valid credentials from one address. 0 is no limit.',
+  UNAUTHENTICATED_RATE_BURST: 'How many of them may come at once.',
+  WEBHOOK_ALLOWED_CIDRS: ['Private ranges (CIDR, comma-separated) that workers may reach.', 'none'],
+  WEBHOOK_ALLOW_HTTP: 'Whether webhooks, classifiers and key sets may be reached over http.',
+  WEBHOOK_ALLOWED_PORTS: [
+    'Ports, and ranges of them, that workers may reach. With `WEBHOOK_ALLOW_HTTP` also 80.',
+    '`443,1024-65535`',
+  ],
+  WEBHOOK_CA_FILE: 'A CA for receivers, beside the public ones, PEM.',
+  WEBHOOK_POLL_SECONDS: 'How often a worker looks for work by itself.',
+  SHUTDOWN_GRACE_SECONDS: 'Time for streams and attempts to end.',
+  BOOTSTRAP_TENANT: 'The slug of the first tenant, which is made on an empty database.',
+  BOOTSTRAP_API_KEY: ['Its first key, with all capabilities: `ek_` and 64 hex characters.', 'random'],
+  BOOTSTRAP_IDENTITY_SECRET: ['Its identity secret. At least 32 characters.', 'random'],
+  BOOTSTRAP_ADMIN_EMAIL: 'The e-mail address of its admin.',
+  BOOTSTRAP_ADMIN_PASSWORD: ['The password of its admin. At least 8 characters.', 'random'],
+}
+
+/** `docs/reference/environment.md`. */
+export function environmentPage(): string {
+  const defaults: Record<string, unknown> = environmentSchema.parse({})
+  const rows = (Object.keys(environmentSchema.shape) as Variable[]).map((name) => {
+    const help = HELP[name]
+    const [meaning, unset] = typeof help === 'string' ? [help, undefined] : help
+    return [code(name), unset ?? shown(defaults[name]), valuesOf(name), meaning]
+  })
+  return page('Environment', '`src/core/settings.ts` and `src/api/reference/environment.ts`', [
+    'The settings of a process. An empty variable counts as unset. A wrong value stops the start with one line that names it. Everything else is a [setting of the tenant](settings.md).',
+    table(['Variable', 'Default', 'Values', 'Meaning'], rows),
+  ])
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'none'
+  return code(value instanceof Date ? value.toISOString().slice(0, 10) : value)
+}
+
+/** The choices or bounds that the schema knows. */
+function valuesOf(name: Variable): string {
+  const schemaOf = (io: 'input' | 'output') =>
+    z.toJSONSchema(environmentSchema.shape[name], { io, unrepresentable: 'any' }) as z.core.JSONSchema.BaseSchema
+  const { enum: choices } = schemaOf('input')
+  if (choices !== undefined) return choices.map(code).join(', ')
+  const { type, minimum, maximum } = schemaOf('output')
+  if (minimum === undefined || maximum === undefined) return ''
+  return `${minimum} to ${maximum}${type === 'integer' ? '' : ', also fractions'}`
+}

@@ -1,0 +1,145 @@
+import {
+  getNamedType,
+  getNullableType,
+  type GraphQLArgument,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isRequiredInputField,
+  TypeInfo,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql'
+
+import { variableTypes } from '../graphql/input.ts'
+import { shapeOf } from '../../schema/shape.ts'
+import { operationOf } from '../rest/handler.ts'
+import type { Route } from '../../schema/route.ts'
+import { boundsOf, type Components, described, orNull, type Schema, withoutNull } from './json-schema.ts'
+import { leafSchema } from './scalars.ts'
+
+/** Something that a request of a route is given, in its path, its query or its body. */
+export interface Input {
+  name: string
+  in: 'path' | 'query' | 'body'
+  type: GraphQLInputType
+  isRequired: boolean
+  description: string | null | undefined
+  /** What its operation checks it with. */
+  shape: Schema | undefined
+  default: unknown
+}
+
+/**
+ * All that a request of a route can be given: the variables of its operation, or where they are one
+ * `input`, its fields.
+ */
+export function inputsOf(schema: GraphQLSchema, route: Route): Input[] {
+  const inPath = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name))
+  const beyond = route.method === 'GET' ? 'query' : 'body'
+  const closed = new Set(route.without)
+  return [...fieldsOf(schema, route), ...argumentsOf(schema, route)]
+    .filter(({ name }) => !closed.has(name))
+    .map((field) => ({
+      ...field,
+      in: inPath.has(field.name) ? 'path' : beyond,
+      isRequired: inPath.has(field.name) || field.isRequired,
+    }))
+}
+
+type Field = Omit<Input, 'in'>
+
+function fieldsOf(schema: GraphQLSchema, route: Route): Field[] {
+  const input = variableTypes(schema, operationOf(route).variableDefinitions ?? []).get('input')
+  const type = input === undefined ? undefined : getNamedType(input)
+  if (!isInputObjectType(type)) return []
+  const shapes = propertiesOf(shapeOf(type.extensions))
+  return Object.values(type.getFields()).map((field) => ({
+    name: field.name,
+    type: field.type,
+    isRequired: isRequiredInputField(field),
+    description: field.description,
+    shape: shapes?.[field.name],
+    default: field.defaultValue,
+  }))
+}
+
+/** The variables that stand for arguments, each with what the argument says of it. */
+function argumentsOf(schema: GraphQLSchema, route: Route): Field[] {
+  const types = variableTypes(schema, operationOf(route).variableDefinitions ?? [])
+  const stood = new Map<string, GraphQLArgument>()
+  const info = new TypeInfo(schema)
+  visit(
+    route.document,
+    visitWithTypeInfo(info, {
+      Variable({ name: { value: name } }) {
+        const argument = info.getArgument()
+        if (argument != null) stood.set(name, argument)
+      },
+    }),
+  )
+  return [...types]
+    .filter(([name]) => name !== 'input')
+    .map(([name, type]) => {
+      const argument = stood.get(name)
+      const { description, defaultValue, extensions = {} } = argument ?? {}
+      const shape = shapeOf(extensions)
+      return { name, type, isRequired: isNonNullType(type), description, shape, default: defaultValue }
+    })
+}
+
+/**
+ * The schema of an input. Where the operation says how it checks a value, null is allowed only
+ * where that takes it.
+ */
+export function inputSchema(type: GraphQLInputType, components: Components, check?: Schema): Schema {
+  const { shape, hasNull } = withoutNull(check ?? {})
+  const schema = bareSchema(getNullableType(type), components, shape)
+  const isNullable = !isNonNullType(type) && (hasNull || isSilent(check))
+  return isNullable ? orNull(schema) : schema
+}
+
+const isSilent = (check: Schema | undefined): boolean =>
+  check === undefined || Object.keys(check).every((keyword) => keyword === '$schema')
+
+function bareSchema(type: GraphQLInputType, components: Components, shape: Schema): Schema {
+  if (isListType(type)) {
+    const items = inputSchema(type.ofType, components, shape.items as Schema | undefined)
+    return { type: 'array', items, ...boundsOf(shape) }
+  }
+  if (isInputObjectType(type)) {
+    const shapes = propertiesOf(shape)
+    const fields = Object.values(type.getFields()).map((field) => ({ ...field, shape: shapes?.[field.name] }))
+    const schema = objectSchema(
+      fields.map((field) => ({ ...field, isRequired: isRequiredInputField(field) })),
+      components,
+    )
+    return components.refTo(type.name, described(schema, type.description))
+  }
+  if (isNonNullType(type)) return bareSchema(type.ofType, components, shape)
+  return { ...leafSchema(type, components), ...boundsOf(shape) }
+}
+
+/** An object of these fields and no other. */
+export function objectSchema(
+  fields: readonly Pick<Field, 'name' | 'type' | 'isRequired' | 'description' | 'shape'>[],
+  components: Components,
+): Schema {
+  const properties = Object.fromEntries(
+    fields.map(({ name, type, shape, description }) => [
+      name,
+      described(inputSchema(type, components, shape), description),
+    ]),
+  )
+  const required = fields.filter(({ isRequired }) => isRequired).map(({ name }) => name)
+  return {
+    type: 'object',
+    properties,
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
+  }
+}
+
+const propertiesOf = (shape: Schema | undefined): Record<string, Schema> | undefined => shape?.properties

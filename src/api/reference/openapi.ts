@@ -1,0 +1,115 @@
+import type { GraphQLSchema } from 'graphql'
+
+import type { Settings } from '../../core/settings.ts'
+import { API_BASE } from '../../schema/route.ts'
+import { ROUTES_BY_DOMAIN } from '../rest/routes.ts'
+import { HEADER_PARAMETERS, HEADERS } from './headers.ts'
+import { createComponents } from './json-schema.ts'
+import { operationId, operationObject, pathName } from './operations.ts'
+import { outsidePaths } from './outside.ts'
+import { PROBLEM, PROBLEM_EXAMPLES } from './refusals.ts'
+import { webhookItems } from './webhooks.ts'
+
+/**
+ * OpenAPI 3.1 of the REST API: made from the route table and the schema, so that it says what the
+ * service does.
+ */
+export function openApiDocument(schema: GraphQLSchema, settings: Settings, baseUrl: string) {
+  const components = createComponents()
+  components.refTo('Problem', PROBLEM)
+  const paths: Record<string, Record<string, unknown>> = {}
+  const taken = new Set<string>()
+  for (const [domain, routes] of Object.entries(ROUTES_BY_DOMAIN)) {
+    for (const route of routes) {
+      const path = API_BASE + route.path.replace(/:(\w+)/g, (_, name: string) => `{${pathName(route, name)}}`)
+      const id = operationId(route, taken)
+      taken.add(id)
+      const operation = { operationId: id, ...operationObject(schema, route, domain, components) }
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Engagement Service',
+      version: '1',
+      summary: 'Comments, reactions, a real-time stream and signed webhooks for publishers.',
+      description: description(settings, baseUrl),
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: baseUrl }],
+    externalDocs: { description: 'Guides', url: `${baseUrl}/docs/guides/` },
+    tags: [...Object.keys(ROUTES_BY_DOMAIN), 'service'].map((name) => ({ name })),
+    paths: { ...paths, ...outsidePaths(components) },
+    webhooks: webhookItems(schema, settings, components),
+    components: {
+      schemas: components.schemas,
+      responses: components.responses,
+      headers: HEADERS,
+      parameters: HEADER_PARAMETERS,
+      examples: PROBLEM_EXAMPLES,
+      securitySchemes: securitySchemes(settings),
+    },
+  }
+}
+
+const securitySchemes = ({ HEADER_PREFIX }: Settings) => ({
+  ApiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description: "A key of the tenant's backend: `ek_` and 64 hex characters.",
+  },
+  AdminToken: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: `From \`POST ${API_BASE}/admin/auth/login\`. An admin holds every capability.`,
+  },
+  Identity: {
+    type: 'apiKey',
+    in: 'header',
+    name: `${HEADER_PREFIX}Identity`,
+    description: 'A short-lived JWT by which the backend vouches for the reader on whose behalf it calls.',
+  },
+  Ticket: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'ticket',
+    description: `From \`POST ${API_BASE}/stream/ticket\`, for a browser's EventSource.`,
+  },
+  Token: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'token',
+    description: 'Deprecated: a raw API key or an admin token.',
+  },
+})
+
+const description = ({ HEADER_PREFIX }: Settings, baseUrl: string): string => `## Authentication
+
+A backend sends its API key in \`X-API-Key\`. To act for a reader it adds \`${HEADER_PREFIX}Identity\`:
+
+\`\`\`sh
+curl ${baseUrl}${API_BASE}/discussions/by-external/article-1/comments \\
+  -H "X-API-Key: $API_KEY" \\
+  -H "${HEADER_PREFIX}Identity: $ASSERTION" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"body":"First!"}'
+\`\`\`
+
+- **API key**: \`ek_\` and 64 hex characters. It belongs to one tenant, and stays in the backend.
+- **Reader assertion**: a JWT of at most an hour that names the reader, signed with the tenant's identity secret or by its identity provider. [The guides](${baseUrl}/docs/guides/) show how to make one.
+- **Admin token**: what \`POST ${API_BASE}/admin/auth/login\` returns. An admin sends it as \`Authorization: Bearer …\`, in place of an API key.
+
+Each operation says which of them it needs.
+
+## Conventions
+
+- Lists are \`{"data": [...], "nextCursor", "hasMore"}\`: pass \`nextCursor\` as \`cursor\` for the next page.
+- Errors are problem documents (RFC 9457) with a stable \`code\`. A path that takes other methods answers 405 with \`Allow\`.
+- Unknown fields and parameters, and wrong types, are refused with 422, never ignored.
+- Lengths count Unicode code points; a text that is trimmed is measured after it.
+- Every POST, PUT, PATCH and DELETE but the login takes an \`Idempotency-Key\`.
+- Each operation exists in GraphQL too, at \`/graphql\`.
+- [asyncapi.json](${baseUrl}${API_BASE}/asyncapi.json) describes the events of the stream and the webhooks.`

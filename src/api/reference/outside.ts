@@ -1,0 +1,161 @@
+import type { ErrorCode } from '../../core/errors.ts'
+import { API_BASE } from '../../schema/route.ts'
+import { refusalHeaders } from './headers.ts'
+import type { Components } from './json-schema.ts'
+import { securityOf } from './operations.ts'
+import { headerRefs, refusalResponses } from './refusals.ts'
+
+/** What stands beside the route table: the stream, the documents, and the health of the process. */
+export const outsidePaths = (components: Components) => ({
+  [`${API_BASE}/stream/{discussionId}`]: { get: streamOperation(components) },
+  [`${API_BASE}/openapi.json`]: { get: documentOperation('openApiDocument', 'Retrieve the OpenAPI document') },
+  [`${API_BASE}/asyncapi.json`]: { get: documentOperation('asyncApiDocument', 'Retrieve the AsyncAPI document') },
+  '/healthz': { get: plainOperation('healthz', 'Check liveness', 'Answers while the process runs.', HEALTH) },
+  '/readyz': {
+    get: plainOperation(
+      'readyz',
+      'Check readiness',
+      'Whether the process can serve requests, and whether the bus is up.',
+      READY,
+      refusals(['unavailable'], components),
+    ),
+  },
+  '/metrics': {
+    get: plainOperation(
+      'metrics',
+      'Retrieve metrics',
+      'The metrics of the process, for Prometheus. Where METRICS_TOKEN is set, send it as `Authorization: Bearer`.',
+      METRICS,
+      refusals(['missing_credentials', 'rate_limited'], components),
+    ),
+  },
+})
+
+const refusals = (codes: readonly ErrorCode[], components: Components) =>
+  refusalResponses(codes, (code) => refusalHeaders(code, false, false), components)
+
+const HEALTH = {
+  'application/json': {
+    schema: { type: 'object', properties: { status: { type: 'string', enum: ['ok'] } }, required: ['status'] },
+    example: { status: 'ok' },
+  },
+}
+
+const READY = {
+  'application/json': {
+    schema: {
+      type: 'object',
+      properties: { status: { type: 'string', enum: ['ok'] }, bus: { type: 'string', enum: ['up', 'down'] } },
+      required: ['status', 'bus'],
+    },
+    example: { status: 'ok', bus: 'up' },
+  },
+}
+
+const METRICS = {
+  'text/plain': { schema: { type: 'string' }, example: 'process_cpu_seconds_total 1.5\n' },
+}
+
+const plainOperation = (
+  operationId: string,
+  summary: string,
+  description: string,
+  content: object,
+  refused: object = {},
+) => ({
+  operationId,
+  tags: ['service'],
+  summary,
+  description,
+  security: [],
+  responses: {
+    200: { description: 'Success.', headers: headerRefs(['X-Request-Id']), content },
+    ...refused,
+  },
+})
+
+const documentOperation = (operationId: string, summary: string) => ({
+  operationId,
+  tags: ['service'],
+  summary,
+  'x-access': 'public',
+  security: [],
+  parameters: [{ $ref: '#/components/parameters/If-None-Match' }],
+  responses: {
+    200: {
+      description: 'Success.',
+      headers: headerRefs(['X-Request-Id', 'ETag']),
+      content: { 'application/json': { schema: { type: 'object' }, example: {} } },
+    },
+    304: { description: 'It is what it was.', headers: headerRefs(['X-Request-Id', 'ETag']) },
+  },
+})
+
+const STREAM_CODES: readonly ErrorCode[] = [
+  'ambiguous_credentials',
+  'missing_credentials',
+  'invalid_api_key',
+  'expired_api_key',
+  'revoked_api_key',
+  'invalid_admin_token',
+  'invalid_ticket',
+  'expired_ticket',
+  'origin_not_allowed',
+  'not_found',
+  'validation_failed',
+  'rate_limited',
+  'too_many_streams',
+  'internal',
+  'unavailable',
+]
+
+const query = (name: string, description: string, more: object = {}) => ({
+  name,
+  in: 'query',
+  required: false,
+  description,
+  schema: { type: 'string' },
+  ...more,
+})
+
+const streamOperation = (components: Components) => ({
+  operationId: 'stream',
+  tags: ['stream'],
+  summary: "Stream a discussion's events",
+  description: `Server-sent events: what was missed since \`lastEventId\`, then what comes, each once and in order. \`GET ${API_BASE}/asyncapi.json\` describes the messages.
+
+An API key or an admin token sees all events; a ticket the public ones, and the notifications of its reader.`,
+  'x-access': 'key',
+  security: [...securityOf('key').filter((one) => !('Identity' in one)), { Ticket: [] }, { Token: [] }],
+  parameters: [
+    {
+      name: 'discussionId',
+      in: 'path',
+      required: true,
+      description: 'The discussion.',
+      schema: { type: 'string', format: 'uuid' },
+      example: '01980000-0000-7000-8000-000000000001',
+    },
+    query('lastEventId', 'Resume strictly after this position; `0` gives all that can be replayed.'),
+    {
+      name: 'Last-Event-ID',
+      in: 'header',
+      required: false,
+      description: 'The same, as EventSource sends it by itself when it reconnects; it comes before `lastEventId`.',
+      schema: { type: 'string' },
+    },
+  ],
+  responses: {
+    200: {
+      description: 'The stream. A ticket over a cap gets `connection-timeout` and `retry: 30000` at once.',
+      headers: headerRefs(['X-Request-Id', 'Deprecation', 'Sunset']),
+      content: {
+        'text/event-stream': {
+          schema: { type: 'string' },
+          example: 'retry: 3172\nevent: connected\ndata: {"lastEventId":"42","replayed":0,"complete":true}\n\n',
+        },
+      },
+    },
+    ...refusals(STREAM_CODES, components),
+  },
+})

@@ -1,0 +1,126 @@
+import { STATUS_CODES } from 'node:http'
+
+import { getNamedType, type GraphQLSchema } from 'graphql'
+
+import { CAPABILITIES } from '../../core/context.ts'
+import { type ErrorCode, ERRORS, type FieldError, problemOf, ServiceError } from '../../core/errors.ts'
+import { THROWS_EXTENSION } from '../../schema/access.ts'
+import { accessOfRoute, rootField, takesIdempotencyKey } from '../rest/handler.ts'
+import type { Route } from '../../schema/route.ts'
+import type { HeaderName } from './headers.ts'
+import type { Input } from './inputs.ts'
+import type { Components, Schema } from './json-schema.ts'
+
+const CODES = Object.keys(ERRORS) as ErrorCode[]
+
+/** What every request can meet. */
+const ANYWHERE: readonly ErrorCode[] = [
+  'malformed_json',
+  'ambiguous_credentials',
+  'invalid_api_key',
+  'expired_api_key',
+  'revoked_api_key',
+  'invalid_admin_token',
+  'validation_failed',
+  'rate_limited',
+  'internal',
+  'unavailable',
+]
+const WITH_CREDENTIALS: readonly ErrorCode[] = ['missing_credentials', 'invalid_identity', 'expired_identity']
+const WITH_BODY: readonly ErrorCode[] = ['body_too_large', 'unsupported_media_type']
+const WRITES: readonly ErrorCode[] = ['idempotency_conflict', 'idempotency_in_progress']
+
+/** The error codes that a route can answer, in the order of the table. */
+export function codesOf(schema: GraphQLSchema, route: Route, inputs: readonly Input[]): ErrorCode[] {
+  const access = accessOfRoute(schema, route)
+  const codes = new Set<ErrorCode>(ANYWHERE)
+  const add = (more: readonly ErrorCode[]): void => more.forEach((code) => codes.add(code))
+  add((rootField(schema, route).extensions[THROWS_EXTENSION] ?? []) as readonly ErrorCode[])
+  if (access !== 'public') add(WITH_CREDENTIALS)
+  if (access === 'admin') add(['admin_only'])
+  if (access === 'reader') add(['identity_required'])
+  if ((CAPABILITIES as readonly string[]).includes(access)) add(['missing_capability'])
+  if (route.method !== 'GET') add(WITH_BODY)
+  if (takesIdempotencyKey(schema, route)) add(WRITES)
+  // A path that is too long to be one is not found either.
+  const names = inputs.some((input) => input.in === 'path' || getNamedType(input.type).name === 'ID')
+  if (names) add(['not_found'])
+  return CODES.filter((code) => codes.has(code))
+}
+
+export const PROBLEM: Schema = {
+  type: 'object',
+  description: 'Why a request was refused (RFC 9457). `code` is stable; the words are not.',
+  properties: {
+    type: { type: 'string', format: 'uri', description: 'Names the kind of problem.' },
+    title: { type: 'string', description: 'The kind of problem in words.' },
+    status: { type: 'integer', description: 'The HTTP status.' },
+    detail: { type: 'string', description: 'What exactly was refused.' },
+    code: { type: 'string', enum: CODES, description: 'What programs go by.' },
+    requestId: { type: 'string', description: 'The `X-Request-Id` of the answer.' },
+    errors: {
+      type: 'array',
+      description: 'Each wrong value of the request.',
+      items: {
+        type: 'object',
+        properties: {
+          pointer: {
+            type: 'string',
+            description: 'Where it stands in the body (RFC 6901), or the name of a query parameter.',
+          },
+          code: { type: 'string', description: 'What is wrong with it.' },
+          message: { type: 'string', description: 'The same in words.' },
+        },
+        required: ['pointer', 'code', 'message'],
+      },
+    },
+  },
+  required: ['type', 'title', 'status', 'detail', 'code', 'requestId'],
+}
+
+const EXAMPLE_ERRORS: readonly FieldError[] = [
+  { pointer: '/body', code: 'too_long', message: 'must have at most 10000 characters' },
+]
+
+/** One example of each code, as `components.examples`. */
+export const PROBLEM_EXAMPLES = Object.fromEntries(
+  CODES.map((code) => {
+    const errors = code === 'validation_failed' ? EXAMPLE_ERRORS : undefined
+    const detail = errors?.map(({ pointer, message }) => `${pointer} ${message}`).join('; ')
+    const value = problemOf(new ServiceError(code, { detail, errors }), '7d1b2a04-5c0e-4c55-9d0d-5f6f1f3d7a11')
+    return [code, { summary: ERRORS[code].title, value }]
+  }),
+)
+
+/** The responses of these codes, one for each status. */
+export function refusalResponses(
+  codes: readonly ErrorCode[],
+  headersOf: (code: ErrorCode) => readonly HeaderName[],
+  components: Components,
+): Record<string, { $ref: string }> {
+  const statuses = [...new Set(codes.map((code) => ERRORS[code].status))]
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const response = refusalResponse(
+        codes.filter((code) => ERRORS[code].status === status),
+        headersOf,
+      )
+      return [String(status), components.responseRef(STATUS_CODES[status]?.replaceAll(' ', '') ?? 'Refused', response)]
+    }),
+  )
+}
+
+const refusalResponse = (codes: readonly ErrorCode[], headersOf: (code: ErrorCode) => readonly HeaderName[]) => ({
+  description: codes.map((code) => `\`${code}\`: ${ERRORS[code].title}.`).join('\n\n'),
+  headers: headerRefs([...new Set(codes.flatMap(headersOf))]),
+  content: {
+    'application/problem+json': {
+      schema: { $ref: '#/components/schemas/Problem' },
+      examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+    },
+  },
+})
+
+/** References to `components.headers`. */
+export const headerRefs = (names: readonly HeaderName[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))

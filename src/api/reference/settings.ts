@@ -1,0 +1,136 @@
+import {
+  getNamedType,
+  type GraphQLInputField,
+  type GraphQLInputObjectType,
+  type GraphQLSchema,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  getNullableType,
+} from 'graphql'
+
+import { tenantSettings } from '../../core/tenant-settings.ts'
+import { shapeOf } from '../../schema/shape.ts'
+import { boundsOf, type Schema, withoutNull } from './json-schema.ts'
+
+/**
+ * One setting of a tenant, as a form shows it: from the texts of the schema and what the operation
+ * checks it with.
+ */
+export interface SettingField {
+  /** As `PATCH /settings` has it: `editWindowSeconds`, `stream.replayHours`. */
+  path: string
+  /** The setting around it, one of `groups`; null for one that stands by itself. */
+  group: string | null
+  type: 'integer' | 'text' | 'choice' | 'texts'
+  /** Whether null is a value. */
+  isNullable: boolean
+  /**
+   * What is in force where the tenant has set nothing; of a group that is null unless set, once
+   * there is one.
+   */
+  default: unknown
+  unit: 'milliseconds' | 'seconds' | 'hours' | 'days' | null
+  /** One sentence. */
+  description: string
+  /** Of `choice`. */
+  values: { value: string; description: string }[] | null
+  /**
+   * The JSON Schema keywords that bound it: `minimum`, `maximum`, `minLength`, `maxLength`,
+   * `pattern`, `format`; of texts also `minItems` and `maxItems`.
+   */
+  bounds: Schema
+  /** The same of each of the texts; null for other types. */
+  itemBounds: Schema | null
+}
+
+/** Settings that belong together. */
+export interface SettingGroup {
+  name: string
+  description: string
+  /** Whether all of it can be null. */
+  isNullable: boolean
+}
+
+/**
+ * Every setting of a tenant, in the order of `tenantSettingsSchema`: what
+ * `src/generated/settings.json` holds.
+ */
+export interface SettingsTable {
+  groups: SettingGroup[]
+  fields: SettingField[]
+}
+
+/** The table of the settings. Throws for one that a form could not show. */
+export function settingsTable(schema: GraphQLSchema): SettingsTable {
+  const input = schema.getType('UpdateSettingsInput')
+  if (!isInputObjectType(input)) throw new Error('there is no UpdateSettingsInput')
+  const shapes: Schema = shapeOf(input.extensions) ?? {}
+  const defaults: Record<string, unknown> = { ...tenantSettings({}) }
+  const table: SettingsTable = { groups: [], fields: [] }
+  for (const [field, shape] of fieldsOf(input, shapes)) {
+    const type = getNamedType(field.type)
+    if (!isInputObjectType(type)) {
+      table.fields.push(settingOf(field, null, shape, defaults[field.name]))
+      continue
+    }
+    const { shape: inner, hasNull } = withoutNull(shape)
+    table.groups.push({ name: field.name, description: textOf(field), isNullable: hasNull })
+    const values = (defaults[field.name] ?? {}) as Record<string, unknown>
+    for (const [each, its] of fieldsOf(type, inner)) {
+      table.fields.push(settingOf(each, field.name, its, values[each.name] ?? its.default ?? null))
+    }
+  }
+  return table
+}
+
+/** The fields with what checks them, in whose order they are: the schema is sorted by name. */
+function fieldsOf(type: GraphQLInputObjectType, { properties = {} }: Schema): [GraphQLInputField, Schema][] {
+  const fields = type.getFields()
+  return Object.entries(properties).map(([name, shape]) => {
+    const field = fields[name]
+    if (field === undefined) throw new Error(`${type.name} has no ${name}`)
+    return [field, shape]
+  })
+}
+
+function settingOf(field: GraphQLInputField, group: string | null, given: Schema, value: unknown): SettingField {
+  const { shape, hasNull } = withoutNull(given)
+  const type = typeOf(field)
+  const named = getNamedType(field.type)
+  const names = shape.enum as string[] | undefined
+  const values = isEnumType(named)
+    ? (names ?? []).map((name) => ({ value: name, description: named.getValue(name)?.description ?? '' }))
+    : null
+  return {
+    path: group === null ? field.name : `${group}.${field.name}`,
+    group,
+    type,
+    isNullable: hasNull,
+    default: value,
+    unit: unitOf(field.name),
+    description: textOf(field),
+    values,
+    bounds: boundsOf(shape),
+    itemBounds: type === 'texts' ? boundsOf((shape.items ?? {}) as Schema) : null,
+  }
+}
+
+function typeOf({ name, type }: GraphQLInputField): SettingField['type'] {
+  const named = getNamedType(type)
+  if (isEnumType(named)) return 'choice'
+  if (named.name === 'Int') return 'integer'
+  if (named.name === 'String') return isListType(getNullableType(type)) ? 'texts' : 'text'
+  throw new Error(`src/api/reference/settings.ts must be told how a form shows a ${named.name} (${name})`)
+}
+
+function textOf({ name, description }: GraphQLInputField): string {
+  if (description == null) throw new Error(`the setting ${name} has no description`)
+  return description
+}
+
+// Units are in names.
+const UNITS = { Ms: 'milliseconds', Seconds: 'seconds', Hours: 'hours', Days: 'days' } as const
+
+const unitOf = (name: string): SettingField['unit'] =>
+  Object.entries(UNITS).find(([suffix]) => name.endsWith(suffix))?.[1] ?? null

@@ -1,0 +1,39 @@
+import type { Settings } from '../../core/settings.ts'
+import type { Schema } from './json-schema.ts'
+
+const SIGNATURE = '^t=\\d+,v1=[0-9a-f]{64},kid=[0-9a-f]{8}$'
+
+/** How a receiver knows that a delivery is genuine. */
+export const VERIFYING = `Answer any 2xx within the timeout to acknowledge it.
+
+To verify: the signed string is the value of the timestamp header, a dot, and the raw bytes of the body; \`v1\` is its HMAC-SHA256 in hex, the key the UTF-8 bytes of the whole secret, \`whs_\` included. Compare in constant time, and refuse what is older than you accept. Deliveries can come twice and out of order: keep the idempotency key, and order by \`seq\`.`
+
+/** The headers of every delivery of `event`. */
+export const deliveryHeaders = ({ HEADER_PREFIX: prefix }: Settings, event: string): Schema => ({
+  type: 'object',
+  properties: {
+    [`${prefix}Event`]: { type: 'string', enum: [event], description: 'The type of the event.' },
+    [`${prefix}Delivery-Id`]: {
+      type: 'string',
+      description: 'The delivery, the same at each attempt.',
+    },
+    [`${prefix}Idempotency-Key`]: {
+      type: 'string',
+      description: '`<event type>:<event id>`: the same for every endpoint, retry, redelivery and replay of an event.',
+    },
+    [`${prefix}Timestamp`]: { type: 'string', format: 'date-time', description: 'When this attempt was signed.' },
+    [`${prefix}Signature`]: {
+      type: 'string',
+      pattern: SIGNATURE,
+      description: '`t=<unix seconds>,v1=<HMAC-SHA256 in hex>,kid=<the secret>`.',
+    },
+    [`${prefix}Signature-Previous`]: {
+      type: 'string',
+      pattern: SIGNATURE,
+      description: 'The same with the secret before, for 24 h after a rotation.',
+    },
+    [`${prefix}Test`]: { type: 'string', enum: ['true'], description: 'Marks a test event, whose `seq` is 0.' },
+    'Content-Type': { type: 'string', enum: ['application/json'] },
+  },
+  required: ['Event', 'Delivery-Id', 'Idempotency-Key', 'Timestamp', 'Signature'].map((name) => prefix + name),
+})

@@ -1,0 +1,214 @@
+import {
+  type GraphQLField,
+  GraphQLInputObjectType,
+  type GraphQLInputType,
+  GraphQLNonNull,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+} from 'graphql'
+
+import { type Access, type Ctx, requireAccess } from '../../core/context.ts'
+import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
+import { ACCESS_EXTENSION } from '../../schema/access.ts'
+import { compile } from '../graphql/execute.ts'
+import { checkInput, fromQuery, variableTypes } from '../graphql/input.ts'
+import { isConnection, listOf, type Route } from '../../schema/route.ts'
+
+export interface RestRequest {
+  params: Readonly<Record<string, string>>
+  query: Readonly<Record<string, string | string[]>>
+  /** Undefined where the request has no body. */
+  body: unknown
+}
+
+export interface RestResponse {
+  status: number
+  body: unknown
+}
+
+export type Variables = Readonly<Record<string, unknown>>
+
+/**
+ * A route in its two steps: `read` refuses who may not use it and what is wrong with the request,
+ * `run` does it.
+ */
+export interface CompiledRoute {
+  read: (ctx: Ctx, request: RestRequest) => Variables
+  run: (ctx: Ctx, variables: Variables) => Promise<RestResponse>
+}
+
+export const DEFAULT_LIMIT = 20
+export const MAX_LIMIT = 100
+
+/** Compiles a route against the schema. What does not fit is found at start-up, not by a caller. */
+export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute {
+  const operation = operationOf(route)
+  const access = accessOfRoute(schema, route)
+  const types = variableTypes(schema, operation.variableDefinitions ?? [])
+  const params = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name as string))
+  const inputType = types.get('input')
+  const read =
+    inputType !== undefined
+      ? readBody(inputType, new Set([...params, ...(route.without ?? [])]))
+      : route.method === 'GET'
+        ? readQuery(types, params, route.bounds ?? {})
+        : readBodyVariables(types, params)
+  const full = compile(schema, route.document)
+  const lighter = route.lighter === undefined ? full : compile(schema, route.lighter.document as Route['document'])
+  const isServedByLighter = (route.lighter?.serves ?? (() => false)) as (variables: Variables) => boolean
+  const answer = projectionOf(route)
+  const other = route.otherStatus as { status: number; when: (data: unknown) => boolean } | undefined
+
+  return {
+    read(ctx, request) {
+      requireAccess(ctx, access)
+      const { variables, errors } = read(request)
+      if (errors.length > 0) throw validationFailed(errors)
+      return variables
+    },
+    async run(ctx, variables) {
+      const execute = isServedByLighter(variables) ? lighter : full
+      const data = await execute(ctx, variables).catch(inRestWords)
+      const status = other?.when(data) === true ? other.status : route.status
+      return { status, body: status === 204 ? undefined : answer(data) }
+    },
+  }
+}
+
+/**
+ * Who may use a route: what its root field says; below `/admin/` only an admin
+ * (docs/reference/choices.md).
+ */
+export function accessOfRoute(schema: GraphQLSchema, route: Route): Access {
+  const access = rootField(schema, route).extensions[ACCESS_EXTENSION] as Access
+  return route.path.startsWith('/admin/') && access !== 'public' ? 'admin' : access
+}
+
+/**
+ * Whether a route honours `Idempotency-Key`: writes do. Login belongs to no tenant, whatever
+ * credentials come with it.
+ */
+export const takesIdempotencyKey = (schema: GraphQLSchema, route: Route): boolean =>
+  route.method !== 'GET' && accessOfRoute(schema, route) !== 'public'
+
+/** The root field of GraphQL that a route stands for. Throws where its operation does not fit. */
+export function rootField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, unknown> {
+  const operation = operationOf(route)
+  const selection = operation.selectionSet.selections[0]
+  if (selection?.kind !== Kind.FIELD || operation.selectionSet.selections.length !== 1) {
+    throw new Error(`${route.method} ${route.path}: an operation of REST selects exactly one root field`)
+  }
+  const field = schema.getRootType(operation.operation)?.getFields()[selection.name.value]
+  if (field === undefined) throw new Error(`${route.method} ${route.path}: no root field ${selection.name.value}`)
+  return field
+}
+
+/** The operation of a route. */
+export function operationOf(route: Route): OperationDefinitionNode {
+  const operation = route.document.definitions.find((definition) => definition.kind === Kind.OPERATION_DEFINITION)
+  if (operation === undefined) throw new Error(`${route.method} ${route.path}: its document has no operation`)
+  return operation
+}
+
+interface Read {
+  variables: Record<string, unknown>
+  errors: FieldError[]
+}
+
+/**
+ * `closed` are the fields of the input that the body must not have: the path gives them, or leaves
+ * them out.
+ */
+function readBody(inputType: GraphQLInputType, closed: ReadonlySet<string>) {
+  return (request: RestRequest): Read => {
+    // No body is an empty one.
+    const { body = {} } = request
+    const errors = [...unknownParameters(request.query, new Set()), ...checkInput(inputType, body, { given: closed })]
+    return { variables: { input: { ...(body as object), ...request.params } }, errors }
+  }
+}
+
+/** A query that is asked by POST, because what it asks for may be long. */
+function readBodyVariables(types: ReadonlyMap<string, GraphQLInputType>, params: ReadonlySet<string>) {
+  const fields = Object.fromEntries([...types].map(([name, type]) => [name, { type }]))
+  const asInput = new GraphQLNonNull(new GraphQLInputObjectType({ name: 'Body', fields }))
+  return (request: RestRequest): Read => {
+    const errors = [
+      ...unknownParameters(request.query, new Set()),
+      ...checkInput(asInput, request.body === undefined ? {} : request.body, { given: params }),
+    ]
+    return { variables: { ...(request.body as object | undefined), ...request.params }, errors }
+  }
+}
+
+function readQuery(
+  types: ReadonlyMap<string, GraphQLInputType>,
+  params: ReadonlySet<string>,
+  bounds: NonNullable<Route['bounds']>,
+) {
+  const isList = types.has('first') && types.has('after')
+  const names = new Map(
+    [...types.keys()].filter((name) => !params.has(name)).map((name) => [queryName(name, isList), name]),
+  )
+  const bounded = Object.entries({ ...(isList ? { limit: { min: 1, max: MAX_LIMIT } } : {}), ...bounds })
+  return (request: RestRequest): Read => {
+    const errors = unknownParameters(request.query, new Set(names.keys()))
+    if (request.body !== undefined)
+      errors.push({ pointer: '', code: 'unknown_field', message: 'must be absent: this request takes no body' })
+    const variables: Record<string, unknown> = { ...request.params }
+    for (const [outer, inner] of names) {
+      const text = request.query[outer]
+      const type = types.get(inner)
+      if (type === undefined) continue
+      if (text === undefined) continue
+      const value = fromQuery(type, text)
+      errors.push(...checkInput(type, value, { path: [outer] }))
+      variables[inner] = value
+    }
+    if (isList) variables.first ??= DEFAULT_LIMIT
+    for (const [outer, { min, max }] of bounded) {
+      const value = variables[names.get(outer) ?? '']
+      if (typeof value !== 'number' || (value >= min && value <= max)) continue
+      const code = value < min ? 'too_small' : 'too_large'
+      errors.push({ pointer: `/${outer}`, code, message: `must be from ${min} to ${max}` })
+    }
+    return { variables, errors }
+  }
+}
+
+/** The name that a variable has in the query string. */
+export const queryName = (name: string, isList: boolean): string =>
+  isList && name === 'first' ? 'limit' : isList && name === 'after' ? 'cursor' : name
+
+const unknownParameters = (query: RestRequest['query'], known: ReadonlySet<string>): FieldError[] =>
+  Object.keys(query)
+    .filter((name) => !known.has(name))
+    .map((name) => ({ pointer: `/${name}`, code: 'unknown_parameter', message: 'is not a parameter of this request' }))
+
+/** What a route's answer shows of its operation's data. */
+export const projectionOf = (route: Route) => (route.answer ?? plainAnswer) as (data: unknown) => unknown
+
+/**
+ * The operation's only field; of a payload, its only field; of a connection, a list of REST's form.
+ */
+function plainAnswer(data: unknown): unknown {
+  let value = data
+  for (let depth = 0; depth < 2; depth++) {
+    // A list of one is a list.
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) break
+    const keys = Object.keys(value)
+    if (keys.length !== 1) break
+    value = (value as Record<string, unknown>)[keys[0] as string]
+  }
+  return isConnection(value) ? listOf(value) : value
+}
+
+const REST_POINTERS: Readonly<Record<string, string>> = { '/first': '/limit', '/after': '/cursor' }
+
+/** A refusal of a page's arguments, by the names that REST has for them. */
+function inRestWords(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.extras.errors === undefined) throw error
+  const errors = error.extras.errors.map((each) => ({ ...each, pointer: REST_POINTERS[each.pointer] ?? each.pointer }))
+  throw validationFailed(errors)
+}

@@ -1,0 +1,40 @@
+import { routes as analytics } from '../../domains/analytics/rest.ts'
+import { routes as classifier } from '../../domains/classifier/rest.ts'
+import { routes as audit } from '../../domains/audit/rest.ts'
+import { routes as comments } from '../../domains/comments/rest.ts'
+import { routes as discussions } from '../../domains/discussions/rest.ts'
+import { routes as keys } from '../../domains/keys/rest.ts'
+import { routes as moderation } from '../../domains/moderation/rest.ts'
+import { routes as overview } from '../../domains/overview/rest.ts'
+import { routes as privacy } from '../../domains/privacy/rest.ts'
+import { routes as reactions } from '../../domains/reactions/rest.ts'
+import { routes as readers } from '../../domains/readers/rest.ts'
+import { routes as settings } from '../../domains/settings/rest.ts'
+import { routes as stream } from '../../domains/stream/rest.ts'
+import { routes as tenants } from '../../domains/tenants/rest.ts'
+import { routes as webhooks } from '../../domains/webhooks/rest.ts'
+import type { Route } from '../../schema/route.ts'
+
+export { eventDocument } from '../../domains/stream/rest.ts'
+
+/** The REST routes by their domain, in the order of the reference. */
+export const ROUTES_BY_DOMAIN: Readonly<Record<string, readonly Route[]>> = {
+  discussions,
+  comments,
+  reactions,
+  moderation,
+  readers,
+  privacy,
+  stream,
+  webhooks,
+  overview,
+  analytics,
+  keys,
+  settings,
+  audit,
+  classifier,
+  tenants,
+}
+
+/** Every REST route. */
+export const ROUTES: readonly Route[] = Object.values(ROUTES_BY_DOMAIN).flat()
