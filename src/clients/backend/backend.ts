@@ -1,0 +1,225 @@
+// The publisher's backend for comments on its pages: `import { createBackend } from
+// 'engagement-service/backend'`. It stands alone, on Node by itself.
+import { type Page, teller } from './pages.ts'
+import { problem, Refusal, requestIdOf } from './problems.ts'
+import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
+import { type PageRequest, readBody, requireOwnPage } from './requests.ts'
+import { findRoute, type Match } from './routes.ts'
+import { askService } from './service.ts'
+
+export { fastifyPlugin } from './fastify.ts'
+export { nodeHandler } from './node.ts'
+export type { Page } from './pages.ts'
+export type { SignedInReader } from './readers.ts'
+export type { PageRequest } from './requests.ts'
+
+type Awaitable<T> = T | Promise<T>
+
+/**
+ * `Incoming` is the request of the framework in use: Express's, Fastify's, Node's, or that of
+ * fetch.
+ */
+export interface BackendOptions<Incoming> {
+  /** The service's address, without `/api/v1`. */
+  url: string
+  /**
+   * A live key of the tenant. Give this one no capability: with `moderate_content` it would show
+   * what waits for approval.
+   */
+  apiKey: string
+  /** The tenant's slug. */
+  tenant: string
+  /** Signs for the readers; its `kid` is made from it. */
+  identitySecret: string
+  /**
+   * Who is signed in, by the publisher's own session; null for nobody. It is all that is believed
+   * of identity.
+   */
+  reader: (incoming: Incoming) => Awaitable<SignedInReader | null | undefined>
+  /**
+   * Whether there is such a page, and whether the caller may read it. Asked for each request that
+   * names a page, except for counts. Its title and address, given in the place of `true`, are those
+   * that moderators see. Without it every text is a page, whose discussion anyone can bring into
+   * being.
+   */
+  isPage?: ((externalId: string, incoming: Incoming) => Awaitable<boolean | Page | null | undefined>) | undefined
+  /** Where the paths begin; `/engagement` by default. */
+  basePath?: string | undefined
+  /**
+   * Origins, beside the one that these paths have, whose pages may write. Their CORS headers are
+   * the publisher's.
+   */
+  origins?: readonly string[] | undefined
+  /**
+   * Of the header names, where the service has another (`HEADER_PREFIX`); `X-Service-` by default.
+   */
+  headerPrefix?: string | undefined
+  /** How long the service may take for an answer; 10 000 by default. */
+  timeoutMs?: number | undefined
+  /** Called with each error that keeps this backend from serving; `console.error` by default. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+/**
+ * What is mounted: by `nodeHandler`, by `fastifyPlugin`, or as it is where handlers are those of
+ * fetch.
+ */
+export interface Backend<Incoming> {
+  readonly basePath: string
+  /** Answers every request, also one that is not below the base path (404). It never rejects. */
+  answer: (request: PageRequest, incoming: Incoming) => Promise<Response>
+  /** The same where the framework's request is that of fetch. */
+  fetch: (request: Request & Incoming) => Promise<Response>
+}
+
+/**
+ * Serves pages: each request goes to the service as the signed-in reader's. Throws a TypeError for
+ * a wrong option.
+ */
+export function createBackend<Incoming = Request>(options: BackendOptions<Incoming>): Backend<Incoming> {
+  const settings = readOptions(options)
+  const { reader, isPage, basePath, origins, headerPrefix, onError } = settings
+  // Not with the browser's patience: what is told of a page is told for all who come.
+  const tellOf = teller(async (call) => {
+    const response = await askService(settings, call, new AbortController().signal)
+    // An archived one keeps the title that it has.
+    if (response.ok || response.status === 409) return
+    onError(new Error(`the service does not take the page: ${await response.text()}`))
+    throw new Error('not told')
+  })
+
+  /** Throws `not_found` where there is no such page. */
+  async function requirePage({ route, externalIds }: Match, incoming: Incoming): Promise<void> {
+    const [externalId = ''] = externalIds
+    const page = await isPage(externalId, incoming)
+    if (!page) throw noPage()
+    if (route.begins === true && page !== true) await tellOf(externalId, page)
+  }
+
+  const profileFor = async ({ route }: Match, incoming: Incoming): Promise<Profile | null> => {
+    const found = route.reader === 'untold' ? null : await reader(incoming)
+    if (found != null) return profileOf(found)
+    if (route.reader === 'required') throw new Refusal('identity_required', { detail: 'Nobody is signed in.' })
+    return null
+  }
+
+  /**
+   * Of the page's headers, what the service is told; and who is signed in, as far as `body` is
+   * theirs.
+   */
+  function headersFor({ method, headers }: PageRequest, profile: Profile | null, body: Uint8Array) {
+    const isWrite = method !== 'GET'
+    const told: Record<string, string> = {}
+    if (profile !== null) told[`${headerPrefix}Identity`] = signAssertion(settings, profile, isWrite ? body : null)
+    const key = headers.get('idempotency-key')
+    if (profile !== null && isWrite && key !== null) told['idempotency-key'] = idempotencyKeyFor(profile, key)
+    const known = headers.get('if-none-match')
+    if (!isWrite && known !== null) told['if-none-match'] = known
+    return told
+  }
+
+  /**
+   * The ban that keeps a reader from writing. Who is signed in is known without the service, so its
+   * failure is no error.
+   */
+  async function banOf(profile: Profile, request: PageRequest): Promise<unknown> {
+    const call = {
+      method: 'GET',
+      path: '/readers/me',
+      headers: headersFor(request, profile, Buffer.alloc(0)),
+      body: null,
+    }
+    const response = await askService(settings, call, request.signal).catch(() => null)
+    if (response?.ok !== true) return null
+    const { ban = null } = (await response.json()) as { ban?: unknown }
+    return ban
+  }
+
+  async function serve(request: PageRequest, incoming: Incoming, requestId: string): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url)
+    if (!pathname.startsWith(`${basePath}/`)) throw new Refusal('not_found')
+    const match = findRoute(request.method, pathname.slice(basePath.length), searchParams)
+    const { route, externalIds, service } = match
+    const isWrite = route.method !== 'GET'
+    if (isWrite) requireOwnPage(request, origins)
+    const profile = await profileFor(match, incoming)
+    if (route.path === '/me')
+      return Response.json({ reader: profile && { ...profile, ban: await banOf(profile, request) } })
+    if (route.externalId === 'one') await requirePage(match, incoming)
+    const given = isWrite ? await readBody(request, route.hasBody === true) : Buffer.alloc(0)
+    const body = route.body === undefined ? given : Buffer.from(JSON.stringify(route.body(externalIds)))
+    const headers = { ...headersFor(request, profile, body), 'x-request-id': requestId }
+    const call = { ...service, headers, body: body.length === 0 ? null : body }
+    const response = await askService(settings, call, request.signal)
+    // Before the first comment there is no discussion, which is no error: browsers would log one.
+    if (route.path === '/discussion' && response.status === 404) return Response.json(null)
+    if (response.ok && route.isComment === true && !(await mayShow(response, profile))) throw new Refusal('not_found')
+    if (response.ok && route.cacheControl !== undefined) response.headers.set('cache-control', route.cacheControl)
+    return response
+  }
+
+  async function answer(request: PageRequest, incoming: Incoming): Promise<Response> {
+    const requestId = requestIdOf(request.headers)
+    const response = await serve(request, incoming, requestId).catch((error: unknown) => {
+      if (error instanceof Refusal) return problem(error, requestId)
+      if (!request.signal.aborted) onError(error)
+      return problem(new Refusal('internal'), requestId)
+    })
+    return finish(response, requestId)
+  }
+
+  return { basePath, answer, fetch: (request) => answer(request, request) }
+}
+
+/** Whether a page may have a comment that the service has shown to the key. */
+async function mayShow(response: Response, profile: Profile | null): Promise<boolean> {
+  type Shown = { status?: unknown; replyCount?: unknown; author?: { externalId?: unknown } | null }
+  const { status, replyCount, author } = (await response.clone().json()) as Shown
+  const isOwn = profile !== null && author?.externalId === profile.id
+  return isOwn || status === 'approved' || (status === 'deleted' && replyCount !== 0)
+}
+
+/** Told from a comment that is gone, and from a page without comments. */
+const noPage = (): Refusal =>
+  new Refusal('not_found', {
+    detail: 'There are no comments for this page.',
+    errors: [{ pointer: '/externalId', code: 'unknown_page', message: 'is no page of this site' }],
+  })
+
+function finish(response: Response, requestId: string): Response {
+  const { headers } = response
+  if (!headers.has('x-request-id')) headers.set('x-request-id', requestId)
+  if (!headers.has('cache-control')) headers.set('cache-control', 'private, no-store')
+  // Who is signed in shows in these.
+  if (!/\bpublic\b/.test(headers.get('cache-control') ?? '')) headers.set('vary', 'Cookie, Authorization')
+  headers.set('x-content-type-options', 'nosniff')
+  return response
+}
+
+function readOptions<Incoming>(options: BackendOptions<Incoming>) {
+  const { url, apiKey, tenant, identitySecret, reader, basePath = '/engagement', timeoutMs = 10_000 } = options
+  const require = (holds: boolean, rule: string): void => {
+    if (!holds) throw new TypeError(`createBackend: ${rule}`)
+  }
+  require(/^https?:\/\//.test(url) && URL.canParse(url), 'url must be the http or https address of the service')
+  require(!/\/api\/v1\/*$/.test(url), `url must be without /api/v1: ${url.replace(/\/api\/v1\/*$/, '')}`)
+  require(/^ek_[0-9a-f]{64}$/.test(apiKey), 'apiKey must be ek_ and 64 hex')
+  require(typeof tenant === 'string' && tenant !== '', "tenant must be the tenant's slug")
+  require(typeof identitySecret === 'string' && identitySecret !== '', 'identitySecret must be given')
+  require(typeof reader === 'function', 'reader must be a function')
+  require(/^(\/[\w.~-]+)+$/.test(basePath), 'basePath must begin with a slash and not end with one')
+  require(Number.isInteger(timeoutMs) && timeoutMs > 0, 'timeoutMs must be a whole number of milliseconds')
+  return {
+    url: url.replace(/\/+$/, ''),
+    apiKey,
+    tenant,
+    identitySecret,
+    reader,
+    basePath,
+    timeoutMs,
+    isPage: options.isPage ?? (() => true),
+    origins: options.origins ?? [],
+    headerPrefix: options.headerPrefix ?? 'X-Service-',
+    onError: options.onError ?? console.error,
+  }
+}

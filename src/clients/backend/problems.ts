@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+
+/**
+ * The refusals that are made here, in the service's own words. The others are handed on as they
+ * come.
+ */
+export const PROBLEMS = {
+  identity_required: { status: 403, title: "Writes on a reader's behalf need an identity assertion" },
+  origin_not_allowed: { status: 403, title: 'The Origin is not among those that the tenant allows' },
+  not_found: { status: 404, title: 'There is no such resource' },
+  method_not_allowed: { status: 405, title: 'This path does not take this method' },
+  body_too_large: { status: 413, title: 'The body is larger than 256 KiB' },
+  unsupported_media_type: { status: 415, title: 'The body must be application/json' },
+  validation_failed: { status: 422, title: 'The request has wrong or missing values' },
+  internal: { status: 500, title: 'Something went wrong on our side' },
+  unavailable: { status: 503, title: 'The service cannot answer now' },
+} as const
+
+interface Extras {
+  detail?: string
+  /** What is wrong in the request, by its place. */
+  errors?: readonly { pointer: string; code: string; message: string }[]
+  headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * A refusal that the page is told about. Everything else that is thrown is `internal`, and shows
+ * nothing.
+ */
+export class Refusal extends Error {
+  readonly code: keyof typeof PROBLEMS
+  readonly extras: Extras
+
+  constructor(code: keyof typeof PROBLEMS, extras: Extras = {}) {
+    super(extras.detail ?? PROBLEMS[code].title)
+    this.name = 'Refusal'
+    this.code = code
+    this.extras = extras
+  }
+}
+
+/** The one wrong value as a `validation_failed`. */
+export const invalid = (pointer: string, code: string, message: string): Refusal =>
+  new Refusal('validation_failed', {
+    detail: `${pointer === '' ? 'The body' : pointer} ${message}`,
+    errors: [{ pointer, code, message }],
+  })
+
+/** A refusal as a problem document (RFC 9457), as the service writes them. */
+export function problem({ code, extras: { detail, errors, headers } }: Refusal, requestId: string): Response {
+  const { status, title } = PROBLEMS[code]
+  const body = {
+    type: `urn:engagement-service:error:${code}`,
+    title,
+    status,
+    detail: detail ?? `${title}.`,
+    code,
+    requestId,
+    ...(errors === undefined ? {} : { errors }),
+  }
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
+  })
+}
+
+/** The request's own id where it has a well-formed one (docs/reference/choices.md). */
+export function requestIdOf(headers: Headers): string {
+  const given = headers.get('x-request-id') ?? ''
+  return /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID()
+}

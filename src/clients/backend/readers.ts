@@ -1,0 +1,95 @@
+import { createHash, createHmac } from 'node:crypto'
+
+/** Who is signed in at the publisher. */
+export interface SignedInReader {
+  /**
+   * The reader's id in the publisher's own user table, 1 to 255 characters. It never changes hands.
+   */
+  id: string
+  name?: string | null | undefined
+  avatarUrl?: string | null | undefined
+  profileUrl?: string | null | undefined
+}
+
+export interface Profile {
+  id: string
+  name: string | null
+  avatarUrl: string | null
+  profileUrl: string | null
+}
+
+export interface Signer {
+  /** The tenant's slug. */
+  tenant: string
+  identitySecret: string
+}
+
+const MAX_ID = 255
+const MAX_NAME = 80
+const MAX_URL = 2048
+
+/**
+ * A reader as the service takes one. A name is cut and an address that is not https left out: what
+ * stands in a user table must not keep its reader from writing. Throws a TypeError for an id that
+ * is empty, too long or no text.
+ */
+export function profileOf({ id, name, avatarUrl, profileUrl }: SignedInReader): Profile {
+  // Two readers of one broken id would be the same person.
+  if (typeof id !== 'string' || id === '' || charactersOf(id).length > MAX_ID || /\0|\p{Surrogate}/u.test(id)) {
+    throw new TypeError(`a reader's id must be a text of 1 to ${MAX_ID} characters`)
+  }
+  return { id, name: nameOf(name), avatarUrl: httpsUrl(avatarUrl), profileUrl: httpsUrl(profileUrl) }
+}
+
+function nameOf(name: string | null | undefined): string | null {
+  if (name == null) return null
+  const cut = charactersOf(name.replaceAll(/\0|\p{Surrogate}/gu, ''))
+    .slice(0, MAX_NAME)
+    .join('')
+    .trim()
+  return cut === '' ? null : cut
+}
+
+/** As the service counts them: code points. */
+export const charactersOf = (text: string): string[] => Array.from(text)
+
+function httpsUrl(url: string | null | undefined): string | null {
+  if (url == null || charactersOf(url).length > MAX_URL || !URL.canParse(url)) return null
+  return /^https:\/\/[^\s\p{Cc}\p{Surrogate}]+$/iu.test(url) ? url : null
+}
+
+/**
+ * Time enough to arrive, and little else: an assertion that got out is of no use a minute later.
+ */
+const LIFETIME_SECONDS = 60
+
+/**
+ * The assertion that vouches for a reader: an HS256 JWT, which is little enough to be written here
+ * rather than brought in as a dependency of every publisher. `body` is that of a write, to which it
+ * is then bound.
+ */
+export function signAssertion({ tenant, identitySecret }: Signer, profile: Profile, body: Uint8Array | null): string {
+  const { id, ...rest } = profile
+  const iat = Math.floor(Date.now() / 1000)
+  const header = { alg: 'HS256', typ: 'JWT', kid: sha256(identitySecret, 'hex').slice(0, 8) }
+  const claims = {
+    sub: id,
+    aud: tenant,
+    iat,
+    exp: iat + LIFETIME_SECONDS,
+    ...rest,
+    ...(body === null ? {} : { bodySha256: sha256(body, 'base64url') }),
+  }
+  const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+  return `${signed}.${createHmac('sha256', identitySecret).update(signed).digest('base64url')}`
+}
+
+/**
+ * The key under which the service keeps an outcome. A page's own stands for this reader alone:
+ * another's, and those of the publisher's own requests, are out of its reach.
+ */
+export const idempotencyKeyFor = ({ id }: Profile, key: string): string =>
+  `page:${sha256(JSON.stringify([id, key]), 'base64url')}`
+
+const sha256 = (data: string | Uint8Array, encoding: 'hex' | 'base64url'): string =>
+  createHash('sha256').update(data).digest(encoding)

@@ -1,0 +1,68 @@
+import { Refusal } from './problems.ts'
+
+export interface ServiceCall {
+  method: string
+  /** Below `/api/v1`. */
+  path: string
+  headers: Record<string, string>
+  body: Uint8Array<ArrayBuffer> | null
+}
+
+export interface ServiceOptions {
+  url: string
+  apiKey: string
+  timeoutMs: number
+  onError: (error: unknown) => void
+}
+
+/** Of the service's answer, what a page may see: nothing of the key and its limits. */
+const HANDED_ON = ['content-type', 'cache-control', 'etag', 'retry-after', 'idempotency-replayed', 'x-request-id']
+
+/**
+ * The service's answer for a page, refusals included. Throws `unavailable` where there is none, and
+ * where the service does not take this backend's own credentials, which is nothing that a reader
+ * could mend.
+ */
+export async function askService(
+  { url, apiKey, timeoutMs, onError }: ServiceOptions,
+  { method, path, headers, body }: ServiceCall,
+  signal: AbortSignal,
+): Promise<Response> {
+  const unavailable = (error: unknown): Refusal => {
+    // Who has gone needs no answer, and that is no failure.
+    if (!signal.aborted) onError(error)
+    return new Refusal('unavailable', { headers: { 'retry-after': '1' } })
+  }
+  const { response, bytes } = await exchange(`${url}/api/v1${path}`, {
+    method,
+    headers: { ...headers, 'x-api-key': apiKey, ...(body === null ? {} : { 'content-type': 'application/json' }) },
+    body,
+    // It would take the key elsewhere.
+    redirect: 'error',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+  }).catch((error: unknown) => {
+    throw unavailable(error)
+  })
+  if (response.status === 401) throw unavailable(new Error(`the service refuses this backend: ${textOf(bytes)}`))
+  const type = response.headers.get('content-type') ?? ''
+  // A proxy's page stands for no answer of the service.
+  if (bytes.length > 0 && !/^application\/(problem\+)?json\b/.test(type)) {
+    throw unavailable(new Error(`${method} ${path} answered ${response.status} with ${type || 'no type'}`))
+  }
+  const kept = HANDED_ON.flatMap((name): [string, string][] => {
+    const value = response.headers.get(name)
+    return value === null ? [] : [[name, value]]
+  })
+  return new Response(bytes.length === 0 ? null : bytes, { status: response.status, headers: kept })
+}
+
+/** Whole: an answer that breaks off is none. */
+async function exchange(
+  url: string,
+  init: RequestInit,
+): Promise<{ response: Response; bytes: Uint8Array<ArrayBuffer> }> {
+  const response = await fetch(url, init)
+  return { response, bytes: new Uint8Array(await response.arrayBuffer()) }
+}
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8').slice(0, 500)

@@ -1,0 +1,69 @@
+import { html, nothing } from 'lit/html.js'
+
+import { openPanel, react, toggleReplies } from './actions.ts'
+import type { PageComment } from './backend.ts'
+import { button, named, nameOf } from './parts.ts'
+import type { EngagementThread, Panel } from './thread.ts'
+
+const FACES: Record<string, string> = { like: '👍', love: '❤️', laugh: '😂', wow: '😮', sad: '😢', angry: '😠' }
+
+/** What can be done with a comment; of one that is gone, only its replies can be seen. */
+export const actionsView = (thread: EngagementThread, comment: PageComment, isGone: boolean): unknown =>
+  html`<div part="actions" class="row actions">
+    ${isGone ? nothing : toolsView(thread, comment)} ${repliesButton(thread, comment)}
+  </div>`
+
+function toolsView(thread: EngagementThread, comment: PageComment): unknown {
+  const { me, state, settings, words, panel } = thread
+  const { id, author, depth, createdAt } = comment
+  const isOpen = thread.access === 'open'
+  const isApproved = comment.status === 'approved'
+  const isOwn = me !== null && author?.externalId === me.id
+  const canStill = state.state !== 'archived'
+  const isFresh = Date.now() - Date.parse(createdAt) < settings.editWindowSeconds * 1000
+  const opens = (isShown: boolean, kind: Panel['kind'], label?: string): unknown =>
+    isShown
+      ? button(words.text(kind), () => openPanel(thread, id, kind), {
+          ...(label && { label }),
+          opens: kind,
+          isOpen: panel?.id === id && panel.kind === kind,
+        })
+      : nothing
+  return [
+    isApproved ? Object.keys(comment.reactionCounts).map((type) => faceView(thread, comment, type)) : nothing,
+    opens(isOpen && isApproved && settings.reactionTypes.length > 0, 'react'),
+    opens(
+      isOpen && isApproved && depth < settings.maxDepth,
+      'reply',
+      words.text('writeReply', { name: nameOf(thread, comment) }),
+    ),
+    opens(isOwn && isOpen && isFresh && comment.status !== 'rejected', 'edit'),
+    opens(isOwn && canStill, 'delete'),
+    opens(!isOwn && isApproved && canStill, 'report'),
+  ]
+}
+
+/** A kind of reaction, and how often it is held. */
+export function faceView(thread: EngagementThread, comment: PageComment, type: string): unknown {
+  const { words, state } = thread
+  const n = comment.reactionCounts[type]
+  const count = n === undefined ? '' : ` ${words.number(n)}`
+  return button((FACES[type] ?? named(thread, type)) + count, () => react(thread, comment, type), {
+    kind: 'chip',
+    label: named(thread, type) + count,
+    isPressed: comment.viewerReaction === type,
+    isOff: state.state !== 'open',
+  })
+}
+
+/** It stands in the row, so that news of replies takes no room of its own. */
+function repliesButton(thread: EngagementThread, comment: PageComment): unknown {
+  const { words, state } = thread
+  const { isOpen, isLoaded, ids, waiting } = state.list(comment.id)
+  const n = isLoaded ? ids.length + waiting.length : comment.replyCount
+  const toggle = (): unknown => toggleReplies(thread, comment)
+  if (waiting.length > 0) return button(words.text('newReplies', { n: waiting.length }), toggle, { kind: 'news' })
+  return n > 0
+    ? button(isOpen ? words.text('hideReplies') : words.text('showReplies', { n }), toggle, { isOpen })
+    : nothing
+}

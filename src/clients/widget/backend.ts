@@ -1,0 +1,133 @@
+import type { Comment, Discussion, StreamTicket } from '../browser/stream.ts'
+
+/** A comment as a page of comments brings it to this reader. */
+export interface PageComment extends Comment {
+  viewerReaction?: string | null
+  replies?: CommentPage
+}
+
+export interface CommentPage {
+  data: PageComment[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+/** Who is signed in at the publisher; `id` is an author's `externalId`. */
+export interface Me {
+  id: string
+  name: string | null
+  avatarUrl: string | null
+  /** Null, or missing in an older backend, without one. */
+  ban?: { until: string | null } | null
+}
+
+export interface PublicSettings {
+  reactionTypes: string[]
+  editWindowSeconds: number
+  maxDepth: number
+}
+
+export const SORTS = ['newest', 'oldest', 'top'] as const
+export type Sort = (typeof SORTS)[number]
+type Query = Record<string, string>
+interface Problem {
+  code?: string
+  errors?: { code: string }[]
+}
+
+/** What the backend refused, by its stable code; `network` where there was no answer. */
+export class RequestError extends Error {
+  readonly code: string
+  readonly retryAfterSeconds: number
+
+  constructor(code: string, retryAfterSeconds = 0) {
+    super(code)
+    this.code = code
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+const ATTEMPTS = 4
+/**
+ * Perhaps gone after a moment, and no answer: the network, a service that restarts, the first of
+ * two equal requests.
+ */
+export const isPassing = ({ code }: RequestError): boolean => /network|unavailable|internal|in_progress/.test(code)
+
+/** Names one intent to write, however often it is sent. `crypto.randomUUID` would need https. */
+export const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
+
+/**
+ * Asks until there is an answer, a few times. Each write carries a key, so that a second attempt
+ * does nothing twice.
+ */
+export async function ask<T>(url: string, method = 'GET', body?: object, key = newKey()): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await askOnce<T>(url, method, body, key)
+    } catch (error) {
+      if (!(error instanceof RequestError && isPassing(error)) || attempt === ATTEMPTS) throw error
+      await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt * (0.5 + Math.random())))
+    }
+  }
+}
+
+async function askOnce<T>(url: string, method: string, body: object | undefined, key: string): Promise<T> {
+  const headers = {
+    ...(method === 'GET' ? {} : { 'X-Requested-With': 'engagement', 'Idempotency-Key': key }),
+    ...(body && { 'Content-Type': 'application/json' }),
+  }
+  const init = { method, headers, credentials: 'include', ...(body && { body: JSON.stringify(body) }) } as const
+  const response = await fetch(url, init).catch(() => {
+    throw new RequestError('network')
+  })
+  const answer = await readJson(response)
+  if (response.ok && answer !== undefined) return answer as T
+  // A page of a proxy has no code.
+  const { code = 'unavailable', errors } = (answer ?? {}) as Problem
+  throw new RequestError(errors?.[0]?.code ?? code, Number(response.headers.get('retry-after')))
+}
+
+/** Null where there is nothing, undefined where it is no JSON or has broken off. */
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    return response.status === 204 ? null : await response.json()
+  } catch {
+    return undefined
+  }
+}
+
+const nullIfMissing = (error: unknown): null => {
+  if (error instanceof RequestError && error.code === 'not_found') return null
+  throw error
+}
+
+/** The paths of `engagement-service/backend` for one page. */
+export const backendFor = (base: string, externalId: string) => {
+  const at = (path: string, query: Query = {}): string =>
+    `${base}${path}?${new URLSearchParams({ externalId, ...query })}`
+  const of = (id: string, path = ''): string => `${base}/comments/${id}${path}`
+  return {
+    me: async () => (await ask<{ reader: Me | null }>(`${base}/me`)).reader,
+    settings: () => ask<PublicSettings>(`${base}/settings`),
+    /** Null before the first comment. */
+    discussion: () => ask<Discussion | null>(at('/discussion')).catch(nullIfMissing),
+    ticket: () => ask<StreamTicket>(at('/ticket'), 'POST'),
+    comments: (query: Query) => ask<CommentPage>(at('/comments', query)),
+    /** Null where the reader may not see it. */
+    comment: (id: string) => ask<PageComment>(of(id)).catch(nullIfMissing),
+    post: (body: object, key: string) => ask<PageComment>(at('/comments'), 'POST', body, key),
+    edit: (id: string, body: string) => ask<PageComment>(of(id), 'PATCH', { body }),
+    remove: (id: string) => ask<null>(of(id), 'DELETE'),
+    react: (id: string, type: string | null) =>
+      ask<{ type: string | null; reactionCounts: Record<string, number> }>(
+        of(id, '/reaction'),
+        type === null ? 'DELETE' : 'PUT',
+        type === null ? undefined : { type },
+      ),
+    report: (id: string, given: object) => ask<unknown>(of(id, '/report'), 'POST', given),
+  }
+}
+
+export type PageBackend = ReturnType<typeof backendFor>

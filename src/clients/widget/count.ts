@@ -1,0 +1,104 @@
+import { html } from 'lit/html.js'
+
+import { ask } from './backend.ts'
+import { WidgetElement } from './element.ts'
+
+interface Counts {
+  data: { externalId: string; commentCount: number }[]
+}
+
+/** All that are on the page now. */
+const elements = new Set<EngagementCount>()
+const wanting = new Set<EngagementCount>()
+
+/** As many as the service counts at once; and so that no server finds the address too long. */
+const MAX_IDS = 200
+const MAX_LENGTH = 4000
+
+/**
+ * `<engagement-count discussion backend>`: how many comments a page has. Asked with all others of
+ * the moment.
+ */
+export class EngagementCount extends WidgetElement {
+  static readonly observedAttributes = ['discussion', 'backend', 'format', 'lang']
+  #count: number | undefined
+
+  get count(): number | undefined {
+    return this.#count
+  }
+  set count(count: number | undefined) {
+    this.#count = count
+    void this.update()
+  }
+
+  connectedCallback(): void {
+    elements.add(this)
+    want(this)
+    void this.update()
+    void this.loadWords().then(() => this.update())
+  }
+
+  disconnectedCallback(): void {
+    elements.delete(this)
+  }
+
+  attributeChangedCallback(name: string, before: string | null, after: string | null): void {
+    if (!this.isConnected || before === after) return
+    if (name === 'discussion' || name === 'backend') want(this)
+    void this.update()
+  }
+
+  protected view(): unknown {
+    const { words, count } = this
+    // What the server has written stays until there is something better.
+    if (count === undefined) return html`<slot></slot>`
+    const text = this.getAttribute('format') === 'number' ? words.number(count) : words.text('comments', { n: count })
+    return html`<span part="count" lang=${words.lang} dir=${words.dir}>${text}</span>`
+  }
+}
+
+/** A thread of the same page knows better than the last answer. */
+export function tellCount(backend: string, discussion: string, count: number): void {
+  for (const element of elements) {
+    if (element.backend === backend && element.discussion === discussion) element.count = count
+  }
+}
+
+function want(element: EngagementCount): void {
+  if (wanting.size === 0) queueMicrotask(askAll)
+  wanting.add(element)
+}
+
+function askAll(): void {
+  const byBackend = new Map<string, Set<string>>()
+  for (const { backend, discussion } of wanting) {
+    if (discussion !== '' && Array.from(discussion).length < 256)
+      byBackend.set(backend, (byBackend.get(backend) ?? new Set()).add(discussion))
+  }
+  wanting.clear()
+  for (const [backend, ids] of byBackend) {
+    for (const query of queries(ids)) void askCounts(backend, query)
+  }
+}
+
+function* queries(ids: Iterable<string>): Generator<URLSearchParams> {
+  let query = new URLSearchParams()
+  for (const id of ids) {
+    if (query.size === MAX_IDS || String(query).length > MAX_LENGTH) {
+      yield query
+      query = new URLSearchParams()
+    }
+    query.append('externalId', id)
+  }
+  if (query.size > 0) yield query
+}
+
+/** Without an answer, what the server has written stays. */
+async function askCounts(backend: string, query: URLSearchParams): Promise<void> {
+  try {
+    const { data } = await ask<Counts>(`${backend}/counts?${query}`)
+    for (const { externalId, commentCount } of data) tellCount(backend, externalId, commentCount)
+  } catch {
+    for (const element of elements) if (element.backend === backend) return element.warn('backend')
+  }
+}

@@ -1,0 +1,51 @@
+import { render } from 'lit/html.js'
+
+import { contentOf } from './content.ts'
+
+/**
+ * The nodes of lists, comments and their texts, kept for as long as the thread has them: whatever
+ * comes in between, what one types, selects or has the focus on stays where it is.
+ */
+export class Nodes {
+  readonly #lists = new Map<string, HTMLOListElement>()
+  readonly #items = new Map<string, HTMLLIElement>()
+  readonly #bodies = new Map<string, { html: string; node: HTMLElement }>()
+
+  /**
+   * The list named so, with these comments in this order. Those that are there already are not
+   * moved.
+   */
+  list(name: string, className: string, ids: readonly string[], view: (id: string) => unknown): HTMLElement {
+    const list = kept(this.#lists, name, () => document.createElement('ol'))
+    list.className = className
+    list.part.value = 'list'
+    const items = ids.map((id) => {
+      const item = kept(this.#items, id, () => document.createElement('li'))
+      render(view(id), item)
+      return item
+    })
+    for (const child of Array.from(list.children)) if (!items.some((item) => item === child)) child.remove()
+    let next = list.firstChild
+    for (const item of items) {
+      if (item === next) next = next.nextSibling
+      else list.insertBefore(item, next)
+    }
+    return list
+  }
+
+  /** The text of a comment, rendered again only when it has changed. */
+  body(id: string, html: string): HTMLElement {
+    const known = this.#bodies.get(id)
+    if (known?.html === html) return known.node
+    const node = document.createElement('div')
+    node.append(contentOf(html))
+    this.#bodies.set(id, { html, node })
+    return node
+  }
+}
+
+function kept<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const known = map.get(key) ?? make()
+  map.set(key, known)
+  return known
+}

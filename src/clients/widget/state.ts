@@ -1,0 +1,180 @@
+import type { Comment, StreamEvent } from '../browser/stream.ts'
+import type { CommentPage, PageComment, Sort } from './backend.ts'
+
+/** Comments of one level: the top one, or the replies of one comment. */
+export interface List {
+  /** In the order shown. */
+  ids: string[]
+  /** Others' new ones, announced but not shown: they would move what one is reading. */
+  waiting: string[]
+  cursor: string | null
+  hasMore: boolean
+  isLoaded: boolean
+  isOpen: boolean
+}
+
+type CommentEvent = Extract<StreamEvent, { type: `comment_${string}` }>
+
+const newList = (): List => ({ ids: [], waiting: [], cursor: null, hasMore: false, isLoaded: false, isOpen: false })
+export const TOP = ''
+const isPublic = (comment: Comment | undefined): boolean => comment?.status === 'approved'
+/** A tombstone is in view while a reply of it is. */
+const isInView = (comment: Comment | undefined): boolean =>
+  isPublic(comment) || (comment?.status === 'deleted' && comment.replyCount > 0)
+
+/** What the page shows of a discussion, and how events change it. It knows no DOM. */
+export class ThreadState {
+  readonly comments = new Map<string, PageComment>()
+  readonly #lists = new Map<string, List>()
+  /**
+   * Of those that were public, loaded or not, the ones that are known not to be any more: they are
+   * out of the count.
+   */
+  readonly withdrawn = new Set<string>()
+  state: 'open' | 'locked' | 'archived' = 'open'
+  sort: Sort
+  /** Exact at the position that the page has been brought to. */
+  #count = 0
+
+  constructor(sort: Sort) {
+    this.sort = sort
+  }
+
+  /** At least what is to be seen: without a stream nobody tells of one's own. */
+  get count(): number {
+    return Math.max(this.#count, [...this.comments.values()].filter(isPublic).length)
+  }
+  set count(count: number) {
+    this.#count = count
+  }
+
+  list(parentId: string | null): List {
+    const key = parentId ?? TOP
+    const list = this.#lists.get(key) ?? newList()
+    this.#lists.set(key, list)
+    return list
+  }
+
+  /** Adds a page behind what its list has. */
+  addPage(parentId: string, { data, nextCursor, hasMore }: CommentPage): void {
+    const list = this.list(parentId)
+    for (const { replies, ...comment } of data) {
+      this.comments.set(comment.id, comment)
+      if (!list.ids.includes(comment.id)) list.ids.push(comment.id)
+      // A few replies are shown with their comment, as a conversation; of many, none before they
+      // are asked for.
+      if (replies && !replies.hasMore && replies.data.length > 0) {
+        const ordered = [...replies.data].sort((a, b) => (a.id < b.id ? -1 : 1))
+        this.addPage(comment.id, { ...replies, data: ordered })
+      }
+    }
+    list.waiting = list.waiting.filter((id) => !list.ids.includes(id))
+    Object.assign(list, { cursor: nextCursor, hasMore, isLoaded: true, isOpen: true })
+  }
+
+  /** Shows a comment at once: the reader's own. */
+  add(comment: PageComment): void {
+    this.#keep(comment)
+    const list = this.list(comment.parentId)
+    list.waiting = list.waiting.filter((id) => id !== comment.id)
+    if (!list.ids.includes(comment.id)) this.#insert(list, comment)
+    list.isOpen = true
+  }
+
+  /**
+   * Shows the oldest of those that have been announced, at most so many. Answers with their ids.
+   */
+  showWaiting(list: List, most: number): string[] {
+    const shown = list.waiting.splice(0, most)
+    for (const id of shown) {
+      const comment = this.comments.get(id)
+      if (comment) this.#insert(list, comment)
+    }
+    list.isOpen = true
+    return shown
+  }
+
+  /** Takes a comment of the reader's own away; one with replies stays as a tombstone. */
+  remove(id: string): void {
+    const comment = this.comments.get(id)
+    if (!comment) return
+    this.#keep({ ...comment, status: 'deleted', author: null, body: null, bodyHtml: null })
+    if (comment.replyCount > 0) return
+    const list = this.list(comment.parentId)
+    list.ids = list.ids.filter((one) => one !== id)
+  }
+
+  /**
+   * Brings the page up to an event. `me` is the reader's external id, empty for nobody: an author
+   * may be nobody, too.
+   */
+  apply(event: StreamEvent, me: string): void {
+    switch (event.type) {
+      case 'discussion_locked':
+      case 'discussion_unlocked':
+      case 'discussion_archived':
+        this.state = event.data.discussion.state
+        break
+      case 'reaction_toggled': {
+        const { commentId, type, reactionCounts, reader } = event.data
+        const comment = this.comments.get(commentId)
+        if (!comment) break
+        const own = reader?.externalId === me ? { viewerReaction: type } : {}
+        this.comments.set(commentId, { ...comment, reactionCounts, ...own })
+        break
+      }
+      case 'notification_reply':
+        break
+      default:
+        this.#applyComment(event, me)
+    }
+  }
+
+  #applyComment({ type, data: { comment } }: CommentEvent, me: string): void {
+    const { id } = comment
+    const list = this.list(comment.parentId)
+    const before = this.comments.get(id)
+    // By events alone, whatever the page has loaded: a public stream tells of nothing else than
+    // what was or is public.
+    const wasPublic = !/created|approved/.test(type) && !this.withdrawn.has(id)
+    const change = Number(isPublic(comment)) - Number(wasPublic)
+    this.#count += change
+    if (isPublic(comment)) this.withdrawn.delete(id)
+    else this.withdrawn.add(id)
+    if (!isInView(comment)) list.waiting = list.waiting.filter((one) => one !== id)
+    const isOwn = comment.author?.externalId === me
+    if (before) return this.#keep(comment, isOwn)
+    if (change > 0 && isOwn) return this.add(comment)
+    this.#countReply(comment, Number(isInView(comment)) - Number(wasPublic))
+    // An edit or a pin of what is not loaded is no news.
+    if (change <= 0) return
+    this.comments.set(id, comment)
+    const isTop = comment.parentId === null
+    // There they move nothing that is being read.
+    if (isTop && (list.ids.length === 0 || (this.sort === 'oldest' && !list.hasMore))) list.ids.push(id)
+    else list.waiting.push(id)
+  }
+
+  /** Puts a comment in the place of what is known of it, and counts it at its parent. */
+  #keep(comment: PageComment, isOwn?: boolean): void {
+    const before = this.comments.get(comment.id)
+    this.#countReply(comment, Number(isInView(comment)) - Number(isInView(before)))
+    // Events do not know the viewer.
+    const kept = { ...comment, viewerReaction: comment.viewerReaction ?? before?.viewerReaction ?? null }
+    // The author, and nobody else, goes on seeing what waits for a moderator.
+    const isKept = before && isOwn && comment.status === 'pending'
+    this.comments.set(comment.id, isKept ? { ...before, status: 'pending' } : kept)
+  }
+
+  #insert(list: List, comment: PageComment): void {
+    if (comment.parentId !== null || this.sort === 'oldest') return void list.ids.push(comment.id)
+    const firstUnpinned = list.ids.findIndex((id) => !this.comments.get(id)?.pinnedAt)
+    list.ids.splice(firstUnpinned < 0 ? list.ids.length : firstUnpinned, 0, comment.id)
+  }
+
+  /** A parent that so comes into view or leaves it counts at its own, and so on upwards. */
+  #countReply({ parentId }: Comment, change: number): void {
+    const parent = this.comments.get(parentId ?? TOP)
+    if (parent) this.#keep({ ...parent, replyCount: Math.max(0, parent.replyCount + change) })
+  }
+}

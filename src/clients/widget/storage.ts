@@ -1,0 +1,65 @@
+import { newKey, type PageComment } from './backend.ts'
+
+/** A text under way, and the key under which it is sent, however often: until it changes. */
+export interface Draft {
+  text: string
+  key: string
+}
+
+/**
+ * What must outlive a reload of the page, in this tab. A page that may keep nothing keeps it in
+ * memory.
+ */
+export class Storage {
+  readonly name: string
+  readonly #memory = new Map<string, unknown>()
+
+  constructor(name: string) {
+    this.name = `engagement:${name}:`
+  }
+
+  draft(place: string): Draft {
+    return (this.#get(place) as Draft | null) ?? { text: '', key: '' }
+  }
+
+  setDraft(place: string, text: string): void {
+    this.#set(place, text === '' ? null : { text, key: newKey() })
+  }
+
+  /**
+   * The reader's comments that wait for a moderator, or were not published: the service shows them
+   * to nobody else.
+   */
+  get withheld(): PageComment[] {
+    return (this.#get('withheld') as PageComment[] | null) ?? []
+  }
+
+  /** Keeps a comment of the reader's own for as long as it is withheld. */
+  keep(comment: PageComment): void {
+    const others = this.withheld.filter(({ id }) => id !== comment.id)
+    this.#set('withheld', /pending|rejected/.test(comment.status) ? [...others, comment] : others)
+  }
+
+  #get(name: string): unknown {
+    if (!this.#memory.has(name)) this.#memory.set(name, this.#read(name))
+    return this.#memory.get(name)
+  }
+
+  #set(name: string, value: unknown): void {
+    this.#memory.set(name, value)
+    try {
+      if (value === null) sessionStorage.removeItem(this.name + name)
+      else sessionStorage.setItem(this.name + name, JSON.stringify(value))
+    } catch {
+      // Forbidden, or full.
+    }
+  }
+
+  #read(name: string): unknown {
+    try {
+      return JSON.parse(sessionStorage.getItem(this.name + name) ?? 'null')
+    } catch {
+      return null
+    }
+  }
+}
