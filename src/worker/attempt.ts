@@ -8,7 +8,10 @@ import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Outbound, OutboundAnswer } from './outbound.ts'
 import { snippetOf } from './snippet.ts'
 
-/** Makes one attempt to deliver. Null where `signal` ended it: then nothing is known, and nothing is to be recorded. */
+/**
+ * Makes one attempt to deliver. Null where `signal` ended it: then nothing is known, and nothing is
+ * to be recorded.
+ */
 export async function attemptDelivery(
   app: App,
   outbound: Outbound,
@@ -38,7 +41,7 @@ type Headers = Record<string, string>
 
 async function send(app: App, outbound: Outbound, lease: Lease, at: Date, timeoutMs: number, signal: AbortSignal) {
   const body = bodyOf(lease)
-  const secrets = openSecrets(app.settings.ENCRYPTION_KEY, lease.endpointId, lease.secrets)
+  const secrets = openSecrets(app.settings, lease.endpointId, lease.secrets)
   if (body === null) return { answer: GONE, headers: {} as Headers }
   if (secrets === null) return { answer: UNSIGNED, headers: {} as Headers }
   const request = {
@@ -56,10 +59,13 @@ const unsent = (error: string): OutboundAnswer => ({ statusCode: null, body: Buf
 
 // The log of events is kept for a time only.
 const GONE = unsent('the event is no longer stored')
-// Another ENCRYPTION_KEY than the one that the secret was sealed with. It may be put right while attempts are left.
+// The key that sealed it is not among this process's. It may be put right while attempts are left.
 const UNSIGNED = unsent('the signing secret cannot be opened')
 
-/** Why an answer is no success; null for a 2xx that came whole and in time (contract, section 7). */
+/**
+ * Why an answer is no success; null for a 2xx that came whole and in time
+ * (docs/reference/choices.md).
+ */
 function failureOf({ statusCode, error }: OutboundAnswer): string | null {
   if (error !== null) return error
   if (statusCode === null) return 'request failed'

@@ -1,13 +1,24 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import type { App } from '../core/context.ts'
 import type { Sql } from '../core/sql.ts'
+import { renewStatistics } from '../core/statistics.ts'
 import { foldWaiting } from '../domains/analytics/fold.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { finishErasure } from '../domains/privacy/erase.ts'
+import { deleteExpiredSecrets } from '../domains/secrets/sql.ts'
+import { continueUpgrade } from '../domains/upgrades/upgrades.ts'
 import { holdDeliveries, releaseHeld } from '../domains/webhooks/holding-sql.ts'
-import { deleteExpiredSecrets, deleteOldDeliveries, deleteOldEvents } from '../domains/webhooks/retention-sql.ts'
+import {
+  clearDeletedEndpoints,
+  deleteOldDeliveries,
+  deleteOldEvents,
+  forgetDeletedEndpoints,
+} from '../domains/webhooks/retention-sql.ts'
 import { type Loop, startLoop } from './loop.ts'
+import { observeBackfills } from './metrics.ts'
 import type { Outbound } from './outbound.ts'
 
 const AUTO_CLOSE_BATCH = 200
@@ -19,8 +30,17 @@ interface Chore {
   work(app: App, outbound: Outbound, signal: AbortSignal): Promise<boolean>
 }
 
-/** Rows that one statement touches: long ones would keep locks from those who wait, and a stop waiting. */
+/**
+ * Rows that one statement touches: long ones would keep locks from those who wait, and a stop
+ * waiting.
+ */
 const BATCH = 2000
+
+/**
+ * A deleted endpoint may have millions of deliveries: clearing them in short batches leaves the
+ * database to others.
+ */
+const CLEARING_BATCH = 200
 
 /** A chore that is done in batches until one is not full. */
 const batched = (name: string, pollMs: number, batch: (sql: Sql, limit: number) => Promise<number>): Chore => ({
@@ -52,13 +72,36 @@ const CHORES: readonly Chore[] = [
   batched('old deliveries and events', 60_000, async (sql, limit) =>
     Math.max(await deleteOldDeliveries(sql, limit), await deleteOldEvents(sql, limit)),
   ),
-  batched('expired signing secrets', 60_000, deleteExpiredSecrets),
-  // What waits is added by each reading: seldom enough to fold much at once, often enough to keep that cheap.
+  {
+    name: 'deliveries of deleted endpoints',
+    pollMs: 1000,
+    work: async ({ db }, _outbound, signal) => {
+      const began = performance.now()
+      const hasMore = (await clearDeletedEndpoints(db.query, CLEARING_BATCH)) === CLEARING_BATCH
+      // Half of the time is for others: the embedded database has one connection.
+      if (hasMore) await delay(performance.now() - began, undefined, { signal }).catch(() => undefined)
+      else await forgetDeletedEndpoints(db.query)
+      return hasMore
+    },
+  },
+  batched('expired secrets', 60_000, deleteExpiredSecrets),
+  // What waits is added by each reading: seldom enough to fold much at once, often enough to keep
+  // that cheap.
   { name: 'analytics', pollMs: 2000, work: (app, _outbound, signal) => foldWaiting(app, signal) },
+  {
+    name: 'statistics of the database',
+    pollMs: 5000,
+    work: async ({ db }) => {
+      await renewStatistics(db)
+      return false
+    },
+  },
+  { name: 'backfills', pollMs: 60_000, work: (app, _outbound, signal) => continueUpgrade(app, signal) },
 ]
 
 /** Starts a loop for each chore. */
 export function startChores(app: App, outbound: Outbound): { stop(): Promise<void> } {
+  observeBackfills(app)
   const stopping = new AbortController()
   const loops = CHORES.map(({ name, pollMs, work }): Loop => {
     const run = async (): Promise<void> => {

@@ -1,5 +1,6 @@
 import type { App } from '../core/context.ts'
 import { newId } from '../core/ids.ts'
+import { ofTenant } from '../core/patience.ts'
 import { type DueRequest, leaseRequests, releaseRequest } from '../domains/classifier/sql.ts'
 import { applyVerdict, questionOf, type Verdict, verdictOf } from '../domains/classifier/verdicts.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
@@ -14,7 +15,10 @@ const TIMEOUT_MS = 2000
 // Longer than asking and writing down take, so that no second worker asks meanwhile.
 const LEASE_MS = 10_000
 
-/** Asks the tenants' classifiers about new comments, and does what they say, or the tenant's fallback. */
+/**
+ * Asks the tenants' classifiers about new comments, and does what they say, or the tenant's
+ * fallback.
+ */
 export const startClassifier = (app: App, outbound: Outbound): Task =>
   startTask<DueRequest>(app, {
     name: 'classifier',
@@ -31,12 +35,12 @@ export const startClassifier = (app: App, outbound: Outbound): Task =>
 async function classify(app: App, outbound: Outbound, request: DueRequest, signal: AbortSignal): Promise<void> {
   const { tenantId, id: commentId } = request
   const { classifier } = (await loadTenant(app, tenantId)).settings
-  // Whoever has switched it off meanwhile has moderators look at what was not asked yet.
+  // If the tenant has switched the classifier off, moderators look at the remaining comments.
   const { url, fallback } = classifier ?? { url: null, fallback: 'hold' as const }
   const { verdict, error } = url === null ? unasked('switched off') : await ask(app, outbound, request, url, signal)
   if (signal.aborted) return
   if (error !== null) app.log.warn({ tenantId, commentId, error, fallback }, 'no verdict of the classifier')
-  await applyVerdict(app, request, verdict ?? fallback)
+  await applyVerdict(ofTenant(app, tenantId), request, verdict ?? fallback)
 }
 
 interface Asked {
@@ -47,7 +51,10 @@ interface Asked {
 
 const unasked = (error: string): Asked => ({ verdict: null, error })
 
-/** Asks, signed like a delivery. A redirect, a status other than 2xx, a late or a senseless answer is none. */
+/**
+ * Asks, signed like a delivery. It has no verdict after a redirect, a status other than 2xx, and an
+ * answer that is late or makes no sense.
+ */
 async function ask(
   app: App,
   outbound: Outbound,
@@ -55,7 +62,7 @@ async function ask(
   url: string,
   signal: AbortSignal,
 ): Promise<Asked> {
-  const secrets = openSecrets(app.settings.ENCRYPTION_KEY, request.tenantId, request.secrets)
+  const secrets = openSecrets(app.settings, request.tenantId, request.secrets)
   if (secrets === null) return unasked('there is no secret to sign with, or it cannot be opened')
   const event = 'comment_classify'
   const idempotencyKey = `${event}:${request.id}:${request.revision}`

@@ -11,10 +11,13 @@ import { type Task, withinMs } from './tasks.ts'
 
 /** Attempts under way in one worker. */
 const MAX_IN_FLIGHT = 1024
-/** One slow endpoint takes no more (contract, section 7). */
+/** One slow endpoint takes no more (docs/reference/choices.md). */
 const MAX_PER_ENDPOINT = 8
 
-/** A dead worker's deliveries are taken up after `leaseMs`; a living one's lease is extended long before. */
+/**
+ * A dead worker's deliveries are taken up after `leaseMs`; a living one's lease is extended long
+ * before.
+ */
 interface Timing {
   leaseMs: number
   heartbeatMs: number
@@ -35,7 +38,8 @@ interface InFlight {
 export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbeatMs } = TIMING): Task {
   const inFlight = new Map<Id, InFlight>()
   const busy = new Map<Id, Busy>()
-  // Endpoints that have more due than they had slots for, and whether the worker, or a tenant in it, had none left.
+  // Endpoints that have more due than they had slots for, and whether the worker, or a tenant in
+  // it, had none left.
   const crowded = new Set<Id>()
   let saturated = false
   let stopping = false
@@ -55,8 +59,8 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     for (const lease of leases) start(lease, askedAt + leaseMs)
     const free = MAX_IN_FLIGHT - inFlight.size
     saturated = leases.length >= limit || isTenantFull(free)
-    // A share is taken in several steps, the last of which brings nothing. What has ended meanwhile could not know that
-    // its slot is waited for.
+    // A share is taken in several steps, the last of which brings nothing. What has ended meanwhile
+    // could not know that its slot is waited for.
     const hasFreed = free > limit - leases.length
     if (leftOut || (saturated && hasFreed)) loop.wake()
   }
@@ -77,7 +81,8 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     let ended: Outcome | null = null
     entry.over = attemptDelivery(app, outbound, lease, giveUp.signal)
       .then((outcome) => (ended = outcome))
-      // The worker's slot at the endpoint is free with the answer, not only once that is written down.
+      // The worker's slot at the endpoint is free with the answer, not only once that is written
+      // down.
       .finally(() => {
         metrics.ended(ended)
         freeSlot(lease)
@@ -100,7 +105,10 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     refill(endpointId)
   }
 
-  /** Not for each free slot: a statement that fills several at once costs hardly more than one for a single slot. */
+  /**
+   * Not for each free slot: a statement that fills several at once costs hardly more than one for a
+   * single slot.
+   */
   function refill(endpointId: Id): void {
     if ((busy.get(endpointId)?.count ?? 0) <= MAX_PER_ENDPOINT / 2 && crowded.delete(endpointId)) loop.wake()
   }
@@ -116,16 +124,26 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     if (retryInMs !== null) loop.wakeIn(retryInMs)
   }
 
-  /** Extends the leases of attempts that take long. One that cannot be extended ends before another worker begins it. */
+  /**
+   * Extends the leases of attempts that take long. One that cannot be extended ends before another
+   * worker begins it.
+   */
   async function beat(): Promise<void> {
     const now = performance.now()
     const old = [...inFlight.values()].filter(({ heldUntil }) => heldUntil - now < leaseMs - heartbeatMs)
     for (const { heldUntil, giveUp } of old)
       if (heldUntil - now < heartbeatMs * 1.2) giveUp.abort(new Error('lease lost'))
-    if (old.length === 0) return
+    // Each tenant's by themselves: a locked row of one tenant costs no other tenant its leases.
+    for (const tenantId of new Set(old.map(({ lease }) => lease.tenantId))) {
+      await extend(old.filter(({ lease }) => lease.tenantId === tenantId))
+    }
+  }
+
+  async function extend(entries: readonly InFlight[]): Promise<void> {
+    const now = performance.now()
     try {
-      const held = await extendLeases(app.db.query, leasesOf(old), leaseMs)
-      for (const entry of old) {
+      const held = await extendLeases(app.db.query, leasesOf(entries), leaseMs)
+      for (const entry of entries) {
         if (held.has(entry.lease.leaseId)) entry.heldUntil = now + leaseMs
         else entry.giveUp.abort(new Error('lease lost'))
       }

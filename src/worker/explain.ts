@@ -19,7 +19,10 @@ const WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'tls: the certificate is for another name',
 }
 
-/** Why a request failed, in a few words of ours: a library's own message may tell too much, and changes with its version. */
+/**
+ * Why a request failed, in a few words of ours: a library's own message may tell too much, and
+ * changes with its version.
+ */
 export function explain(error: unknown): string {
   const code = codeOf(error)
   if (code === undefined) return 'request failed'

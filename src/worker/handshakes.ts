@@ -48,7 +48,7 @@ async function shakeHands(
   signal: AbortSignal,
 ): Promise<string | null> {
   const { endpointId, url, challenge } = handshake
-  const secrets = openSecrets(app.settings.ENCRYPTION_KEY, endpointId, handshake.secrets)
+  const secrets = openSecrets(app.settings, endpointId, handshake.secrets)
   if (secrets === null) return 'the signing secret cannot be opened'
   const at = new Date()
   const body = JSON.stringify({ type: 'verification', challenge, timestamp: at.toISOString() })
@@ -62,7 +62,10 @@ async function shakeHands(
   return judgeAnswer(await outbound.post({ url, headers, body, timeoutMs: TIMEOUT_MS, signal }), challenge)
 }
 
-/** Status exactly 200 and a JSON object whose `challenge` is the one that was sent (contract, section 7). */
+/**
+ * Status exactly 200 and a JSON object whose `challenge` is the one that was sent
+ * (docs/reference/choices.md).
+ */
 export function judgeAnswer({ statusCode, error, body }: OutboundAnswer, challenge: string): string | null {
   if (error !== null) return error
   if (statusCode !== 200) return `status ${statusCode}, where 200 was expected`

@@ -22,11 +22,14 @@ export class ProtocolRefused extends Error {
 /** A name to its addresses. */
 export type Resolve = (host: string) => Promise<LookupAddress[]>
 
-// The system's resolver works in the process's four threads: a few names whose servers hang would hold up every other
-// endpoint, and file access with them. This one waits on sockets only.
+// The system's resolver works in the process's four threads: a few names whose servers hang would
+// hold up every other endpoint, and file access with them. This one waits on sockets only.
 const QUERY = { timeout: 2000, tries: 2 }
 
-/** Asks the name servers; names that they do not know may stand in the hosts file. Rejects with a `code`. */
+/**
+ * Asks the name servers; names that they do not know may stand in the hosts file. Rejects with a
+ * `code`.
+ */
 export const resolveHost: Resolve = async (host) => {
   if (host === 'localhost') return systemLookup(host, { all: true })
   const resolver = new Resolver(QUERY)
@@ -44,8 +47,9 @@ export const resolveHost: Resolve = async (host) => {
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code
 
 /**
- * The look-up of the shared agents: an address that the rule forbids is never connected to, and what was checked is
- * what is connected to, so that no second answer of a name server can slip in between.
+ * The look-up of the shared agents: an address that the rule forbids is never connected to, and
+ * what was checked is what is connected to, so that no second answer of a name server can slip in
+ * between.
  */
 export function guardedLookup(isAllowed: AddressRule, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {

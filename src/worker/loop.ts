@@ -16,15 +16,21 @@ interface LoopOptions {
   work(): Promise<void>
 }
 
-// After an error: long enough not to storm a database that is coming up, short enough to be there when it is.
+// After an error: long enough not to storm a database that is coming up, short enough to be there
+// when it is.
 const RETRY_MS = 1000
+const MAX_RETRY_MS = 5000
 
-/** Works every `pollMs`, and whenever it is woken; never twice at once. An error is logged, and never its end. */
+/**
+ * Works every `pollMs`, and whenever it is woken; never twice at once. An error is logged, and
+ * never its end.
+ */
 export function startLoop({ name, pollMs, log, work }: LoopOptions): Loop {
   let running: Promise<void> | undefined
   let again = false
   let stopped = false
   let poll: NodeJS.Timeout | undefined
+  let failures = 0
 
   const wake = (): void => {
     if (stopped) return
@@ -42,9 +48,10 @@ export function startLoop({ name, pollMs, log, work }: LoopOptions): Loop {
       again = false
       try {
         await work()
+        failures = 0
       } catch (err) {
         log.warn({ err, loop: name }, 'the worker could not work; it tries again')
-        pause = RETRY_MS
+        pause = Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures++)
         break
       }
     } while (again && !stopped)

@@ -3,6 +3,7 @@ import { Counter, Gauge, Histogram } from 'prom-client'
 import { type App, perApp } from '../core/context.ts'
 import { metricsOf } from '../core/metrics.ts'
 import type { Outcome } from '../domains/webhooks/record-sql.ts'
+import { countOpenBackfills } from '../domains/upgrades/upgrades.ts'
 import { type Survey, surveyDeliveries } from '../domains/webhooks/survey-sql.ts'
 
 export interface DeliveryMetrics {
@@ -10,7 +11,9 @@ export interface DeliveryMetrics {
   ended(outcome: Outcome | null): void
 }
 
-/** The worker's figures at `/metrics`. Those of the database are looked up when they are asked for. */
+/**
+ * The worker's figures at `/metrics`. Those of the database are looked up when they are asked for.
+ */
 export const deliveryMetrics = perApp((app: App): DeliveryMetrics => {
   const registers = [metricsOf(app)]
   const attempts = new Counter({
@@ -42,7 +45,10 @@ export const deliveryMetrics = perApp((app: App): DeliveryMetrics => {
   }
 })
 
-/** Figures of all processes together: one look for both. A scrape while the database is away gets those of before. */
+/**
+ * Figures of all processes together: one look for both. A scrape while the database is away gets
+ * those of before.
+ */
 function observeDatabase(app: App): void {
   const registers = [metricsOf(app)]
   let looking: Promise<Survey | null> | undefined
@@ -73,3 +79,16 @@ function observeDatabase(app: App): void {
     ({ circuitsOpen }) => circuitsOpen,
   )
 }
+
+export const observeBackfills = perApp((app: App): Gauge => {
+  const made: Gauge = new Gauge({
+    name: 'backfills_open',
+    help: 'Backfills of migrations that workers have not completed.',
+    registers: [metricsOf(app)],
+    collect: async () => {
+      const open = await countOpenBackfills(app).catch(() => null)
+      if (open !== null) made.set(open)
+    },
+  })
+  return made
+})

@@ -12,7 +12,7 @@ import { USER_AGENT } from '../domains/webhooks/secrets.ts'
 import { AddressRefused, guardedLookup, PortRefused, ProtocolRefused, type Resolve, resolveHost } from './lookup.ts'
 import { explain } from './explain.ts'
 
-/** Every request that the service makes by itself goes through here (design decision 8). */
+/** Every request that the service makes by itself goes through here. */
 export interface Outbound {
   /** Posts a body. Never rejects: what went wrong is in the answer. */
   post(request: OutboundRequest): Promise<OutboundAnswer>
@@ -43,8 +43,9 @@ export interface OutboundAnswer {
 const MAX_ANSWER_BYTES = 64 * 1024
 const FETCH_TIMEOUT_MS = 10_000
 const NO_BODY = Buffer.alloc(0)
-// Servers that say nothing of it close idle connections after 5 s (uvicorn, Node behind some proxies) or more; a request on
-// one that is just being closed is a failed attempt. Where they do say, the agent keeps to it by itself.
+// Servers that say nothing of it close idle connections after 5 s (uvicorn, Node behind some
+// proxies) or more; a request on one that is just being closed is a failed attempt. Where they do
+// say, the agent keeps to it by itself.
 const IDLE_MS = 4000
 
 type OutboundSettings = Pick<
@@ -67,7 +68,9 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
     retry: { limit: 0 },
     throwHttpErrors: false,
   })
-  /** Of an address in the URL itself no look-up is made, so none of the agents' checks would see it. */
+  /**
+   * Of an address in the URL itself no look-up is made, so none of the agents' checks would see it.
+   */
   function requireAllowed(url: URL): void {
     // It may have been given while the setting was on.
     if (url.protocol !== 'https:' && !settings.WEBHOOK_ALLOW_HTTP) throw new ProtocolRefused('http is not allowed')

@@ -1,8 +1,13 @@
 import type { App } from '../core/context.ts'
+import type { Id } from '../core/ids.ts'
+import { isLockFailure } from '../core/sql.ts'
 import { type Outcome, recordAttempts } from '../domains/webhooks/record-sql.ts'
 
 export interface Recorder {
-  /** Resolves once the outcome is in the database, or given up: whether its endpoint has more deliveries due. */
+  /**
+   * Resolves once the outcome is in the database, or given up: whether its endpoint has more
+   * deliveries due.
+   */
   record(outcome: Outcome): Promise<boolean>
   /** Tries nothing again. */
   close(): void
@@ -11,7 +16,7 @@ export interface Recorder {
 interface Waiting {
   outcome: Outcome
   since: number
-  done: (hasMore: boolean) => void
+  done: (hasMore: boolean | Promise<boolean>) => void
 }
 
 const BATCH = 200
@@ -19,8 +24,42 @@ const PAUSE_MS = 500
 // By then the lease has ended, and another attempt is on its way.
 const GIVE_UP_MS = 60_000
 
-/** Outcomes that come in while a statement is under way go together as the next one; a lone one goes at once. */
+/**
+ * Records outcomes, those of all tenants together. Where a row of one of them is locked, each of
+ * their tenants goes on by itself until it has none left, so that no tenant's outcomes wait for
+ * another tenant's row.
+ */
 export function createRecorder(app: App): Recorder {
+  const apart = new Map<Id, { recorder: Recorder; outcomes: number }>()
+  let isClosed = false
+
+  const recordApart = async (outcome: Outcome): Promise<boolean> => {
+    const { tenantId } = outcome.lease
+    const lane = apart.get(tenantId) ?? { recorder: createLine(app), outcomes: 0 }
+    if (isClosed) lane.recorder.close()
+    apart.set(tenantId, lane)
+    lane.outcomes++
+    const hasMore = await lane.recorder.record(outcome)
+    if (--lane.outcomes === 0) apart.delete(tenantId)
+    return hasMore
+  }
+
+  const together = createLine(app, recordApart)
+  return {
+    record: (outcome) => (apart.has(outcome.lease.tenantId) ? recordApart(outcome) : together.record(outcome)),
+    close: () => {
+      isClosed = true
+      together.close()
+      for (const { recorder } of apart.values()) recorder.close()
+    },
+  }
+}
+
+/**
+ * Outcomes that come in while a statement is under way go together as the next one; a lone one goes
+ * at once. `elsewhere` takes a batch that has met a lock.
+ */
+function createLine(app: App, elsewhere?: (outcome: Outcome) => Promise<boolean>): Recorder {
   const queue: Waiting[] = []
   let writing = false
   let closed = false
@@ -38,6 +77,10 @@ export function createRecorder(app: App): Recorder {
         for (const { done, outcome } of batch) done(waiting.includes(outcome.lease.endpointId))
         size = BATCH
       } catch (err) {
+        if (elsewhere !== undefined && isLockFailure(err)) {
+          for (const { done, outcome } of queue.splice(0, batch.length)) done(elsewhere(outcome))
+          continue
+        }
         // One by one from here: a row that the database refuses must not keep its neighbours out.
         size = 1
         app.log.warn({ err }, 'attempts could not be recorded; trying again')

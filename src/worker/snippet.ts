@@ -3,8 +3,9 @@ const MAX_BYTES = 1024
 const SIGNATURE = /v1=([0-9a-f]{64})/
 
 /**
- * The beginning of an answer, at most 1 KiB of valid UTF-8 that the database can hold; null where there is none.
- * A receiver that echoes what it got must not bring a signature into the delivery log.
+ * The beginning of an answer, at most 1 KiB of valid UTF-8 that the database can hold; null where
+ * there is none. A receiver that echoes what it got must not bring a signature into the delivery
+ * log.
  */
 export function snippetOf(body: Buffer, sentHeaders: Readonly<Record<string, string>>): string | null {
   if (body.length === 0) return null

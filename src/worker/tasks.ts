@@ -5,7 +5,10 @@ import { startLoop } from './loop.ts'
 /** A part of the worker. */
 export interface Task {
   wake(): void
-  /** Takes nothing new, waits for what is under way until `graceMs` are over, and gives the rest back. */
+  /**
+   * Takes nothing new, waits for what is under way until `graceMs` are over, and gives the rest
+   * back.
+   */
   stop(graceMs: number): Promise<void>
 }
 
@@ -16,7 +19,9 @@ interface Work<T> {
   maxInFlight: number
   /** Takes up to `limit` that are due; `inFlight` are under way in this worker. */
   lease(limit: number, inFlight: Iterable<T>): Promise<T[]>
-  /** Does one, and writes down what came of it, unless `signal` has ended it: then it is given back. */
+  /**
+   * Does one, and writes down what came of it, unless `signal` has ended it: then it is given back.
+   */
   perform(piece: T, signal: AbortSignal): Promise<void>
   /** Gives one back: due again at once. */
   release(piece: T): Promise<unknown>
