@@ -10,6 +10,7 @@ import { Pages } from './pages.tsx'
 import { Shell } from './shell/shell.tsx'
 import { SignInAgain } from './shell/sign-in-again.tsx'
 import { SignInPage } from './shell/sign-in-page.tsx'
+import { AllFailed } from './ui/boundary.tsx'
 
 const theme = createTheme({
   primaryColor: 'indigo',
@@ -18,7 +19,13 @@ const theme = createTheme({
   autoContrast: true,
   cursorType: 'pointer',
   defaultRadius: 'md',
-  components: { Badge: Badge.extend({ defaultProps: { variant: 'default', tt: 'none', miw: 'fit-content' } }) },
+  components: {
+    // One that is wider than its place has a second line: on a phone it would be cut off.
+    Badge: Badge.extend({
+      defaultProps: { variant: 'default', tt: 'none', miw: 'min-content', h: 'auto', mih: 'var(--badge-height)' },
+      styles: { label: { whiteSpace: 'normal', overflow: 'visible' } },
+    }),
+  },
 })
 
 // White is read on these.
@@ -44,8 +51,11 @@ const variables: CSSVariablesResolver = ({ colors }) => ({
 // Where the page stands below the host: a proxy may have put a path in front.
 const BASE_PATH = new URL(document.baseURI).pathname.replace(/\/$/, '')
 
-// Every page below one route, as `Pages` finds them; a data router, for a page to be able to ask before it is left.
-const router = createBrowserRouter([{ path: '*', element: <SignedIn /> }], { basename: BASE_PATH })
+// Every page below one route, as `Pages` finds them; a data router, for a page to be able to ask
+// before it is left.
+const router = createBrowserRouter([{ path: '*', element: <SignedIn />, errorElement: <AllFailed /> }], {
+  basename: BASE_PATH,
+})
 
 export function App() {
   return (
@@ -68,7 +78,7 @@ function SignedIn() {
   if (session === null) return <SignInPage />
   return (
     <>
-      {/* Another admin, signed in by another tab, begins anew. */}
+      {/* Another admin, signed in by another tab, starts with a new state. */}
       <Shell key={session.email}>
         <Pages />
       </Shell>

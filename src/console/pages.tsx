@@ -1,13 +1,18 @@
-import { type ComponentType, lazy, Suspense } from 'react'
-import { Route, Routes } from 'react-router'
+import { type ComponentType, Suspense } from 'react'
+import { Route, Routes, useLocation } from 'react-router'
 
+import { Boundary } from './ui/boundary.tsx'
+import { lazily } from './ui/lazy.ts'
 import { Loading, NotFound } from './ui/states.tsx'
 
 type Load = () => Promise<{ Page: ComponentType }>
 
-const page = (load: Load) => lazy(async () => ({ default: (await load()).Page }))
+const page = (load: Load) => lazily(async () => (await load()).Page)
 
-/** Every page by its path below `/console/`, each in a file of its own that is loaded when it is gone to. */
+/**
+ * Every page by its path below `/console/`, each in a file of its own that is loaded when it is
+ * gone to.
+ */
 const PAGES: Readonly<Record<string, ComponentType>> = {
   '/': page(() => import('./pages/overview/overview.tsx')),
   audit: page(() => import('./pages/audit/audit.tsx')),
@@ -25,14 +30,17 @@ const PAGES: Readonly<Record<string, ComponentType>> = {
 }
 
 export function Pages() {
+  const { pathname } = useLocation()
   return (
-    <Suspense fallback={<Loading />}>
-      <Routes>
-        {Object.entries(PAGES).map(([path, Page]) => (
-          <Route key={path} path={path} element={<Page />} />
-        ))}
-        <Route path="*" element={<NotFound />} />
-      </Routes>
-    </Suspense>
+    <Boundary resetKeys={[pathname]}>
+      <Suspense fallback={<Loading />}>
+        <Routes>
+          {Object.entries(PAGES).map(([path, Page]) => (
+            <Route key={path} path={path} element={<Page />} />
+          ))}
+          <Route path="*" element={<NotFound />} />
+        </Routes>
+      </Suspense>
+    </Boundary>
   )
 }

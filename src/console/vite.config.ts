@@ -8,11 +8,13 @@ export default defineConfig({
   // Whatever path a proxy puts in front: the page's `<base>` says where it stands.
   base: './',
   plugins: [react()],
-  // What the service puts there at each answer (src/http/console.ts).
+  // What the service puts there at each answer (src/api/http/console.ts).
   html: { cspNonce: '{nonce}' },
   build: {
     outDir: join(import.meta.dirname, '../../dist/console'),
-    emptyOutDir: true,
+    // src/build.ts keeps the files of the build before, which an open page may still ask for.
+    emptyOutDir: false,
+    manifest: 'manifest.json',
     assetsInlineLimit: 0,
     // A file for each page's styles would be asked for one after another.
     cssCodeSplit: false,

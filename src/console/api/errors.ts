@@ -1,4 +1,4 @@
-/** One member of `errors` in a problem document of the service (contract, section 2). */
+/** One member of `errors` in a problem document of the service (docs/reference/errors.md). */
 export interface InvalidField {
   pointer: string
   code: string
@@ -26,21 +26,24 @@ export class ApiError extends Error {
   }
 }
 
-/** The token is of no use any more: whoever works here signs in again. */
+/** The token is no longer valid: the admin signs in again. */
 export const isExpiry = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 'invalid_admin_token' || error.code === 'missing_credentials')
 
 /** What the fields of a form are called, by their paths in the API: `policy.timeoutMs`. */
 export type Labels = Readonly<Record<string, string>>
 
-/** What a person is told of an error. */
+/** One sentence about an error for a person. */
 export function wordsOf(error: unknown): string {
   if (error instanceof ApiError) return error.fields.length === 0 ? error.message : sentencesOf(error.fields)
   if (error instanceof TypeError) return 'The service cannot be reached. Check your connection and try again.'
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What a refusal says at the fields of a form, and what it says of none of them: null where they have it all. */
+/**
+ * What a refusal says at the fields of a form, and what it says of none of them: null where they
+ * have it all.
+ */
 export function refusalOf(error: unknown, labels: Labels): { fields: Record<string, string>; rest: unknown } {
   if (!(error instanceof ApiError) || error.fields.length === 0) return { fields: {}, rest: error }
   const { code, requestId } = error

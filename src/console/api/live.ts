@@ -18,7 +18,8 @@ let token = ''
 /** Told each time that the connection is away. */
 const lossListeners = new Set<() => void>()
 
-// One connection for all subscriptions of a tab: over HTTP/1.1 browsers open six to a site, and the rest would wait.
+// One connection for all subscriptions of a tab: over HTTP/1.1 browsers open six to a site, and the
+// rest would wait.
 const client = createClient({
   singleConnection: true,
   url: new URL('../graphql/stream', document.baseURI).href,
@@ -26,7 +27,8 @@ const client = createClient({
     token = await validToken()
     return { authorization: `Bearer ${token}` }
   },
-  // A tab in the background asks for nothing else: refused, it waits for the sign-in, and does not ask on all night.
+  // A tab in the background asks for nothing else: refused, it waits for the sign-in, and does not
+  // ask on all night.
   fetchFn: async (...request: Parameters<typeof fetch>) => {
     const response = await fetch(...request)
     if (response.status === 401) expire(token)
@@ -40,7 +42,10 @@ const client = createClient({
   },
 })
 
-/** Follows the events of some discussions while the component is there, each from where its last one was seen. */
+/**
+ * Follows the events of some discussions while the component is there, each from where its last one
+ * was seen.
+ */
 export function useDiscussionEvents(discussionIds: readonly string[], onEvent: (event: DiscussionEvent) => void): void {
   const listener = useRef(onEvent)
   useEffect(() => {
@@ -59,8 +64,8 @@ export function useDiscussionEvents(discussionIds: readonly string[], onEvent: (
 }
 
 /**
- * Asks anew what the named queries have answered whenever the moderation queues change, while the component is there; and
- * when that goes unheard, so that they say what is wrong.
+ * Runs the named queries again whenever the moderation queues change, while the component is there;
+ * and when that goes unheard, so that they say what is wrong.
  */
 export function useQueueChanges(outdated: readonly Document<unknown, never>[]): void {
   useEffect(() => {

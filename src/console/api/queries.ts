@@ -38,8 +38,8 @@ subscribe(() => {
 })
 
 /**
- * What an operation answers; asked again every `everyMs` while the tab is in view, which may depend on what it answered
- * last. The last answer stays meanwhile.
+ * What an operation answers; asked again every `everyMs` while the tab is in view, which may depend
+ * on what it answered last. The last answer stays meanwhile.
  */
 export function useApi<Result, Variables extends object>(
   operation: Document<Result, Variables>,
@@ -68,7 +68,10 @@ export interface Connection<Node> {
   pageInfo: { hasNextPage: boolean; endCursor?: string | null }
 }
 
-/** A list, page by page. `connectionOf` finds the connection in the answer. The operation takes `$after`. */
+/**
+ * A list, page by page. `connectionOf` finds the connection in the answer. The operation takes
+ * `$after`.
+ */
 export function useList<Result, Variables extends { after?: string | null | undefined }, Node>(
   operation: Document<Result, Variables>,
   variables: Omit<Variables, 'after'>,
@@ -95,7 +98,7 @@ export function useList<Result, Variables extends { after?: string | null | unde
 export const nodesOf = <Node>(connection: Connection<Node> | null | undefined): Node[] =>
   (connection?.edges ?? []).map(({ node }) => node)
 
-/** Asks anew what the named queries have answered; without names, everything. */
+/** Runs the named queries again; without names, all of them. */
 export function useRefresh(outdated: readonly Document<unknown, never>[] = []): () => Promise<void> {
   const client = useQueryClient()
   return async () => {
@@ -109,9 +112,9 @@ const PACE_MS = 400
 const WAIT_MS = 100
 
 /**
- * Asks anew what the named queries have answered, as often as it is called, but one time after the other: what is called
- * for meanwhile is done once, and what is under way, such as another page of a list, is not broken off. A tab out of view
- * waits until it is back in it.
+ * Runs the named queries again, as often as it is called, but one time after the other: what is
+ * called for meanwhile is done once, and what is under way, such as another page of a list, is not
+ * broken off. A tab out of view waits until it is back in it.
  */
 export function calmRefresh(outdated: readonly Document<unknown, never>[]): () => void {
   const keys = outdated.map((each) => [nameOf(each)])
@@ -137,7 +140,7 @@ export function calmRefresh(outdated: readonly Document<unknown, never>[]): () =
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** A write. What the named queries have answered is asked anew once it is done; without names, everything. */
+/** A write. Once it is done, the named queries run again; without names, all of them. */
 export function useWrite<Result, Variables extends object>(
   operation: Document<Result, Variables>,
   outdated: readonly Document<unknown, never>[] = [],

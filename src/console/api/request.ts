@@ -28,9 +28,10 @@ interface Problem extends Refusal {
 const GRAPHQL = new URL('../graphql', document.baseURI)
 
 /**
- * The answer to an operation, as whoever is signed in. One that finds the token expired waits until somebody has signed
- * in again, and is sent once more: nothing that was typed is lost, and nothing of one admin is sent as another, who may
- * be another tenant's. Throws `ApiError`, or `TypeError` without a network.
+ * The answer to an operation, as the admin who is signed in. One that finds the token expired waits
+ * until somebody has signed in again, and is sent once more: nothing that was typed is lost, and
+ * nothing of one admin is sent as another, who may be another tenant's. Throws `ApiError`, or
+ * `TypeError` without a network.
  */
 export async function request<Result, Variables>(
   operation: Document<Result, Variables>,

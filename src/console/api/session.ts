@@ -10,11 +10,15 @@ export interface Session {
 
 export interface SessionState {
   session: Session | null
-  /** The token was refused or has run out while somebody worked: they sign in again above their page. */
+  /**
+   * The token was refused or has run out while somebody worked: they sign in again above their
+   * page.
+   */
   isExpired: boolean
 }
 
-// Every tab is signed in by one login, and signed out by one. The page's policy lets no script but its own read it.
+// Every tab is signed in by one login, and signed out by one. The page's policy lets no script but
+// its own read it.
 const KEY = 'engagement-console-session'
 
 let state: SessionState = { session: readLive(), isExpired: false }
@@ -60,12 +64,14 @@ export function expire(token: string): void {
   become({ session, isExpired: true })
 }
 
-/** Who works here now, by their e-mail address: what they have begun is nobody else's to go on with. */
+/**
+ * Who works here now, by their e-mail address: what they have begun is nobody else's to go on with.
+ */
 export const whoIsHere = (): string | undefined => state.session?.email
 
 /**
- * Resolves with the token of `email`, who is signed in, once it is not expired; rejects once they have signed out, or
- * somebody else has signed in.
+ * Resolves with the token of `email`, who is signed in, once it is not expired; rejects once they
+ * have signed out, or somebody else has signed in.
  */
 export function validToken(email = whoIsHere()): Promise<string> {
   const token = tokenOf(email)
@@ -92,7 +98,10 @@ export function subscribe(listener: () => void): () => void {
   return () => void listeners.delete(listener)
 }
 
-/** Takes over what another tab has done: signed in, signed out, or found the token refused, which leaves work alone. */
+/**
+ * Takes over what another tab has done: signed in, signed out, or found the token refused, which
+ * leaves work alone.
+ */
 function follow(): void {
   const live = readLive()
   if (live !== null) become({ session: live, isExpired: false })

@@ -19,7 +19,9 @@ import { useApi } from '../api/queries.ts'
 import { signOut } from '../api/session.ts'
 import { NAVIGATION } from './navigation.ts'
 
-/** What stands around every page: the tenant's name, the way to the others, the theme, the way out. */
+/**
+ * What stands around every page: the tenant's name, the way to the others, the theme, the way out.
+ */
 export function Shell({ children }: { children: ReactNode }) {
   const [isOpen, { toggle, close }] = useDisclosure()
   const main = useRef<HTMLElement>(null)

@@ -4,7 +4,10 @@ import { signOut } from '../api/session.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { SignInForm } from './sign-in.tsx'
 
-/** Above the page that somebody works on: it stays as it is, and what waits is sent once they have signed in. */
+/**
+ * Above the page that somebody works on: it stays as it is, and what waits is sent once they have
+ * signed in.
+ */
 export function SignInAgain({ email }: { email: string }) {
   return (
     <Dialog title="Your sign-in has ended">

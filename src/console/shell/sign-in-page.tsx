@@ -13,7 +13,7 @@ export function SignInPage() {
         </Title>
         <SignInForm />
         <Text size="sm" c="dimmed" mt="lg">
-          Lost the password? Whoever runs the service gives you another one, by the command <Code>admin password</Code>.
+          Lost the password? The operator of the service can set a new one with the command <Code>admin password</Code>.
         </Text>
       </Paper>
     </Center>

@@ -5,7 +5,10 @@ import { Dialog } from './dialog.tsx'
 import { focusRefusal } from './refusal.ts'
 import { Problem } from './states.tsx'
 
-/** An id can have what no keyboard has, and no line of text holds: it is asked for, and taken, without. */
+/**
+ * An id can have what no keyboard has, and no line of text holds: it is asked for, and taken,
+ * without.
+ */
 const typable = (text: string): string =>
   text
     .normalize('NFC')
@@ -13,8 +16,8 @@ const typable = (text: string): string =>
     .trim()
 
 /**
- * Asks before something that cannot be undone, or that others feel. With `typed` the person types that first.
- * It stays open while `onConfirm` is under way, and shows why it failed.
+ * Asks before something that cannot be undone, or that others feel. With `typed` the person types
+ * that first. It stays open while `onConfirm` is under way, and shows why it failed.
  */
 export function Confirm({
   title,

@@ -1,9 +1,12 @@
 import { Group, Modal, type MantineSize } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 
 import { WRITTEN } from './written.ts'
 
-/** A dialog above the page, named by its title. Without `onClose` only what is in it ends it. */
+/**
+ * A dialog above the page, named by its title. Without `onClose` only what is in it ends it. Once
+ * it has gone, the focus is back where it was when the dialog came.
+ */
 export function Dialog({
   title,
   onClose,
@@ -16,6 +19,7 @@ export function Dialog({
   children: ReactNode
 }) {
   const canClose = onClose !== undefined
+  useFocusReturn()
   return (
     <Modal.Root
       opened
@@ -37,4 +41,29 @@ export function Dialog({
       </Modal.Content>
     </Modal.Root>
   )
+}
+
+/**
+ * The library returns the focus of a dialog that is closed, not of one that is taken out of the
+ * page.
+ */
+function useFocusReturn(): void {
+  const [from] = useState(() => placesAround(document.activeElement))
+  useEffect(() => () => from.find(isFocusable)?.focus({ preventScroll: true }), [from])
+}
+
+const isFocusable = (element: HTMLElement): boolean => element.isConnected && element.tabIndex >= 0
+
+/**
+ * Where the focus can go back to: the element, what stands around it, and the button of the menu
+ * that it was in.
+ */
+function placesAround(element: Element | null): HTMLElement[] {
+  const places: HTMLElement[] = []
+  for (let at = element; at instanceof HTMLElement && at !== document.body;) {
+    places.push(at)
+    const opener = at.role === 'menu' ? document.getElementById(at.getAttribute('aria-labelledby') ?? '') : null
+    at = opener ?? at.parentElement
+  }
+  return places
 }

@@ -21,7 +21,7 @@ export function Copy({ value, label = 'Copy' }: { value: string; label?: string 
   )
 }
 
-/** Something that the service shows once: whoever closes this has kept it, or makes a new one. */
+/** Something that the service shows once: after this is closed, only a new one helps. */
 export function SecretOnce({
   title,
   secret,
@@ -29,7 +29,8 @@ export function SecretOnce({
   onClose,
 }: {
   title: string
-  secret: string
+  /** Null only in a replayed answer, which the console never asks for. */
+  secret: string | null
   /** What it may do, and what becomes of it. */
   warning: string
   onClose: () => void
@@ -44,7 +45,7 @@ export function SecretOnce({
           {secret}
         </Code>
         <Group justify="space-between">
-          <Copy value={secret} />
+          <Copy value={secret ?? ''} />
           <Button onClick={onClose}>I have kept it</Button>
         </Group>
       </Stack>

@@ -92,7 +92,10 @@ export function Answered<Data>({
   )
 }
 
-/** The page of one thing by its id, once there is an answer; or that there is none, with the way to its `list`. */
+/**
+ * The page of one thing by its id, once there is an answer; or that there is none, with the way to
+ * its `list`.
+ */
 export function Found<Data, One>({
   query,
   one,

@@ -3,12 +3,16 @@ import { IconExternalLink } from '@tabler/icons-react'
 
 import { WRITTEN } from './written.ts'
 
-/** An address that a browser may be sent to: of the web, and no other kind. Null for anything else. */
+/**
+ * An address that a browser may be sent to: of the web, and no other kind. Null for anything else.
+ */
 export function webAddress(url: string | null | undefined): string | null {
   return url != null && /^https?:\/\//i.test(url) && URL.canParse(url) ? url : null
 }
 
-/** A link to an address that somebody else wrote, in a new tab. Nothing, where it is not of the web. */
+/**
+ * A link to an address that somebody else wrote, in a new tab. Nothing, where it is not of the web.
+ */
 export function WebLink({ url }: { url: string | null | undefined }) {
   const address = webAddress(url)
   return (

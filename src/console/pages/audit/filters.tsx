@@ -1,31 +1,8 @@
 import { Button, Group, Select, TextInput } from '@mantine/core'
 import { useSearchParams } from 'react-router'
 
+import ACTIONS from '../../../generated/audit-actions.json' with { type: 'json' }
 import { useFilter } from '../../ui/filters.ts'
-
-// What the service writes, by kind of target.
-const ACTIONS: Readonly<Record<string, readonly string[]>> = {
-  comment: ['approve', 'delete', 'pin', 'reject', 'unpin'],
-  reader: ['ban', 'erase', 'unban'],
-  discussion: ['archive', 'create', 'lock', 'unlock', 'update'],
-  webhook: [
-    'create',
-    'delete',
-    'disable',
-    'enable',
-    'failing',
-    'redeliver',
-    'replay',
-    'rotate_secret',
-    'test',
-    'update',
-    'verify',
-  ],
-  api_key: ['create', 'revoke'],
-  identity_secret: ['create'],
-  classifier_secret: ['create'],
-  settings: ['update'],
-}
 
 const GROUPS = Object.entries(ACTIONS).map(([group, verbs]) => ({
   group,
@@ -47,7 +24,7 @@ interface Filter {
 
 type Name = 'action' | 'actor' | 'from' | 'to'
 
-/** The filters of the URL. Days are those of whoever looks, and `to` is in the span. */
+/** The filters of the URL. Days are those of the viewer's time zone, and `to` is in the span. */
 export function useAuditFilters() {
   const filters: Record<Name, Filter> = {
     action: useNamed('action'),
@@ -69,7 +46,10 @@ function useNamed(name: Name): Filter {
   return { value, set }
 }
 
-/** The beginning of a day such as 2026-11-21, or of the one so many days after it; null where it is none. */
+/**
+ * The beginning of a day such as 2026-11-21, or of the one so many days after it; null where it is
+ * none.
+ */
 function midnight(day: string | null, later: number): string | null {
   const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day ?? '') ?? []
   if (year === undefined) return null

@@ -11,7 +11,7 @@ const PAGES: Readonly<Record<string, (id: string) => string>> = {
   identity_secret: () => '/identity',
   reader: (id) => `/readers/${id}`,
   settings: () => '/settings',
-  webhook: (id) => `/webhooks/${id}`,
+  webhook_endpoint: (id) => `/webhooks/${id}`,
 }
 
 /** What something was done to, linked to its page where there is one. */

@@ -30,7 +30,7 @@ interface Props {
   onError: (error: unknown) => void
 }
 
-/** What a moderator can do to a comment in its state (contract, section 4). */
+/** What a moderator can do to a comment in its state. */
 export function CommentMenu({
   comment: { id, revision, author, status, pinnedAt },
   name,

@@ -4,6 +4,7 @@ import { useParams } from 'react-router'
 import { type CommentSort, DiscussionDocument, type DiscussionQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { useFilter } from '../../ui/filters.ts'
+import { formatNumber } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered, Empty, Found } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -58,7 +59,7 @@ function About({ externalId, url, state, commentCount, presence, createdAt, last
       <Group gap="sm" component="span">
         <StateBadge state={state} />
         <span>
-          {commentCount} {commentCount === 1 ? 'comment' : 'comments'}
+          {formatNumber(commentCount)} {commentCount === 1 ? 'comment' : 'comments'}
         </span>
         <span>
           {presence.streams} {presence.streams === 1 ? 'stream' : 'streams'} open

@@ -10,6 +10,7 @@ import {
 import { useList } from '../../api/queries.ts'
 import { useFilter } from '../../ui/filters.ts'
 import { DataTable, List } from '../../ui/list.tsx'
+import { formatNumber } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Search } from '../../ui/search.tsx'
 import { Empty } from '../../ui/states.tsx'
@@ -91,7 +92,7 @@ function Row({ id, externalId, title, state, commentCount, lastCommentedAt, crea
       <Table.Td>
         <StateBadge state={state} />
       </Table.Td>
-      <Table.Td>{commentCount}</Table.Td>
+      <Table.Td>{formatNumber(commentCount)}</Table.Td>
       <Table.Td>{lastCommentedAt == null ? 'none' : <Time at={lastCommentedAt} />}</Table.Td>
       <Table.Td>
         <Time at={createdAt} />

@@ -6,8 +6,9 @@ import { useDiscussionEvents } from '../../api/live.ts'
 import { useRefresh } from '../../api/queries.ts'
 
 /**
- * Keeps a discussion in view as it is. An event has its position asked for, however many come not more than some times a
- * second; a position that has moved, by an event or in an answer to the clock, has the thread asked for.
+ * Keeps a discussion in view as it is. An event has its position asked for, however many come not
+ * more than some times a second; a position that has moved, by an event or in an answer to the
+ * clock, has the thread asked for.
  */
 export function useLiveThread(discussionId: string, lastEventId: string): void {
   const refreshPosition = useRefresh([DiscussionDocument])

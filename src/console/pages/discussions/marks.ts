@@ -51,8 +51,9 @@ export function useMarks(discussionId: string) {
 }
 
 /**
- * A level of the thread with those out of view at their place among those in view, of which `isWhole` says whether there
- * are more. What stands behind the last of them appears with the next page. Ids are in the order of time.
+ * A level of the thread with those out of view at their place among those in view, of which
+ * `isWhole` says whether there are more. What stands behind the last of them appears with the next
+ * page. Ids are in the order of time.
  */
 export function withHidden(
   inView: readonly ThreadCommentFragment[],

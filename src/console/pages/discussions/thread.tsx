@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { type CommentSort, ThreadDocument, type ThreadCommentFragment } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
 import { List } from '../../ui/list.tsx'
+import { formatNumber } from '../../ui/numbers.ts'
 import { Empty } from '../../ui/states.tsx'
 import { CommentCard } from './comment-card.tsx'
 import { type Mark, type Marks, withHidden } from './marks.ts'
@@ -62,7 +63,7 @@ function Replies({ comment, depth, ...props }: ThreadProps & { comment: ThreadCo
       style={{ borderInlineStart: '1px solid var(--mantine-color-default-border)' }}
     >
       <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        {isOpen ? 'Hide' : 'Show'} {count === 1 ? '1 reply' : `${count} replies`}
+        {isOpen ? 'Hide' : 'Show'} {count === 1 ? '1 reply' : `${formatNumber(count)} replies`}
       </Button>
       {isOpen && <Thread {...props} parentId={comment.id} depth={depth} />}
     </Box>

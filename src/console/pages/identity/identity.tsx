@@ -19,7 +19,7 @@ export function Page() {
   const list = useList(IdentitySecretsDocument, { first: 50 }, ({ identitySecrets }) => identitySecrets)
   const create = useWrite(CreateIdentitySecretDocument, [IdentitySecretsDocument])
   const [isAsking, setAsking] = useState(false)
-  const [made, setMade] = useState<{ kid: string; secret: string } | null>(null)
+  const [made, setMade] = useState<{ kid: string; secret: string | null } | null>(null)
   const current = list.nodes?.find(({ expiresAt }) => expiresAt === null)
   const action = current === undefined ? 'Create a secret' : 'Rotate the secret'
   return (
@@ -70,7 +70,7 @@ export function Page() {
           onClose={() => setAsking(false)}
         >
           {current === undefined
-            ? 'Whoever has it can speak for any of your readers.'
+            ? 'Anyone who has it can speak for any of your readers.'
             : `Assertions signed with ${current.kid} are taken for 24 hours more, and then no longer: until then your backend has to have the new secret and its kid.`}
         </Confirm>
       )}
@@ -78,7 +78,7 @@ export function Page() {
         <SecretOnce
           title={`The new secret, ${made.kid}`}
           secret={made.secret}
-          warning="This is the only time that it is shown. Whoever has it can speak for any of your readers: put it where your backend reads its secrets, with its kid."
+          warning="This is the only time that it is shown. Anyone who has it can speak for any of your readers: put it where your backend reads its secrets, with its kid."
           onClose={() => setMade(null)}
         />
       )}

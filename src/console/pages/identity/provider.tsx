@@ -1,9 +1,11 @@
-import { Anchor, Code, Text } from '@mantine/core'
+import { Alert, Anchor, Code, Stack, Text } from '@mantine/core'
 import { Link } from 'react-router'
 
-import { IdentityProviderDocument } from '../../../generated/console.ts'
+import { IdentityProviderDocument, type IdentityProviderQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
+import { Countdown } from '../../ui/countdown.tsx'
 import { Answered } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
 /** Whether assertions of an identity provider are taken, by its public keys. */
@@ -16,19 +18,61 @@ export function Provider() {
   )
   return (
     <Answered query={query} of="the identity provider">
-      {({ settings }) =>
+      {({ settings, identityKeySet }) =>
         settings?.identity.jwksUrl == null ? (
           <Text size="sm">
             None is set. With the address of your identity provider's keys in the {change}, assertions that it signs
             (RS256, ES256, EdDSA) are taken as well.
           </Text>
         ) : (
-          <Text size="sm" {...WRITTEN}>
-            Assertions of <Code>{settings.identity.issuer}</Code> are taken, by the keys at{' '}
-            <Code>{settings.identity.jwksUrl}</Code>. Both are in the {change}.
-          </Text>
+          <Stack gap="sm">
+            <Text size="sm" {...WRITTEN}>
+              Assertions of <Code>{settings.identity.issuer}</Code> are checked with the keys at{' '}
+              <Code>{settings.identity.jwksUrl}</Code>. Both are in the {change}.
+            </Text>
+            {identityKeySet != null && <KeySetState keySet={identityKeySet} />}
+          </Stack>
         )
       }
     </Answered>
+  )
+}
+
+type KeySet = NonNullable<IdentityProviderQuery['identityKeySet']>
+
+/** Whether the provider's assertions are taken now, and what keeps them from it. */
+function KeySetState({ keySet }: { keySet: KeySet }) {
+  const { state, keyCount, fetchedAt, failingSince, expiresAt, error } = keySet
+  if (state === 'dropped' || (state === 'failing' && fetchedAt === null)) {
+    return (
+      <Alert color="red" title={`Its assertions are refused: the keys cannot be fetched (${error ?? 'no answer'})`}>
+        <Text size="sm">
+          {fetchedAt === null ? (
+            'They were never fetched.'
+          ) : (
+            <>
+              They were last fetched <Time at={fetchedAt} />, more than 24 hours ago.
+            </>
+          )}{' '}
+          A worker tries again every 30 seconds, and takes assertions again once it succeeds.
+        </Text>
+      </Alert>
+    )
+  }
+  if (state === 'failing' && expiresAt !== null) {
+    return (
+      <Alert color="yellow" title={`The keys cannot be fetched: ${error ?? 'no answer'}`}>
+        <Text size="sm">
+          It has failed since <Time at={failingSince ?? expiresAt} />. The {keyCount} keys of before are taken until
+          they are dropped <Countdown until={expiresAt} />; then its assertions are refused.
+        </Text>
+      </Alert>
+    )
+  }
+  if (fetchedAt === null) return <Text size="sm">A worker has yet to fetch the keys.</Text>
+  return (
+    <Text size="sm">
+      {keyCount === 1 ? '1 key' : `${keyCount} keys`}, fetched <Time at={fetchedAt} />.
+    </Text>
   )
 }

@@ -13,7 +13,10 @@ import python from './snippets/sign.py?raw'
 
 const SNIPPETS = { Node: node, Python: python, PHP: php, Go: go }
 
-/** What a backend needs to vouch for a reader: the tenant and the kid stand in it, the secret is read where it runs. */
+/**
+ * What a backend needs to vouch for a reader: the tenant and the kid stand in it, the secret is
+ * read where it runs.
+ */
 export function SignSnippet({ kid }: { kid: string }) {
   const query = useApi(MeDocument, {})
   const fill = (text: string, tenant: string): string => text.replaceAll('{tenant}', tenant).replaceAll('{kid}', kid)

@@ -26,7 +26,7 @@ const TERMS = [
   { value: '365', label: 'In a year' },
 ]
 
-export function CreateKey({ onCreated, onClose }: { onCreated: (key: string) => void; onClose: () => void }) {
+export function CreateKey({ onCreated, onClose }: { onCreated: (key: string | null) => void; onClose: () => void }) {
   const create = useWrite(CreateApiKeyDocument, [ApiKeysDocument])
   const form = useForm({
     initialValues: { label: '', capabilities: [] as Capability[], expiresAt: '' },

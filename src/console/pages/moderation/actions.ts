@@ -43,7 +43,9 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
   const all = useRef<Done[]>([])
   const say = (words: string): void => tell(words, all.current.at(-1)?.canUndo ?? false)
 
-  /** Does it, marks at each comment what became of it, and answers with those that it was done to. */
+  /**
+   * Does it, marks at each comment what became of it, and answers with those that it was done to.
+   */
   const apply = async (verb: Verb, comments: readonly Before[]): Promise<Before[]> => {
     for (const { id } of comments) change(id, { isBusy: true, refusal: null })
     const done = new Set<string>()

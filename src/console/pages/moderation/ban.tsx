@@ -35,8 +35,8 @@ export function BanDialog({
   const ban = useWrite(BanReaderDocument, [QueuedReaderDocument])
   const unban = useWrite(UnbanReaderDocument, [QueuedReaderDocument])
   const [error, setError] = useState<unknown>(null)
-  // As it was when the dialog was opened: what is written here changes what is asked for. What the queue has asked may be
-  // old by then, and another moderator's ban would be replaced unseen.
+  // As it was when the dialog was opened: what is written here changes what is asked for. What the
+  // queue has asked may be old by then, and another moderator's ban would be replaced unseen.
   const [before, setBefore] = useState<Ban | undefined>(undefined)
   useEffect(() => void refetch(), [refetch])
   const now = isFetchedAfterMount ? data?.reader?.ban : undefined
@@ -64,7 +64,8 @@ export function BanDialog({
   }
   return (
     <BanReader
-      // It begins anew where there is something else to begin with, and else keeps what is typed by then.
+      // It begins again where there is something else to begin with, and else keeps what is typed
+      // by then.
       key={JSON.stringify(shown)}
       readerId={id}
       name={name}

@@ -16,7 +16,10 @@ interface ItemProps extends JudgeProps {
   count: number
 }
 
-/** One comment of the queue, with what one must know to judge it; once it is judged, a line that says so. */
+/**
+ * One comment of the queue, with what one must know to judge it; once it is judged, a line that
+ * says so.
+ */
 export function Item(props: ItemProps) {
   const { entry, place, count } = props
   const { comment } = entry.item

@@ -65,8 +65,17 @@ export function Actions({ entry, onJudge, onBan }: JudgeProps) {
 
 const WORDS = { approved: 'Approved', rejected: 'Rejected', pending: 'Waits', deleted: 'Deleted' } as const
 
+/** What can still be done to a comment that was judged. */
+function actionsAfter({ status, pinnedAt }: Entry): readonly [verb: Verb, label: string][] {
+  if (status === 'rejected') return [['approve', 'Approve instead']]
+  if (status !== 'approved') return []
+  return [pinnedAt === null ? ['pin', 'Pin'] : ['unpin', 'Unpin'], ['reject', 'Reject instead']]
+}
+
 /** A comment that was judged, in a line, and what can be done instead. */
-export function Dealt({ entry: { item, status, pinnedAt, dealtBy, isBusy }, onJudge }: JudgeProps) {
+export function Dealt({ entry, onJudge }: JudgeProps) {
+  const { item, status, pinnedAt, dealtBy, isBusy } = entry
+  const again = actionsAfter(entry)
   const { author, body } = item.comment
   return (
     <Group gap="xs" wrap="nowrap" justify="space-between">
@@ -80,22 +89,20 @@ export function Dealt({ entry: { item, status, pinnedAt, dealtBy, isBusy }, onJu
           <bdi>{nameOf(author)}</bdi>: <bdi>{body}</bdi>
         </Text>
       </Group>
-      {status === 'approved' && (
-        <Button size="compact-sm" variant="subtle" miw="fit-content" loading={isBusy} onClick={() => onJudge('reject')}>
-          Reject instead
-        </Button>
-      )}
-      {status === 'rejected' && (
-        <Button
-          size="compact-sm"
-          variant="subtle"
-          miw="fit-content"
-          loading={isBusy}
-          onClick={() => onJudge('approve')}
-        >
-          Approve instead
-        </Button>
-      )}
+      <Group gap={4} wrap="nowrap">
+        {again.map(([verb, label]) => (
+          <Button
+            key={verb}
+            size="compact-sm"
+            variant="subtle"
+            miw="fit-content"
+            loading={isBusy}
+            onClick={() => onJudge(verb)}
+          >
+            {label}
+          </Button>
+        ))}
+      </Group>
     </Group>
   )
 }

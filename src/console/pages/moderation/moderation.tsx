@@ -6,6 +6,7 @@ import { ModerationQueueDocument, type ModerationQueueStatus, QueueCountsDocumen
 import { useQueueChanges } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
 import { useFilter } from '../../ui/filters.ts'
+import { formatCount } from '../../ui/numbers.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { ShortcutsHelp } from './help.tsx'
 import { Queue } from './queue-list.tsx'
@@ -76,5 +77,5 @@ function Queues({ status, onChange }: { status: ModerationQueueStatus; onChange:
 function Count({ of }: { of: number | null | undefined }) {
   if (of == null || of === 0) return null
   // Counted up to 1 000.
-  return <Badge size="sm">{of >= 1000 ? '1000+' : of}</Badge>
+  return <Badge size="sm">{formatCount(of, 1000)}</Badge>
 }

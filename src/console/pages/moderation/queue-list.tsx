@@ -1,12 +1,12 @@
 import { Button, Center, Stack } from '@mantine/core'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useNavigate } from 'react-router'
 
 import type { ModerationQueueStatus } from '../../../generated/console.ts'
 import { Empty, Loading, Problem } from '../../ui/states.tsx'
 import { useActions } from './actions.ts'
 import { BanDialog } from './ban.tsx'
-import { commentAt, focusComment, thenFocus } from './focus.ts'
+import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
 import { type Entry, useQueue } from './queue.ts'
 import { nameOf } from './reader.tsx'
@@ -47,22 +47,31 @@ export function Queue({
 
   const all = entries ?? []
   const waiting = all.filter(({ dealtBy }) => dealtBy === null)
+  const busy = new Set(all.filter(({ isBusy }) => isBusy).map(idOf))
   const selected = waiting.filter((entry) => picked.has(idOf(entry)))
   const pick = (id: string, isPicked: boolean): void =>
     setPicked((before) => new Set(isPicked ? [...before, id] : [...before].filter((each) => each !== id)))
-  const move = (by: 1 | -1): void => focusComment(by)
+  const move = (by: 1 | -1): void => void focusComment(by)
+
+  useEffect(() => {
+    const here = all.find((entry) => idOf(entry) === commentAt(document.activeElement))
+    const isElsewhere =
+      here === undefined ? document.activeElement !== document.body : here.dealtBy === null && !here.isBusy
+    if (waiting.some(({ isBusy }) => !isBusy)) resumeAtEnd(isElsewhere, busy)
+  })
 
   const judgeOne = (verb: Verb, entry: Entry): void => {
     if (entry.isBusy) return
     if ((verb === 'pin' || verb === 'unpin') && entry.status !== 'approved')
       return say('Only an approved comment can be pinned. Approve it first.')
-    // Whoever works through the queue goes on at once; a refusal is told at the comment, and said.
-    if (verb !== 'pin' && verb !== 'unpin') focusComment(1, { isWaiting: true, from: idOf(entry) })
+    // The moderator goes on at once; a refusal is told at the comment, and said.
+    if (verb === 'pin' || verb === 'unpin') focusOn(idOf(entry))
+    else goOn({ from: idOf(entry) })
     void judge(verb, [entry])
   }
   const judgeSelected = (verb: Verb): void => {
     if (selected.length === 0) return say('Nothing is selected. Press x to select.')
-    focusComment(1, { isWaiting: true, without: new Set(selected.map(idOf)) })
+    goOn({ without: new Set(selected.map(idOf)) })
     setPicked(new Set())
     void judge(verb, selected)
   }
@@ -72,15 +81,20 @@ export function Queue({
     if (entry === undefined) say('Go to a comment first: press j.')
     else act(entry)
   }
-  const pin = (entry: Entry): void => judgeOne(entry.pinnedAt === null ? 'pin' : 'unpin', entry)
+  // A key pressed once too often must not turn a judgement round. The buttons of a judged comment
+  // still can.
+  const onWaiting = (act: (entry: Entry) => void) =>
+    on((entry) =>
+      entry.dealtBy === null ? act(entry) : say('This comment is judged. Press u to take that back, or j to go on.'),
+    )
   useShortcuts(hasShortcuts, {
     j: () => move(1),
     k: () => move(-1),
-    a: on((entry) => judgeOne('approve', entry)),
-    r: on((entry) => judgeOne('reject', entry)),
-    p: on(pin),
+    a: onWaiting((entry) => judgeOne('approve', entry)),
+    r: onWaiting((entry) => judgeOne('reject', entry)),
+    p: onWaiting((entry) => judgeOne(entry.pinnedAt === null ? 'pin' : 'unpin', entry)),
     b: on((entry) => entry.item.comment.author != null && setToBan(entry)),
-    x: on((entry) => entry.dealtBy === null && pick(idOf(entry), !picked.has(idOf(entry)))),
+    x: onWaiting((entry) => pick(idOf(entry), !picked.has(idOf(entry)))),
     'shift+a': () => judgeSelected('approve'),
     'shift+r': () => judgeSelected('reject'),
     u: () => void undo(),

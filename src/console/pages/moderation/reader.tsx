@@ -24,7 +24,10 @@ export function ReaderLink({
   )
 }
 
-/** What else the author has written, and whether they are banned. Asked for where `isWanted`: once it comes into view. */
+/**
+ * What else the author has written, and whether they are banned. Asked for where `isWanted`: once
+ * it comes into view.
+ */
 export function ReaderHistory({ id, isWanted }: { id: string; isWanted: boolean }) {
   const { data, error } = useApi(QueuedReaderDocument, { id }, { enabled: isWanted })
   const reader = data?.reader

@@ -30,7 +30,10 @@ function isTaken(target: EventTarget | null): boolean {
 
 const ARROWS: Readonly<Record<string, string>> = { ArrowDown: 'j', ArrowUp: 'k' }
 
-/** The name of what was pressed: arrows are keys of the list only while the focus is on one of its comments. */
+/**
+ * The name of what was pressed: arrows are keys of the list only while the focus is on one of its
+ * comments.
+ */
 function keyOf(event: KeyboardEvent): string {
   const arrow = ARROWS[event.key]
   const isOnComment = event.target instanceof HTMLElement && event.target.dataset.comment !== undefined
@@ -60,6 +63,6 @@ export function useShortcuts(isOn: boolean, actions: Readonly<Record<string, () 
   }, [isOn])
 }
 
-/** Whether single keys act, as whoever works in this browser has chosen (WCAG 2.1.4). */
+/** Whether single keys act, as chosen in this browser (WCAG 2.1.4). */
 export const useShortcutsSetting = () =>
   useLocalStorage({ key: 'engagement-console-shortcuts', defaultValue: true, getInitialValueInEffect: false })

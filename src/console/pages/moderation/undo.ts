@@ -31,8 +31,8 @@ export interface Inverse {
 }
 
 /**
- * The contract knows approved ↔ rejected, but no way back to pending; and a report that was answered stays so.
- * A pin is lost by a rejection, and is set again.
+ * There is approved ↔ rejected, but no way back to pending; and a report that was answered stays
+ * so. A pin is lost by a rejection, and is set again.
  */
 export function inverseOf({ verb, comments }: Step): Inverse {
   if (verb === 'pin' || verb === 'unpin') {

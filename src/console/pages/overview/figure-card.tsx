@@ -1,11 +1,14 @@
 import { Button, Card, Group, Skeleton, Stack, Table, Text, Title } from '@mantine/core'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 
 import type { AnalyticsInterval, FiguresQuery } from '../../../generated/console.ts'
-import { changeWords, type Figure, numberWords } from './figures.ts'
+import { Boundary } from '../../ui/boundary.tsx'
+import { lazily } from '../../ui/lazy.ts'
+import { formatNumber } from '../../ui/numbers.ts'
+import { changeWords, type Figure } from './figures.ts'
 import { bucketLabel } from './span.ts'
 
-const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }))
+const Chart = lazily(async () => (await import('./chart.tsx')).Chart)
 
 /** One figure: its number, how it has changed, and its course as a chart or as a table. */
 export function FigureCard({
@@ -32,7 +35,7 @@ export function FigureCard({
             {figure.title}
           </Title>
           <Text size="xl" fw={600}>
-            {numberWords(figure.value)}
+            {formatNumber(figure.value)}
             {figure.unit !== undefined && (
               <Text span size="sm" c="dimmed" fw={400}>
                 {` ${figure.unit}`}
@@ -56,9 +59,11 @@ export function FigureCard({
       {isTable ? (
         <FigureTable figure={figure} rows={rows} interval={interval} />
       ) : (
-        <Suspense fallback={<Skeleton h={figure.parts.length > 1 ? 220 : 180} />}>
-          <Chart figure={figure} rows={rows} />
-        </Suspense>
+        <Boundary>
+          <Suspense fallback={<Skeleton h={figure.parts.length > 1 ? 220 : 180} />}>
+            <Chart figure={figure} rows={rows} />
+          </Suspense>
+        </Boundary>
       )}
     </Card>
   )

@@ -1,4 +1,5 @@
 import type { FiguresQuery } from '../../../generated/console.ts'
+import { formatChange } from '../../ui/numbers.ts'
 
 type Bucket = FiguresQuery['now']['series'][number]
 type Totals = FiguresQuery['now']['totals']
@@ -14,7 +15,10 @@ interface Part {
 export interface Figure {
   title: string
   parts: readonly Part[]
-  /** What stands above its chart. Of readers no sum can be made: who came on two days is one reader of each. */
+  /**
+   * What stands above its chart. Of readers no sum can be made: who came on two days is one reader
+   * of each.
+   */
   value: number
   before: number
   unit?: string
@@ -25,7 +29,8 @@ const sum = (counts: Readonly<Record<string, number>>): number => Object.values(
 const COMMENTS = ['approved', 'pending', 'rejected', 'deleted'] as const
 const DELIVERIES = ['delivered', 'pending', 'failed', 'held', 'cancelled'] as const
 
-// Each differs from its neighbours in lightness too, for eyes that do not tell their hues (console.css has both themes).
+// Each differs from its neighbours in lightness too, for eyes that do not tell their hues
+// (console.css has both themes).
 const COLOURS = {
   approved: 'var(--chart-good)',
   delivered: 'var(--chart-good)',
@@ -82,7 +87,10 @@ export function figuresOf(answer: FiguresQuery, interval: 'hour' | 'day'): reado
   ]
 }
 
-/** On average, without the bucket of now, which is not over; of somebody's first day what there is of it. */
+/**
+ * On average, without the bucket of now, which is not over; of somebody's first day what there is
+ * of it.
+ */
 function readersOf({ now, readersBefore }: FiguresQuery, interval: 'hour' | 'day') {
   const [value, before] = [meanReaders(now.series.slice(0, -1)), meanReaders(readersBefore.series)]
   if (value === 0 && before === 0) {
@@ -97,18 +105,9 @@ function meanReaders(series: readonly { activeReaders: number }[]): number {
   return series.length === 0 ? 0 : Math.round((all / series.length) * 10) / 10
 }
 
-const NUMBER = new Intl.NumberFormat()
-const PERCENT = new Intl.NumberFormat(undefined, {
-  style: 'percent',
-  maximumFractionDigits: 0,
-  signDisplay: 'exceptZero',
-})
-
-export const numberWords = (n: number): string => NUMBER.format(n)
-
 /** "+12 % against the 7 days before". */
 export function changeWords({ value, before }: Pick<Figure, 'value' | 'before'>, than: string): string {
   if (before === 0) return `none in ${than}`
   if (value === before) return `as many as in ${than}`
-  return `${PERCENT.format(value / before - 1)} against ${than}`
+  return `${formatChange(value / before - 1)} against ${than}`
 }

@@ -12,8 +12,10 @@ const SNIPPET = `<script type="module" src="${new URL('../widget.js', document.b
 
 /** What a tenant does before anything can be counted, and how far it is. */
 export function FirstSteps({ apiKeys, readers }: Pick<FirstStepsQuery, 'apiKeys' | 'readers'>) {
+  // The key of the first start may do everything: it is not for the backend of a page.
   const hasKey = apiKeys.edges.some(
-    ({ node: { revokedAt, expiresAt } }) => revokedAt === null && (expiresAt === null || !isPast(expiresAt)),
+    ({ node: { capabilities, revokedAt, expiresAt } }) =>
+      capabilities.length === 0 && revokedAt === null && (expiresAt === null || !isPast(expiresAt)),
   )
   return (
     <Stack component="section" maw={640} aria-label="First steps">
@@ -26,7 +28,8 @@ export function FirstSteps({ apiKeys, readers }: Pick<FirstStepsQuery, 'apiKeys'
           <Anchor component={Link} to="/keys">
             Create a key
           </Anchor>{' '}
-          for your backend, and put it where it reads its secrets.
+          without capabilities for the backend of your pages: it can do what readers do, and no more. Put it where that
+          backend reads its secrets.
         </Step>
         <Step number={2} isDone={readers.edges.length > 0}>
           <Anchor component={Link} to="/identity">

@@ -25,8 +25,8 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 /**
- * From when on the span is shown, and the one before. Today, or this hour, is not over: what it is compared with ends at
- * the same hour, or each morning would look like a fall.
+ * From when on the span is shown, and the one before. Today, or this hour, is not over: what it is
+ * compared with ends at the same hour, or each morning would look like a fall.
  */
 export function boundsOf(name: SpanName, now: number) {
   const { hours, interval } = SPANS[name]
@@ -40,6 +40,6 @@ export function boundsOf(name: SpanName, now: number) {
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
-/** A bucket's name. Days are those of UTC, hours are shown in the time of whoever looks. */
+/** A bucket's name. Days are those of UTC, hours are shown in the viewer's time zone. */
 export const bucketLabel = (at: string, interval: AnalyticsInterval): string =>
   (interval === 'hour' ? HOUR : DAY).format(new Date(at))

@@ -5,7 +5,7 @@ import { TopDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { Answered } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { numberWords } from './figures.ts'
+import { formatNumber } from '../../ui/numbers.ts'
 
 interface Row {
   id: string
@@ -64,7 +64,7 @@ function TopTable({ title, rows }: { title: string; rows: readonly Row[] }) {
                   {name}
                 </Anchor>
               </Table.Td>
-              <Table.Td ta="end">{numberWords(comments)}</Table.Td>
+              <Table.Td ta="end">{formatNumber(comments)}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

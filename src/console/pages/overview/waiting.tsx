@@ -5,7 +5,7 @@ import { WaitingDocument, type WaitingQuery } from '../../../generated/console.t
 import { useQueueChanges } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
 import { Answered } from '../../ui/states.tsx'
-import { numberWords } from './figures.ts'
+import { formatCount, formatNumber } from '../../ui/numbers.ts'
 
 type Overview = NonNullable<WaitingQuery['overview']>
 
@@ -39,7 +39,7 @@ export function Waiting() {
                   What waits
                 </Title>
                 <Text size="sm">
-                  Open streams now: <b>{numberWords(overview.openStreams)}</b>
+                  Open streams now: <b>{formatNumber(overview.openStreams)}</b>
                 </Text>
               </Group>
               <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="xs">
@@ -58,7 +58,7 @@ export function Waiting() {
 function Tile({ count, label, to, isBounded }: { count: number | null; label: string; to: string; isBounded?: true }) {
   if (count === null) return null
   const colour = count === 0 ? { c: 'dimmed' } : {}
-  const words = isBounded === true && count >= BOUND ? `${numberWords(BOUND)}+` : numberWords(count)
+  const words = isBounded === true ? formatCount(count, BOUND) : formatNumber(count)
   return (
     <Card withBorder padding="sm">
       <Anchor component={Link} to={to} c="inherit" underline="hover">

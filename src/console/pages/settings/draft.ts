@@ -18,7 +18,10 @@ export const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) ===
 const isValue = (value: unknown): value is Value =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value) || Array.isArray(value)
 
-/** The settings in force by path. A group that is null has the defaults of its fields, and `false` under its name. */
+/**
+ * The settings in force by path. A group that is null has the defaults of its fields, and `false`
+ * under its name.
+ */
 export function valuesOf(settings: Json): Values {
   const values: Record<string, Value> = {}
   for (const name of NULLABLE_GROUPS) values[name] = settings[name] != null

@@ -1,5 +1,6 @@
 import { Alert, Badge, Button, Group, Stack, Text } from '@mantine/core'
 
+import { formatNumber } from '../../ui/numbers.ts'
 import { WRITTEN } from '../../ui/written.ts'
 import { isSame } from './draft.ts'
 import { Input } from './input.tsx'
@@ -22,12 +23,9 @@ export function shown(value: Value, unit: string | null = null): string {
   if (value === null || value === '') return 'none'
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(', ')
   if (typeof value === 'boolean') return value ? 'on' : 'off'
-  const words = typeof value === 'number' ? inThousands(value) : String(value)
+  const words = typeof value === 'number' ? formatNumber(value) : String(value)
   return unit === null ? words : `${words} ${unit}`
 }
-
-/** As the fields show it. */
-const inThousands = (n: number): string => String(n).replaceAll(/\B(?=(\d{3})+$)/g, ' ')
 
 /** One setting: what it does, its default, and a way back to it. */
 export function SettingField(props: FieldProps) {
@@ -73,8 +71,11 @@ export function SettingField(props: FieldProps) {
 
 /** Why a value cannot be sent; null where it can. What else is wrong with it the service says. */
 export function mistakeIn({ type, bounds, isNullable }: Field, value: Value): string | null {
+  if (type === 'texts' && Array.isArray(value) && value.length > (bounds.maxItems ?? Infinity)) {
+    return `There are ${formatNumber(value.length)} entries, and at most ${formatNumber(bounds.maxItems ?? 0)} are allowed.`
+  }
   if (type !== 'integer' || (isNullable && value === null)) return null
   const { minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER } = bounds
   if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum) return null
-  return `Give a whole number from ${inThousands(minimum)} to ${inThousands(maximum)}.`
+  return `Give a whole number from ${formatNumber(minimum)} to ${formatNumber(maximum)}.`
 }

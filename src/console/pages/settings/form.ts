@@ -23,7 +23,7 @@ export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
     setErrors((before) => without(before, path))
     const base = draft[path]?.base ?? values[path] ?? null
     setDraft((before) =>
-      // Back to what is in force: nothing is changed, whoever else changes it.
+      // Back to what is in force: nothing is changed, even if somebody else changes it.
       isSame(value, values[path]) && isSame(base, values[path])
         ? without(before, path)
         : { ...before, [path]: { value, base } },

@@ -1,5 +1,6 @@
 import { NumberInput, Radio, Stack, Switch, TagsInput, TextInput } from '@mantine/core'
 
+import { THOUSANDS } from '../../ui/numbers.ts'
 import { type Field, labelOf, type Value } from './table.ts'
 
 interface InputProps {
@@ -29,10 +30,11 @@ export function Input({ field, value, error, onChange }: InputProps) {
           {...common}
           value={Array.isArray(value) ? [...value] : []}
           onChange={onChange}
-          placeholder="Type one and press Enter"
+          placeholder="Type one, or paste a list"
+          // A list is pasted with a comma, a tab or a line break between its entries.
+          splitChars={[',', '\t', '\n', '\r']}
           clearable
           clearButtonProps={{ 'aria-label': `Clear ${labelOf(field)}` }}
-          {...(field.bounds.maxItems === undefined ? {} : { maxTags: field.bounds.maxItems })}
         />
       )
     case 'text':
@@ -63,10 +65,11 @@ function Whole({ field, value, error, onChange }: InputProps) {
       description={field.description}
       error={error}
       value={typeof value === 'number' ? value : ''}
-      // A number that is not whole, or out of bounds, is said to be so, and not put right behind somebody's back.
+      // A number that is not whole, or out of bounds, is said to be so, and not put right behind
+      // somebody's back.
       onChange={(next) => onChange(next === '' ? '' : Number(next))}
       clampBehavior="none"
-      thousandSeparator=" "
+      thousandSeparator={THOUSANDS}
       styles={{ wrapper: { maxWidth: 280 } }}
       {...(field.unit === null ? {} : { suffix: ` ${field.unit}` })}
       {...(field.bounds.minimum === undefined ? {} : { min: field.bounds.minimum })}

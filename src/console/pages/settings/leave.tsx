@@ -4,7 +4,9 @@ import { useBlocker } from 'react-router'
 
 import { Dialog } from '../../ui/dialog.tsx'
 
-/** Asks before somebody leaves what they have not saved: for another page, or by closing the tab. */
+/**
+ * Asks before somebody leaves what they have not saved: for another page, or by closing the tab.
+ */
 export function LeaveUnsaved({ isUnsaved }: { isUnsaved: boolean }) {
   const blocker = useBlocker(
     ({ currentLocation, nextLocation }) => isUnsaved && currentLocation.pathname !== nextLocation.pathname,

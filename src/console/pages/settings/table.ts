@@ -4,7 +4,7 @@ import { LABELS, textOf } from './words.ts'
 /** What a setting can be; of a group that can be null, whether there is one. */
 export type Value = string | number | boolean | null | readonly string[]
 
-/** A setting as `settings.json` describes it (src/reference/settings.ts). */
+/** A setting as `settings.json` describes it (src/api/reference/settings.ts). */
 export interface Field {
   /** `editWindowSeconds`, `stream.replayHours`. */
   path: string
@@ -58,7 +58,7 @@ const SECTIONS: readonly Section[] = [
   { id: 'privacy', title: 'Privacy', of: ['erasureMode'] },
   { id: 'limits', title: 'Keys and limits', of: ['activeKeyBudget', 'rateLimit'] },
   { id: 'streams', title: 'Streams and tickets', of: ['stream', 'ticket'] },
-  { id: 'webhooks', title: 'Webhooks', of: ['webhookPolicy', 'deliveryRetentionDays'] },
+  { id: 'webhooks', title: 'Webhooks', of: ['webhookEndpoints', 'webhookPolicy', 'deliveryRetentionDays'] },
   { id: 'identity', title: 'Identity', of: ['identity'] },
   { id: 'classifier', title: 'Classifier', of: ['classifier'] },
 ]

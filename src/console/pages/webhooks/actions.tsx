@@ -25,7 +25,7 @@ const ACTIONS = {
   edit: 'Edit',
   replay: 'Replay',
   rotate: 'Rotate the secret',
-  verify: 'Verify anew',
+  verify: 'Verify',
   delete: 'Delete',
 } as const
 
@@ -91,7 +91,7 @@ function Verify({ endpoint: { id, state }, onClose }: Props) {
   const verify = useWrite(VerifyWebhookEndpointDocument, [WebhookEndpointDocument])
   return (
     <Confirm
-      title="Verify the endpoint anew?"
+      title="Verify the endpoint again?"
       action="Verify"
       color="indigo"
       onConfirm={() => verify.mutateAsync({ input: { id } })}

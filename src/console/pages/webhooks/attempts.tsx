@@ -1,6 +1,7 @@
 import { Code, Table, Text } from '@mantine/core'
 
 import { DataTable } from '../../ui/list.tsx'
+import { formatNumber } from '../../ui/numbers.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import type { DeliveryDetail } from './delivery.tsx'
@@ -20,7 +21,7 @@ export function Attempts({ attempts }: Pick<DeliveryDetail, 'attempts'>) {
           <Table.Td>
             <Time at={at} />
           </Table.Td>
-          <Table.Td>{durationMs.toLocaleString()} ms</Table.Td>
+          <Table.Td>{formatNumber(durationMs)} ms</Table.Td>
           <Table.Td>{statusCode ?? 'none'}</Table.Td>
           <Table.Td {...WRITTEN}>{error ?? '–'}</Table.Td>
           <Table.Td maw={360}>

@@ -4,7 +4,10 @@ import { policyInput, policyValues } from './policy.ts'
 
 type Fields = Pick<EndpointFragment, 'url' | 'description' | 'eventTypes' | 'ownPolicy'>
 
-/** What somebody has changed since a form began with `before`: the rest may be another's work by now. */
+/**
+ * What somebody has changed since a form began with `before`: the rest may be another's work by
+ * now.
+ */
 export function changedFields(
   { url, description, eventTypes, ownPolicy }: Fields,
   { policy, ...after }: EndpointValues,

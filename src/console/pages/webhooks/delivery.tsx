@@ -119,7 +119,10 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   )
 }
 
-/** Those that are the same at each attempt. Timestamp and signature are made anew, and are kept nowhere. */
+/**
+ * Those that are the same at each attempt. Timestamp and signature are new each time, and are kept
+ * nowhere.
+ */
 function Headers({ headers }: { headers: unknown }) {
   const rows = typeof headers === 'object' && headers !== null ? Object.entries(headers) : []
   return (

@@ -18,7 +18,10 @@ export interface EndpointValues {
 
 const LABELS = { url: 'URL', description: 'Description', eventTypes: 'Events', ...POLICY_LABELS }
 
-/** The fields of an endpoint: a new one, or `endpoint` as it is. What `onSubmit` rejects with is shown where it belongs. */
+/**
+ * The fields of an endpoint: a new one, or `endpoint` as it is. What `onSubmit` rejects with is
+ * shown where it belongs.
+ */
 export function EndpointForm({
   endpoint,
   action,

@@ -5,7 +5,9 @@ import { WebhookDefaultsDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { POLICY, POLICY_NAMES, type PolicyName } from './policy.ts'
 
-/** How deliveries to an endpoint are attempted: folded, as the tenant's own policy does for most. */
+/**
+ * How deliveries to an endpoint are attempted: folded, as the tenant's own policy does for most.
+ */
 export function PolicyFields({
   isOpen,
   onOpen,

@@ -28,7 +28,10 @@ interface PolicyField {
   max: number
 }
 
-/** The parts of a delivery policy, with the bounds and the words that the tenant's own has in the settings. */
+/**
+ * The parts of a delivery policy, with the bounds and the words that the tenant's own has in the
+ * settings.
+ */
 export const POLICY: Readonly<Record<PolicyName, PolicyField>> = mapPolicy((name) => {
   const field = table.fields.find(({ path }) => path === `webhookPolicy.${name}`)
   const { minimum = -Infinity, maximum = Infinity }: { minimum?: number; maximum?: number } = field?.bounds ?? {}

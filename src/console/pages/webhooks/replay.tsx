@@ -10,11 +10,12 @@ import {
 import { useWrite } from '../../api/queries.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Form } from '../../ui/form.tsx'
+import { formatNumber } from '../../ui/numbers.ts'
 import { EVENT_TYPES } from './event-types.tsx'
 
 const DAY_MS = 86_400_000
 
-/** A moment as its input has it, in the time of whoever looks at it. */
+/** A moment as its input has it, in the viewer's time zone. */
 const localTime = (at: number): string =>
   new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 
@@ -81,7 +82,7 @@ function Queued({ queued, onClose }: { queued: number; onClose: () => void }) {
         <Text>
           {queued === 0
             ? 'Nothing was queued: it has taken all events of that time, or they are on their way.'
-            : `${queued.toLocaleString()} ${queued === 1 ? 'delivery was' : 'deliveries were'} queued.`}
+            : `${formatNumber(queued)} ${queued === 1 ? 'delivery was' : 'deliveries were'} queued.`}
           {queued >= 200_000 && ' That is the most that goes at once: replay again for the rest.'}
         </Text>
         <Group justify="flex-end">

@@ -91,7 +91,7 @@ function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
 function Register({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const create = useWrite(CreateWebhookEndpointDocument, [WebhookEndpointsDocument])
-  const [made, setMade] = useState<{ id: string; secret: string } | null>(null)
+  const [made, setMade] = useState<{ id: string; secret: string | null } | null>(null)
   if (made !== null) {
     return (
       <SecretOnce

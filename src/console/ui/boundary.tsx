@@ -1,0 +1,48 @@
+import { Alert, Button, Center, Group, Text } from '@mantine/core'
+import { useWindowEvent } from '@mantine/hooks'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { ErrorBoundary, type FallbackProps } from 'react-error-boundary'
+
+import { loadAgain, PartNotLoaded } from './lazy.ts'
+
+/**
+ * What is inside may fail: then only its place in the page says so. Other `resetKeys` show the
+ * inside again.
+ */
+export const Boundary = ({ resetKeys, children }: { resetKeys?: unknown[]; children: ReactNode }) => (
+  <ErrorBoundary FallbackComponent={Failed} onReset={loadAgain} {...(resetKeys === undefined ? {} : { resetKeys })}>
+    {children}
+  </ErrorBoundary>
+)
+
+function Failed({ error, resetErrorBoundary }: FallbackProps) {
+  const isMissing = error instanceof PartNotLoaded
+  useWindowEvent('online', () => isMissing && resetErrorBoundary())
+  return (
+    <Alert
+      color="red"
+      role="alert"
+      icon={<IconAlertTriangle aria-hidden />}
+      title={isMissing ? 'This part could not be loaded.' : 'Something went wrong here.'}
+    >
+      <Text size="sm">
+        {isMissing
+          ? 'The network or the service may be away. It is loaded once you are online again.'
+          : 'Nothing was changed by it. The browser’s console says what it was.'}
+      </Text>
+      <Group gap="xs" mt="xs">
+        <Button variant="default" size="compact-sm" onClick={() => resetErrorBoundary()}>
+          Try again
+        </Button>
+      </Group>
+    </Alert>
+  )
+}
+
+/** In the place of the whole console, where what stands around the pages has failed. */
+export const AllFailed = () => (
+  <Center mih="60vh" p="md">
+    <Failed error={null} resetErrorBoundary={() => location.reload()} />
+  </Center>
+)
