@@ -3,10 +3,11 @@ import type { Logger } from 'pino'
 import type { App } from './core/context.ts'
 import type { Settings } from './core/settings.ts'
 import type { Database } from './data/database.ts'
+import { DatabaseHealth } from './data/health.ts'
 import { createMemoryBus } from './data/memory-bus.ts'
 import { createMemoryLimits } from './data/memory-limits.ts'
 import { createMemoryPlaces } from './data/memory-places.ts'
-import { createPrisma, openDatabase } from './data/open.ts'
+import { openDatabase } from './data/open.ts'
 import { createRedisBus } from './data/redis-bus.ts'
 import { createRedisLimits } from './data/redis-limits.ts'
 import { createRedisPlaces } from './data/redis-places.ts'
@@ -19,13 +20,20 @@ export interface OpenApp {
 
 /** Opens the clients of a process: the database, its schema up to date, and the bus. */
 export async function openApp(settings: Settings, log: Logger): Promise<OpenApp> {
-  const database = await openDatabase(settings, (err) => log.warn({ err }, 'a database connection was lost'))
-  return withDatabase(settings, log, database)
+  let health: DatabaseHealth | undefined
+  const database = await openDatabase(settings, log, (err) => {
+    health?.note(err)
+    log.warn({ err }, 'a database connection was lost')
+  })
+  health = new DatabaseHealth(database, log)
+  return withHealth(settings, log, database, health)
 }
 
 /** The same on a database that is open already. */
-export function withDatabase(settings: Settings, log: Logger, database: Database): OpenApp {
-  const prisma = createPrisma(database)
+export const withDatabase = (settings: Settings, log: Logger, database: Database): OpenApp =>
+  withHealth(settings, log, database, new DatabaseHealth(database, log))
+
+function withHealth(settings: Settings, log: Logger, database: Database, health: DatabaseHealth): OpenApp {
   const { REDIS_URL: urls, REDIS_PREFIX: prefix } = settings
   const bus =
     urls === undefined
@@ -39,13 +47,13 @@ export function withDatabase(settings: Settings, log: Logger, database: Database
   const limits = urls === undefined ? createMemoryLimits() : createRedisLimits({ urls, prefix })
   const places = urls === undefined ? createMemoryPlaces() : createRedisPlaces({ urls, prefix })
   return {
-    app: { settings, db: database.db, prisma, bus, limits, places, log },
+    app: { settings, db: health.db, prisma: database.prisma, bus, limits, places, log, health },
     database,
     close: async () => {
       limits.close()
       await places.close()
       await bus.close()
-      await prisma.$disconnect()
+      await health.close()
       await database.close()
     },
   }

@@ -1,7 +1,8 @@
-// Brings dist/ up to date, and does nothing that is not needed: a start on a warm build must not wait for it.
+// Brings dist/ up to date, and does nothing that is not needed: a start on a warm build must not
+// wait for it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
@@ -45,41 +46,75 @@ if (!isCurrent(generatedStamp, generatedFrom)) {
 }
 
 const builtFrom = digest([
-  ...sources.filter((name) => !isOf(name, 'console', 'widget')),
+  ...sources.filter((name) => !isOf(name, 'console', 'clients/widget')),
   ...files('src/generated'),
   'tsconfig.json',
 ])
 if (!isCurrent(builtStamp, builtFrom)) {
   run('typescript/bin/tsc', '-p', 'src')
-  run('typescript/bin/tsc', '-p', 'src/client')
-  // Types only where others import from: those of the rest would be thousands of lines that nobody reads.
-  for (const name of ['backend', 'client', 'webhooks']) {
+  run('typescript/bin/tsc', '-p', 'src/clients/browser')
+  // Types only where others import from: those of the rest would be thousands of lines that nobody
+  // reads.
+  for (const name of ['backend', 'browser', 'receiver']) {
     run(
       'typescript/bin/tsc',
       '-p',
-      `src/${name}`,
+      `src/clients/${name}`,
       '--declaration',
       '--emitDeclarationOnly',
       '--removeComments',
       'false',
     )
   }
-  mkdirSync(join(root, 'dist'), { recursive: true })
+  removeStale()
   writeFileSync(builtStamp, builtFrom)
 }
 
+/** What was compiled of sources that are no more: nobody may run or import it by mistake. */
+function removeStale(): void {
+  const known = new Set([...sources, ...files('src/generated')])
+  for (const name of files('dist').filter((each) => /\.(js|d\.ts)(\.map)?$/.test(each))) {
+    const isBundle = /^dist\/(console|widget)\//.test(name)
+    const source = name.replace(/^dist/, 'src').replace(/\.(js|d\.ts)(\.map)?$/, '.ts')
+    if (!isBundle && !known.has(source)) rmSync(join(root, name))
+  }
+}
+
 // What browsers load is bundled, each when it has changed itself.
+const consoleFiles = join(root, 'dist/console')
+const filesBefore = builtFiles()
 const generated = files('src/generated').filter((name) => /\/(console\.ts|settings\.json)$/.test(name))
-bundle('console', [...sources.filter((name) => isOf(name, 'console')), ...generated])
+bundle('console', 'src/console', [...sources.filter((name) => isOf(name, 'console')), ...generated])
 bundle(
   'widget',
-  sources.filter((name) => isOf(name, 'widget', 'client')),
+  'src/clients/widget',
+  sources.filter((name) => isOf(name, 'clients/widget', 'clients/browser')),
 )
 
-function bundle(name: string, from: readonly string[]): void {
+if (builtFiles().join() !== filesBefore.join()) removeOldFiles(new Set([...builtFiles(), ...filesBefore]))
+
+/** The files with names of their content that the last build of the console has made. */
+function builtFiles(): string[] {
+  const manifest = join(consoleFiles, 'manifest.json')
+  if (!existsSync(manifest)) return []
+  const chunks: Record<string, { file: string; css?: string[] }> = JSON.parse(readFileSync(manifest, 'utf8'))
+  return Object.values(chunks).flatMap(({ file, css = [] }) => [file, ...css])
+}
+
+/**
+ * A page that was opened before an upgrade loads files of its own build: those are kept for one
+ * build more.
+ */
+function removeOldFiles(kept: ReadonlySet<string>): void {
+  for (const name of readdirSync(join(consoleFiles, 'assets'))) {
+    if (!kept.has(`assets/${name}`)) rmSync(join(consoleFiles, 'assets', name))
+  }
+}
+
+function bundle(name: string, folder: string, from: readonly string[]): void {
   const stamp = join(root, `dist/.${name}-stamp`)
   const bundledFrom = digest([...from, 'package-lock.json'])
   if (isCurrent(stamp, bundledFrom)) return
-  run('vite/bin/vite.js', 'build', '--config', `src/${name}/vite.config.ts`)
+  run('vite/bin/vite.js', 'build', '--config', `${folder}/vite.config.ts`)
   writeFileSync(stamp, bundledFrom)
 }

@@ -6,12 +6,12 @@ import type { App } from './core/context.ts'
 import { createLog } from './core/log.ts'
 import { readSettings, type Settings, SettingsError } from './core/settings.ts'
 import { embeddedSecrets } from './data/secrets.ts'
-import { opensSecrets } from './domains/readers/identity-secrets.ts'
-import { bootstrap, type Credentials } from './domains/tenants/bootstrap.ts'
-import { hubOf } from './domains/stream/hub.ts'
-import { watchConnections } from './http/connections.ts'
-import { createHealthServer } from './http/health.ts'
-import { createServer } from './http/server.ts'
+import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
+import { bootstrap, type Credentials, findTenants } from './domains/tenants/bootstrap.ts'
+import { hubOf } from './live/hub.ts'
+import { watchConnections } from './api/http/connections.ts'
+import { createHealthServer } from './api/http/health.ts'
+import { createServer } from './api/http/server.ts'
 import { startWorker } from './worker/worker.ts'
 
 /** A part of the service that this process plays: `api` or `worker`. */
@@ -23,7 +23,7 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env, embeddedSecrets)
   const log = createLog(settings.LOG_LEVEL)
   const { app, database, close } = await openApp(settings, log).catch(explainDatabase)
-  await warnOfForeignKey(app)
+  await warnOfMissingKeys(app)
   const roles: Role[] = []
   let stopping: Promise<void> | undefined
   const stop = (): Promise<void> =>
@@ -44,8 +44,9 @@ async function main(): Promise<void> {
     if (settings.ROLE !== 'api') roles.push(await startWorker(app))
     const api = settings.ROLE === 'worker' ? null : await startApi(app)
     if (api !== null) roles.push(api)
-    else if (settings.WORKER_PORT !== undefined) roles.push(await startHealth(app, settings.WORKER_PORT))
-    // Credentials are shown once: nothing that can fail comes between their making and this, and a worker makes none.
+    for (const listener of await startListeners(app)) roles.push(listener)
+    // Credentials are shown once: nothing that can fail comes between their making and this, and a
+    // worker makes none.
     if (api === null) console.log('The worker is ready.')
     else announce(baseUrl(app), api.where, await database.exclusively(() => bootstrap(app)))
     // A parent that started this process waits for the word.
@@ -70,17 +71,20 @@ async function stopInTime(stopped: Promise<void>, graceSeconds: number, log: Log
   process.exit(0)
 }
 
-/** A process with another key would run, and refuse readers and fail deliveries one by one. */
-async function warnOfForeignKey({ db, settings, log }: App): Promise<void> {
-  if ((await opensSecrets(db.query, settings.ENCRYPTION_KEY)) === false) {
-    log.warn('ENCRYPTION_KEY: it is not the one that sealed the stored secrets: identities and webhooks cannot work')
-  }
+/**
+ * Without a key that sealed something the process runs, but refuses readers and fails deliveries
+ * one by one.
+ */
+async function warnOfMissingKeys({ db, settings, log }: App): Promise<void> {
+  const missing = await findMissingKeys(db.query, settings)
+  if (missing.length > 0) log.warn(missingKeysText(missing))
 }
 
 async function startApi(app: App): Promise<Role & { where: string }> {
   const { BASE_URL, HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
   const server = await createServer(app)
   const connections = watchConnections(server.server)
+  await findTenants(app)
   await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings, 'PORT', PORT))
   return {
     where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${PORT})`,
@@ -93,11 +97,23 @@ async function startApi(app: App): Promise<Role & { where: string }> {
   }
 }
 
-/** Health and metrics of a worker process. */
-async function startHealth(app: App, port: number): Promise<Role> {
-  const server = createHealthServer(app)
-  await server.listen({ host: app.settings.HOST, port }).catch(explainListen(app.settings, 'WORKER_PORT', port))
-  return { stop: () => server.close() }
+/**
+ * The listeners beside the api's: METRICS_PORT for any process, WORKER_PORT for one that plays no
+ * api.
+ */
+async function startListeners(app: App): Promise<Role[]> {
+  const { ROLE, HOST, METRICS_PORT, WORKER_PORT } = app.settings
+  const listen = async (name: string, port: number, hasMetrics: boolean): Promise<Role> => {
+    const server = createHealthServer(app, { hasMetrics })
+    await server.listen({ host: HOST, port }).catch(explainListen(app.settings, name, port))
+    return { stop: () => server.close() }
+  }
+  const roles: Role[] = []
+  if (METRICS_PORT !== undefined) roles.push(await listen('METRICS_PORT', METRICS_PORT, true))
+  if (WORKER_PORT !== undefined && ROLE === 'worker') {
+    roles.push(await listen('WORKER_PORT', WORKER_PORT, METRICS_PORT === undefined))
+  }
+  return roles
 }
 
 /** What a person who starts the service needs to know, on standard output. */
@@ -105,6 +121,7 @@ function announce(url: string, where: string, credentials: Credentials | null): 
   console.log(`The Engagement Service is ready at ${url}${where}
 
   Console    ${url}/console/
+  Guides     ${url}/docs/guides/
   Reference  ${url}/docs
 `)
   if (credentials === null) return
@@ -138,7 +155,10 @@ const explainListen =
     throw new SettingsError(`HOST: cannot listen on ${HOST}: ${firstLine(error)}`)
   }
 
-/** The first line of an error. A failed connection to several addresses is an AggregateError without a message. */
+/**
+ * The first line of an error. A failed connection to several addresses is an AggregateError without
+ * a message.
+ */
 function firstLine(error: unknown): string {
   const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error
   return (inner instanceof Error ? inner.message : String(inner)).split('\n')[0] ?? ''

@@ -4,7 +4,10 @@ import { z } from 'zod'
 
 const PROGRAM = 'npm run cli --'
 
-/** The command line itself is wrong: one line that names what, and one that says what is right. The exit status is 2. */
+/**
+ * The command line itself is wrong: one line that names what, and one that says what is right. The
+ * exit status is 2.
+ */
 export class UsageError extends Error {
   constructor(what: string, right: string) {
     super(`${what}\n${right}`)
@@ -21,7 +24,10 @@ export interface Command {
 /** Commands by their names of one or two words: `tenant create`. */
 type Commands = Readonly<Record<string, Command>>
 
-/** A command that prints what `run` gives. `about` says what it does; an option is described by the name of its value. */
+/**
+ * A command that prints what `run` gives. `about` says what it does; an option is described by the
+ * name of its value.
+ */
 export function defineCommand<Shape extends z.ZodRawShape>(
   about: string,
   shape: Shape,
@@ -41,7 +47,10 @@ export function defineCommand<Shape extends z.ZodRawShape>(
   }
 }
 
-/** What the words of a command line ask for: to run a command, or the text that helps. Throws UsageError. */
+/**
+ * What the words of a command line ask for: to run a command, or the text that helps. Throws
+ * UsageError.
+ */
 export function readCommandLine(commands: Commands, words: readonly string[]): () => Promise<string> {
   const asked = words[0] === 'help' ? words.slice(1) : words
   const named = asked.filter((word) => word !== '--help' && word !== '-h')
@@ -51,7 +60,7 @@ export function readCommandLine(commands: Commands, words: readonly string[]): (
   if (name === undefined || command === undefined) {
     if (helps && isBeginning(commands, named)) return async () => helpOfAll(commands, named)
     const what = named.length === 0 ? 'a command is missing' : `there is no command ${named.slice(0, 2).join(' ')}`
-    throw new UsageError(what, `Commands: ${Object.keys(commands).join(', ')}. ${PROGRAM} help tells of them`)
+    throw new UsageError(what, `Commands: ${Object.keys(commands).join(', ')}. ${PROGRAM} help describes them`)
   }
   if (helps) return async () => `${usageOf(name, command)}\n\n${command.about}`
   return prepare(name, command, named.slice(name.split(' ').length))

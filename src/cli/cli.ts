@@ -3,19 +3,29 @@ import { setTimeout } from 'node:timers/promises'
 import { SignJWT } from 'jose'
 import { z } from 'zod'
 
-import { openApp } from './app.ts'
+import { openApp } from '../app.ts'
 import { type Command, defineCommand, readCommandLine, UsageError } from './command-line.ts'
-import { type App, CAPABILITIES } from './core/context.ts'
-import { ServiceError } from './core/errors.ts'
-import { createLog } from './core/log.ts'
-import { identitySecretSchema, readSettings, SettingsError } from './core/settings.ts'
-import { embeddedSecrets } from './data/secrets.ts'
+import { type App, CAPABILITIES } from '../core/context.ts'
+import { ServiceError } from '../core/errors.ts'
+import { reachOf } from '../core/instants.ts'
+import { createLog } from '../core/log.ts'
+import { identitySecretSchema, readSettings, SettingsError } from '../core/settings.ts'
+import { atMost } from '../core/texts.ts'
+import { keyIdOf } from '../core/seals.ts'
+import { embeddedSecrets, replaceEncryptionKey } from '../data/secrets.ts'
 import { examine } from './doctor.ts'
-import { mintKey, revokeKeyOf } from './domains/keys/keys.ts'
-import { type ApiKey, listKeys } from './domains/keys/sql.ts'
-import { kidOf, replaceIdentitySecret } from './domains/readers/identity-secrets.ts'
-import { changeAdminPassword, createAdmin, createTenant, TakenError } from './domains/tenants/bootstrap.ts'
-import { deleteAdmin, findTenantBySlug, listAdmins, listTenants, type TenantRow } from './domains/tenants/sql.ts'
+import { mintKey, revokeKeyOf } from '../domains/keys/keys.ts'
+import { kidOf, replaceIdentitySecret } from '../domains/readers/identity-secrets.ts'
+import { findKeyUse, resealSecrets, type Resealed } from '../domains/secrets/reseal.ts'
+import {
+  changeAdminPassword,
+  createAdmin,
+  createTenant,
+  deleteAdmin,
+  listAdmins,
+  TakenError,
+} from '../domains/tenants/bootstrap.ts'
+import { findTenantBySlug, listTenants } from '../domains/tenants/tenants.ts'
 
 /** The command is right, but cannot be done: one line, and exit status 1. */
 class RefusedError extends Error {}
@@ -35,7 +45,7 @@ const COMMANDS = {
     (app, { slug, ...admin }) =>
       createTenant(app, { slug, adminEmail: admin['admin-email'], adminPassword: admin['admin-password'] }),
   ),
-  'tenant list': command('Lists tenants.', {}, (app) => listTenants(app.db.query)),
+  'tenant list': command('Lists tenants.', {}, listTenants),
   'admin create': command(
     'Makes one more admin of a tenant.',
     { tenant: ofTenant, email: email.describe('e-mail'), password: password.optional() },
@@ -59,8 +69,8 @@ const COMMANDS = {
     { tenant: ofTenant, email: email.describe('e-mail') },
     async (app, options) => {
       const { id, slug } = await tenantOf(app, options.tenant)
-      const admin = await deleteAdmin(app.db.query, id, options.email)
-      if (admin === undefined) throw new RefusedError(`${slug} has no admin ${options.email}`)
+      const admin = await deleteAdmin(app, id, options.email)
+      if (admin === null) throw new RefusedError(`${slug} has no admin ${options.email}`)
       return { tenant: { id, slug }, admin }
     },
   ),
@@ -68,13 +78,13 @@ const COMMANDS = {
     'Lists the admins of a tenant, or of all.',
     { tenant: ofTenant.optional().describe('slug') },
     async (app, options) =>
-      listAdmins(app.db.query, options.tenant === undefined ? null : (await tenantOf(app, options.tenant)).id),
+      listAdmins(app, options.tenant === undefined ? null : (await tenantOf(app, options.tenant)).id),
   ),
   'key create': command(
     `Makes an API key, without any capability unless named: ${CAPABILITIES.join(', ')}.`,
     {
       tenant: ofTenant,
-      label: z.string().min(1, 'must not be empty').max(100, 'must have at most 100 characters'),
+      label: atMost(100, z.string().min(1, 'must not be empty')),
       capabilities: z
         .string()
         .transform((text) => [...new Set(text.split(',').filter((name) => name !== ''))])
@@ -85,6 +95,7 @@ const COMMANDS = {
         .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
         .transform((text) => new Date(text))
         .refine((date) => date.getTime() > Date.now(), 'must be in the future')
+        .refine((date) => reachOf(date.getTime()) === null, 'must not be after 9999')
         .optional()
         .describe('RFC 3339 time'),
     },
@@ -96,7 +107,11 @@ const COMMANDS = {
     },
   ),
   'key list': command('Lists the API keys of a tenant.', { tenant: ofTenant }, async (app, options) =>
-    allKeys(app, (await tenantOf(app, options.tenant)).id),
+    app.prisma.apiKey.findMany({
+      where: { tenantId: (await tenantOf(app, options.tenant)).id },
+      orderBy: { id: 'desc' },
+      omit: { digest: true },
+    }),
   ),
   'key revoke': command(
     'Revokes an API key, for good.',
@@ -113,7 +128,7 @@ const COMMANDS = {
     {
       tenant: ofTenant,
       secret: identitySecretSchema.describe('identity secret'),
-      sub: z.string().min(1, 'must not be empty').max(255, 'must have at most 255 characters').describe("reader's id"),
+      sub: atMost(255, z.string().min(1, 'must not be empty')).describe("reader's id"),
       name: z.string().optional(),
     },
     ({ secret, sub, name, ...options }) =>
@@ -125,6 +140,25 @@ const COMMANDS = {
         .setExpirationTime('1 h')
         .sign(new TextEncoder().encode(secret)),
   ),
+  'secrets reseal': command(
+    'Seals all stored secrets with ENCRYPTION_KEY that a key of ENCRYPTION_KEYS sealed. The service may run meanwhile.',
+    {},
+    async (app) => checked(await resealSecrets(app)),
+  ),
+  'secrets new-key': command(
+    'Embedded form, while the service is stopped: makes a new ENCRYPTION_KEY in DATA_DIR, and reseals.',
+    {},
+    async (app) => {
+      const { DATABASE_URL, DATA_DIR, ENCRYPTION_KEY } = app.settings
+      if (DATABASE_URL !== undefined || !embeddedSecrets(DATA_DIR).ENCRYPTION_KEY.equals(ENCRYPTION_KEY)) {
+        throw new RefusedError('ENCRYPTION_KEY comes from the environment: change it there, then run secrets reseal')
+      }
+      const { oldKeys } = await findKeyUse(app.db.query, app.settings)
+      const needed = new Set(oldKeys.filter(({ canBeRemoved }) => !canBeRemoved).map(({ key }) => key))
+      const made = replaceEncryptionKey(DATA_DIR, (key) => needed.has(keyIdOf(key)))
+      return checked(await resealSecrets({ db: app.db, settings: { ...app.settings, ...made } }))
+    },
+  ),
   doctor: defineCommand(
     'Prints a line for each part of the deployment, and ends with 1 where one of them fails. It changes nothing.',
     {},
@@ -134,6 +168,12 @@ const COMMANDS = {
       return findings.map(({ level, part, text }) => `${level.padEnd(5)} ${part.padEnd(10)} ${text}`).join('\n')
     },
   ),
+}
+
+/** The exit status is 1 where something cannot be opened. */
+function checked(resealed: Resealed): Resealed {
+  if (resealed.damaged > 0 || resealed.missingKeys.length > 0) process.exitCode = 1
+  return resealed
 }
 
 /** A command on the database. */
@@ -153,23 +193,17 @@ function command<Shape extends z.ZodRawShape>(
   })
 }
 
-/** Gives the bus a moment, so that other processes hear of a change at once; without it they learn of it within 5 s. */
+/**
+ * Gives the bus a moment, so that other processes hear of a change at once; without it they learn
+ * of it within 5 s.
+ */
 async function busIsUp({ bus }: App): Promise<void> {
   for (let waitedMs = 0; waitedMs < 1000 && !bus.isUp(); waitedMs += 20) await setTimeout(20)
 }
 
-async function allKeys(app: App, tenantId: string): Promise<ApiKey[]> {
-  const keys: ApiKey[] = []
-  for (;;) {
-    const page = await listKeys(app.db.query, tenantId, keys.at(-1)?.id ?? null, 1000)
-    if (page.length === 0) return keys
-    keys.push(...page)
-  }
-}
-
-async function tenantOf(app: App, slug: string): Promise<TenantRow> {
-  const tenant = await findTenantBySlug(app.db.query, slug)
-  if (tenant === undefined) throw new RefusedError(`there is no tenant ${slug}`)
+async function tenantOf(app: App, slug: string) {
+  const tenant = await findTenantBySlug(app, slug)
+  if (tenant === null) throw new RefusedError(`there is no tenant ${slug}`)
   return tenant
 }
 
@@ -189,5 +223,6 @@ try {
   process.exitCode = error instanceof UsageError ? 2 : 1
 }
 
-// The migration engine leaves a timer of 10 s behind, for which nobody should wait. What is printed goes out first.
+// The migration engine leaves a timer of 10 s behind, for which nobody should wait. What is printed
+// goes out first.
 process.stdout.write('', () => process.stderr.write('', () => process.exit()))

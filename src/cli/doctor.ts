@@ -3,17 +3,22 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createSecureContext } from 'node:tls'
 
-import { readSettings, type Settings, SettingsError } from './core/settings.ts'
-import { type Sql, statement } from './core/sql.ts'
-import type { Database } from './data/database.ts'
-import { holderOf, openCopy } from './data/embedded.ts'
-import { compareMigrations } from './data/migrate.ts'
-import { createRedisBus, redisVersion } from './data/redis-bus.ts'
-import { keptSecrets } from './data/secrets.ts'
-import { openServer } from './data/server.ts'
-import { opensSecrets } from './domains/readers/identity-secrets.ts'
+import { readSettings, type Settings, SettingsError } from '../core/settings.ts'
+import type { SealKeys } from '../core/seals.ts'
+import { type Sql, statement } from '../core/sql.ts'
+import { openBackfills } from '../data/backfills.ts'
+import type { Database } from '../data/database.ts'
+import { openCopy } from '../data/embedded.ts'
+import { holderOf } from '../data/lock.ts'
+import { compareMigrations, explainForeign } from '../data/migrate.ts'
+import { createRedisBus, redisVersion } from '../data/redis-bus.ts'
+import { keptSecrets } from '../data/secrets.ts'
+import { openServer } from '../data/server.ts'
+import { findKeyUse, missingKeysText } from '../domains/secrets/reseal.ts'
 
-/** What is known of one part of a deployment, and for anything but `ok` what to do. Holds no secret. */
+/**
+ * What is known of one part of a deployment, and for anything but `ok` what to do. Holds no secret.
+ */
 export interface Finding {
   level: 'ok' | 'warn' | 'fail'
   part: string
@@ -42,7 +47,7 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
     settings = readSettings(env, (dataDir) => {
       const kept = keptSecrets(dataDir)
       hasSecrets = kept !== null
-      return kept ?? { ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }
+      return kept ?? { ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32), ENCRYPTION_KEYS: [] }
     })
   } catch (error) {
     if (error instanceof SettingsError) return [fail('settings', `${error.message}: set it right, then ask again`)]
@@ -54,6 +59,7 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
     ...(await databaseFindings(settings, hasSecrets)),
     ...(await redisFindings(settings)),
     ...tlsFindings(settings),
+    metricsFinding(settings),
   ]
 }
 
@@ -72,15 +78,11 @@ async function databaseFindings(settings: Settings, hasSecrets: boolean): Promis
   let database: Database | null
   try {
     const { DATABASE_URL: url, DATA_DIR } = settings
-    const holder = url === undefined ? holderOf(DATA_DIR) : null
-    if (holder !== null) {
-      return [
-        warn('database', `process ${holder} has the embedded database open: stop it to have the database looked at`),
-      ]
-    }
     database =
-      url === undefined ? await openCopy(DATA_DIR) : await openServer({ url, size: 1, onError: () => undefined })
+      url === undefined ? await openUnheldCopy(DATA_DIR) : await openServer({ url, size: 1, onError: () => undefined })
   } catch (error) {
+    if (error instanceof HeldError)
+      return [warn('database', `${error.message}: stop it to have the database looked at`)]
     const name = settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL'
     return [
       fail('database', `${name}: cannot be opened (${reasonOf(error)}): is it there, and are these its credentials?`),
@@ -93,13 +95,40 @@ async function databaseFindings(settings: Settings, hasSecrets: boolean): Promis
       await versionFinding(query),
       await clockFinding(query),
       await migrationFinding(query),
-      await encryptionFinding(query, settings.ENCRYPTION_KEY, hasSecrets),
+      await encryptionFinding(query, settings, hasSecrets),
     ]
   } catch (error) {
     return [fail('database', `does not answer as it should (${reasonOf(error)}): look into its log`)]
   } finally {
     await database.close()
   }
+}
+
+/** A running service has the data folder. */
+class HeldError extends Error {}
+
+/**
+ * A copy of the embedded database. Takes no lock meanwhile, which would refuse a service that
+ * starts: looks twice.
+ */
+async function openUnheldCopy(dataDir: string): Promise<Database | null> {
+  refuseHeld(dataDir)
+  const copy = await openCopy(dataDir).catch((error: unknown) => {
+    refuseHeld(dataDir)
+    throw error
+  })
+  try {
+    refuseHeld(dataDir)
+    return copy
+  } catch (error) {
+    await copy?.close()
+    throw error
+  }
+}
+
+function refuseHeld(dataDir: string): void {
+  const holder = holderOf(dataDir)
+  if (holder !== null) throw new HeldError(`${holder} has the embedded database open`)
 }
 
 const VERSION = statement('doctor_version', `SELECT current_setting('server_version_num')::int AS version`)
@@ -123,27 +152,34 @@ async function clockFinding(sql: Sql): Promise<Finding> {
 }
 
 async function migrationFinding(sql: Sql): Promise<Finding> {
-  const { missing, unknown } = await compareMigrations(sql)
-  if (unknown.length > 0) {
-    return fail(
-      'migrations',
-      `a newer release has been here (${unknown.join(', ')}): run that release, or go back to a backup`,
-    )
-  }
+  const { missing, newer, foreign } = await compareMigrations(sql)
+  if (foreign.length > 0) return fail('migrations', explainForeign(foreign))
   if (missing.length > 0) return warn('migrations', `${missing.length} to come: the next start applies them`)
-  return ok('migrations', 'all applied')
+  const open = await openBackfills(sql)
+  if (open.length === 0) {
+    return ok('migrations', newer.length === 0 ? 'all applied' : `all applied, and ${newer.length} of a newer release`)
+  }
+  const progress = open.map(({ name, changed }) => `${name} (${changed} rows so far)`).join(', ')
+  return warn(
+    'migrations',
+    `all applied; backfills go on: ${progress}. Workers of the release that has them do them: keep one running`,
+  )
 }
 
-async function encryptionFinding(sql: Sql, key: Buffer, hasSecrets: boolean): Promise<Finding> {
+async function encryptionFinding(sql: Sql, keys: SealKeys, hasSecrets: boolean): Promise<Finding> {
   if (!hasSecrets)
     return fail('encryption', 'DATA_DIR: secrets.json is gone: restore it from a backup, or set ENCRYPTION_KEY')
-  const opens = await opensSecrets(sql, key).catch((error: unknown) => {
+  const use = await findKeyUse(sql, keys).catch((error: unknown) => {
     if ((error as { code?: unknown }).code === '42P01') return null
     throw error
   })
-  if (opens === null) return ok('encryption', 'no secret is stored yet')
-  if (opens) return ok('encryption', 'ENCRYPTION_KEY opens what is stored')
-  return fail('encryption', 'ENCRYPTION_KEY is not the one that sealed the stored secrets: set that one again')
+  if (use === null) return ok('encryption', 'no secret is stored yet')
+  if (use.missingKeys.length > 0) return fail('encryption', missingKeysText(use.missingKeys))
+  const [old] = use.oldKeys.filter(({ secrets }) => secrets > 0)
+  if (old !== undefined) {
+    return warn('encryption', `${old.secrets} secrets are sealed with the old key ${old.key}: run cli secrets reseal`)
+  }
+  return ok('encryption', 'ENCRYPTION_KEY opens what is stored')
 }
 
 async function redisFindings({ REDIS_URL: urls, REDIS_PREFIX: prefix, DATABASE_URL }: Settings): Promise<Finding[]> {
@@ -195,6 +231,13 @@ function tlsFindings({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile }: Setting
   } catch (error) {
     return [fail('tls', `TLS_CERT_FILE and TLS_KEY_FILE are no certificate and its key (${reasonOf(error)})`)]
   }
+}
+
+function metricsFinding({ METRICS_PORT, METRICS_TOKEN }: Settings): Finding {
+  const token = METRICS_TOKEN === undefined ? '' : ', with METRICS_TOKEN'
+  if (METRICS_PORT !== undefined) return ok('metrics', `at port ${METRICS_PORT}${token}`)
+  if (METRICS_TOKEN !== undefined) return ok('metrics', `at /metrics of each listener${token}`)
+  return ok('metrics', 'clients cannot read them, nor can Prometheus: set METRICS_PORT or METRICS_TOKEN to scrape')
 }
 
 /** The code of an error, or its first line without what could be an address with a password. */
