@@ -1,6 +1,7 @@
 // npm run bench [-- name …]: each bench prints its figures beside a reference that it measures in the same run.
 import { benchAnalytics } from './analytics.ts'
 import { benchApi } from './api.ts'
+import { benchNeighbours } from './neighbours.ts'
 import { benchPost } from './post.ts'
 import { benchRetention } from './retention.ts'
 import { benchStreamTimes } from './stream-times.ts'
@@ -9,6 +10,7 @@ import { benchWebhooks } from './webhooks.ts'
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   post: benchPost,
+  neighbours: benchNeighbours,
   api: benchApi,
   stream: benchStream,
   'stream-times': benchStreamTimes,

@@ -95,14 +95,14 @@ export async function openOutbox(
   const { db, close } = await openServer({ url: databaseUrl, size: 4, onError: () => undefined })
   const quiet = { onDown: () => undefined, onUp: () => undefined }
   const bus: Bus = createRedisBus({ urls: [redis.REDIS_URL], prefix: redis.REDIS_PREFIX, ...quiet })
-  const key = Buffer.from(keys.ENCRYPTION_KEY ?? '', 'base64')
+  const sealKeys = { ENCRYPTION_KEY: Buffer.from(keys.ENCRYPTION_KEY ?? '', 'base64'), ENCRYPTION_KEYS: [] }
   const tenants: TenantOfOutbox[] = []
   for (let n = 0; n < count; n++) {
     const tenant = { id: newId(), discussionId: newId(), endpointIds: [] as string[], seq: 0 }
     await db.query(TENANT, [tenant.id, tenant.discussionId])
     for (const url of urls.filter((_, k) => k % count === n)) {
       const [id, secret] = [newId(), newSigningSecret()]
-      const sealed = sealSecret(key, id, secret)
+      const sealed = sealSecret(sealKeys, id, secret)
       await db.query(ENDPOINT, [tenant.id, id, url, JSON.stringify(policy), secret.kid, sealed])
       tenant.endpointIds.push(id)
     }

@@ -53,6 +53,9 @@ export async function startBenchService(
     ...keys,
     BOOTSTRAP_API_KEY: apiKey,
     BOOTSTRAP_IDENTITY_SECRET: secret,
+    UNAUTHENTICATED_RATE_PER_SECOND: '0',
+    MAX_CONNECTIONS: '1000000',
+    MAX_CONNECTIONS_PER_ADDRESS: '1000000',
     ...env,
   })
   await ready(child)

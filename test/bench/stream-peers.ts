@@ -50,7 +50,10 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
   const shared = { REDIS_URL, REDIS_PREFIX: `bench-${process.pid}:`, ...env }
   const service = await startBenchService(shared)
   const writer = await startBenchService({ REDIS_URL, REDIS_PREFIX: shared.REDIS_PREFIX }, service)
-  await call(service, 'PATCH', '/settings', { stream: { maxStreams: 1_000_000 }, ticket: { connectSeconds: 3600 } })
+  await call(service, 'PATCH', '/settings', {
+    stream: { maxStreams: 1_000_000, maxStreamsPerTicket: 1_000_000, maxStreamsPerAddress: 1_000_000 },
+    ticket: { connectSeconds: 3600 },
+  })
   const identity = await signIdentity(service.signer, { sub: 'reader', name: 'Reader' })
   let n = 0
   const post = async (page = 'page'): Promise<string> => {

@@ -120,7 +120,7 @@ async function benchResume(stage: Stage): Promise<void> {
       await sql(statement('bench_patience', 'SET LOCAL statement_timeout = 0'))
       await sql(HISTORY_OF, [tenantId, discussionId, HISTORY])
     })
-    await db.query(statement('bench_vacuum', 'VACUUM ANALYZE events'))
+    await db.query(statement('bench_vacuum_events', 'VACUUM ANALYZE events'))
   } finally {
     await close()
   }
