@@ -4,7 +4,8 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-const project = (name: string, include: string, isolate: boolean): TestProjectInlineConfiguration => ({
+/** A folder of tests. Without `isolate` a worker loads the service once for all its files. */
+const project = (name: string, isolate: boolean): TestProjectInlineConfiguration => ({
   root,
   resolve: {
     // vitest would load the CommonJS and the ES form of graphql side by side, and one does not know the other's types.
@@ -12,7 +13,7 @@ const project = (name: string, include: string, isolate: boolean): TestProjectIn
   },
   test: {
     name,
-    include: [include],
+    include: [`test/${name}/**/*.test.ts`],
     isolate,
     pool: 'forks',
     setupFiles: ['test/harness/patience.ts'],
@@ -26,9 +27,11 @@ export default defineConfig({
   root,
   test: {
     projects: [
-      // The service is loaded once for all files of a worker: it keeps nothing outside of an app. They mock no modules.
-      project('contract', 'test/contract/**/*.test.ts', false),
-      project('others', 'test/{unit,faults,browser}/**/*.test.ts', true),
+      // The service keeps nothing outside of an app, and no module is mocked.
+      project('contract', false),
+      project('unit', false),
+      project('faults', true),
+      project('browser', true),
     ],
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.

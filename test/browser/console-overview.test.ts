@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/core/sql.ts'
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser, shoot } from '../harness/browser.ts'
-import { enter, openDesk, tabTo, VIEWS } from '../harness/console.ts'
+import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
 
 // Some weeks of a quiet publisher, as a worker would have summed them up: every day is one hour's work.
 const PAST = statement(
@@ -86,8 +86,14 @@ describeInBrowser('the overview of the console', () => {
     await steps.getByText('engagement-thread discussion=').waitFor()
     expect(await steps.getByRole('link').allTextContents()).toEqual(['Create a key', 'Sign an identity'])
     expect(await page.getByRole('region', { name: 'Figures' }).count()).toBe(0)
+    // The key of the first start may do everything, and has no place in the backend of a page.
+    expect(await steps.getByText('Done:').count()).toBe(0)
     expect(await axeFindings(page)).toEqual([])
     await shoot(page, 'overview-first-light')
+    const headers = { 'x-api-key': tenant.apiKey }
+    await desk.ok('POST', '/keys', { label: 'Pages', capabilities: [] }, headers)
+    await page.reload()
+    await steps.getByRole('listitem').first().getByText('Done:').waitFor()
     expect(complaints).toEqual([])
     await close()
   })
@@ -102,16 +108,14 @@ describeInBrowser('the overview of the console', () => {
     await close()
   })
 
-  test.each(VIEWS)('axe finds nothing at $width pixels, $theme', async (view) => {
-    const { page, complaints, close } = await desk.visit('/?span=30d', { view })
+  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+    const { page, complaints, close } = await desk.visit('/?span=30d', { view: NARROW })
     await page.locator('.recharts-bar-rectangle').first().waitFor()
-    expect(await axeFindings(page)).toEqual([])
-    await shoot(page, `overview-${view.width}-${view.theme}`)
+    await expectAccessible(page, 'overview')
     const show = page.getByRole('button', { name: /Show as table/ })
     while ((await show.count()) > 0) await show.first().click()
     await page.getByRole('table', { name: 'Webhook deliveries' }).waitFor()
-    expect(await axeFindings(page)).toEqual([])
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true)
+    await expectAccessible(page)
     expect(complaints).toEqual([])
     await close()
   })

@@ -12,20 +12,20 @@ import { startService, type TestService } from '../harness/service.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const WAIT = { timeout: 20_000, interval: 20 }
 
-/** The whole site of the README, to the letter. */
-function serverOfReadme(): string {
-  const section = /^### The widget\n[^]*?(?=^### )/m.exec(readFileSync(join(ROOT, 'README.md'), 'utf8'))?.[0] ?? ''
-  const code = /```js\n(import express[^]*?)```/.exec(section)?.[1]
-  if (code === undefined) throw new Error('the README has no site')
+/** The whole site of the widget's guide, unchanged. */
+function serverOfGuide(): string {
+  const guide = readFileSync(join(ROOT, 'docs/guides/widget.md'), 'utf8')
+  const code = /```js\n(import express[^]*?)```/.exec(guide)?.[1]
+  if (code === undefined) throw new Error('the guide of the widget has no site')
   return code
 }
 
-describeInBrowser('the site of the README', () => {
+describeInBrowser('the site of the guide of the widget', () => {
   let service: TestService
-  const folder = mkdtempSync(join(tmpdir(), 'readme-site-'))
+  const folder = mkdtempSync(join(tmpdir(), 'guide-site-'))
   beforeAll(async () => {
     service = await startService({ worker: false })
-    writeFileSync(join(folder, 'server.mjs'), serverOfReadme())
+    writeFileSync(join(folder, 'server.mjs'), serverOfGuide())
     // As `npm install express <path to this folder>` does.
     mkdirSync(join(folder, 'node_modules'))
     symlinkSync(join(ROOT, 'node_modules/express'), join(folder, 'node_modules/express'))

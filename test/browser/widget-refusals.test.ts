@@ -15,10 +15,17 @@ describeInBrowser('what the widget does when things go wrong', () => {
     paper = await openNewspaper(service, service.url)
   })
   afterAll(async () => {
-    await paper?.close()
-    await service?.close()
+    try {
+      await paper?.leave()
+    } finally {
+      await paper?.close()
+      await service?.close()
+    }
   })
-  afterEach(() => paper.leave())
+  // Tests that run side by side leave together, after the last one.
+  afterEach(async ({ task }) => {
+    if (task.concurrent !== true) await paper.leave()
+  })
 
   const comments = async (article: string): Promise<string[]> => {
     const { data } = await paper.call('GET', `/discussions/by-external/${article}/comments`)
@@ -38,50 +45,6 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await ann.page.reload()
     await ann.sees('A whole thought')
     expect(await textOf(ann)).toBe('')
-  })
-
-  test('a post whose answer is lost is sent again by itself, and is there once', async () => {
-    const article = newArticle()
-    let lost = 0
-    const ann = await paper.read(article, {
-      as: 'ann',
-      prepare: (page) =>
-        page.route('**/engagement/comments?*', async (route) => {
-          if (route.request().method() !== 'POST' || lost === 2) return route.continue()
-          lost++
-          await route.fetch()
-          await route.abort()
-        }),
-    })
-    await ann.write('Only once')
-    await ann.sees('Only once')
-    await vi.waitFor(async () => expect(await textOf(ann)).toBe(''), WAIT)
-    expect(lost).toBe(2)
-    expect(await comments(article)).toEqual(['Only once'])
-  })
-
-  test('a post that cannot be sent keeps its text, and is there once when it is sent again after a reload', async () => {
-    const article = newArticle()
-    let isLost = true
-    const ann = await paper.read(article, {
-      as: 'ann',
-      prepare: (page) =>
-        page.route('**/engagement/comments?*', async (route) => {
-          if (route.request().method() !== 'POST' || !isLost) return route.continue()
-          await route.fetch()
-          await route.abort()
-        }),
-    })
-    await ann.page.route('**/stream/**', (route) => route.abort())
-    await ann.write('Kept')
-    await ann.sees('That did not work. Your text is kept')
-    expect(await textOf(ann)).toBe('Kept')
-    isLost = false
-    await ann.page.reload()
-    await ann.button('Post').click()
-    await vi.waitFor(async () => expect(await textOf(ann)).toBe(''), WAIT)
-    await ann.sees(/Ann[^]*Kept/)
-    expect(await comments(article)).toEqual(['Kept'])
   })
 
   test('says in words why something is refused', async () => {
@@ -126,25 +89,6 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await bob.button('Post').click()
     await vi.waitFor(async () => expect(await textOf(bob)).toBe(''), WAIT)
     expect(await comments(article)).toContain('The same words')
-  })
-
-  test('a page that goes over to another article shows nothing of the one before, also while the backend fails', async () => {
-    const [article, next] = [newArticle(), newArticle()]
-    await paper.post(article, 'ann', 'Under the first article')
-    const ann = await paper.read(article, { as: 'ann' })
-    await ann.sees('Under the first article')
-    let fail = (): void => undefined
-    const failing = new Promise<void>((resolve) => (fail = resolve))
-    await ann.page.route('**/engagement/**', async (route) => {
-      await failing
-      await route.fulfill({ status: 404 })
-    })
-    await ann.thread.evaluate((thread, id) => thread.setAttribute('discussion', id), next)
-    const shown = () => ann.thread.getByText('Under the first article').count()
-    await vi.waitFor(async () => expect(await shown()).toBe(0), WAIT)
-    fail()
-    await ann.page.getByText('The comments cannot be loaded.').waitFor()
-    expect(await shown()).toBe(0)
   })
 
   test('a locked discussion can be read, one that is unlocked written in again, an archived one only read', async () => {
@@ -232,32 +176,15 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(data).toMatchObject([{ comment: { id }, reportCount: 1 }])
   })
 
-  test('what the server has written stays without JavaScript, and while the backend fails', async () => {
-    const article = newArticle()
-    await paper.post(article, 'ann', 'There all along')
-    const query = 'written=By the server'
-    const without = await paper.read(article, { javaScriptEnabled: false, query })
-    expect(await without.thread.innerText()).toMatch(/The comments need JavaScript\.[^]*By the server/)
-    let isDown = true
-    const window = await paper.read(article, {
-      query,
-      prepare: (page) =>
-        page.route('**/engagement/**', (route) => (isDown ? route.fulfill({ status: 404 }) : route.continue())),
-    })
-    await window.page.getByText('The comments cannot be loaded.').waitFor()
-    expect(await window.page.getByText('By the server').isVisible()).toBe(true)
-    expect(await window.thread.innerText()).not.toContain('The comments need JavaScript.')
-    isDown = false
-    await window.button('Try again').click()
-    await window.sees('There all along')
-    expect(await window.page.getByText('By the server').isVisible()).toBe(false)
-  })
-
-  test('says that it loads beside a noscript, which is nothing to be seen', async () => {
+  test('keeps its place free beside a noscript, which is nothing to be seen', async () => {
     const window = await paper.read(newArticle(), {
       prepare: (page) => page.route('**/engagement/**', () => undefined),
     })
-    await vi.waitFor(async () => expect(await window.page.getByText('Loading …').isVisible()).toBe(true), WAIT)
+    const end = async () => {
+      const { y = 0, height = 0 } = (await window.thread.boundingBox()) ?? {}
+      return y + height
+    }
+    await vi.waitFor(async () => expect(await end()).toBeGreaterThanOrEqual(800), WAIT)
   })
 
   test('with sign-in, goes there with the way back', async () => {
@@ -281,7 +208,110 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(said).toEqual([])
   })
 
-  describe("the page's developer is told once", () => {
+  test("the page's developer is told once which origin the stream refuses, while comments go on", async () => {
+    await paper.set({ allowedOrigins: [] })
+    try {
+      const article = newArticle()
+      const said: string[] = []
+      const ann = await paper.read(article, { as: 'ann', prepare: async (page) => listen(page, said) })
+      const text = `the stream refuses ${paper.site.url}. Add it to the tenant's allowedOrigins`
+      await vi.waitFor(() => expect(said).toEqual([expect.stringContaining(text)]), { ...WAIT, timeout: 20_000 })
+      await ann.write('Said all the same')
+      await ann.sees('Said all the same')
+    } finally {
+      await paper.set({ allowedOrigins: [paper.site.url] })
+    }
+  })
+
+  // These wait for attempts of the widget, one after the other: side by side they wait once. They change no settings.
+  describe.concurrent('while the backend fails', () => {
+    test('a post whose answer is lost is sent again by itself, and is there once', async () => {
+      const article = newArticle()
+      let lost = 0
+      const ann = await paper.read(article, {
+        as: 'ann',
+        prepare: (page) =>
+          page.route('**/engagement/comments?*', async (route) => {
+            if (route.request().method() !== 'POST' || lost === 2) return route.continue()
+            lost++
+            await route.fetch()
+            await route.abort()
+          }),
+      })
+      await ann.write('Only once')
+      await ann.sees('Only once')
+      await vi.waitFor(async () => expect(await textOf(ann)).toBe(''), WAIT)
+      expect(lost).toBe(2)
+      expect(await comments(article)).toEqual(['Only once'])
+    })
+
+    test('a post that cannot be sent keeps its text, and is there once when it is sent again after a reload', async () => {
+      const article = newArticle()
+      let isLost = true
+      const ann = await paper.read(article, {
+        as: 'ann',
+        prepare: (page) =>
+          page.route('**/engagement/comments?*', async (route) => {
+            if (route.request().method() !== 'POST' || !isLost) return route.continue()
+            await route.fetch()
+            await route.abort()
+          }),
+      })
+      await ann.page.route('**/stream/**', (route) => route.abort())
+      await ann.write('Kept')
+      await ann.sees('That did not work. Your text is kept')
+      expect(await textOf(ann)).toBe('Kept')
+      isLost = false
+      await ann.page.reload()
+      await ann.button('Post').click()
+      await vi.waitFor(async () => expect(await textOf(ann)).toBe(''), WAIT)
+      await ann.sees(/Ann[^]*Kept/)
+      expect(await comments(article)).toEqual(['Kept'])
+    })
+
+    test('a page that goes over to another article shows nothing of the one before, also while the backend fails', async () => {
+      const [article, next] = [newArticle(), newArticle()]
+      await paper.post(article, 'ann', 'Under the first article')
+      const ann = await paper.read(article, { as: 'ann' })
+      await ann.sees('Under the first article')
+      let fail = (): void => undefined
+      const failing = new Promise<void>((resolve) => (fail = resolve))
+      await ann.page.route('**/engagement/**', async (route) => {
+        await failing
+        await route.fulfill({ status: 404 })
+      })
+      await ann.thread.evaluate((thread, id) => thread.setAttribute('discussion', id), next)
+      const shown = () => ann.thread.getByText('Under the first article').count()
+      await vi.waitFor(async () => expect(await shown()).toBe(0), WAIT)
+      fail()
+      await ann.page.getByText('The comments cannot be loaded.').waitFor()
+      expect(await shown()).toBe(0)
+    })
+
+    test('what the server has written stays without JavaScript, and while the backend fails', async () => {
+      const article = newArticle()
+      await paper.post(article, 'ann', 'There all along')
+      const query = 'written=By the server'
+      const without = await paper.read(article, { javaScriptEnabled: false, query })
+      expect(await without.thread.innerText()).toMatch(/The comments need JavaScript\.[^]*By the server/)
+      let isDown = true
+      const window = await paper.read(article, {
+        query,
+        prepare: (page) =>
+          page.route('**/engagement/**', (route) => (isDown ? route.fulfill({ status: 404 }) : route.continue())),
+      })
+      await window.page.getByText('The comments cannot be loaded.').waitFor()
+      expect(await window.page.getByText('By the server').isVisible()).toBe(true)
+      expect(await window.thread.innerText()).not.toContain('The comments need JavaScript.')
+      isDown = false
+      await window.button('Try again').click()
+      await window.sees('There all along')
+      expect(await window.page.getByText('By the server').isVisible()).toBe(false)
+    })
+  })
+
+  // These, too.
+  describe.concurrent("the page's developer is told once", () => {
     test('that nobody signs the reader in', async () => {
       const window = await paper.read(newArticle(), {
         prepare: (page) =>
@@ -292,21 +322,6 @@ describeInBrowser('what the widget does when things go wrong', () => {
       await vi.waitFor(() => expect(said).toEqual([expect.stringContaining('set sign-in="/login"')]), WAIT)
       await asked(window)
       expect(said).toHaveLength(1)
-    })
-
-    test('which origin the stream refuses, while comments go on', async () => {
-      await paper.set({ allowedOrigins: [] })
-      try {
-        const article = newArticle()
-        const said: string[] = []
-        const ann = await paper.read(article, { as: 'ann', prepare: async (page) => listen(page, said) })
-        const text = `the stream refuses ${paper.site.url}. Add it to the tenant's allowedOrigins`
-        await vi.waitFor(() => expect(said).toEqual([expect.stringContaining(text)]), { ...WAIT, timeout: 20_000 })
-        await ann.write('Said all the same')
-        await ann.sees('Said all the same')
-      } finally {
-        await paper.set({ allowedOrigins: [paper.site.url] })
-      }
     })
 
     test.each([

@@ -213,7 +213,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'beyond the replay window the page is loaded anew',
+    'beyond the replay window the page is loaded again',
     async () => {
       const article = newArticle()
       await paper.set({ stream: { replayEvents: 100 } })
@@ -235,7 +235,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'a post that is under way while the page is loaded anew is shown when it is answered',
+    'a post that is under way while the page is loaded again is shown when it is answered',
     async () => {
       const article = newArticle()
       await paper.set({ stream: { replayEvents: 100 }, moderationMode: 'pre' })

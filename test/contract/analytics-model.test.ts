@@ -6,6 +6,7 @@ import { statement } from '../../src/core/sql.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { leaseDeliveries, releaseLeases } from '../../src/domains/webhooks/lease-sql.ts'
 import { recordAttempts } from '../../src/domains/webhooks/record-sql.ts'
+import { clearDeletedEndpoints } from '../../src/domains/webhooks/retention-sql.ts'
 import {
   countTables,
   daysBefore,
@@ -142,9 +143,17 @@ const STEPS = {
           [side.endpointId],
         ),
   dropEndpoint: async (side: Side) => {
-    side.goneDeliveries.push(...(await deliveriesOf(service.app, side.tenant.tenant.id)))
     await send(side, 'DELETE', `/webhooks/${side.endpointId}`)
     await addEndpoint(side)
+  },
+  clear: async (_side: Side, { a }: Step) => {
+    const all = () => Promise.all(sides.map(({ tenant }) => deliveriesOf(service.app, tenant.tenant.id)))
+    const before = await all()
+    await clearDeletedEndpoints(service.app.db.query, 1 + (a % 10))
+    const left = new Set((await all()).flat().map(({ id }) => id))
+    for (const [n, side] of sides.entries()) {
+      side.goneDeliveries.push(...(before[n] ?? []).filter(({ id }) => !left.has(id)))
+    }
   },
   moveComment: (side: Side, { a, c }: Step) => moveBack('comments', 'created_at', 'id', comment(side, a), c),
   moveReactions: (side: Side, { a, c }: Step) => moveBack('reactions', 'updated_at', 'comment_id', comment(side, a), c),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
 import { foldWaiting, forgetReader } from '../../src/domains/analytics/fold.ts'
+import { clearDeletedEndpoints } from '../../src/domains/webhooks/retention-sql.ts'
 import {
   countTables,
   daysBefore,
@@ -102,7 +103,7 @@ describe('GET /analytics/summary', () => {
     await expectExact()
     const before = await summary()
     while (await foldWaiting(service.app));
-    expect(await service.app.db.query(statement('test_waiting', 'SELECT 1 FROM analytics_deltas'))).toEqual([])
+    expect(await service.app.db.query(statement('test_waiting_deltas', 'SELECT 1 FROM analytics_deltas'))).toEqual([])
     expect(await summary()).toEqual(before)
     await expectExact()
   })
@@ -233,8 +234,10 @@ test('deliveries go with their endpoint or their time, and keep their outcome: w
     await service.app.db.query(state, [deliveryId, status])
   }
   await expectExact()
-  gone = await deliveriesOf(service.app, service.tenant.id)
   await ok(service.call('DELETE', `/webhooks/${endpoint.id}`))
+  await expectExact()
+  gone = await deliveriesOf(service.app, service.tenant.id)
+  await clearDeletedEndpoints(service.app.db.query, 100)
   await expectExact()
   const deliveries = { pending: 0, delivered: 2, failed: 1, held: 0, cancelled: 3 }
   expect((await summary()).totals.deliveries).toEqual(deliveries)

@@ -6,7 +6,8 @@ import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { EVENT_TYPES, type EventType, WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
-import type { Schema } from '../../src/reference/json-schema.ts'
+import type { Schema } from '../../src/api/reference/json-schema.ts'
+import { makeEveryEvent } from '../harness/events.ts'
 import { type Checker, createChecker } from '../harness/openapi.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -28,7 +29,11 @@ beforeAll(async () => {
   service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile } })
   document = (await service.call('GET', '/asyncapi.json', { headers: { 'x-api-key': '' } })).json as AsyncApi
   checker = createChecker(document)
-  const discussionId = await everyEvent()
+  const { status, json: hook, text } = await service.call('POST', '/webhooks', { body: { url: receiver.url } })
+  expect(status, text).toBe(201)
+  const stateOf = async () => (await service.call('GET', `/webhooks/${hook.id}`)).json.state as string
+  await vi.waitFor(async () => expect(await stateOf()).toBe('verified'), 10_000)
+  const discussionId = await makeEveryEvent(service, service)
   stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })
 })
 afterAll(async () => {
@@ -36,36 +41,6 @@ afterAll(async () => {
   await service.close()
   await receiver.close()
 })
-
-/** Makes one event of each type at least, and returns their discussion. */
-async function everyEvent(): Promise<string> {
-  const headers = { ...(await service.as('reader')) }
-  const send = async (method: string, path: string, body: object = {}, as: Record<string, string> = {}) => {
-    const { status, json, text } = await service.call(method, path, { body, headers: as })
-    expect(status, text).toBeLessThan(300)
-    return json
-  }
-  const hook = await send('POST', '/webhooks', { url: receiver.url })
-  const stateOf = async () => (await service.call('GET', `/webhooks/${hook.id}`)).json.state as string
-  await vi.waitFor(async () => expect(await stateOf()).toBe('verified'), 10_000)
-  const { id } = await send('POST', '/discussions', { externalId: 'page' })
-  const post = (body: object) => send('POST', `/discussions/${id}/comments`, body, headers)
-  const comment = await post({ body: 'One' })
-  await send(
-    'POST',
-    `/discussions/${id}/comments`,
-    { body: 'A reply', parentId: comment.id },
-    await service.as('other'),
-  )
-  await send('PATCH', `/comments/${comment.id}`, { body: 'One, edited' }, headers)
-  for (const type of ['like', 'like']) await send('POST', `/comments/${comment.id}/reactions`, { type }, headers)
-  for (const action of ['pin', 'unpin', 'reject', 'approve']) await send('POST', `/comments/${comment.id}/${action}`)
-  for (const action of ['lock', 'unlock']) await send('POST', `/discussions/${id}/${action}`)
-  const { id: doomed } = await post({ body: 'Two' })
-  expect((await service.call('DELETE', `/comments/${doomed}`, { headers })).status).toBe(204)
-  await send('POST', `/discussions/${id}/archive`)
-  return id as string
-}
 
 const messageOf = (name: string) => {
   const message = document.components.messages[name]
@@ -94,7 +69,7 @@ test('every reference leads somewhere', () => {
   }
 })
 
-test('the stream tells of every event and of what frames them, the webhook of those that it carries', () => {
+test('the stream describes every event and its framing events, the webhook those that it carries', () => {
   const names = (channel: string) => Object.keys(document.channels[channel]?.messages ?? {})
   expect(names('stream')).toEqual([...EVENT_TYPES, 'connected', 'connection-timeout'])
   expect(names('webhook')).toEqual([...WEBHOOK_EVENT_TYPES, 'verification'])

@@ -16,16 +16,16 @@ import fc from 'fast-check'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { createBackend } from '../../src/backend/backend.ts'
-import { PROBLEMS } from '../../src/backend/problems.ts'
-import { profileOf, signAssertion } from '../../src/backend/readers.ts'
-import { MAX_BODY_BYTES } from '../../src/backend/requests.ts'
-import { ROUTES } from '../../src/backend/routes.ts'
+import { createBackend } from '../../src/clients/backend/backend.ts'
+import { PROBLEMS } from '../../src/clients/backend/problems.ts'
+import { profileOf, signAssertion } from '../../src/clients/backend/readers.ts'
+import { MAX_BODY_BYTES } from '../../src/clients/backend/requests.ts'
+import { ROUTES } from '../../src/clients/backend/routes.ts'
 import type { Tenant } from '../../src/core/context.ts'
 import { ERRORS } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import { readClaims } from '../../src/domains/readers/claims.ts'
-import { ROUTES as SERVICE_ROUTES } from '../../src/rest/routes.ts'
+import { ROUTES as SERVICE_ROUTES } from '../../src/api/rest/routes.ts'
 import { type BackendSite, fetchSite, open, shut, SITES } from '../harness/backends.ts'
 import { kidOf } from '../harness/identity.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -113,10 +113,28 @@ describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) =
     ])
   })
 
+  test('says that the discussion of a page without comments is null, which is no error', async () => {
+    expect(await site.ask('GET', `/discussion${at('nothing-yet')}`)).toMatchObject({ status: 200, json: null })
+  })
+
+  test('says until when a reader is banned, but not in shadow, and who is signed in although the service is away', async () => {
+    const as = 'bob'
+    const { author } = (await site.ask('POST', `/comments${at(newId())}`, { as, body: { body: 'Hi' } })).json
+    const ban = (body: object) => service.call('POST', `/readers/${author.id}/ban`, { body })
+    const until = new Date(Date.now() + 86_400_000).toISOString()
+    await ban({ until, reason: 'For moderators' })
+    expect((await site.ask('GET', '/me', { as })).json.reader).toMatchObject({ id: as, ban: { until } })
+    await ban({ shadow: true })
+    expect((await site.ask('GET', '/me', { as })).json.reader.ban).toBe(null)
+    await service.call('POST', `/readers/${author.id}/unban`)
+    const away = fetchSite(service, { url: 'http://127.0.0.1:9', onError: () => undefined })
+    expect((await away.ask('GET', '/me', { as })).json.reader).toMatchObject({ id: as, ban: null })
+  })
+
   test('says who is signed in', async () => {
     const { status, json, headers } = await site.ask('GET', '/me', { as: 'bob' })
     expect(status).toBe(200)
-    expect(json).toEqual({ reader: { id: 'bob', name: 'Bob', avatarUrl: null, profileUrl: null } })
+    expect(json).toEqual({ reader: { id: 'bob', name: 'Bob', avatarUrl: null, profileUrl: null, ban: null } })
     expect(headers.get('cache-control')).toBe('private, no-store')
     expect((await site.ask('GET', '/me')).json).toEqual({ reader: null })
     expect((await site.ask('GET', '/me', { as: 'stranger' })).json).toEqual({ reader: null })
@@ -396,7 +414,7 @@ describe('writes', () => {
 
   test('by a reader whose profile the service would not take are still theirs', async () => {
     const posted = await fetchSite(service).ask('POST', `/comments${at(newId())}`, { as: 'long', body: { body: 'Hi' } })
-    expect(posted).toMatchObject({ status: 201, json: { author: { name: 'n'.repeat(79), avatarUrl: null } } })
+    expect(posted).toMatchObject({ status: 201, json: { author: { name: 'n'.repeat(79) + '🙂', avatarUrl: null } } })
   })
 
   test('go nowhere where isPage says that there is no such page', async () => {
@@ -437,7 +455,7 @@ describe('writes', () => {
   test.each([
     [
       { title: 'x'.repeat(499) + '🙂', url: '/a' },
-      { title: 'x'.repeat(499), url: null },
+      { title: 'x'.repeat(499) + '🙂', url: null },
     ],
     [
       { title: ' \0', url: 'https://www.example.com/é' },
@@ -648,7 +666,7 @@ describe('the service is told', () => {
     const site = fetchSite(service, { url: upstream.url })
     for (const [method, path, body] of writesOf(newId(), newId())) await site.ask(method, path, { body })
     await site.ask('GET', '/keys', { as: 'ann' })
-    await site.ask('GET', '/me', { as: 'ann' })
+    await site.ask('GET', '/me')
     expect(upstream.asked).toEqual([])
   })
 })
@@ -824,7 +842,7 @@ describe('createBackend', () => {
 test('the package gives it to who installs it, and its folder stands alone', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url))
   const folder = mkdtempSync(join(tmpdir(), 'backend-'))
-  cpSync(join(root, 'dist/backend'), folder, { recursive: true })
+  cpSync(join(root, 'dist/clients/backend'), folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   for (const [cwd, name] of [[root, 'engagement-service/backend'] as const, [folder, './backend.js'] as const]) {
     const script = `console.log(Object.keys(await import('${name}')).sort().join())`

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { hubOf } from '../../src/domains/stream/hub.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
@@ -14,7 +14,10 @@ let count = 0
 const clients = new Set<StreamClient>()
 
 beforeAll(async () => {
-  service = await startService({ worker: false, env: { STREAM_MAX_PER_PROCESS: String(PER_PROCESS) } })
+  service = await startService({
+    worker: false,
+    env: { STREAM_MAX_PER_PROCESS: String(PER_PROCESS), TRUSTED_PROXIES: '127.0.0.0/8' },
+  })
 })
 afterAll(() => service.close())
 
@@ -43,6 +46,18 @@ async function open(query = '', key = tenant.apiKey, id = discussionId): Promise
   const client = await openStream(`${service.url}/api/v1/stream/${id}${query}`, headers)
   clients.add(client)
   return client
+}
+
+async function openFrom(address: string, query: string): Promise<StreamClient> {
+  const headers = { 'x-forwarded-for': address }
+  const client = await openStream(`${service.url}/api/v1/stream/${discussionId}${query}`, headers)
+  clients.add(client)
+  return client
+}
+
+async function expectOpen(client: StreamClient): Promise<void> {
+  await vi.waitFor(() => expect(client.connected).toBeDefined())
+  expect(client.closed).toBe(false)
 }
 
 async function expectRefused(client: StreamClient): Promise<void> {
@@ -105,7 +120,7 @@ describe('over the cap', () => {
     await expectSentOff(await open(query))
   })
 
-  test('of the tenant: the same, whoever holds the places; another tenant has its own', async () => {
+  test('of the tenant: the same, no matter who holds the places; another tenant has its own', async () => {
     await setCaps({ maxStreams: 2 })
     const query = await ticket()
     expect((await open()).status).toBe(200)
@@ -118,6 +133,56 @@ describe('over the cap', () => {
       body: { externalId: newId() },
     })
     expect((await open('', other.apiKey, made.json.id)).status).toBe(200)
+  })
+
+  test('of a ticket without a reader: five at once, then a goodbye; another ticket has its own', async () => {
+    const query = await ticket()
+    const five = await Promise.all(Array.from({ length: 5 }, () => open(query)))
+    for (const client of five) await expectOpen(client)
+    await expectSentOff(await open(query))
+    await expectOpen(await open(await ticket()))
+    five[0]?.close()
+    await expectOpen(await open(query))
+  })
+
+  test('of a ticket, however its text is spelt', async () => {
+    await setCaps({ maxStreamsPerTicket: 1 })
+    const query = await ticket()
+    await expectOpen(await open(query))
+    // The last of 43 characters has two bits that mean nothing.
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const last = alphabet.indexOf(query.at(-1) ?? '')
+    for (const other of [0, 1, 2, 3].map((bits) => alphabet[(last & ~3) | bits])) {
+      const client = await open(`${query.slice(0, -1)}${other}`)
+      if (client.status === 200) await expectSentOff(client)
+      else expect(client.status).toBe(401)
+    }
+  })
+
+  test('of tickets from one address, a /64 of IPv6 as one; keys and other addresses are not held up', async () => {
+    await setCaps({ maxStreamsPerAddress: 2 })
+    for (const host of ['1', '2']) await expectOpen(await openFrom(`2001:db8:1::${host}`, await ticket()))
+    await expectSentOff(await openFrom('2001:db8:1::3', await ticket()))
+    await expectOpen(await openFrom('2001:db8:1:1::1', await ticket()))
+    const key = await openStream(`${service.url}/api/v1/stream/${discussionId}`, {
+      'x-api-key': tenant.apiKey,
+      'x-forwarded-for': '2001:db8:1::4',
+    })
+    clients.add(key)
+    expect(key.status).toBe(200)
+  })
+
+  test.each([
+    [1, 1],
+    [5, 4],
+    [7, 6],
+  ])('of a tenant with %i: tickets take %i, the rest is for its keys', async (maxStreams, forTickets) => {
+    await setCaps({ maxStreams, maxStreamsPerTicket: 100 })
+    const query = await ticket()
+    for (let n = 0; n < forTickets; n++) await expectOpen(await open(query))
+    await expectSentOff(await open(query))
+    for (let n = forTickets; n < maxStreams; n++) expect((await open()).status).toBe(200)
+    await expectRefused(await open())
   })
 
   test.each(['/graphql', '/graphql/stream'])(

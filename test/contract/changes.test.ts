@@ -138,9 +138,41 @@ describe('DELETE /comments/{id}', () => {
     expect((await discussion('tomb')).commentCount).toBe(0)
   })
 
-  test('of another reader answers 403 not_author, even with a key that could moderate', async () => {
+  test('of another reader answers 403 not_author without moderate_content, and with asAuthor', async () => {
     const { id } = await post('mine')
-    expect((await remove(id, bob)).json.code).toBe('not_author')
+    expect((await remove(id, { ...bob, 'x-api-key': plainKey })).json.code).toBe('not_author')
+    const asAuthor = (headers: Record<string, string>) =>
+      service.call('DELETE', `/comments/${id}`, { headers, body: { asAuthor: true } })
+    expect((await asAuthor(bob)).json.code).toBe('not_author')
+    expect((await asAuthor({})).json.code).toBe('identity_required')
+    expect((await asAuthor(ann)).status).toBe(204)
+  })
+
+  test('with moderate_content and an identity: as the author of an own comment, as a moderator of any other', async () => {
+    const [own, others] = [await post('both'), await post('both')]
+    expect((await remove(own.id, ann)).status).toBe(204)
+    const viaGraphQL = await service.graphql(
+      'mutation ($id: ID!) { deleteComment(input: { commentId: $id }) { comment { status } } }',
+      { id: others.id },
+      bob,
+    )
+    expect(viaGraphQL.json).toEqual({ data: { deleteComment: { comment: { status: 'deleted' } } } })
+    const events = await eventsOf(own.discussionId)
+    expect(events.slice(2).map(({ actor }) => actor)).toMatchObject([{ kind: 'reader' }, { kind: 'moderator' }])
+    const audit = await service.app.db.query(
+      statement(
+        'test_audit_both',
+        `SELECT target_id AS target FROM audit_log WHERE action = 'comment.delete' AND target_id = ANY($1)`,
+      ),
+      [[own.id, others.id]],
+    )
+    expect(audit).toEqual([{ target: others.id }])
+  })
+
+  test('by a moderator with an identity, in an archived discussion: 409 discussion_archived', async () => {
+    const { id, discussionId } = await post('archive-both')
+    await setState(discussionId, 'archived')
+    expect((await remove(id, bob)).json.code).toBe('discussion_archived')
   })
 
   test('without an identity needs moderate_content, and is in the audit log', async () => {
@@ -151,7 +183,7 @@ describe('DELETE /comments/{id}', () => {
     expect((await remove(comment.id, {})).status).toBe(204)
     expect((await eventsOf(comment.discussionId))[1]?.actor).toEqual({ kind: 'moderator' })
     const audit = await service.app.db.query(
-      statement('test_audit', 'SELECT action, target_id AS target FROM audit_log WHERE target_id = $1'),
+      statement('test_audit_of_comment', 'SELECT action, target_id AS target FROM audit_log WHERE target_id = $1'),
       [comment.id],
     )
     expect(audit).toEqual([{ action: 'comment.delete', target: comment.id }])

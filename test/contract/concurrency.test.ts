@@ -36,7 +36,7 @@ async function inParallel(count: number, work: (n: number) => Promise<void>): Pr
   await Promise.all(Array.from({ length: AT_ONCE }, loop))
 }
 
-/** What the tables themselves say, counted anew. */
+/** What the tables themselves say, counted again. */
 const RECOUNT = statement(
   'test_recount',
   `SELECT

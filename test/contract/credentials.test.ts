@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { deriveKey, newRawKey, sha256 } from '../../src/core/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
-import { authenticate } from '../../src/http/credentials.ts'
+import { authenticate } from '../../src/api/http/credentials.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
@@ -91,7 +92,7 @@ describe('GET /discussions', () => {
   test('sort=active has the last commented first', async () => {
     const { json: quiet } = await create({ externalId: 'quiet' })
     await service.app.db.query(
-      { name: 'age', text: "UPDATE discussions SET active_at = now() - interval '1 day' WHERE id = $1" },
+      statement('age', "UPDATE discussions SET active_at = now() - interval '1 day' WHERE id = $1"),
       [quiet.id],
     )
     const page = await service.call('GET', '/discussions?sort=active&limit=100')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
+import { type Sql, statement } from '../../src/core/sql.ts'
 import { finishErasure } from '../../src/domains/privacy/erase.ts'
 import { beginErasure } from '../../src/domains/privacy/sql.ts'
 import { dumpTables } from '../harness/dump.ts'
@@ -446,6 +446,45 @@ test('more rows than one batch, over many discussions, go as well', async () => 
   const dump = await dumpTables(service.app.db)
   for (const mark of person.marks) expect(dump).not.toContain(mark)
 }, 120_000)
+
+test.each([
+  ['without an Idempotency-Key', {}],
+  ['with one', { 'idempotency-key': 'erase-in-short-transactions' }],
+])('no transaction of an erasure locks more than one discussion and 20 comments: %s', async (_how, headers) => {
+  await setMode('anonymise')
+  const person = await newPerson()
+  const written = [await post('short-0', person.headers, person.word)]
+  for (let n = 1; n < 50; n++)
+    written.push(await post(`short-${n < 30 ? 0 : n % 4}`, person.headers, `${person.word} ${n}`))
+  const { transaction } = service.app.db
+  const locked: { discussions: Set<unknown>; comments: Set<unknown> }[] = []
+  vi.spyOn(service.app.db, 'transaction').mockImplementation((work, lockWaitMs) =>
+    transaction((sql) => {
+      const locks = { discussions: new Set<unknown>(), comments: new Set<unknown>() }
+      locked.push(locks)
+      const watched: Sql = (asked, params) => {
+        if (asked.name === 'lock_discussion_to_erase') locks.discussions.add(params?.[1])
+        if (asked.name === 'lock_comment') locks.comments.add(params?.[1])
+        return sql(asked, params)
+      }
+      return work(Object.assign(watched, { prisma: sql.prisma, within: sql.within }))
+    }, lockWaitMs),
+  )
+  const { id } = written[0].author
+  const erased = await call('DELETE', `/readers/${id}`, undefined, headers)
+  vi.restoreAllMocks()
+  expect(erased.status).toBe(204)
+  expect(Math.max(...locked.map(({ discussions }) => discussions.size))).toBe(1)
+  expect(Math.max(...locked.map(({ comments }) => comments.size))).toBe(20)
+  expect(locked.flatMap(({ comments }) => [...comments])).toHaveLength(50)
+  const dump = await dumpTables(service.app.db)
+  for (const mark of person.marks) expect(dump).not.toContain(mark)
+  if ('idempotency-key' in headers) {
+    const again = await call('DELETE', `/readers/${id}`, undefined, headers)
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([204, 'true'])
+  }
+  await expectExactCounts()
+})
 
 test('a worker finishes an erasure whose process is gone, and leaves one alone that somebody is at', async () => {
   await setMode('anonymise')

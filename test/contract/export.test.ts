@@ -90,6 +90,31 @@ test('GET /readers/{id}/export gives all that is held of a reader, and of nobody
   }
 })
 
+test('reading an export is in the audit log, by REST and by GraphQL, and stays there without the reader', async () => {
+  const { author } = await post('export-audit', await service.as('eve'), 'mine')
+  await ok('GET', `/readers/${author.id}/export`, undefined, await service.as('bob'))
+  const query = 'query ($id: ID!) { one: readerExport(id: $id) { asOf } two: readerExport(id: $id) { asOf } }'
+  expect((await service.graphql(query, { id: author.id })).json.errors).toBeUndefined()
+  const entries = async () => (await ok('GET', '/audit-log?action=reader.export&limit=3')).data as object[]
+  const { data: keys } = await ok('GET', '/keys')
+  const entry = expect.objectContaining({
+    action: 'reader.export',
+    actor: { kind: 'key', id: keys[0].id, label: 'First key', email: null },
+    targetType: 'reader',
+    targetId: author.id,
+    before: null,
+    after: null,
+  })
+  expect(await entries()).toEqual([entry, entry, entry])
+  // An export shows the ones before it.
+  const { auditEntries } = await ok('GET', `/readers/${author.id}/export`)
+  expect(auditEntries.map(({ action }: { action: string }) => action)).toEqual(Array(3).fill('reader.export'))
+  expect((await service.call('DELETE', `/readers/${author.id}`)).status).toBe(204)
+  expect(await entries()).toEqual([entry, entry, entry])
+  expect((await service.call('GET', `/readers/${author.id}/export`)).status).toBe(404)
+  expect(await entries()).toEqual([entry, entry, entry])
+})
+
 test('an export of a reader of many comments has each of them once', async () => {
   const { author, discussionId } = await post('export-many', await service.as('cid'), 'the first')
   const MANY = 2500

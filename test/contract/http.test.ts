@@ -40,11 +40,11 @@ async function request(method: string, path: string, { headers = {}, body }: Opt
 }
 
 /** What fetch would not send. */
-function raw(head: string, body = ''): Promise<string> {
+function raw(head: string, body = '', host = '\r\nHost: a'): Promise<string> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname, () =>
-      socket.end(`${head}\r\nHost: a\r\nX-API-Key: ${service.apiKey}\r\nConnection: close\r\n\r\n${body}`),
+      socket.end(`${head}${host}\r\nX-API-Key: ${service.apiKey}\r\nConnection: close\r\n\r\n${body}`),
     )
     let text = ''
     socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
@@ -98,9 +98,24 @@ describe('a method that a path does not take: 405 with Allow', () => {
     // HEAD is as GET, without a body.
     const { status } = await fetch(service.url + path, { method: 'HEAD', headers: { 'x-api-key': service.apiKey } })
     const hasHead = allow.includes('GET') && !path.includes('stream')
-    expect([200, 404].includes(status)).toBe(hasHead)
+    expect([200, 401, 404].includes(status)).toBe(hasHead)
     if (!hasHead) expect(status).toBe(405)
   })
+})
+
+test('HTTP/1.1 without a Host is refused with a problem document, HTTP/1.0 is not', async () => {
+  const refusal = await raw('GET /api/v1/discussions HTTP/1.1', '', '')
+  expect(refusal).toMatch(/^HTTP\/1.1 400 /)
+  expect(refusal).toMatch(/content-type: application\/problem\+json/i)
+  expect(refusal).toContain('"code":"malformed_json"')
+  expect(await raw('GET /api/v1/discussions HTTP/1.0', '', '')).toMatch(/^HTTP\/1.1 200 /)
+})
+
+test('what a client expects beyond an interim answer is passed over', async () => {
+  const body = '{"externalId":"expected"}'
+  const head = `POST /api/v1/discussions HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
+  expect(await raw(`${head}\r\nExpect: a-miracle`, body)).toMatch(/^HTTP\/1.1 201 /)
+  expect(await raw(`${head}\r\nExpect: 100-continue`, body)).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 /)
 })
 
 describe('a path that is none: 404', () => {

@@ -15,7 +15,9 @@ beforeAll(async () => {
   service = await startService({ worker: false })
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
   adminToken = login.json.token as string
-  await service.call('PATCH', '/settings', { body: { activeKeyBudget: 1000, editWindowSeconds: 86_400 } })
+  await service.call('PATCH', '/settings', {
+    body: { activeKeyBudget: 1000, webhookEndpoints: 1000, editWindowSeconds: 86_400 },
+  })
 })
 afterAll(() => service.close())
 
@@ -50,7 +52,7 @@ async function furnish({ title }: DescribedRoute, reader: string): Promise<(slot
 }
 
 const TABLES = statement(
-  'test_tables',
+  'test_tables_of_routes',
   `SELECT table_name AS name FROM information_schema.tables
    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`,
 )
@@ -66,6 +68,10 @@ async function allRows(): Promise<Record<string, unknown>> {
   expect(digests).toHaveProperty('comments')
   return digests
 }
+
+/** A replay leaves out what is shown once (test/contract/shown-once); in GraphQL null is in its place. */
+const withoutSecrets = (text: string): string =>
+  text.replaceAll(/,"(key|secret)":("(ek|ids|whs)_[0-9a-f]{64}"|null)/g, '')
 
 let sent = 0
 let succeeded = 0
@@ -83,7 +89,7 @@ async function expectOnce(send: () => Promise<TestResponse>): Promise<TestRespon
   expect(again.headers.get('idempotency-replayed')).toBe('true')
   expect(again.status).toBe(first.status)
   expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'))
-  expect(again.text).toBe(first.text)
+  expect(withoutSecrets(again.text)).toBe(withoutSecrets(first.text))
   expect(await allRows()).toEqual(rows)
   sent++
   if (first.status < 300 && first.json?.errors === undefined) succeeded++

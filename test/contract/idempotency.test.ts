@@ -71,17 +71,6 @@ describe('the first outcome', () => {
     expectReplay(await remove(), first)
   })
 
-  test('a minted key is replayed, and stands nowhere in the clear', async () => {
-    const mint = () =>
-      service.call('POST', '/keys', { body: { label: 'Once', capabilities: [] }, headers: keyed('mint-secretly') })
-    const first = await mint()
-    expectReplay(await mint(), first)
-    expect(await count(`FROM api_keys WHERE label = 'Once'`)).toBe(1)
-    const { key } = first.json as { key: string }
-    const clear = `FROM idempotency_records r WHERE position($1::bytea IN r.body) > 0 OR r::text LIKE $2`
-    for (const text of [key, 'mint-secretly']) expect(await count(clear, [Buffer.from(text), `%${text}%`])).toBe(0)
-  })
-
   test('a toggle that is sent again does not toggle again', async () => {
     const { json } = await comment('to-like', 'to-like')
     const headers = keyed('like', await service.as('reader'))
@@ -542,13 +531,14 @@ describe('erasure', () => {
   })
 
   test('an answer that mentions too many ids to list is emptied by any', async () => {
-    const ids = Array.from({ length: 100 }, () => newId())
-    const doc = Array.from({ length: 6 }, (_, n) => `m${n}: moderateComments(input: $i${n}) { outcomes { id ok } }`)
-    const variables = Object.fromEntries(doc.map((_, n) => [`i${n}`, { ids: ids.map(() => newId()), action: 'pin' }]))
-    const args = doc.map((_, n) => `$i${n}: ModerateCommentsInput!`).join(', ')
-    const send = () => service.graphql(`mutation (${args}) { ${doc.join(' ')} }`, variables, keyed('many'))
+    const newIds = (length: number) => Array.from({ length }, () => newId())
+    const mentioned = newIds(500).map((id) => `# ${id}`)
+    const doc = 'mutation ($input: ModerateCommentsInput!) { moderateComments(input: $input) { outcomes { id ok } } }'
+    const variables = { input: { ids: newIds(2), action: 'pin' } }
+    const text = [doc, ...mentioned].join('\n')
+    const send = () => service.graphql(text, variables, keyed('many'))
     const first = await send()
-    expect(first.json.data.m5.outcomes, first.text).toHaveLength(100)
+    expect(first.json.data.moderateComments.outcomes, first.text).toHaveLength(2)
     expectReplay(await send(), first)
     await forget([newId()])
     await expectErased(send)

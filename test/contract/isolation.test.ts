@@ -2,8 +2,8 @@ import { createClient } from 'graphql-sse'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { statement } from '../../src/core/sql.ts'
-import { schema } from '../../src/graphql/schema.ts'
-import { createServer } from '../../src/http/server.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { createServer } from '../../src/api/http/server.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
@@ -227,6 +227,7 @@ test('no address exists beside the table, the stream, GraphQL and what belongs t
     '/api/v1/openapi.json',
     '/api/v1/asyncapi.json',
     '/docs',
+    '/docs*',
     '/docs/scalar.js',
     '/docs/start.js',
     '/',

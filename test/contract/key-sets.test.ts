@@ -94,7 +94,7 @@ test('an unknown kid has the key set fetched again, but not at every token', asy
   await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [] }))
   const fetchedLongAgo = statement(
     'test_age_key_set',
-    `UPDATE identity_key_sets SET fetched_at = now() - interval '1 minute' WHERE tenant_id = $1`,
+    `UPDATE identity_key_sets SET tried_at = now() - interval '1 minute' WHERE tenant_id = $1`,
   )
   await service.app.db.query(fetchedLongAgo, [tenant.tenant.id])
   expect(await refreshDueKeySets(service.app, fetchJson)).toBe(0)
@@ -106,17 +106,101 @@ test('an unknown kid has the key set fetched again, but not at every token', asy
   expect(await refreshDueKeySets(service.app, fetchJson)).toBe(0)
 })
 
-test('a key set that cannot be fetched keeps its keys, and is left alone for a while', async () => {
+/** Moves everything that is stored of the tenant's key set into the past, so that it is due again. */
+const age = (tenant: TestTenant, hours: number) =>
+  service.app.db.query(
+    statement(
+      'test_move_key_set',
+      `UPDATE identity_key_sets SET
+         due_at = now() - interval '1 second', tried_at = tried_at - $2::int * interval '1 hour',
+         fetched_at = fetched_at - $2::int * interval '1 hour',
+         failing_since = failing_since - $2::int * interval '1 hour'
+       WHERE tenant_id = $1`,
+    ),
+    [tenant.tenant.id, hours],
+  )
+const stateOf = async ({ apiKey }: TestTenant) =>
+  (await service.call('GET', '/identity-key-set', { headers: { 'x-api-key': apiKey } })).json
+const down = () => Promise.reject(new Error('connection refused'))
+const TIME = expect.stringMatching(/^\d{4}-/)
+
+test('a key set that cannot be fetched keeps its keys for 24 h, then its assertions are refused, until it can be', async () => {
   const tenant = await tenantWithKeySet('identity-down')
   const pair = await generateKeyPair('ES256', { extractable: true })
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1' }
+  const up = () => Promise.resolve({ keys: [jwk] })
+  const token = await signAs(tenant, 'ES256', pair, 'k1')
+  const empty = { url: URL_OF_KEYS, keyCount: 0, fetchedAt: null, expiresAt: null, failingSince: null, error: null }
+  expect(await stateOf(tenant)).toEqual({ ...empty, state: 'waiting' })
+  await refreshDueKeySets(service.app, up)
+  expect(await stateOf(tenant)).toEqual({ ...empty, state: 'ready', keyCount: 1, fetchedAt: TIME, expiresAt: TIME })
+
+  await age(tenant, 23)
+  expect(await refreshDueKeySets(service.app, down)).toBe(1)
+  // It is left alone for a while.
+  expect(await refreshDueKeySets(service.app, down)).toBe(0)
+  const failing = { state: 'failing', keyCount: 1, failingSince: TIME, error: 'connection refused' }
+  expect(await stateOf(tenant)).toMatchObject(failing)
+  expect((await post(token, tenant)).status).toBe(201)
+
+  await age(tenant, 2)
+  expect(await refreshDueKeySets(service.app, down)).toBe(1)
+  expect(await stateOf(tenant)).toMatchObject({
+    ...failing,
+    state: 'dropped',
+    keyCount: 0,
+    fetchedAt: TIME,
+    expiresAt: null,
+  })
+  expectRefusal(await post(token, tenant), 'invalid_identity')
+  const stored = statement('test_stored_keys', 'SELECT jwks FROM identity_key_sets WHERE tenant_id = $1')
+  expect(await service.app.db.query(stored, [tenant.tenant.id])).toEqual([{ jwks: null }])
+  // The tenant's secret still vouches.
+  expect((await post(await sign({}, tenant), tenant)).status).toBe(201)
+
+  await age(tenant, 0)
+  expect(await refreshDueKeySets(service.app, up)).toBe(1)
+  expect(await stateOf(tenant)).toMatchObject({ state: 'ready', keyCount: 1, failingSince: null, error: null })
+  expect((await post(token, tenant)).status).toBe(201)
+})
+
+test('keys end after 24 h by themselves where no worker runs, also those that a process remembers', async () => {
+  const tenant = await tenantWithKeySet('identity-no-worker')
+  const pair = await generateKeyPair('ES256', { extractable: true })
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1' }
   await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [jwk] }))
-  const due = statement(
-    'test_due_key_set',
-    "UPDATE identity_key_sets SET due_at = now() - interval '1 second' WHERE tenant_id = $1",
-  )
-  await service.app.db.query(due, [tenant.tenant.id])
-  expect(await refreshDueKeySets(service.app, () => Promise.reject(new Error('down')))).toBe(1)
-  expect(await refreshDueKeySets(service.app, () => Promise.reject(new Error('down')))).toBe(0)
-  expect((await post(await signAs(tenant, 'ES256', pair, 'k1'), tenant)).status).toBe(201)
+  const hours = (n: number) => vi.setSystemTime(Date.now() + n * 3_600_000)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
+  try {
+    const tokenNow = () => signAs(tenant, 'ES256', pair, 'k1')
+    expect((await post(await tokenNow(), tenant)).status).toBe(201)
+    hours(23.9)
+    expect((await post(await tokenNow(), tenant)).status).toBe(201)
+    hours(0.2)
+    expectRefusal(await post(await tokenNow(), tenant), 'invalid_identity')
+    expect(await stateOf(tenant)).toMatchObject({ state: 'dropped', keyCount: 0 })
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('without identity.jwksUrl there is no key set; a new URL starts from nothing', async () => {
+  const tenant = await service.addTenant('identity-none')
+  expect(await stateOf(tenant)).toMatchObject({ url: null, state: 'none', keyCount: 0 })
+  const other = await tenantWithKeySet('identity-moved')
+  await refreshDueKeySets(service.app, down)
+  expect(await stateOf(other)).toMatchObject({ state: 'failing', keyCount: 0, fetchedAt: null, expiresAt: null })
+  const body = { identity: { issuer: ISSUER, jwksUrl: `${URL_OF_KEYS}?moved` } }
+  await service.call('PATCH', '/settings', { body, headers: { 'x-api-key': other.apiKey } })
+  expect(await stateOf(other)).toMatchObject({ state: 'waiting', error: null, failingSince: null })
+})
+
+test('a failure of the database while keys are stored is no failure of the fetch, and shows nothing', async () => {
+  const tenant = await tenantWithKeySet('identity-database')
+  const { db } = service.app
+  const query: typeof db.query = (text, params) =>
+    text.name === 'store_key_set' ? Promise.reject(new Error('password of postgres')) : db.query(text, params)
+  const app = { ...service.app, db: { ...db, query } }
+  await expect(refreshDueKeySets(app, () => Promise.resolve({ keys: [] }))).rejects.toThrow('password of postgres')
+  expect(await stateOf(tenant)).toMatchObject({ state: 'waiting', error: null })
 })

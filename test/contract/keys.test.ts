@@ -147,7 +147,7 @@ test('expired and revoked keys do not count against the budget', async () => {
   await service.call('DELETE', `/keys/${first.json.id}`, as)
   const second = await mint({ expiresAt: new Date(Date.now() + 60_000).toISOString() }, as)
   expect((await mint({}, as)).json.code).toBe('key_budget_exhausted')
-  const expire = statement('test_expire_key', 'UPDATE api_keys SET expires_at = $2 WHERE id = $1')
+  const expire = statement('test_expire_second_key', 'UPDATE api_keys SET expires_at = $2 WHERE id = $1')
   await service.app.db.query(expire, [second.json.id, new Date(Date.now() - 1)])
   expect((await mint({}, as)).status).toBe(201)
 })
@@ -218,7 +218,7 @@ describe('lastUsedAt', () => {
     expect(at).toBeLessThanOrEqual(Date.now())
   })
 
-  test('a refused key is none that is used', async () => {
+  test('a refused key does not update lastUsedAt', async () => {
     const { json } = await mint({ label: 'refused' })
     await service.call('DELETE', `/keys/${json.id}`)
     await service.call('GET', '/discussions', { headers: { 'x-api-key': json.key } })

@@ -1,7 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
+import { newRawKey, sha256 } from '../../src/core/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
+import { addressBucket } from '../../src/core/limits.ts'
+import { announceChange } from '../../src/core/read-cache.ts'
+import { hubOf } from '../../src/live/hub.ts'
+import { mintAdminToken } from '../../src/domains/tenants/admins.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { openStream } from '../harness/stream-client.ts'
 
 const RATE_PER_ADDRESS = { perSecond: 0.2, burst: 20 }
 
@@ -191,6 +197,7 @@ describe('an address without good credentials', () => {
 
   test('does not keep good keys from the same address out', async () => {
     const at = from()
+    await send(asTenant(at))
     await Promise.all(Array.from({ length: burst * 2 }, () => send({ ...guess, ...at })))
     expectLimited(await send({ ...guess, ...at }))
     expect((await send(asTenant(at))).status).toBe(200)
@@ -227,6 +234,151 @@ describe('an address without good credentials', () => {
     )
     expect(new Set(statuses)).toEqual(new Set([200]))
   })
+})
+
+describe('a ticket', () => {
+  const { burst } = RATE_PER_ADDRESS
+
+  async function newTicket(): Promise<{ path: string }> {
+    const { ticket, discussionId } = (await call('POST', '/stream/ticket', { externalId: newId() })).json
+    return { path: `${service.url}/api/v1/stream/${discussionId}?ticket=${ticket}` }
+  }
+
+  /** Opens a stream and leaves; whether it was let in. Its connection is over when this returns. */
+  async function isLetIn({ path }: { path: string }, headers: Record<string, string>): Promise<boolean> {
+    const { sessions } = hubOf(service.app)
+    const others = sessions.size
+    const client = await openStream(path, headers)
+    await vi.waitFor(() => expect(client.all.length).toBeGreaterThan(0))
+    const refusal = {
+      retry: 30_000,
+      event: 'connection-timeout',
+      data: { lastEventId: headers['last-event-id'] ?? null },
+    }
+    if (client.connected === undefined) expect(client.all).toEqual([refusal])
+    client.close()
+    await vi.waitFor(() => expect(sessions.size).toBeLessThanOrEqual(others))
+    return client.connected !== undefined
+  }
+
+  async function openings(times: number, open: () => Promise<boolean>): Promise<number> {
+    let letIn = 0
+    for (let n = 0; n < times; n++) if (await open()) letIn++
+    return letIn
+  }
+
+  test('reconnects as often as an address may ask, from whatever addresses; then it is told to wait', async () => {
+    const ticket = await newTicket()
+    const letIn = await openings(burst + 10, () => isLetIn(ticket, { 'last-event-id': '0', ...from() }))
+    expect(letIn).toBeGreaterThanOrEqual(burst)
+    expect(letIn).toBeLessThan(burst + 10)
+    expect(await isLetIn(await newTicket(), from())).toBe(true)
+  })
+
+  test('is counted with all others of its address', async () => {
+    const at = from()
+    const letIn = await openings(burst + 10, async () => isLetIn(await newTicket(), at))
+    expect(letIn).toBeGreaterThanOrEqual(burst)
+    expect(letIn).toBeLessThan(burst + 10)
+    expect(await isLetIn(await newTicket(), from())).toBe(true)
+  })
+
+  test('pays for a long replay as for the pages that would bring as much', async () => {
+    const ticket = await newTicket()
+    const hub = hubOf(service.app)
+    const join = hub.join.bind(hub)
+    const replays = vi.spyOn(hub, 'join')
+    replays.mockImplementationOnce(async (request) => ({ ...(await join(request)), replayed: burst * 100 }))
+    expect(await isLetIn(ticket, { 'last-event-id': '0', ...from() })).toBe(true)
+    expect(await isLetIn(ticket, { 'last-event-id': '0', ...from() })).toBe(false)
+    replays.mockRestore()
+  })
+})
+
+describe('past the budget of their address, made-up credentials reach no database', () => {
+  const { burst } = RATE_PER_ADDRESS
+
+  /** Counts the look-ups that the service sends meanwhile; in the background it sends others. */
+  async function lookUpsOf(run: () => Promise<unknown>): Promise<number> {
+    const query = vi.spyOn(service.app.db, 'query')
+    try {
+      await run()
+      return query.mock.calls.filter(([{ name }]) => name.startsWith('find_')).length
+    } finally {
+      query.mockRestore()
+    }
+  }
+
+  const madeUp = () => ({ 'x-api-key': newRawKey() })
+  const as = (headers: Record<string, string>, path: string, init: RequestInit = {}) =>
+    fetch(service.url + path, { ...init, headers }).then(async (response) => {
+      await response.body?.cancel()
+      return response.status
+    })
+  const post = (path: string) => (headers: Record<string, string>) =>
+    as({ 'content-type': 'application/json', ...madeUp(), ...headers }, path, {
+      method: 'POST',
+      body: '{"query":"{ __typename }"}',
+    })
+
+  const WAYS: [name: string, send: (headers: Record<string, string>) => Promise<number>][] = [
+    ['a key on REST', (headers) => as({ ...madeUp(), ...headers }, '/api/v1/discussions')],
+    ['a key on GraphQL', post('/graphql')],
+    ['a key on graphql-sse', post('/graphql/stream')],
+    ['a key on a stream', (headers) => as({ ...madeUp(), ...headers }, `/api/v1/stream/${newId()}`)],
+    ['a key in the query', (headers) => as(headers, `/api/v1/stream/${newId()}?token=${newRawKey()}`)],
+    ['an admin token', (headers) => as({ authorization: 'Bearer e30.e30.e30', ...headers }, '/api/v1/discussions')],
+    ['a ticket', (headers) => as(headers, `/api/v1/stream/${newId()}?ticket=e30.e30.e30`)],
+  ]
+
+  test.each(WAYS)('%s', async (_name, send) => {
+    const at = from()
+    // All at once, so that none is refused before the others have come.
+    const within = await lookUpsOf(() => Promise.all(Array.from({ length: burst * 3 }, () => send(at))))
+    expect(within).toBeLessThanOrEqual(burst + 1)
+    const past = await lookUpsOf(async () => {
+      const statuses = await Promise.all(Array.from({ length: 10 }, () => send(at)))
+      expect(new Set(statuses)).toEqual(new Set([429]))
+    })
+    expect(past).toBe(0)
+  })
+
+  test('a token of an admin who is gone, which is signed as it should be', async () => {
+    const at = from()
+    const { token } = await mintAdminToken(service.app, {
+      tenantId: tenant.tenant.id,
+      id: newId(),
+      credentialId: newId(),
+    })
+    const send = () => as({ authorization: `Bearer ${token}`, ...at }, '/api/v1/discussions')
+    for (let n = 0; n < burst + 1; n++) await send()
+    expect(await lookUpsOf(async () => expect(await send()).toBe(429))).toBe(0)
+  })
+
+  test('a key that was found before is let in, also once it is out of the cache; one that was not waits for a token', async () => {
+    const at = from()
+    const unseen = (await call('POST', '/keys', { label: 'unseen', capabilities: [] })).json.key as string
+    expect((await send({ 'x-api-key': tenant.apiKey, ...at })).status).toBe(200)
+    await Promise.all(Array.from({ length: burst * 2 }, () => send({ ...madeUp(), ...at })))
+    announceChange(service.app, { kind: 'key', keyId: newId(), digest: sha256(tenant.apiKey).toString('hex') })
+    expect((await send({ 'x-api-key': tenant.apiKey, ...at })).status).toBe(200)
+    expectLimited(await send({ 'x-api-key': unseen, ...at }))
+    await service.app.limits.giveBack('address', addressBucket(at['x-forwarded-for']), RATE_PER_ADDRESS, 1)
+    expect((await send({ 'x-api-key': unseen, ...at })).status).toBe(200)
+    // A good key costs its address nothing: its token comes back right after the answer.
+    await vi.waitFor(async () => expect((await send({ ...madeUp(), ...at })).status).toBe(401))
+  })
+
+  test('a good key that comes many times at once, before it was found, is not refused', async () => {
+    const { key } = (await call('POST', '/keys', { label: 'new', capabilities: [] })).json
+    const at = from()
+    const answers = await Promise.all(
+      Array.from({ length: burst * 3 }, () => send({ 'x-api-key': key as string, ...at })),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  })
+
+  const send = (headers: Record<string, string>) => service.call('GET', '/discussions', { headers })
 })
 
 test('a right password clears the count of its e-mail address', async () => {

@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 
 const NAME = 'http_request_duration_seconds'
-const scrape = async (): Promise<string> => (await fetch(`${service.url}/metrics`)).text()
+const scrape = (): Promise<string> => service.scrape()
 
 /** How many answers have been counted under these labels. */
 async function count(method: string, route: string, status: string): Promise<number> {

@@ -17,9 +17,10 @@ const identities = new Map<string, Record<string, string>>()
 
 beforeAll(async () => {
   service = await startService({ worker: false })
-  for (const reader of READERS) identities.set(reader, await service.as(reader))
   const { json } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })
   plain = { 'x-api-key': json.key as string }
+  // A reader by a key that may moderate would delete as a moderator.
+  for (const reader of READERS) identities.set(reader, { ...plain, ...(await service.as(reader)) })
   await setting({ reportThreshold: REPORT_THRESHOLD })
 })
 afterAll(() => service.close())
@@ -169,7 +170,7 @@ const command: fc.Arbitrary<Command> = fc
   })
   .map(({ kind, actor, asModerator, target }): Command => ({
     kind,
-    // Readers alone write, edit and report; whoever sends what only moderators may is one.
+    // Readers alone write, edit and report; a sender of what only moderators may do is one.
     actor: kind === 'delete' && asModerator ? 'moderator' : actor,
     target,
   }))

@@ -5,8 +5,8 @@ import { statement } from '../../src/core/sql.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
 import type { DueRequest } from '../../src/domains/classifier/sql.ts'
 import { queueWatchOf } from '../../src/domains/moderation/queue-watch.ts'
-import { hubOf } from '../../src/domains/stream/hub.ts'
-import { subscriptionsOf } from '../../src/graphql/subscriptions.ts'
+import { hubOf } from '../../src/live/hub.ts'
+import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 interface Counts {

@@ -1,10 +1,12 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { print } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { ERRORS } from '../../src/core/errors.ts'
+import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
-import { projectionOf } from '../../src/rest/handler.ts'
+import { projectionOf } from '../../src/api/rest/handler.ts'
+import { makeEveryEvent } from '../harness/events.ts'
 import {
   type Checker,
   createChecker,
@@ -18,6 +20,7 @@ import {
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { listen } from '../harness/sse.ts'
 
 let service: TestService
 /** Two tenants that have the same: what a write does to one shows what it would have done to the other. */
@@ -40,7 +43,7 @@ type Headers = Record<string, string>
 const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [described.title, described] as const)
 const operations = (): Operation[] => Object.values(document.paths).flatMap((path) => Object.values(path))
 
-/** Whoever may do everything in a tenant. */
+/** Credentials that may do everything in a tenant. */
 async function allowed({ access, route }: DescribedRoute, side: Side): Promise<Headers> {
   if (access === 'public') return { 'x-api-key': '' }
   const caller = access === 'admin' ? { authorization: `Bearer ${side.adminToken}` } : keyOf(side)
@@ -100,13 +103,20 @@ describe('GET /openapi.json', () => {
     expect(result).toEqual({ valid: true })
   })
 
+  test('opens with how to authenticate', () => {
+    expect(document.info.description).toMatch(/^## Authentication\n/)
+    const [authentication] = document.info.description.split('\n## ', 1)
+    for (const header of ['X-API-Key', 'X-Service-Identity', 'Authorization: Bearer', `curl ${service.url}/api/v1/`])
+      expect(authentication).toContain(header)
+  })
+
   test('every reference leads somewhere', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '')
     expect(refs.length).toBeGreaterThan(100)
     for (const $ref of new Set(refs)) follow(document, { $ref })
   })
 
-  test('tells of every route, by the operation of GraphQL that it runs, each once', () => {
+  test('describes every route, by the operation of GraphQL that it runs, each once', () => {
     const ids = operations().map(({ operationId }) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
     for (const described of DESCRIBED_ROUTES) {
@@ -118,6 +128,12 @@ describe('GET /openapi.json', () => {
   test('no two paths differ by the names of their parameters alone', () => {
     const shapes = Object.keys(document.paths).map((path) => path.replace(/\{\w+\}/g, '{}'))
     expect(new Set(shapes).size).toBe(shapes.length)
+  })
+
+  test('every title is a verb and its object, in at most six words', () => {
+    for (const { operationId, summary } of operations()) {
+      expect(summary, operationId).toMatch(/^[A-Z][a-z]+( [\w']+){1,5}$/)
+    }
   })
 
   test('every operation, parameter and field says what it is', () => {
@@ -165,7 +181,7 @@ describe('GET /openapi.json', () => {
     expect(document.components.schemas.WebhookPolicyInput?.properties?.maxAttempts).toMatchObject({ maximum: 10 })
   })
 
-  test('is the same bytes to everybody, 304 to whoever has them, and 405 by another method', async () => {
+  test('is the same bytes to everybody, 304 to a client that has them, and 405 by another method', async () => {
     const path = '/openapi.json'
     const first = await service.call('GET', path, { headers: { 'x-api-key': '' } })
     expect(first.headers.get('content-type')).toMatch(/^application\/json/)
@@ -181,6 +197,48 @@ describe('GET /openapi.json', () => {
   })
 })
 
+describe('webhooks', () => {
+  const deliveryOf = (event: string): Operation => {
+    const operation = document.webhooks[event]?.post
+    if (operation === undefined) throw new Error(`${event} is not in the document`)
+    return operation
+  }
+  const bodyOf = (event: string) => deliveryOf(event).requestBody?.content['application/json'] ?? { schema: {} }
+
+  test('describe each event that an endpoint can get, and the handshake', () => {
+    expect(Object.keys(document.webhooks)).toEqual([...WEBHOOK_EVENT_TYPES, 'verification'])
+  })
+
+  test.each([...WEBHOOK_EVENT_TYPES, 'verification'])(
+    '%s has signed headers, a valid example and its answers',
+    (event) => {
+      const { parameters = [], responses } = deliveryOf(event)
+      const names = parameters.flatMap((each) =>
+        'in' in each && each.in === 'header' && each.required ? each.name : [],
+      )
+      expect(names).toEqual(
+        ['Event', 'Delivery-Id', 'Idempotency-Key', 'Timestamp', 'Signature'].map((name) => `X-Service-${name}`),
+      )
+      const { schema, example } = bodyOf(event)
+      expect(checker.errorsOf(schema, example)).toBeNull()
+      expect(Object.keys(responses)).toEqual([event === 'verification' ? '200' : '2XX', 'default'])
+    },
+  )
+
+  test('the schema of each takes a real event', async () => {
+    const tenant = await service.addTenant('events')
+    const discussionId = await makeEveryEvent(service, tenant)
+    const stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, keyOf(tenant))
+    const sent = () => stream.received.filter(({ type }) => type in document.webhooks)
+    const types = () => new Set(sent().map(({ type }) => type))
+    await vi.waitFor(() => expect(types()).toEqual(new Set(WEBHOOK_EVENT_TYPES)), 10_000)
+    stream.close()
+    for (const { type, data } of sent()) {
+      expect(checker.errorsOf(bodyOf(type).schema, JSON.parse(data)), data).toBeNull()
+    }
+  })
+})
+
 /** What removes things comes last, the deepest first: a comment takes its reactions along. */
 const isRemoval = ({ route }: DescribedRoute): boolean => route.method === 'DELETE'
 const ORDERED = [
@@ -188,7 +246,7 @@ const ORDERED = [
   ...DESCRIBED_ROUTES.filter(isRemoval).toSorted((a, b) => b.route.path.length - a.route.path.length),
 ]
 
-describe('a refusal is one that the document tells of', () => {
+describe('a refusal is one that the document describes', () => {
   test.each(named(DESCRIBED_ROUTES))('%s', async (_title, described) => {
     const { method } = described.route
     const operation = operationOf(document, described)
@@ -226,9 +284,13 @@ const masked = (value: unknown): unknown =>
       .replaceAll(/"(slug)":"[^"]*"/g, '"$1":"<its own>"'),
   )
 
-/** Without the instant at which it was asked. */
+/** Without the instant at which it was asked, and what the audit log says of an export that was read before. */
 const untimed = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value).replaceAll(/"asOf":"[^"]*"/g, '"asOf":"<now>"'))
+  JSON.parse(JSON.stringify(value).replaceAll(/"asOf":"[^"]*"/g, '"asOf":"<now>"'), (_name, each: unknown) =>
+    Array.isArray(each)
+      ? each.filter((entry) => (entry as { action?: string } | null)?.action !== 'reader.export')
+      : each,
+  )
 
 describe('a success is as documented, and says what the operation of GraphQL says', () => {
   test.each(named(ORDERED))('%s', async (_title, described) => {

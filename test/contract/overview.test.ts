@@ -69,7 +69,7 @@ test('it counts what waits, of the tenant alone, in REST and GraphQL', async () 
   await set(0, 'verified', null)
   await set(1, 'verified', '1 minute')
   await set(2, 'verified', '-1 minute')
-  // The circuit of one that is off is nobody's business.
+  // The circuit of a disabled endpoint does not count.
   await set(3, 'disabled', '1 minute')
   const { deliveryId } = await addDelivery(service.app, side.tenant.id, endpoints[3] ?? '')
   await addDelivery(service.app, side.tenant.id, endpoints[0] ?? '')

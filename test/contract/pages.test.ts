@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
 import { DiscussionThreadsByExternalIdDocument } from '../../src/generated/documents.ts'
-import { createServer } from '../../src/http/server.ts'
+import { createServer } from '../../src/api/http/server.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
 type Headers = Record<string, string>

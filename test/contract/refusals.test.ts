@@ -159,7 +159,7 @@ describe('an API key and an admin token at once: 400 ambiguous_credentials', () 
 })
 
 describe('what is unknown is refused: 422 validation_failed', () => {
-  /** Whoever may do everything. */
+  /** Credentials that may do everything. */
   const allowed = async ({ access }: DescribedRoute): Promise<Headers> =>
     access === 'public' ? NOBODY : { ...(access === 'admin' ? admin : {}), ...(await service.as('reader')) }
 

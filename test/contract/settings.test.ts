@@ -9,7 +9,7 @@ let tenant: TestTenant
 let count = 0
 
 beforeAll(async () => {
-  service = await startService({ worker: false })
+  service = await startService({ worker: false, env: { WEBHOOK_ALLOWED_PORTS: '443,1024-65535' } })
 })
 afterAll(() => service.close())
 
@@ -67,6 +67,41 @@ test('PATCH /settings changes what it gives, in nested settings too, and keeps t
   expect((await service.call('GET', '/settings', as)).json).toEqual(json)
 })
 
+test.each([
+  ['over http', 'http://x.example.com/', 'https_required'],
+  ['of another scheme', 'ftp://x.example.com/', 'https_required'],
+  ['with credentials', 'https://user:pass@x.example.com/', 'credentials_not_allowed'],
+  ['of a private network', 'https://10.0.0.1/', 'address_not_allowed'],
+  ['of a metadata service', 'https://169.254.169.254/latest', 'address_not_allowed'],
+  ['of loopback in v6', 'https://[::1]/', 'address_not_allowed'],
+  ['at the port of another service', 'https://x.example.com:25/', 'port_not_allowed'],
+  ['with a line break', 'https://x.example.com/\n', 'invalid_url'],
+  ['that is none', 'x.example.com', 'invalid_url'],
+  ['of 2 049 characters', `https://x.example.com/${'a'.repeat(2027)}`, 'too_long'],
+])('an address %s is refused for a key set and a classifier as it is for a webhook', async (_what, url, code) => {
+  const as = await freshTenant()
+  for (const [method, path, body, pointer] of [
+    ['POST', '/webhooks', { url }, '/url'],
+    ['PATCH', '/settings', { identity: { jwksUrl: url, issuer: 'x' } }, '/identity/jwksUrl'],
+    ['PATCH', '/settings', { classifier: { url } }, '/classifier/url'],
+  ] as const) {
+    const { status, json } = await service.call(method, path, { body, ...as })
+    expect([status, json.errors?.[0]?.pointer, json.errors?.[0]?.code]).toEqual([422, pointer, code])
+  }
+  expect(await stored()).toEqual({})
+})
+
+test('an address that was set under other rules blocks no other change', async () => {
+  const as = await freshTenant()
+  const settings = { classifier: { url: 'http://10.0.0.1/', fallback: 'hold' } }
+  await service.app.db.query(statement('test_set_settings', 'UPDATE tenants SET settings = $2::jsonb WHERE id = $1'), [
+    tenant.tenant.id,
+    JSON.stringify(settings),
+  ])
+  expect((await service.call('PATCH', '/settings', { body: { maxDepth: 3 }, ...as })).status).toBe(200)
+  expect(await stored()).toEqual({ ...settings, maxDepth: 3 })
+})
+
 test('only what differs from the defaults is stored, and null is a value', async () => {
   const as = await freshTenant()
   await service.call('PATCH', '/settings', {
@@ -96,8 +131,6 @@ test.each([
     '/webhookPolicy/disableThreshold',
   ],
   ['a JWKS address without an issuer', { identity: { jwksUrl: 'https://x.example.com/jwks' } }, '/identity/issuer'],
-  ['a JWKS address over http', { identity: { jwksUrl: 'http://x.example.com', issuer: 'x' } }, '/identity/jwksUrl'],
-  ['a classifier over http', { classifier: { url: 'http://x.example.com' } }, '/classifier/url'],
   ['a word of punctuation alone', { bannedWords: ['fine', '!!!'] }, '/bannedWords/1'],
   ['an origin with a path', { allowedOrigins: ['https://x.example.com/a'] }, '/allowedOrigins/0'],
 ])(

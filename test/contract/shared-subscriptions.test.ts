@@ -8,9 +8,9 @@ import { createClient, type Client } from 'graphql-sse'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { hubOf } from '../../src/domains/stream/hub.ts'
-import { schema } from '../../src/graphql/schema.ts'
-import { subscriptionsOf } from '../../src/graphql/subscriptions.ts'
+import { hubOf } from '../../src/live/hub.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { startService, type TestService } from '../harness/service.ts'
 

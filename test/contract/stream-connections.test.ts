@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { hubOf } from '../../src/domains/stream/hub.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { hubOf } from '../../src/domains/stream/hub.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
+
+const WAIT = { timeout: 10_000, interval: 100 }
 
 let service: TestService
 
@@ -14,7 +16,7 @@ afterAll(() => service.close())
 
 /** The stream's figures, by name and labels. */
 async function figures(): Promise<Record<string, number>> {
-  const text = await (await fetch(`${service.url}/metrics`)).text()
+  const text = await service.scrape()
   const lines = text.matchAll(/^(stream_\S+) (\S+)$/gm)
   return Object.fromEntries([...lines].map(([, name = '', value]) => [name, Number(value)]))
 }
@@ -46,9 +48,13 @@ test('/metrics tells what went out on streams, what was replayed, and which the 
   const late = await open(id, '?lastEventId=1')
   await vi.waitFor(() => expect(late.seqs).toEqual([2, 3]))
 
-  const now = await figures()
+  // Figures are at most a second old.
+  const now = await vi.waitFor(async () => {
+    const found = await figures()
+    expect(found['stream_connections']).toBe(3)
+    return found
+  }, WAIT)
   expect(now).toMatchObject({
-    stream_connections: 3,
     stream_discussions: 1,
     stream_events_total: 3,
     'stream_frames_total{kind="live"}': 6,
@@ -64,10 +70,10 @@ test('/metrics tells what went out on streams, what was replayed, and which the 
   const { json: key } = await service.call('POST', '/keys', { body: { label: 'soon gone', capabilities: [] } })
   await open(id, '', { 'x-api-key': key.key as string })
   expect((await service.call('DELETE', `/keys/${key.id}`)).status).toBeLessThan(300)
-  await vi.waitFor(async () => expect((await figures())['stream_cuts_total{reason="revoked"}']).toBe(1))
+  await vi.waitFor(async () => expect((await figures())['stream_cuts_total{reason="revoked"}']).toBe(1), WAIT)
 
   await hubOf(service.app).close({ graceMs: 0 })
   await vi.waitFor(async () => {
     expect(await figures()).toMatchObject({ stream_connections: 0, 'stream_cuts_total{reason="shutdown"}': 3 })
-  })
+  }, WAIT)
 })

@@ -5,8 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 
 import { statement } from '../../src/core/sql.ts'
 import { newId } from '../../src/core/ids.ts'
-import { changeAdminPassword, createAdmin } from '../../src/domains/tenants/bootstrap.ts'
-import { deleteAdmin } from '../../src/domains/tenants/sql.ts'
+import { changeAdminPassword, createAdmin, deleteAdmin } from '../../src/domains/tenants/bootstrap.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
@@ -251,7 +250,7 @@ describe('credentials of a stream', () => {
   })
 
   test.each([
-    ['is gone', (email: string) => deleteAdmin(service.app.db.query, service.tenant.id, email)],
+    ['is gone', (email: string) => deleteAdmin(service.app, service.tenant.id, email)],
     ['has another password', (email: string) => changeAdminPassword(service.app, service.tenant.id, email)],
   ])('a stream ends when its admin %s, within 5 s, and the others stay', async (_how, end) => {
     const discussionId = await newDiscussion()

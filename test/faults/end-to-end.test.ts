@@ -176,5 +176,13 @@ test('an EventSource whose connection is cut resumes by itself, without loss', a
   await api.start()
   await post('after')
   const expected = onServer ? ['1', '2', '3'] : ['1', '2']
-  await vi.waitFor(() => expect(stream.received.map(({ id }) => id)).toEqual(expected), WAIT)
+  await vi.waitFor(() => {
+    const { received, framing, refusal } = stream
+    // What came of it, where it did not come back.
+    const told = JSON.stringify({ framing, refusal })
+    expect(
+      received.map(({ id }) => id),
+      told,
+    ).toEqual(expected)
+  }, WAIT)
 })

@@ -9,6 +9,7 @@ import { holdingsOf, PROBED } from '../harness/probe.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
 import { randomOf } from '../harness/random.ts'
 import { hasRedisServer, type OwnRedis, startRedis } from '../harness/redis.ts'
+import { METRICS_TOKEN } from '../harness/service.ts'
 
 const CONNECTS = Number(process.env.SOAK_CONNECTS ?? 2000)
 const SEED = Number(process.env.SOAK_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -33,9 +34,11 @@ beforeAll(async () => {
   console.log(`SOAK_SEED=${SEED}`)
   redis = onServer && hasRedisServer ? await startRedis() : null
   // A small pool: how many of its connections are open at a moment is not told from a leak.
-  const env = { ...PROBED, DATABASE_POOL_SIZE: '2', STREAM_REPAIR_SECONDS: '0.5' }
+  const env = { ...PROBED, METRICS_TOKEN, DATABASE_POOL_SIZE: '2', STREAM_REPAIR_SECONDS: '0.5' }
   service = await startProcesses({ worker: 0, env: redis === null ? env : { ...env, REDIS_URL: redis.url } })
-  await service.call('PATCH', '/settings', { body: { rateLimit: { perSecond: 100_000, burst: 100_000 } } })
+  await service.call('PATCH', '/settings', {
+    body: { rateLimit: { perSecond: 100_000, burst: 100_000 }, stream: { maxStreamsPerTicket: AT_ONCE } },
+  })
   for (let n = 0; n < DISCUSSIONS; n++) await addDiscussion(n)
 })
 afterAll(async () => {
@@ -158,7 +161,8 @@ interface Counts {
 
 async function counts(): Promise<Counts & { heapBytes: number }> {
   const { run, url } = first(service.apis)
-  const metrics = await (await fetch(`${url}/metrics`, { headers: { connection: 'close' } })).text()
+  const headers = { connection: 'close', authorization: `Bearer ${METRICS_TOKEN}` }
+  const metrics = await (await fetch(`${url}/metrics`, { headers })).text()
   const figure = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(metrics)?.[1])
   const channels = redis === null ? [] : ((await redis.command('PUBSUB', 'CHANNELS', '*discussion:*')) as string[])
   const { heapBytes, timers, listeners, resources } = await holdingsOf(run)

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { hubOf } from '../../src/domains/stream/hub.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { freePort } from '../harness/ports.ts'
 import { findProgram } from '../harness/programs.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -49,18 +49,18 @@ async function startNginx(program: string, location: string): Promise<Nginx> {
   }
 }
 
-const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+const page = readFileSync(join(import.meta.dirname, '../../docs/operations/deploy.md'), 'utf8')
 
 /** What stands between the client and the service, by its name. */
 const LOCATIONS: [string, (upstream: string) => string][] = [
   // HTTP/1.0 to the service, where nginx holds back the most.
   ['as it comes', (upstream) => `location / { proxy_pass ${upstream}; }`],
-  ['as the README has it', (upstream) => readmeLocation().replaceAll(/http:\/\/\S+?;/g, `${upstream};`)],
+  ['as the documentation has it', (upstream) => documentedLocation().replaceAll(/http:\/\/\S+?;/g, `${upstream};`)],
 ]
 
-function readmeLocation(): string {
-  const [, location] = /```nginx.*?(location \/ \{.*)\n {2}\}\n {2}```/s.exec(readme) ?? []
-  if (location === undefined) throw new Error('the README has no location for nginx')
+function documentedLocation(): string {
+  const [, location] = /```nginx.*?(location \/ \{.*?)\n\}\n```/s.exec(page) ?? []
+  if (location === undefined) throw new Error('docs/operations/deploy.md has no location for nginx')
   return location
 }
 

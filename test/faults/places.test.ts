@@ -6,30 +6,35 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { type Id, newId } from '../../src/core/ids.ts'
-import type { StreamPlaces } from '../../src/core/stream-places.ts'
+import type { Quota, StreamPlaces } from '../../src/core/stream-places.ts'
 import { createMemoryPlaces } from '../../src/data/memory-places.ts'
 import { createRedisPlaces } from '../../src/data/redis-places.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
 import { stoodStillMs } from '../harness/standstill.ts'
 
 const REDIS_URL = process.env.REDIS_URL ?? ''
-const CAPS = { perTenant: 6, perReader: 2 }
+const PER_TENANT = 6
 const LEASE = { leaseMs: 400, renewMs: 60 }
 /** Less than an answer of Redis is waited for, or a share that was just renewed lasts. */
 const STILL_MS = 150
 const TENANTS = [newId(), newId()]
-const READERS = [null, newId(), newId(), newId()]
+/** What a stream counts against beside its tenant: nothing, one name, or several that others share. */
+const NAMES = ['reader:a', 'ticket:b', 'address:c'] as const
+const CAPS = { 'reader:a': 2, 'ticket:b': 3, 'address:c': 4 } as const
+const QUOTAS: readonly Quota[][] = [[], ['reader:a'], ['ticket:b'], ['reader:a', 'address:c'], NAMES].map((names) =>
+  names.map((name) => ({ name, cap: CAPS[name as keyof typeof CAPS] })),
+)
 
-/** A stream as the model has it: by which process, whose. */
+/** A stream as the model has it: by which process, of which tenant, under which names. */
 interface Held {
   process: number
   tenantId: Id
-  readerId: Id | null
+  quotas: readonly Quota[]
   giveBack: () => void
 }
 
 type Command =
-  | { kind: 'take'; process: number; tenant: number; reader: number }
+  | { kind: 'take'; process: number; tenant: number; quotas: readonly Quota[] }
   | { kind: 'release'; which: number }
   | { kind: 'kill'; process: number }
   | { kind: 'pause'; process: number }
@@ -40,7 +45,7 @@ const takes = fc.record({
   kind: fc.constant('take' as const),
   process: fc.nat(PROCESSES - 1),
   tenant: fc.nat(TENANTS.length - 1),
-  reader: fc.nat(READERS.length - 1),
+  quotas: fc.constantFrom(...QUOTAS),
 })
 const releases = fc.record({ kind: fc.constant('release' as const), which: fc.nat() })
 const faults = fc.oneof(
@@ -58,10 +63,10 @@ const commandsOf = (faultWeight: number) =>
   )
 
 /** What the contract says: whether there is room beside the streams that are open. */
-const hasRoom = (held: readonly Held[], tenantId: Id, readerId: Id | null): boolean => {
+const hasRoom = (held: readonly Held[], tenantId: Id, quotas: readonly Quota[]): boolean => {
   const ofTenant = held.filter((one) => one.tenantId === tenantId)
-  const ofReader = ofTenant.filter((one) => one.readerId === readerId)
-  return ofTenant.length < CAPS.perTenant && (readerId === null || ofReader.length < CAPS.perReader)
+  const ofName = (name: string) => ofTenant.filter((one) => one.quotas.some((quota) => quota.name === name))
+  return ofTenant.length < PER_TENANT && quotas.every(({ name, cap }) => ofName(name).length < cap)
 }
 
 test('alone, takes and releases at random agree with the model', async () => {
@@ -82,13 +87,12 @@ test('alone, takes and releases at random agree with the model', async () => {
 async function take(
   places: StreamPlaces | undefined,
   held: Held[],
-  { process, tenant, reader }: Command & { kind: 'take' },
+  { process, tenant, quotas }: Command & { kind: 'take' },
 ): Promise<void> {
   const tenantId = TENANTS[tenant] ?? ''
-  const readerId = READERS[reader] ?? null
-  const giveBack = await places?.take({ tenantId, readerId, ...CAPS })
-  expect(giveBack !== null, 'whether it is let in').toBe(hasRoom(held, tenantId, readerId))
-  if (giveBack != null) held.push({ process, tenantId, readerId, giveBack })
+  const giveBack = await places?.take({ tenantId, perTenant: PER_TENANT, quotas })
+  expect(giveBack !== null, 'whether it is let in').toBe(hasRoom(held, tenantId, quotas))
+  if (giveBack != null) held.push({ process, tenantId, quotas, giveBack })
 }
 
 function release(held: Held[], which: number): void {
@@ -123,7 +127,7 @@ describe.skipIf(REDIS_URL === '')(
     /** Until a take is told to Redis, a process counts by itself. */
     async function connected(places: StreamPlaces, prefix: string): Promise<void> {
       const tenantId = newId()
-      const giveBack = await places.take({ tenantId, readerId: null, ...CAPS })
+      const giveBack = await places.take({ tenantId, perTenant: PER_TENANT, quotas: [] })
       const key = `${prefix}places:{${tenantId}}`
       await vi.waitFor(async () => expect(await redis.exists(key)).toBe(1), { timeout: 5000, interval: 5 })
       giveBack?.()
@@ -149,10 +153,9 @@ describe.skipIf(REDIS_URL === '')(
           live.add(process)
           counts[tenantId] = (counts[tenantId] ?? 0) + count
         }
-        for (const readerId of READERS) {
-          if (readerId === null) continue
-          for (const [process, count] of Object.entries(await redis.hgetall(`${key}:${readerId}`))) {
-            if (live.has(process)) counts[readerId + tenantId] = (counts[readerId + tenantId] ?? 0) + Number(count)
+        for (const name of NAMES) {
+          for (const [process, count] of Object.entries(await redis.hgetall(`${key}:${name}`))) {
+            if (live.has(process)) counts[name + tenantId] = (counts[name + tenantId] ?? 0) + Number(count)
           }
         }
       }
@@ -161,9 +164,10 @@ describe.skipIf(REDIS_URL === '')(
 
     function expected(held: readonly Held[]): Record<string, number> {
       const counts: Record<string, number> = {}
-      for (const { tenantId, readerId } of held) {
-        counts[tenantId] = (counts[tenantId] ?? 0) + 1
-        if (readerId !== null) counts[readerId + tenantId] = (counts[readerId + tenantId] ?? 0) + 1
+      for (const { tenantId, quotas } of held) {
+        for (const name of ['', ...quotas.map((quota) => quota.name)]) {
+          counts[name + tenantId] = (counts[name + tenantId] ?? 0) + 1
+        }
       }
       return counts
     }
@@ -242,7 +246,7 @@ describe.skipIf(REDIS_URL === '')(
       const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
       const { places, proxy } = await start(prefix, {})
       const tenantId = newId()
-      const request = { tenantId, readerId: READERS[1] ?? null, ...CAPS }
+      const request = { tenantId, perTenant: PER_TENANT, quotas: QUOTAS.at(-1) ?? [] }
       const [first, second] = [await places.take(request), await places.take(request)]
       proxy.swallow(() => true)
       first?.()
@@ -254,6 +258,31 @@ describe.skipIf(REDIS_URL === '')(
       second?.()
       await end({ places, proxy })
       await vi.waitFor(async () => expect(await redis.keys(`${prefix}places:{*}`)).toEqual([]))
+    })
+
+    test('the timer of a share that is gone does not take away the one after it', async () => {
+      const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
+      const { places, proxy } = await start(prefix)
+      const request = { tenantId: newId(), perTenant: PER_TENANT, quotas: [] }
+      const key = `${prefix}places:{${request.tenantId}}`
+      try {
+        proxy.swallow(() => true)
+        // Redis is asked again a second after it has not answered, or once it is back.
+        const first = await places.take(request)
+        await proxy.down()
+        proxy.swallow(null)
+        await proxy.up()
+        await vi.waitFor(async () => expect(await redis.hvals(key)).toEqual([expect.stringMatching(/^1:/)]))
+        first?.()
+        await vi.waitFor(async () => expect(await redis.exists(key)).toBe(0))
+        const second = await places.take(request)
+        await setTimeout(1000 + LEASE.leaseMs)
+        // It is still said again, in time for its lease.
+        expect(await redis.hvals(key)).toEqual([expect.stringMatching(/^1:/)])
+        second?.()
+      } finally {
+        await end({ places, proxy })
+      }
     })
 
     test('takes of several processes at once fill the last place and no more, however they are mixed', async () => {
@@ -269,9 +298,7 @@ describe.skipIf(REDIS_URL === '')(
               const tenantId = newId()
               const got = await Promise.all(
                 processes.flatMap(({ places }, n) =>
-                  Array.from({ length: asked[n] ?? 0 }, () =>
-                    places.take({ tenantId, readerId: null, ...CAPS, perTenant }),
-                  ),
+                  Array.from({ length: asked[n] ?? 0 }, () => places.take({ tenantId, perTenant, quotas: [] })),
                 ),
               )
               for (const giveBack of got) giveBack?.()

@@ -95,15 +95,29 @@ describe('retention', () => {
     expect(await exists(recent)).toEqual([false, true])
   })
 
-  test('deletes signing secrets whose time is over', async () => {
-    await service.call('POST', `/webhooks/${endpointId}/rotate-secret`)
-    const age = statement(
-      'test_expire',
-      `UPDATE webhook_secrets SET expires_at = now() - interval '1 s' WHERE expires_at IS NOT NULL`,
-    )
-    await service.app.db.query(age)
+  test('deletes webhook, identity and classifier secrets whose time is over, and no others', async () => {
+    for (const path of [`/webhooks/${endpointId}/rotate-secret`, '/identity-secrets', '/classifier-secrets']) {
+      expect((await service.call('POST', path)).status).toBeLessThan(300)
+    }
+    // Only a second one has an older one to expire.
+    await service.call('POST', '/classifier-secrets')
+    const { query } = service.app.db
+    const count = async () => {
+      const all = TABLES.map((table) => `SELECT '${table}' AS of, expires_at AS at FROM ${table}`).join(' UNION ALL ')
+      const counts = `SELECT of, count(at)::int AS ending, (count(*) - count(at))::int AS kept FROM (${all}) s GROUP BY 1`
+      return query<{ of: string; ending: number; kept: number }>(
+        statement('test_count_secrets', `${counts} ORDER BY 1`),
+      )
+    }
+    const before = await count()
+    expect(before.map(({ of, ending }) => ({ of, ending }))).toEqual(TABLES.map((of) => ({ of, ending: 1 })))
+    for (const table of TABLES) {
+      const past = `UPDATE ${table} SET expires_at = now() - interval '1 s' WHERE expires_at IS NOT NULL`
+      await query(statement(`test_expire_${table}`, past))
+    }
     startWorker()
-    const left = statement('test_secrets', 'SELECT expires_at AS at FROM webhook_secrets WHERE endpoint_id = $1')
-    await vi.waitFor(async () => expect(await service.app.db.query(left, [endpointId])).toEqual([{ at: null }]), WAIT)
+    await vi.waitFor(async () => expect(await count()).toEqual(before.map((each) => ({ ...each, ending: 0 }))), WAIT)
   })
 })
+
+const TABLES = ['classifier_secrets', 'identity_secrets', 'webhook_secrets']

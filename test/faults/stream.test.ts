@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { hubOf } from '../../src/domains/stream/hub.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
-import { subscriptionsOf } from '../../src/graphql/subscriptions.ts'
+import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 

@@ -21,6 +21,7 @@ beforeAll(async () => {
     env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05', SHUTDOWN_GRACE_SECONDS: '0.1' },
     worker: false,
   })
+  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
 })
 
 afterAll(async () => {

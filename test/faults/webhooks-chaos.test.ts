@@ -125,7 +125,7 @@ describe.skipIf(!canRun)(`workers, Redis and database connections killed at rand
     }
   }
 
-  /** As whoever looks after processes does: a start may lose its connection to the harm, too. */
+  /** As a process manager does: a start may lose its connection to the harm, too. */
   async function startAgain(worker: ServiceProcess, attempts = 5): Promise<void> {
     await worker.start().catch((error: unknown) => {
       if (attempts === 1) throw error

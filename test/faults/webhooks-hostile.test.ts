@@ -30,6 +30,7 @@ beforeAll(async () => {
   const env = { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' }
   service = await startService({ env })
   quiet = await startService({ env, worker: false })
+  for (const each of [service, quiet]) await each.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
 })
 afterAll(async () => {
   await service.close()
@@ -251,7 +252,7 @@ describe('a name that changes its address', () => {
     const tasks = [startHandshakes(app, outbound), startDeliveries(app, outbound)]
     await vi.waitFor(async () => expect((await read(proven)).state).toBe('verified'), WAIT)
 
-    // The connection that was checked is not for ever.
+    // The connection that was checked does not last forever.
     await receiver.dropConnections()
     const refused = (await post({ url: late })).json.id
     const { deliveryId } = await addDelivery(app, quiet.tenant.id, proven)

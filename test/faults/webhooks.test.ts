@@ -30,6 +30,7 @@ beforeAll(async () => {
     env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '0.05' },
     worker: false,
   })
+  await service.call('PATCH', '/settings', { body: { webhookEndpoints: 1000 } })
   outbound = openOutbound(service.app.settings)
 })
 

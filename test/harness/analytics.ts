@@ -17,6 +17,7 @@ interface ActionRow {
 }
 
 export interface DeliveryRow {
+  id: string
   status: 'pending' | 'delivering' | 'delivered' | 'failed' | 'held'
   at: Date
 }
@@ -35,7 +36,7 @@ const REPORTS = statement(
 )
 const DELIVERIES = statement(
   'test_all_deliveries',
-  'SELECT status::text, created_at AS at FROM deliveries WHERE tenant_id = $1',
+  'SELECT id, status::text, created_at AS at FROM deliveries WHERE tenant_id = $1',
 )
 
 export const deliveriesOf = ({ db }: App, tenantId: string): Promise<DeliveryRow[]> =>
@@ -102,7 +103,7 @@ export function rankTables({ comments }: Tables, by: 'discussionId' | 'readerId'
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).slice(0, limit)
 }
 
-/** The beginning of tomorrow, in UTC: where a span of days ends unless told. */
+/** The beginning of tomorrow, in UTC: where a span of days ends by default. */
 export const tomorrow = (): Date => new Date((Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS)
 
 export const daysBefore = (to: Date, days: number): Date => new Date(to.getTime() - days * DAY_MS)

@@ -11,7 +11,7 @@ import {
   nodeHandler,
   type Page,
   type SignedInReader,
-} from '../../src/backend/backend.ts'
+} from '../../src/clients/backend/backend.ts'
 import { freePort } from './ports.ts'
 import type { TestResponse, TestService } from './service.ts'
 

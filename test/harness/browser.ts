@@ -24,7 +24,7 @@ export function describeInBrowser(name: string, tests: () => void): void {
   })
 }
 
-/** A headless Chromium, as Debian has it or whoever installed it. */
+/** A headless Chromium, from Debian or installed otherwise. */
 export async function launchBrowser(): Promise<Browser> {
   if (CHROMIUM === undefined) throw new Error('there is no Chromium here')
   return chromium.launch({

@@ -1,7 +1,8 @@
-import type { Browser, Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect } from 'vitest'
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 
-import { launchBrowser } from './browser.ts'
+import { axeFindings } from './axe.ts'
+import { launchBrowser, shoot } from './browser.ts'
 import { startService, type TestService } from './service.ts'
 
 /** For what a page is to show: it comes when the page has asked again. */
@@ -17,7 +18,12 @@ export const VIEWS: readonly View[] = [360, 1280].flatMap((width) =>
   (['light', 'dark'] as const).map((theme) => ({ width, theme })),
 )
 
-/** A person at the console, in a browser context of their own. */
+/** The first of them: what is pressed on a phone is in reach on a desk, too. */
+export const NARROW: View = { width: 360, theme: 'light' }
+
+const DEFAULT_VIEW: View = { width: 1280, theme: 'light' }
+
+/** A person at a page of the console. */
 export interface Visit {
   page: Page
   /** What the browser has refused or the page has thrown so far: there should be nothing. */
@@ -25,8 +31,13 @@ export interface Visit {
   close(): Promise<void>
 }
 
-interface VisitOptions {
+interface PageOptions {
   view?: View
+  /** Has the page poll every half second instead of every few seconds, for tests that wait for a poll. */
+  pollsFast?: boolean
+}
+
+interface VisitOptions extends PageOptions {
   signIn?: boolean
 }
 
@@ -34,21 +45,29 @@ interface VisitOptions {
 export interface Desk {
   readonly browser: Browser
   readonly service: TestService
-  /** Opens a page of the console, as the admin of the service's first tenant unless told. */
-  visit(path?: string, options?: VisitOptions & { admin?: TestService['admin'] }): Promise<Visit>
+  /**
+   * Opens a page of the console, as the admin of the service's first tenant by default. The first page of an admin
+   * signs in; the later ones are tabs beside it, which share its session, storage and cache.
+   */
+  visit(path?: string, options?: PageOptions & { admin?: TestService['admin'] }): Promise<Visit>
   /** What the API answers to a call that it must not refuse. */
   // Tests look into any answer; a wrong path fails the assertion it stands in.
   // oxlint-disable-next-line typescript/no-explicit-any
   ok(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<any>
 }
 
-/** A desk for the tests of a `describe`. `start` is its service: one without a worker unless told. */
+/** A desk for the tests of a `describe`. `start` is its service: one without a worker by default. */
 export function openDesk(start: () => Promise<TestService> = () => startService({ worker: false })): Desk {
   let service: TestService
   let browser: Browser
+  const contexts = new Map<string, BrowserContext>()
   beforeAll(async () => {
     service = await start()
     browser = await launchBrowser()
+  })
+  // A test that failed may have left pages, which would go on asking the service.
+  afterEach(async () => {
+    await Promise.all([...contexts.values()].flatMap((context) => context.pages()).map((page) => page.close()))
   })
   afterAll(async () => {
     await browser?.close()
@@ -61,8 +80,13 @@ export function openDesk(start: () => Promise<TestService> = () => startService(
     get service() {
       return service
     },
-    visit: (path, { admin = service.admin, ...options } = {}) =>
-      visitConsole(browser, { url: service.url, admin }, path, options),
+    visit: async (path, { admin = service.admin, ...options } = {}) => {
+      const context = contexts.get(admin.email)
+      if (context !== undefined) return openPage(context, service.url, path, options)
+      const visit = await visitConsole(browser, { url: service.url, admin }, path, options)
+      contexts.set(admin.email, visit.page.context())
+      return { ...visit, close: () => visit.page.close() }
+    },
     ok: async (method, path, body, headers = {}) => {
       const answer = await service.call(method, path, { headers, ...(body && { body }) })
       expect(answer.status, answer.text).toBeLessThan(300)
@@ -71,19 +95,28 @@ export function openDesk(start: () => Promise<TestService> = () => startService(
   }
 }
 
-/** Opens a page of the console, signed in as the tenant's admin unless told. */
+/** Opens a page of the console in a context of its own, signed in by the form as the tenant's admin by default. */
 export async function visitConsole(
   browser: Browser,
   service: Pick<TestService, 'url' | 'admin'>,
   path = '/',
-  { view = { width: 1280, theme: 'light' }, signIn = true }: VisitOptions = {},
+  { signIn = true, ...options }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
-    viewport: { width: view.width, height: 800 },
-    colorScheme: view.theme,
     reducedMotion: 'reduce',
     permissions: ['clipboard-read', 'clipboard-write'],
   })
+  const visit = await openPage(context, service.url, path, options)
+  if (signIn) await signInAs(visit.page, service.admin)
+  return { ...visit, close: () => context.close() }
+}
+
+async function openPage(
+  context: BrowserContext,
+  url: string,
+  path = '/',
+  { view = DEFAULT_VIEW, pollsFast = false }: PageOptions = {},
+): Promise<Visit> {
   const page = await context.newPage()
   page.setDefaultTimeout(20_000)
   const complaints: string[] = []
@@ -93,9 +126,54 @@ export async function visitConsole(
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       complaints.push(message.text())
   })
-  await page.goto(`${service.url}/console${path}`)
-  if (signIn) await signInAs(page, service.admin)
-  return { page, complaints, close: () => context.close() }
+  await emulateView(page, view)
+  if (pollsFast) await page.addInitScript(pollFast)
+  await page.goto(`${url}/console${path}`)
+  return { page, complaints, close: () => page.close() }
+}
+
+/** Runs in the page. */
+function pollFast(): void {
+  const original = setInterval
+  globalThis.setInterval = ((callback: () => void, ms: number) =>
+    original(callback, Math.min(ms, 500))) as typeof setInterval
+}
+
+async function emulateView(page: Page, { width, theme }: View): Promise<void> {
+  await page.setViewportSize({ width, height: 800 })
+  await page.emulateMedia({ colorScheme: theme })
+}
+
+/**
+ * Looks at the page as it stands in every view: axe finds nothing, and nothing is wider than the screen. A failure names
+ * its view. The page is left in the first view, in which it should also be opened. `picture` names the screenshots.
+ */
+export async function expectAccessible(page: Page, picture?: string): Promise<void> {
+  for (const view of VIEWS) {
+    const name = `${view.width} pixels, ${view.theme}`
+    await showIn(page, view)
+    expect(await axeFindings(page), name).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${name}: fits`).toBe(true)
+    if (picture !== undefined) await shoot(page, `${picture}-${view.width}-${view.theme}`)
+  }
+  await showIn(page, NARROW)
+}
+
+/** Changes the view of a page that is open, and waits until the page has followed. */
+async function showIn(page: Page, view: View): Promise<void> {
+  await emulateView(page, view)
+  await page.waitForFunction(
+    ({ width, theme }) => innerWidth === width && document.documentElement.dataset.mantineColorScheme === theme,
+    view,
+  )
+  await page.evaluate(settled)
+}
+
+/** Resolves once observers of sizes have been called and transitions are over. Runs in the page. */
+async function settled(): Promise<void> {
+  for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame)
+  const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition)
+  await Promise.allSettled(transitions.map(({ finished }) => finished))
 }
 
 /** Fills in the form of the login, by the keyboard alone. */

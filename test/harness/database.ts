@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 
 import pg from 'pg'
 import { inject } from 'vitest'
@@ -11,6 +11,9 @@ import { openServer } from '../../src/data/server.ts'
 
 /** Whether this run is on a real server (DATABASE_URL), beside or instead of the embedded form. */
 export const onServer = (process.env.DATABASE_URL ?? '') !== ''
+
+/** Makes `folder` a DATA_DIR with a migrated database that no service has been started on. */
+export const makeDataDir = (folder: string): void => cpSync(inject('dataDir'), folder, { recursive: true })
 
 /** A migrated database of one's own on the server: its address, and how to be rid of it. */
 export async function createServerDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
@@ -33,7 +36,7 @@ export async function createServerDatabase(): Promise<{ url: string; drop: () =>
 }
 
 /**
- * A migrated database of one's own, on the server where there is one, else embedded in memory. Whoever asks it for a
+ * A migrated database of one's own, on the server where there is one, else embedded in memory. A test that asks it for a
  * second connection in the midst of a transaction is refused: with the embedded form, or the last connection of a pool,
  * they would wait for themselves.
  */
@@ -47,13 +50,14 @@ export async function openTestDatabase(): Promise<Database> {
   return {
     ...database,
     db: {
+      ...database.db,
       query: async (...args) => {
         refuse()
         return query(...args)
       },
-      transaction: async (work) => {
+      transaction: async (work, lockWaitMs) => {
         refuse()
-        return transaction((sql) => inTransaction.run(true, () => work(sql)))
+        return transaction((sql) => inTransaction.run(true, () => work(sql)), lockWaitMs)
       },
     },
   }

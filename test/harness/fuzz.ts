@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 
-import type { Schema } from '../../src/reference/json-schema.ts'
+import type { Schema } from '../../src/api/reference/json-schema.ts'
 import { follow, type OpenApi } from './openapi.ts'
 
 type Arbitrary = fc.Arbitrary<unknown>

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -15,6 +15,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A migrated data folder of the embedded database, to load. */
     dump: string
+    /** The same as DATA_DIR, to copy: to make one takes a process some seconds. */
+    dataDir: string
     /** A migrated database on the server, to clone; absent without DATABASE_URL. */
     template: string | undefined
   }
@@ -24,11 +26,14 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-test-'))
   const dump = join(folder, 'dump.tar')
-  const pglite = await PGlite.create()
+  const dataDir = join(folder, 'data')
+  mkdirSync(dataDir)
+  const pglite = await PGlite.create(join(dataDir, 'postgres'))
   await migrate(migrationAdapter(pglite))
   writeFileSync(dump, Buffer.from(await (await pglite.dumpDataDir('none')).arrayBuffer()))
   await pglite.close()
   project.provide('dump', dump)
+  project.provide('dataDir', dataDir)
   const url = process.env.DATABASE_URL
   const template = url ? await createTemplate(url) : undefined
   project.provide('template', template)

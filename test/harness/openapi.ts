@@ -3,15 +3,17 @@ import addFormats from 'ajv-formats'
 import { expect } from 'vitest'
 
 import type { ErrorCode } from '../../src/core/errors.ts'
-import type { Schema } from '../../src/reference/json-schema.ts'
-import { API_BASE } from '../../src/rest/route.ts'
+import type { Schema } from '../../src/api/reference/json-schema.ts'
+import { API_BASE } from '../../src/schema/route.ts'
 import type { DescribedRoute } from './routes.ts'
 import type { TestResponse } from './service.ts'
 
 /** What the tests read of an OpenAPI document. */
 export interface OpenApi {
+  info: { description: string }
   servers: { url: string }[]
   paths: Record<string, Record<string, Operation>>
+  webhooks: Record<string, { post: Operation }>
   components: {
     schemas: Record<string, Schema>
     responses: Record<string, Response>
@@ -22,6 +24,7 @@ export interface OpenApi {
 
 export interface Operation {
   operationId: string
+  summary: string
   description?: string
   parameters?: (Parameter | { $ref: string })[]
   requestBody?: { required: boolean; content: { 'application/json': Media } }
@@ -68,7 +71,7 @@ export function operationOf(document: OpenApi, { route, title }: DescribedRoute)
   return operation
 }
 
-/** Checks values against schemas of the document. A field that it does not tell of is wrong, too. */
+/** Checks values against schemas of the document. A field that it does not describe is wrong, too. */
 export function createChecker(document: object) {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
@@ -101,7 +104,7 @@ function closed(value: unknown): unknown {
   return { ...Object.fromEntries(entries), ...(isOpen ? { additionalProperties: false } : {}) }
 }
 
-/** An answer is one that the document tells of: its status, its media type, its code, every field of its body. */
+/** The document describes the answer: its status, its media type, its code, every field of its body. */
 export function expectDocumented(
   document: OpenApi,
   checker: Checker,

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-import { createServerDatabase, onServer } from './database.ts'
+import { createServerDatabase, onServer, makeDataDir } from './database.ts'
 import { signIdentity } from './identity.ts'
 import { freePort } from './ports.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
-/** A child whose parent is gone would live on for ever, and hold its port. Children of its own inherit this too. */
+/** A child whose parent is gone would live on forever, and hold its port. Children of its own inherit this too. */
 const ORPHAN_GUARD = `data:text/javascript,${encodeURIComponent(
   `if (process.argv[1] === ${JSON.stringify(MAIN)}) process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))`,
 )}`
@@ -166,7 +166,7 @@ export interface Processes {
   identitySecret: string
   /** The header that vouches for a reader. */
   as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
-  /** Calls `/api/v1` of an api process (the first unless told) with the API key. */
+  /** Calls `/api/v1` of an api process (the first by default) with the API key. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
   /** Stops every process that still runs, and throws where one did not end well or had logged an error. */
   close(): Promise<void>
@@ -275,6 +275,7 @@ async function serverPlace(): Promise<Place> {
 
 function embeddedPlace(): Place {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-data-'))
+  makeDataDir(folder)
   return {
     databaseUrl: null,
     env: { DATA_DIR: folder },

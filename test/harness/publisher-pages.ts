@@ -111,6 +111,7 @@ function page(title: string, lang: string, visit: Visit, content: string): strin
     </header>
     <p class="question" id="question" hidden>Sign in as Ann or as Bob?</p>
     <main>${content}</main>
+    <footer class="site">The Morning Paper, printed at night</footer>
   </body>
 </html>
 `
@@ -127,7 +128,7 @@ function switcher({ reader, path }: Visit): string {
     .join(' ')
 }
 
-/** What the page keeps for its tests, and for whoever looks into the console. */
+/** What the page keeps for its tests, and for a developer who looks into the console. */
 export const SCRIPT = `const heard = []
 const violations = []
 for (const name of ['ready', 'posted', 'error', 'reply', 'sign-in'])
@@ -179,6 +180,10 @@ h1 { font-size: clamp(1.75rem, 6vw, 2.5rem); line-height: 1.15; letter-spacing: 
 .index h2 { margin: 0; font-size: 1.5rem; line-height: 1.25; }
 .index h2 a { text-decoration: none; }
 .index p { margin: .5rem 0 0; }
+footer.site { max-width: 44rem; margin: 0 auto; padding: 1rem 1.25rem 6rem; border-block-start: 3px double var(--line); }
+/* The place of what the widget brings, before its script is there. */
+engagement-thread:not(:defined) { display: block; min-block-size: 100vh; }
+engagement-count:not(:defined) { display: inline-block; min-block-size: 1lh; }
 engagement-thread { margin-block-start: 3rem; padding-block-start: 1.5rem; border-block-start: 3px double var(--line);
   font-family: system-ui, 'Noto Sans', sans-serif; font-size: 1rem; }
 `

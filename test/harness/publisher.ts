@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
-import { createBackend, nodeHandler, type SignedInReader } from '../../src/backend/backend.ts'
+import { createBackend, nodeHandler, type SignedInReader } from '../../src/clients/backend/backend.ts'
 import { open, shut } from './backends.ts'
 import { articlePage, ARTICLES, indexPage, SCRIPT, STYLE } from './publisher-pages.ts'
 
@@ -13,7 +13,7 @@ export interface Publisher {
 export interface PublisherOptions {
   /** Where the browser finds the service. */
   serviceUrl: string
-  /** Where the backend does; the same unless told. */
+  /** Where the backend does; the same by default. */
   backendUrl?: string
   apiKey: string
   tenant: string

@@ -10,11 +10,11 @@ import {
 } from 'graphql'
 
 import type { Access } from '../../src/core/context.ts'
-import { schema } from '../../src/graphql/schema.ts'
-import { accessOfRoute } from '../../src/rest/handler.ts'
-import { variableTypes } from '../../src/rest/input.ts'
-import type { Route } from '../../src/rest/route.ts'
-import { ROUTES } from '../../src/rest/routes.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { accessOfRoute } from '../../src/api/rest/handler.ts'
+import { variableTypes } from '../../src/api/graphql/input.ts'
+import type { Route } from '../../src/schema/route.ts'
+import { ROUTES } from '../../src/api/rest/routes.ts'
 
 /** Something that a request must be given. */
 export interface Slot {

@@ -1,17 +1,21 @@
 import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
 
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/context.ts'
 import { createLog } from '../../src/core/log.ts'
 import { readSettings } from '../../src/core/settings.ts'
-import { hubOf } from '../../src/domains/stream/hub.ts'
+import type { Database } from '../../src/data/database.ts'
+import { hubOf } from '../../src/live/hub.ts'
 import { bootstrap, createTenant, type Credentials } from '../../src/domains/tenants/bootstrap.ts'
-import { watchConnections } from '../../src/http/connections.ts'
-import { createServer } from '../../src/http/server.ts'
+import { watchConnections } from '../../src/api/http/connections.ts'
+import { createServer } from '../../src/api/http/server.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { openTestDatabase } from './database.ts'
 import { signIdentity } from './identity.ts'
 import { freePort } from './ports.ts'
+
+export const METRICS_TOKEN = 'a-token-of-the-tests'
 
 /** One tenant as its backend sees it. */
 export interface TestTenant extends Credentials {
@@ -24,7 +28,11 @@ export interface TestService extends TestTenant {
   app: App
   /** Calls `/api/v1` with the tenant's API key (or other headers). A body is sent as JSON. */
   call(method: string, path: string, options?: CallOptions): Promise<TestResponse>
+  /** The figures as Prometheus reads them. They may be a second old. */
+  scrape(): Promise<string>
   graphql(query: string, variables?: object, headers?: Record<string, string>): Promise<TestResponse>
+  /** The clients' ports of all connections that are open. */
+  peers(): ReadonlySet<number>
   /** Another tenant of the same service. */
   addTenant(slug: string): Promise<TestTenant>
   close(): Promise<void>
@@ -47,13 +55,16 @@ export interface TestResponse {
 
 interface Options {
   env?: Record<string, string>
-  /** Whether a worker runs beside the api; it does unless told. */
+  /** Whether a worker runs beside the api; it does by default. */
   worker?: boolean
+  /** What is done to the database before the service is started on it. */
+  prepare?: (database: Database) => Promise<unknown>
 }
 
 /** A whole service in this process, on a database of its own (and a Redis prefix of its own where REDIS_URL is set). */
-export async function startService({ env = {}, worker = true }: Options = {}): Promise<TestService> {
+export async function startService({ env = {}, worker = true, prepare }: Options = {}): Promise<TestService> {
   const database = await openTestDatabase()
+  await prepare?.(database)
   const settings = readSettings(
     {
       PORT: String(await freePort()),
@@ -65,6 +76,7 @@ export async function startService({ env = {}, worker = true }: Options = {}): P
       WEBHOOK_ALLOWED_PORTS: '1-65535',
       WEBHOOK_POLL_SECONDS: '0.2',
       UNAUTHENTICATED_RATE_PER_SECOND: '0',
+      METRICS_TOKEN,
       ...env,
     },
     () => ({ ADMIN_JWT_SECRET: randomBytes(32).toString('hex'), ENCRYPTION_KEY: randomBytes(32) }),
@@ -74,6 +86,12 @@ export async function startService({ env = {}, worker = true }: Options = {}): P
   if (credentials === null) throw new Error('the test database is not empty')
   const server = await createServer(app)
   const connections = watchConnections(server.server)
+  const peers = new Set<number>()
+  server.server.on('connection', (socket: Socket) => {
+    const { remotePort = 0 } = socket
+    peers.add(remotePort)
+    socket.once('close', () => peers.delete(remotePort))
+  })
   await server.listen({ host: settings.HOST, port: settings.PORT })
   const running = worker ? await startWorker(app) : null
   const url = `http://${settings.HOST}:${settings.PORT}`
@@ -83,8 +101,11 @@ export async function startService({ env = {}, worker = true }: Options = {}): P
     url,
     app,
     call: (method, path, options) => call(url, credentials.apiKey, method, path, options),
+    scrape: async () =>
+      (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).text(),
     graphql: (query, variables = {}, headers = {}) =>
       send(`${url}/graphql`, 'POST', withKey(credentials.apiKey, headers), { query, variables }),
+    peers: () => peers,
     addTenant: async (slug) => testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example` })),
     close: async () => {
       const closed = server.close()

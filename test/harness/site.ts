@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 
 import { freePort } from './ports.ts'
 
-const CLIENT = new URL('../../dist/client/stream.js', import.meta.url)
+const CLIENT = new URL('../../dist/clients/browser/stream.js', import.meta.url)
 
 /** What the page keeps of its stream; `follow(options)` opens it. */
 const PAGE = `<!doctype html>

@@ -20,6 +20,8 @@ export interface SourceListener extends Listener<Message> {
   framing: Message[]
   /** How often the connection was lost. */
   losses: number
+  /** Why it gave up for good; null while it comes back by itself. */
+  refusal: string | null
 }
 
 const FRAMING = ['connected', 'connection-timeout']
@@ -29,15 +31,17 @@ export function listen(url: string, headers: Record<string, string> = {}): Promi
   const source = new EventSource(url, {
     fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, ...headers } }),
   })
-  const listener: SourceListener = { received: [], framing: [], losses: 0, close: () => source.close() }
+  const listener: SourceListener = { received: [], framing: [], losses: 0, refusal: null, close: () => source.close() }
   const read = ({ type, data, lastEventId }: MessageEvent<string>): Message => ({ id: lastEventId, type, data })
   for (const name of EVENT_TYPES) source.addEventListener(name, (event) => listener.received.push(read(event)))
   for (const name of FRAMING) source.addEventListener(name, (event) => listener.framing.push(read(event)))
-  source.addEventListener('error', () => listener.losses++)
   return new Promise((resolve, reject) => {
     source.addEventListener('connected', () => resolve(listener))
     source.addEventListener('error', ({ code, message }) => {
-      if (source.readyState === source.CLOSED) reject(new Error(`the stream is refused: ${code} ${message}`))
+      listener.losses++
+      if (source.readyState !== source.CLOSED) return
+      listener.refusal = `${code} ${message}`
+      reject(new Error(`the stream is refused: ${listener.refusal}`))
     })
   })
 }

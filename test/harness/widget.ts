@@ -11,7 +11,7 @@ import type { TestService } from './service.ts'
 export interface Newspaper {
   browser: Browser
   site: Publisher
-  /** Opens an article as a reader (signed out unless told). Its page must not meet a violation of its policy. */
+  /** Opens an article as a reader (signed out by default). Its page must not meet a violation of its policy. */
   read(article: string, options?: ReadOptions): Promise<Window>
   set(settings: object): Promise<void>
   /** Posts behind the widget's back. */

@@ -12,7 +12,7 @@ import {
   openDiscussionStream,
   type StreamEvent,
   type StreamOptions,
-} from '../../src/client/stream.ts'
+} from '../../src/clients/browser/stream.ts'
 import { EVENT_TYPES as SERVICE_EVENT_TYPES, type EventType } from '../../src/core/events.ts'
 import { type FakePage, type FakeSource, stubPage } from '../harness/page.ts'
 import { last } from '../harness/processes.ts'
@@ -65,7 +65,7 @@ async function next(): Promise<FakeSource> {
 const states = () => onState.mock.calls.map(([state]) => state)
 
 describe('the module as it is shipped', () => {
-  const file = readFileSync(join(import.meta.dirname, '../../dist/client/stream.js'))
+  const file = readFileSync(join(import.meta.dirname, '../../dist/clients/browser/stream.js'))
   beforeEach(() => follow())
 
   test('has at most 3 KB gzipped', () => expect(gzipSync(file).length).toBeLessThanOrEqual(3 * 1024))
@@ -136,7 +136,7 @@ describe('a connection that is lost', () => {
     expect(seqs).toEqual([9])
   })
 
-  test('in silence, by whoever sends no first frame: is given up after 30 s', async () => {
+  test('of a server that sends no first frame is given up after 30 s', async () => {
     const source = await follow()
     await vi.advanceTimersByTimeAsync(31 * SECOND)
     expect(source.readyState).toBe(2)
@@ -189,7 +189,7 @@ describe('attempts', () => {
     )
   })
 
-  test('are that far apart, however the ticket fails, and begin anew after a whole stream', async () => {
+  test('are that far apart, however the ticket fails, and begin again after a whole stream', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5)
     const at: number[] = []
     ticket.mockImplementation(() => {
@@ -230,7 +230,7 @@ describe('attempts', () => {
 })
 
 describe('a stream that only seems open', () => {
-  test('is opened anew after 4 to 6 minutes of silence, before a reader’s eyes alone', async () => {
+  test('is opened again after 4 to 6 minutes of silence, before a reader’s eyes alone', async () => {
     const source = await follow()
     source.connected()
     page.document.visibilityState = 'hidden'
@@ -250,7 +250,7 @@ describe('a stream that only seems open', () => {
     expect(again.readyState).toBe(2)
   })
 
-  test('is opened anew when the machine has slept', async () => {
+  test('is opened again when the machine has slept', async () => {
     const source = await follow()
     source.connected()
     vi.setSystemTime(Date.now() + 2 * MINUTE)
@@ -258,7 +258,7 @@ describe('a stream that only seems open', () => {
     expect(page.sources).toHaveLength(2)
   })
 
-  test('is opened anew with each network, but not while the page is away', async () => {
+  test('is opened again with each network, but not while the page is away', async () => {
     const source = await follow()
     source.connected()
     page.window.emit('online')
@@ -290,7 +290,7 @@ describe('a stream that only seems open', () => {
 })
 
 describe('beyond the replay window', () => {
-  test('the page loads its data anew, and the stream goes on after what they show', async () => {
+  test('the page loads its data again, and the stream goes on after what they show', async () => {
     let loaded: (lastEventId: string) => void = () => undefined
     onReload.mockReturnValue(new Promise((resolve) => (loaded = resolve)))
     const source = await follow({ lastEventId: '3' })

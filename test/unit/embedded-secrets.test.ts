@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
-import { embeddedSecrets } from '../../src/data/secrets.ts'
+import { embeddedSecrets, replaceEncryptionKey } from '../../src/data/secrets.ts'
 
 let folder: string
 
@@ -21,6 +21,26 @@ test('the secrets are made once and kept, for the owner’s eyes only', () => {
   expect(embeddedSecrets(dataDir)).toEqual(made)
   expect(readdirSync(dataDir)).toEqual(['secrets.json'])
   expect(statSync(join(dataDir, 'secrets.json')).mode & 0o777).toBe(0o600)
+})
+
+test('a new ENCRYPTION_KEY keeps the one before for opening, and of older ones those that are needed', () => {
+  const first = embeddedSecrets(folder)
+  const second = replaceEncryptionKey(folder, () => false)
+  expect(second.ENCRYPTION_KEYS).toEqual([first.ENCRYPTION_KEY])
+  const third = replaceEncryptionKey(folder, () => true)
+  expect(third.ENCRYPTION_KEYS).toEqual([second.ENCRYPTION_KEY, first.ENCRYPTION_KEY])
+  const fourth = replaceEncryptionKey(folder, (key) => key.equals(second.ENCRYPTION_KEY))
+  expect(fourth.ENCRYPTION_KEYS).toEqual([third.ENCRYPTION_KEY, second.ENCRYPTION_KEY])
+  expect(fourth.ADMIN_JWT_SECRET).toBe(first.ADMIN_JWT_SECRET)
+  expect(embeddedSecrets(folder)).toEqual(fourth)
+  expect(readdirSync(folder)).toEqual(['secrets.json'])
+})
+
+test('the draft of a process with the same number, in another container, is left alone', () => {
+  const theirs = join(folder, `secrets.json.${process.pid}`)
+  writeFileSync(theirs, 'theirs')
+  embeddedSecrets(folder)
+  expect(readFileSync(theirs, 'utf8')).toBe('theirs')
 })
 
 test.each([

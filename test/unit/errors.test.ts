@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import { ServiceError } from '../../src/core/errors.ts'
 import { createLog } from '../../src/core/log.ts'
-import { toServiceError } from '../../src/graphql/errors.ts'
+import { toServiceError } from '../../src/api/graphql/errors.ts'
 
 const log = createLog('silent')
 
@@ -14,8 +14,46 @@ test('a request that outlives the database pool is told unavailable, not interna
   expect(toServiceError(error, log).code).toBe('unavailable')
 })
 
-test.each(['08006', '57P01', '40P01', '40001', 'ECONNREFUSED'])('the code %s is unavailable', (code) => {
-  expect(toServiceError(Object.assign(new Error('x'), { code }), log).code).toBe('unavailable')
+const CODES = {
+  database: [
+    '25006',
+    '53100',
+    '53200',
+    '53300',
+    '55P03',
+    '57014',
+    '57P01',
+    '57P02',
+    '57P03',
+    '40P01',
+    '40001',
+    '25P03',
+  ],
+  connection: ['08000', '08001', '08003', '08004', '08006', '08P01'],
+  socket: ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
+}
+
+test.each(Object.values(CODES).flat())(
+  'the code %s is unavailable, and says when to come again, also as a cause',
+  (code) => {
+    const error = Object.assign(new Error('x'), { code })
+    for (const thrown of [error, new Error('outer', { cause: error })]) {
+      const { code: answered, extras } = toServiceError(thrown, log)
+      expect([answered, extras.retryAfterSeconds]).toEqual(['unavailable', 1])
+    }
+  },
+)
+
+test('an error that ends the session is unavailable, whatever its code', () => {
+  const error = Object.assign(new Error('database "x" is not currently accepting connections'), {
+    code: '55000',
+    severity: 'FATAL',
+  })
+  expect(toServiceError(error, log).code).toBe('unavailable')
+})
+
+test.each(['23505', '42601', '22P02', '55000', '42P01'])('the code %s is internal', (code) => {
+  expect(toServiceError(Object.assign(new Error('x'), { code, severity: 'ERROR' }), log).code).toBe('internal')
 })
 
 test('anything else is internal, and says nothing of its cause', () => {

@@ -1,18 +1,18 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 
 import fc from 'fast-check'
-import pino from 'pino'
 import { Registry } from 'prom-client'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import type { Bus } from '../../src/core/bus.ts'
 import { type Audience, encodeNews, type News } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
-import type { Batch } from '../../src/domains/stream/batch.ts'
-import { isVisible, type Viewer } from '../../src/domains/stream/frames.ts'
-import { Hub } from '../../src/domains/stream/hub.ts'
-import type { EventLog } from '../../src/domains/stream/log.ts'
-import type { Seat, Sink } from '../../src/domains/stream/seat.ts'
+import type { Batch } from '../../src/live/batch.ts'
+import { isVisible, type Viewer } from '../../src/live/frames.ts'
+import { Hub } from '../../src/live/hub.ts'
+import type { EventLog } from '../../src/live/log.ts'
+import type { Seat, Sink } from '../../src/live/seat.ts'
+import { SILENT } from '../harness/log.ts'
 import { randomOf } from '../harness/random.ts'
 
 const TENANT = newId()
@@ -20,7 +20,6 @@ const DISCUSSION = newId()
 const KEY = { tenantId: TENANT, discussionId: DISCUSSION }
 const READERS = [newId(), newId()]
 const WINDOW = { replayHours: 24, replayEvents: 10_000 }
-const log = pino({ level: 'silent' })
 
 interface World {
   hub: Hub
@@ -110,7 +109,7 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
     bus,
     events: database,
     live: () => Promise.resolve(new Set()),
-    log,
+    log: SILENT,
     registry: new Registry(),
     repairMs: 20,
   })
@@ -397,7 +396,6 @@ test('the hub tells every session of a shutdown, spread over the time there is',
   const session = {
     tenantId: TENANT,
     credential: null,
-    readerId: null,
     endsAt: Infinity,
     end: () => ended.push(Date.now()),
   }

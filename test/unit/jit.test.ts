@@ -1,7 +1,7 @@
 import { buildSchema, type DocumentNode, execute, type ExecutionArgs, type ExecutionResult, parse } from 'graphql'
 import { expect, test } from 'vitest'
 
-import { useCompiledQueries } from '../../src/graphql/jit.ts'
+import { useCompiledQueries } from '../../src/api/graphql/jit.ts'
 
 const schema = buildSchema(
   'type Query { comment: Comment byId(id: ID!): Comment } type Comment { id: ID replies: [Comment] }',

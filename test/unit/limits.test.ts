@@ -57,6 +57,17 @@ describe('a token bucket', () => {
     expect(take().isAllowed).toBe(true)
   })
 
+  test('gives several tokens where there is one, and those that are not there as a debt', () => {
+    const { limits, take, pass } = limitsAt()
+    allowed(4, take)
+    expect(limits.take('caller', 'a', RATE, 8)).toMatchObject({ isAllowed: true, remaining: 0 })
+    expect(limits.take('caller', 'a', RATE, 2).isAllowed).toBe(false)
+    pass(790)
+    expect(take().isAllowed).toBe(false)
+    pass(20)
+    expect(take().isAllowed).toBe(true)
+  })
+
   test('follows a changed rate at once', () => {
     const { take, pass } = limitsAt()
     allowed(5, take)

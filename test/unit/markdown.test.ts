@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
+import { isBlank, renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
 
 const REL = 'rel="nofollow ugc noopener"'
 
@@ -13,10 +13,42 @@ test.each([
   ['[m](mailto:a@b.example)', `<p><a href="mailto:a@b.example" ${REL}>m</a></p>\n`],
   ['![alt](https://a.example/p.png)', `<p><a href="https://a.example/p.png" ${REL}>alt</a></p>\n`],
   ['![](https://a.example/p.png)', `<p><a href="https://a.example/p.png" ${REL}>https://a.example/p.png</a></p>\n`],
+  ['[![alt](https://a.example/p.png)](https://b.example)', `<p><a href="https://b.example" ${REL}>alt</a></p>\n`],
+  [
+    '[see https://a.example <https://b.example>](https://c.example)',
+    `<p><a href="https://c.example" ${REL}>see https://a.example https://b.example</a></p>\n`,
+  ],
+  ['```js title\n"a" < b\n```', '<pre><code class="language-js">"a" &lt; b\n</code></pre>\n'],
   ['<b onclick="x()">hi</b>', '<p>&lt;b onclick="x()"&gt;hi&lt;/b&gt;</p>\n'],
   ['a < b & c > d', '<p>a &lt; b &amp; c &gt; d</p>\n'],
 ])('renders %j', (body, html) => {
   expect(renderMarkdown(body)).toBe(html)
+})
+
+const link = (text: string, href = text): string => `<a href="${href}" ${REL}>${text}</a>`
+
+test.each([
+  ['http://a.example, and', `${link('http://a.example')}, and`],
+  ['(http://a.example/b_(c)).', `(${link('http://a.example/b_(c)')}).`],
+  ['http://a.example/(b', link('http://a.example/(b')],
+  ['**http://a.example**', `<strong>${link('http://a.example')}</strong>`],
+  ['_http://a.example/a_b_', `<em>${link('http://a.example/a_b')}</em>`],
+  ['"http://a.example/?q=x#y"', `"${link('http://a.example/?q=x#y')}"`],
+  ['http://localhost:3000/ HTTPS://A.EXAMPLE', `${link('http://localhost:3000/')} ${link('HTTPS://A.EXAMPLE')}`],
+  ['看https://a.example/路。好', `看${link('https://a.example/路', 'https://a.example/%E8%B7%AF')}。好`],
+  ['http://müller.example', link('http://müller.example', 'http://xn--mller-kva.example')],
+  ['http://', 'http://'],
+  ['http://)', 'http://)'],
+  ['xhttp://a.example', 'xhttp://a.example'],
+  ['http\\://a.example', 'http://a.example'],
+  ['ftp://a.example //a.example www.a.example a.example', 'ftp://a.example //a.example www.a.example a.example'],
+  ['a.b+c_d@e.example.', `${link('a.b+c_d@e.example', 'mailto:a.b+c_d@e.example')}.`],
+  ['mailto:a@b.example', link('mailto:a@b.example')],
+  ['给a@b.example写', `给${link('a@b.example', 'mailto:a@b.example')}写`],
+  ['éa@b.example a@b.exampleé a@b a@b.1 @a.example', 'éa@b.example a@b.exampleé a@b a@b.1 @a.example'],
+  ['`http://a.example a@b.example`', '<code>http://a.example a@b.example</code>'],
+])('links the addresses in %j', (body, html) => {
+  expect(renderMarkdown(body)).toBe(`<p>${html}</p>\n`)
 })
 
 // Every way that is known to smuggle a scheme, a tag or a handler past a renderer.
@@ -76,3 +108,24 @@ test('the short way for plain text says what the long way says', () => {
     { numRuns: 5000 },
   )
 })
+
+test.each([
+  '\u200B',
+  '\u200B\u2060 \uFEFF',
+  '&nbsp;',
+  '&#8203;',
+  '\u3164',
+  '\u2800',
+  '\uFFFC',
+  '#',
+  '>',
+  '-',
+  '***',
+  '[a]: http://a.example',
+  '`\u200B`',
+  '> \u200D',
+])('%j shows nothing to read', (body) => expect(isBlank(renderMarkdown(body))).toBe(true))
+
+test.each(['.', '&', '<', '👍', '\u0301', '` `.', '![](https://a.example)', '- a'])('%j shows something', (body) =>
+  expect(isBlank(renderMarkdown(body))).toBe(false),
+)

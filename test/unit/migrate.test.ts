@@ -2,12 +2,16 @@ import { PGlite } from '@electric-sql/pglite'
 import { PrismaPGlite } from 'pglite-prisma-adapter'
 import { expect, test } from 'vitest'
 
+import { statement } from '../../src/core/sql.ts'
+import type { Database } from '../../src/data/database.ts'
 import { migrationAdapter } from '../../src/data/embedded.ts'
-import { migrate } from '../../src/data/migrate.ts'
+import { compareMigrations, migrate, upgrade } from '../../src/data/migrate.ts'
 import { wholeScripts } from '../../src/data/scripts.ts'
+import { openTestDatabase } from '../harness/database.ts'
+import { SILENT } from '../harness/log.ts'
 
 const DEATH = new Error('the process dies')
-const isMigration = (script: string): boolean => script.includes('CREATE TABLE "tenants"')
+const isMigration = (script: string): boolean => script.includes('CREATE TABLE tenants')
 
 test.each([
   ['before its script is committed', false],
@@ -45,3 +49,41 @@ test('a script that fails leaves nothing of itself, and is told', async () => {
   expect((await pglite.query("SELECT to_regclass('whole') AS name")).rows).toEqual([{ name: 'whole' }])
   await pglite.close()
 })
+
+test.each([
+  [
+    '20261121000000_init',
+    /^another release or product made this database \(migration 20261121000000_init\).*empty database$/,
+  ],
+  ['29990101000000_contract_29980101000000', /^a newer release has taken away.*\(migration 2999.*_2998.*\).*backup/],
+])('a database with the foreign migration %s is refused in one line', async (name, reason) => {
+  const database = await openTestDatabase()
+  await note(database, name)
+  await expect(upgrade(database, SILENT)).rejects.toThrow(reason)
+  await database.close()
+})
+
+test.each([['29990101000000_expanded'], ['29990101000000_contract_20261122120000']])(
+  'a database with the migration %s of a newer release is used beside it',
+  async (name) => {
+    const database = await openTestDatabase()
+    await note(database, name)
+    await upgrade(database, SILENT)
+    expect(await compareMigrations(database.db.query)).toEqual({ missing: [], newer: [name], foreign: [] })
+    await database.close()
+  },
+)
+
+test('a database that lacks migrations of this release and has others is refused', async () => {
+  const database = await openTestDatabase()
+  await note(database, '29990101000000_of_another_product')
+  await database.db.query(statement('test_forget', `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_init'`))
+  await expect(upgrade(database, SILENT)).rejects.toThrow(/^another release or product made this database/)
+  await database.close()
+})
+
+const note = ({ db }: Database, name: string): Promise<unknown> =>
+  db.query(
+    statement('test_note', "INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('x', 'x', $1)"),
+    [name],
+  )

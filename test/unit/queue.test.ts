@@ -1,15 +1,15 @@
-import pino from 'pino'
 import { expect, test, vi } from 'vitest'
 import { buildSchema, parse } from 'graphql'
 
 import type { App } from '../../src/core/context.ts'
-import { Batch } from '../../src/domains/stream/batch.ts'
-import { type Frame, frameOf } from '../../src/domains/stream/frames.ts'
-import { Backlog } from '../../src/domains/stream/queue.ts'
-import type { Sink } from '../../src/domains/stream/seat.ts'
-import { Source } from '../../src/domains/stream/source.ts'
-import { resultsOf } from '../../src/graphql/results.ts'
-import { Subscription } from '../../src/graphql/subscription.ts'
+import { Batch } from '../../src/live/batch.ts'
+import { type Frame, frameOf } from '../../src/live/frames.ts'
+import { Backlog } from '../../src/live/queue.ts'
+import type { Sink } from '../../src/live/seat.ts'
+import { Source } from '../../src/live/source.ts'
+import { resultsOf } from '../../src/api/graphql-sse/results.ts'
+import { Subscription } from '../../src/api/graphql-sse/subscription.ts'
+import { SILENT } from '../harness/log.ts'
 
 const frame = (seq: number, bytes: number): Frame =>
   frameOf({
@@ -39,7 +39,7 @@ function fed(): Fed {
   return { source, overflows: () => overflows, hasLeft: () => hasLeft, sink: () => sink }
 }
 
-test('yields what is delivered, in order, to whoever waits and whoever comes later', async () => {
+test('yields what is delivered, in order, to those that wait and those that come later', async () => {
   const { source, sink } = fed()
   const frames = source.iterate(new Backlog())
   const waiting = [frames.next(), frames.next()]
@@ -112,7 +112,7 @@ test('a source that fails ends its subscription with an error as its last payloa
   const { source, sink } = fed()
   const schema = buildSchema('type Query { n: Int } type Subscription { n: Int }')
   const ctx = {
-    app: { settings: {}, log: pino({ level: 'silent' }) } as App,
+    app: { settings: {}, log: SILENT } as App,
     requestId: 'r',
     address: null,
     caller: null,

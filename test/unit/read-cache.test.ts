@@ -59,3 +59,17 @@ test('it holds at most so many entries', async () => {
   expect(await cache.get('a')).toBe(4)
   expect(read).toHaveBeenCalledTimes(4)
 })
+
+test('a key is new until something to keep was found for it, and stays known when it is forgotten', async () => {
+  const { cache } = counting((value) => value > 1)
+  expect(cache.isNew('a')).toBe(true)
+  const first = cache.get('a')
+  // It is being read: another caller would cost nothing.
+  expect(cache.isNew('a')).toBe(false)
+  await first
+  expect(cache.isNew('a')).toBe(true)
+  await cache.get('a')
+  cache.forget('a')
+  cache.clear()
+  expect(cache.isNew('a')).toBe(false)
+})

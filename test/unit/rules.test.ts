@@ -60,6 +60,12 @@ test.each([
   if (links > 0) expect(reason(body, { maxLinks: links - 1 })).toBe('too_many_links')
 })
 
+test('the addresses of a text that is shown as it was written count as links', () => {
+  const body = '[a](http://a.example) '.repeat(450).trim()
+  expect(renderMarkdown(body)).toContain('[a](http://a.example)')
+  expect(reason(body, { maxLinks: 99 })).toBe('too_many_links')
+})
+
 describe('the order', () => {
   const all = {
     bannedWords: ['worst'],

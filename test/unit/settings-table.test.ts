@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 
 import { tenantSettings, tenantSettingsSchema } from '../../src/core/tenant-settings.ts'
-import { schema } from '../../src/graphql/schema.ts'
-import { type SettingField, settingsTable } from '../../src/reference/settings.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { type SettingField, settingsTable } from '../../src/api/reference/settings.ts'
 
 const { groups, fields } = settingsTable(schema)
 const field = (path: string): SettingField => {

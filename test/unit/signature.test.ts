@@ -49,12 +49,12 @@ describe('a signing secret', () => {
   })
 
   test('opens only for its own endpoint, under its own key', () => {
-    const key = randomBytes(32)
-    const sealed = [{ kid: secret.kid, sealed: sealSecret(key, 'endpoint-1', secret).toString('base64') }]
-    expect(openSecrets(key, 'endpoint-1', sealed)).toEqual([secret])
-    expect(openSecrets(key, 'endpoint-2', sealed)).toBeNull()
-    expect(openSecrets(randomBytes(32), 'endpoint-1', sealed)).toBeNull()
-    expect(openSecrets(key, 'endpoint-1', null)).toBeNull()
+    const keys = { ENCRYPTION_KEY: randomBytes(32), ENCRYPTION_KEYS: [] }
+    const sealed = [{ kid: secret.kid, sealed: sealSecret(keys, 'endpoint-1', secret).toString('base64') }]
+    expect(openSecrets(keys, 'endpoint-1', sealed)).toEqual([secret])
+    expect(openSecrets(keys, 'endpoint-2', sealed)).toBeNull()
+    expect(openSecrets({ ...keys, ENCRYPTION_KEY: randomBytes(32) }, 'endpoint-1', sealed)).toBeNull()
+    expect(openSecrets(keys, 'endpoint-1', null)).toBeNull()
   })
 })
 

@@ -3,22 +3,22 @@ import { Socket } from 'node:net'
 
 import fc from 'fast-check'
 import { buildSchema, type ExecutionArgs, parse } from 'graphql'
-import pino from 'pino'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import type { App, Caller, Capability, Ctx } from '../../src/core/context.ts'
 import type { Id } from '../../src/core/ids.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
-import { Batch } from '../../src/domains/stream/batch.ts'
-import { type Frame, frameOf } from '../../src/domains/stream/frames.ts'
-import type { Cut } from '../../src/domains/stream/outlet.ts'
-import type { Sink } from '../../src/domains/stream/seat.ts'
-import { Source } from '../../src/domains/stream/source.ts'
-import { Subscriber } from '../../src/graphql/subscriber.ts'
-import { Subscription } from '../../src/graphql/subscription.ts'
-import { Subscriptions } from '../../src/graphql/subscriptions.ts'
+import { Batch } from '../../src/live/batch.ts'
+import { type Frame, frameOf } from '../../src/live/frames.ts'
+import type { Cut } from '../../src/live/outlet.ts'
+import type { Sink } from '../../src/live/seat.ts'
+import { Source } from '../../src/live/source.ts'
+import { Subscriber } from '../../src/api/graphql-sse/subscriber.ts'
+import { Subscription } from '../../src/api/graphql-sse/subscription.ts'
+import { Subscriptions } from '../../src/api/graphql-sse/subscriptions.ts'
+import { SILENT } from '../harness/log.ts'
 
-const app = { settings: {}, log: pino({ level: 'silent' }) } as App
+const app = { settings: {}, log: SILENT } as App
 
 interface CallerOf {
   tenantId?: Id

@@ -8,7 +8,12 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import { type EVENTS, WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { exampleEvent } from '../../src/domains/webhooks/example.ts'
 import { newSigningSecret, signedHeaders } from '../../src/domains/webhooks/secrets.ts'
-import { type Reason, verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../src/webhooks/verify.ts'
+import {
+  type Reason,
+  verifyWebhook,
+  type WebhookEvent,
+  WebhookVerificationError,
+} from '../../src/clients/receiver/verify.ts'
 
 const at = new Date()
 const [current, previous, stranger] = [newSigningSecret(), newSigningSecret(), newSigningSecret()]
@@ -150,12 +155,12 @@ describe('code that is not ours finds the same', () => {
     expect(output.trim().split(/\s+/).at(-1)).toBe(v1)
   })
 
-  test.skipIf(!has('python3'))(`${skipped('python3')}, as the README has it`, () => {
-    const readme = fileURLToPath(new URL('../../README.md', import.meta.url))
+  test.skipIf(!has('python3'))(`${skipped('python3')}, as the guide has it`, () => {
+    const guide = fileURLToPath(new URL('../../docs/guides/webhooks.md', import.meta.url))
     const script = `
 import json, re, sys
-readme = open(${JSON.stringify(readme)}, encoding='utf8').read()
-exec(re.search(r'\`\`\`python\\n(.*?)\`\`\`', readme, re.S).group(1))
+guide = open(${JSON.stringify(guide)}, encoding='utf8').read()
+exec(re.search(r'\`\`\`python\\n(.*?)\`\`\`', guide, re.S).group(1))
 given = json.load(sys.stdin)
 raw = given['body'].encode()
 print(is_genuine(given['headers'], raw, [given['secret']]), is_genuine(given['headers'], raw + b' ', [given['secret']]))

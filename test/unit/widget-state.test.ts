@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
-import type { Comment, StreamEvent } from '../../src/client/stream.ts'
-import { ThreadState, TOP } from '../../src/widget/state.ts'
+import type { Comment, StreamEvent } from '../../src/clients/browser/stream.ts'
+import { ThreadState, TOP } from '../../src/clients/widget/state.ts'
 
 let seq = 0
 
@@ -56,8 +56,21 @@ test("another's new comment waits, and is shown below what is pinned when it is 
   hear('comment_created', commentOf('3'))
   hear('comment_created', commentOf('4'))
   expect([top.ids, top.waiting, state.count]).toEqual([['1', '2'], ['3', '4'], 4])
-  state.showWaiting(top)
+  expect(state.showWaiting(top, 20)).toEqual(['3', '4'])
   expect([top.ids, top.waiting]).toEqual([['1', '4', '3', '2'], []])
+})
+
+test('of many that wait, a page at a time is shown, the oldest first, so that none is passed over', () => {
+  const { state, hear, top } = pageOf('newest', commentOf('1'))
+  for (const id of ['2', '3', '4', '5', '6']) hear('comment_created', commentOf(id))
+  state.showWaiting(top, 2)
+  expect([top.ids, top.waiting]).toEqual([
+    ['3', '2', '1'],
+    ['4', '5', '6'],
+  ])
+  state.showWaiting(top, 2)
+  state.showWaiting(top, 2)
+  expect([top.ids, top.waiting]).toEqual([['6', '5', '4', '3', '2', '1'], []])
 })
 
 test('the oldest first, a new comment stands at the end at once, where the end is shown', () => {

@@ -2,38 +2,70 @@ import { expect, test } from 'vitest'
 
 import type { EventType } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
-import { type Frame, frameOf, visibleTo } from '../../src/domains/stream/frames.ts'
-import { Ring } from '../../src/domains/stream/ring.ts'
-import { withoutText } from '../../src/domains/stream/withdrawal.ts'
+import { tellNow } from '../../src/core/withdrawal.ts'
+import { Broadcast } from '../../src/live/batch.ts'
+import { type Frame, frameOf, type Viewer, visibleTo } from '../../src/live/frames.ts'
+import { Ring } from '../../src/live/ring.ts'
 
 const COMMENT = newId()
 
-function frame(seq: number, type: EventType, status: string, comment: object = {}): Frame {
-  const body = status === 'approved' ? 'text' : null
-  const data = {
-    comment: {
-      id: COMMENT,
-      parentId: null,
-      author: { id: 'ann' },
-      body,
-      bodyHtml: body,
-      status,
-      revision: 1,
-      ...comment,
-    },
-  }
-  return frameOf({ seq, type, audience: 'public', recipientId: null, json: JSON.stringify({ seq, data }) })
+const PUBLIC: Viewer = { kind: 'public', readerId: null }
+const KEY: Viewer = { kind: 'tenant' }
+const MODERATOR: Viewer = { kind: 'moderator' }
+
+function json(seq: number, status: string, comment: object = {}): string {
+  const body = status === 'approved' || status === 'pending' ? 'text' : null
+  const author = status === 'deleted' ? null : { id: 'ann' }
+  const told = { id: COMMENT, parentId: null, author, body, bodyHtml: body, status, revision: 1, ...comment }
+  return JSON.stringify({ seq, data: { comment: told } })
+}
+
+const frame = (seq: number, type: EventType, status: string, comment: object = {}): Frame => {
+  const audience = status === 'pending' ? 'tenant' : 'public'
+  return frameOf({ seq, type, audience, recipientId: null, json: json(seq, status, comment) })
 }
 
 const newRing = (): Ring => new Ring({ bytes: 0, maxBytes: 1_000_000 })
 
-/** What a ticket's stream would read, by seq: whether there is a text, and an author. */
-const read = (ring: Ring): unknown[] =>
-  visibleTo(ring.after(0) ?? [], { kind: 'public', readerId: null }).map(({ seq, json, bytes }) => {
-    expect(bytes.toString()).toContain(`\ndata: ${json}\n\n`)
-    const { body, bodyHtml, author } = JSON.parse(json).data.comment
+/** What a replay tells, by seq: whether there is a text, and an author. */
+const read = (ring: Ring, viewer: Viewer = PUBLIC): unknown[] =>
+  visibleTo(ring.after(0) ?? [], viewer).map(({ seq, json: text, bytes }) => {
+    expect(bytes.toString()).toContain(`\ndata: ${text}\n\n`)
+    const { body, bodyHtml, author } = JSON.parse(text).data.comment
     return [seq, body, bodyHtml, author === null ? null : 'author']
   })
+const texts = (ring: Ring, viewer: Viewer = PUBLIC) =>
+  read(ring, viewer).map((event) => (event as unknown[]).slice(0, 2))
+
+test.each([
+  // Told as, now, whether the text is told.
+  ['approved', 1, 'approved', 1, true],
+  ['approved', 2, 'approved', 2, true],
+  ['approved', 1, 'approved', 2, false],
+  ['approved', 1, 'pending', 1, false],
+  ['approved', 1, 'rejected', 1, false],
+  ['approved', 1, 'deleted', 1, false],
+  ['approved', 1, 'deleted', 0, false],
+  ['pending', 1, 'pending', 1, true],
+  ['pending', 1, 'approved', 1, true],
+  ['pending', 1, 'pending', 2, false],
+  ['pending', 1, 'rejected', 1, false],
+  ['rejected', 1, 'approved', 1, true],
+  ['rejected', 1, 'rejected', 1, false],
+] as const)('told as %s, text %i; now %s, text %i: told again is %s', (then, revision, status, latest, isTold) => {
+  const text = json(1, then, { revision, body: 'text', bodyHtml: '<p>"status":"deleted","revision":9</p>' })
+  const told = tellNow(text, { status, revision: latest })
+  if (isTold) return expect(told).toBe(text)
+  const { comment } = JSON.parse(text).data
+  const author = status === 'deleted' ? null : comment.author
+  expect(JSON.parse(told)).toEqual({ seq: 1, data: { comment: { ...comment, body: null, bodyHtml: null, author } } })
+})
+
+test('an event about no comment is told as it was written', () => {
+  const text = '{"data":{"discussion":{"state":"open"}}}'
+  expect(tellNow(text, null)).toBe(text)
+  expect(tellNow(text, { status: 'deleted', revision: 0 })).toBe(text)
+})
 
 test('what is kept of a comment loses its text when it leaves the view, and has it again when it comes back', () => {
   const ring = newRing()
@@ -41,8 +73,10 @@ test('what is kept of a comment loses its text when it leaves the view, and has 
   ring.push(frame(2, 'comment_created', 'approved', { id: newId(), parentId: COMMENT }))
   ring.push(frame(3, 'comment_rejected', 'rejected'))
   const reply = [2, 'text', 'text', 'author']
-  expect(read(ring)).toEqual([[1, null, null, 'author'], reply, [3, null, null, 'author']])
-  expect(visibleTo(ring.after(0) ?? [], { kind: 'tenant' })).toEqual(ring.after(0))
+  for (const viewer of [PUBLIC, KEY]) {
+    expect(read(ring, viewer)).toEqual([[1, null, null, 'author'], reply, [3, null, null, 'author']])
+  }
+  expect(visibleTo(ring.after(0) ?? [], MODERATOR)).toEqual(ring.after(0))
   ring.push(frame(4, 'comment_approved', 'approved'))
   expect(read(ring)).toEqual([
     [1, 'text', 'text', 'author'],
@@ -53,7 +87,7 @@ test('what is kept of a comment loses its text when it leaves the view, and has 
   // Approved again with another text, it is that alone.
   ring.push(frame(5, 'comment_rejected', 'rejected'))
   ring.push(frame(6, 'comment_approved', 'approved', { revision: 2 }))
-  expect(read(ring).map((event) => (event as unknown[]).slice(0, 2))).toEqual([
+  expect(texts(ring)).toEqual([
     [1, null],
     [2, 'text'],
     [3, null],
@@ -61,7 +95,7 @@ test('what is kept of a comment loses its text when it leaves the view, and has 
     [5, null],
     [6, 'text'],
   ])
-  ring.push(frame(7, 'comment_deleted', 'deleted', { author: null }))
+  ring.push(frame(7, 'comment_deleted', 'deleted', { revision: 2 }))
   expect(read(ring)).toEqual([
     [1, null, null, null],
     reply,
@@ -73,11 +107,47 @@ test('what is kept of a comment loses its text when it leaves the view, and has 
   ])
 })
 
+test('what is kept of a comment loses its text when its author writes another one', () => {
+  const ring = newRing()
+  ring.push(frame(1, 'comment_created', 'approved'))
+  ring.push(frame(2, 'comment_edited', 'approved', { revision: 2 }))
+  for (const viewer of [PUBLIC, KEY]) {
+    expect(texts(ring, viewer)).toEqual([
+      [1, null],
+      [2, 'text'],
+    ])
+  }
+  expect(texts(ring, MODERATOR)).toEqual([
+    [1, 'text'],
+    [2, 'text'],
+  ])
+})
+
+test('a key is told of a comment that waits with its text until it is rejected; the rejection itself is replayed without', () => {
+  const ring = newRing()
+  ring.push(frame(1, 'comment_created', 'pending'))
+  expect(texts(ring, KEY)).toEqual([[1, 'text']])
+  ring.push(frame(2, 'comment_rejected', 'rejected', { body: 'text', bodyHtml: 'text' }))
+  expect(texts(ring, KEY)).toEqual([
+    [1, null],
+    [2, null],
+  ])
+})
+
+test('live, keys are told every event as it was written; late, as in a replay', () => {
+  const ring = newRing()
+  const frames = [frame(1, 'comment_created', 'approved'), frame(2, 'comment_edited', 'approved', { revision: 2 })]
+  for (const each of frames) ring.push(each)
+  expect(new Broadcast(frames).for(KEY)?.frames).toEqual(frames)
+  expect(new Broadcast(frames, { isLate: true }).for(KEY)?.frames).toEqual(visibleTo(frames, KEY))
+  expect(new Broadcast(frames, { isLate: true }).for(MODERATOR)?.frames).toEqual(frames)
+})
+
 test('what was read before a withdrawal and is taken in after it has no text either', () => {
   const ring = newRing()
   ring.push(frame(3, 'comment_rejected', 'rejected'))
   ring.prepend([frame(1, 'comment_created', 'approved'), frame(2, 'comment_pinned', 'approved')])
-  expect(read(ring).map((event) => (event as unknown[]).slice(0, 2))).toEqual([
+  expect(texts(ring)).toEqual([
     [1, null],
     [2, null],
     [3, null],
@@ -88,10 +158,24 @@ test('what was read after a withdrawal of which there is no news yet stays witho
   const ring = newRing()
   ring.push(frame(2, 'comment_approved', 'approved'))
   const created = frame(1, 'comment_created', 'approved')
-  const json = withoutText(created.json, 'rejected')
-  ring.prepend([frameOf({ ...created, withdrawn: json })])
+  const withdrawn = tellNow(created.json, { status: 'rejected', revision: 1 })
+  ring.prepend([frameOf({ ...created, withdrawn })])
   expect(read(ring)).toEqual([
     [1, null, null, 'author'],
     [2, 'text', 'text', 'author'],
+  ])
+})
+
+test('an approval that was read late, after the next rejection, brings no text back', () => {
+  const ring = newRing()
+  const late = (each: Frame): Frame =>
+    frameOf({ ...each, withdrawn: tellNow(each.json, { status: 'rejected', revision: 1 }) })
+  ring.push(frame(1, 'comment_created', 'approved'))
+  ring.push(frame(2, 'comment_rejected', 'rejected'))
+  ring.push(late(frame(3, 'comment_approved', 'approved')))
+  expect(texts(ring)).toEqual([
+    [1, null],
+    [2, null],
+    [3, null],
   ])
 })

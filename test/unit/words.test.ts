@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
-import { digestOf, foldText, wordsOf } from '../../src/domains/comments/fold.ts'
+import { digestOf as digestOfFolded, foldText, wordsOf } from '../../src/domains/comments/fold.ts'
 import { compileWords } from '../../src/domains/comments/words.ts'
 
+const digestOf = (text: string): string | null => digestOfFolded(foldText(text))
 const finds = (entry: string, text: string): boolean => compileWords([entry])(wordsOf(text))
 
 describe('an entry of a word list', () => {

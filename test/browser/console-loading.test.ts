@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+
+import { describeInBrowser } from '../harness/browser.ts'
+import { enter, openDesk, visitConsole } from '../harness/console.ts'
+
+/** The files in which pages other than the first one come. */
+const PAGE_FILES = /\/console\/assets\/(keys|webhooks|readers|audit)-[\w-]+\.js$/
+
+describeInBrowser('Loading the pages of the console', () => {
+  // Only its service and browser are used: each test has a context of its own, without files in the cache.
+  const desk = openDesk()
+
+  test('offline, a page that is not loaded yet says so inside the console, and comes once the network is back', async () => {
+    const { page, close } = await visitConsole(desk.browser, desk.service)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.context().setOffline(true)
+    const navigation = page.getByRole('navigation', { name: 'Pages' })
+    await enter(navigation.getByRole('link', { name: 'API keys' }))
+    await page.getByRole('alert').getByText('This part could not be loaded.').waitFor()
+    // The way to every other page is still there.
+    await enter(navigation.getByRole('link', { name: 'Webhooks' }))
+    await page.getByRole('alert').getByText('This part could not be loaded.').waitFor()
+    await page.context().setOffline(false)
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+    await enter(navigation.getByRole('link', { name: 'API keys' }))
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await close()
+  })
+
+  test('a file that an upgrade has taken away makes the console reload itself, once', async () => {
+    const { page, close } = await visitConsole(desk.browser, desk.service)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.evaluate('globalThis.isFirstPage = true')
+    let isGone = true
+    await page.route(PAGE_FILES, (route) => (isGone ? route.fulfill({ status: 404 }) : route.continue()))
+    const navigation = page.getByRole('navigation', { name: 'Pages' })
+    await enter(navigation.getByRole('link', { name: 'API keys' }))
+    // The reload did not help, and there is no second one.
+    await page.getByRole('alert').getByText('This part could not be loaded.').waitFor()
+    expect(await page.evaluate('globalThis.isFirstPage ?? false')).toBe(false)
+    expect(page.url()).toMatch(/\/console\/keys$/)
+    await page.evaluate('globalThis.isReloaded = true')
+    isGone = false
+    await enter(page.getByRole('button', { name: 'Try again' }))
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    expect(await page.evaluate('globalThis.isReloaded')).toBe(true)
+    await close()
+  })
+})

@@ -1,0 +1,141 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+
+import { describeInBrowser } from '../harness/browser.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
+
+const WAIT = { timeout: 20_000, interval: 20 }
+
+/** Sums up how far what is in view has been moved without the reader's doing (Cumulative Layout Shift). Runs in the page. */
+const WATCH_SHIFTS = `
+  window.shift = 0
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value
+  }).observe({ type: 'layout-shift', buffered: true })`
+
+describeInBrowser('the widget at the first look', () => {
+  let service: TestService
+  let paper: Newspaper
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    paper = await openNewspaper(service, service.url)
+  })
+  afterEach(() => paper.leave())
+  afterAll(async () => {
+    await paper?.close()
+    await service?.close()
+  })
+
+  /** What the browser itself has said of a page. */
+  const complaintsOf = (page: Page): string[] => {
+    const said: string[] = []
+    page.on('console', (message) => message.type() === 'error' && said.push(message.text()))
+    return said
+  }
+
+  test.each([
+    { comments: 0, width: 1280 },
+    { comments: 0, width: 360 },
+    { comments: 12, width: 1280 },
+    { comments: 12, width: 360 },
+  ])('moves the page by 0.1 at most with $comments comments, $width pixels wide', async ({ comments, width }) => {
+    // With a text above its comments, as articles have; nobody has written below it.
+    const article = comments === 0 ? 'library-hours' : newArticle()
+    for (let n = 0; n < comments; n++) await paper.post(article, `reader-${n}-${width}`, `Comment ${n}. `.repeat(10))
+    const window = await paper.read(article, {
+      width,
+      prepare: async (page) => {
+        await page.addInitScript(WATCH_SHIFTS)
+        // Slow enough for the page to be drawn before its comments come.
+        await page.route('**/engagement/**', async (route) => {
+          await new Promise((resolve) => setTimeout(resolve, 200))
+          await route.continue()
+        })
+      },
+    })
+    await window.sees(comments === 0 ? 'No comments yet.' : 'Comment 11.')
+    // A shift is told of when its frame is drawn.
+    await window.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    expect(await window.page.evaluate('window.shift')).toBeLessThanOrEqual(0.1)
+  })
+
+  test('an Arabic page never shows English while it loads', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'مرحبا')
+    const shown = new Set<string>()
+    const window = await paper.read(article, {
+      query: 'lang=ar',
+      prepare: async (page) => {
+        await page.exposeFunction('told', (text: string) => shown.add(text))
+        await page.addInitScript(`customElements.whenDefined('engagement-thread').then(() => {
+          const look = () => {
+            told(document.querySelector('engagement-thread')?.shadowRoot.textContent ?? '')
+            requestAnimationFrame(look)
+          }
+          look()
+        })`)
+        await page.route('**/engagement/**', async (route) => {
+          await new Promise((resolve) => setTimeout(resolve, 200))
+          await route.continue()
+        })
+      },
+    })
+    await window.sees('مرحبا')
+    await vi.waitFor(() => expect([...shown].join(' ')).toContain('مرحبا'), WAIT)
+    expect([...shown].join(' ')).not.toMatch(/Loading|Comments|Sort by/)
+  })
+
+  test('a page without comments makes the browser complain of nothing', async () => {
+    const said: string[][] = []
+    const window = await paper.read(newArticle(), {
+      as: 'ann',
+      prepare: async (page) => void said.push(complaintsOf(page)),
+    })
+    await window.sees('No comments yet.')
+    expect(said.flat()).toEqual([])
+  })
+
+  test('a banned reader is told so where the form would be, and one who is banned in shadow is not', async () => {
+    const article = newArticle()
+    await paper.post(article, 'bob', 'Before the ban')
+    const { data } = await paper.call('GET', '/readers?externalId=bob')
+    const ban = (settings: object): Promise<unknown> => paper.call('POST', `/readers/${data[0].id}/ban`, settings)
+    await ban({ until: new Date(Date.now() + 86_400_000).toISOString() })
+    const window = await paper.read(article, { as: 'bob' })
+    await window.sees('You cannot take part in discussions at present.')
+    expect(await window.thread.getByRole('textbox').count()).toBe(0)
+    expect(await window.button('Reply').count()).toBe(0)
+    await ban({ shadow: true })
+    await window.page.reload()
+    await window.thread.getByRole('textbox', { name: 'Write a comment' }).waitFor()
+    await paper.call('POST', `/readers/${data[0].id}/unban`)
+  })
+
+  test('of many new comments a page at a time is shown', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', 'The first')
+    const window = await paper.read(article, { query: 'page-size=5' })
+    await window.sees('The first')
+    for (let n = 1; n <= 12; n++) await paper.post(article, `reader-${n}`, `New ${n}.`)
+    await window.button('12 new comments').click()
+    await window.sees('New 5.')
+    expect(await window.thread.locator('article').count()).toBe(6)
+    await window.button('7 new comments').click()
+    await window.button('2 new comments').click()
+    await window.sees(/New 12\.[^]*New 11\.[^]*New 1\.[^]*The first/)
+    expect(await window.button(/new comment/).count()).toBe(0)
+  })
+
+  test('printed, it is what was written, without forms and buttons, and nothing folded', async () => {
+    const article = newArticle()
+    await paper.post(article, 'ann', Array.from({ length: 40 }, (_, n) => `Line ${n}`).join('\n\n'))
+    const window = await paper.read(article, { as: 'ann' })
+    await window.sees('Line 0')
+    await window.page.emulateMedia({ media: 'print' })
+    expect(await window.thread.getByRole('button').count()).toBe(0)
+    expect(await window.thread.getByRole('textbox').count()).toBe(0)
+    const body = window.thread.locator('[part=body]')
+    expect(await body.evaluate((element) => element.scrollHeight - element.clientHeight)).toBeLessThanOrEqual(0)
+  })
+})

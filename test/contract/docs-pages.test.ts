@@ -1,0 +1,80 @@
+import { get } from 'node:http'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { readPages } from '../harness/markdown.ts'
+import { startService, type TestService } from '../harness/service.ts'
+
+let service: TestService
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+})
+afterAll(() => service.close())
+
+test('GET /docs/guides/ leads to every page of the documentation, and each link to a page and heading that are there', async () => {
+  const seen = new Map<string, string>()
+  const broken: string[] = []
+  const waiting = [`${service.url}/docs/guides/`]
+  for (const address of waiting) {
+    if (seen.has(address)) continue
+    const answer = await fetch(address)
+    const html = await answer.text()
+    seen.set(address, html)
+    if (answer.status !== 200) broken.push(address)
+    if (new URL(address).pathname === '/docs') continue
+    for (const [, href = ''] of html.matchAll(/<a href="([^"]*)"/g)) {
+      const target = new URL(href, address)
+      if (target.origin === service.url) waiting.push(target.href.replace(/#.*$/, ''))
+    }
+  }
+  for (const [address, html] of seen) {
+    for (const [, href = ''] of html.matchAll(/<a href="([^"]*#[^"]+)"/g)) {
+      const target = new URL(href, address)
+      const page = seen.get(target.href.replace(/#.*$/, '')) ?? ''
+      if (target.origin === service.url && !page.includes(`id="${target.hash.slice(1)}"`)) broken.push(target.href)
+    }
+  }
+  expect(broken).toEqual([])
+  // And `/docs` itself.
+  const count = readPages().filter(({ path }) => path.startsWith('docs/')).length
+  expect(seen.size).toBe(count + 1)
+})
+
+test('a page runs no script, loads nothing, and is not sent again to a client that has it', async () => {
+  const page = await fetch(`${service.url}/docs/reference/errors`)
+  expect(page.headers.get('content-type')).toMatch(/^text\/html/)
+  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
+  const html = await page.text()
+  expect(html).toContain('<h2 id="discussion_locked">')
+  expect(html).not.toMatch(/<script|<img|src=|Made from/)
+  const headers = { 'if-none-match': page.headers.get('etag') ?? '' }
+  expect((await fetch(page.url, { headers })).status).toBe(304)
+})
+
+test.each(['guides/nothing', 'guides/rest.md', '%2e%2e%2fpackage.json'])(
+  'GET /docs/%s answers 404 not_found',
+  async (path) => {
+    const answer = await fetch(`${service.url}/docs/${path}`)
+    expect(answer.status).toBe(404)
+    expect((await answer.json()) as object).toMatchObject({ code: 'not_found' })
+  },
+)
+
+// fetch would resolve the dots by itself.
+test.each(['/docs/../package.json', '/docs/..%2fpackage.json', '/docs/guides/../../package.json'])(
+  'GET %s leads out of no folder',
+  async (path) => {
+    const { port } = new URL(service.url)
+    const status = await new Promise((resolve, reject) => {
+      get({ port, path, host: '127.0.0.1' }, (response) => resolve(response.resume().statusCode)).on('error', reject)
+    })
+    expect(status).toBe(404)
+  },
+)
+
+test('a folder leads to its page', async () => {
+  const answer = await fetch(`${service.url}/docs/guides`)
+  expect(answer.url).toBe(`${service.url}/docs/guides/`)
+  expect(answer.status).toBe(200)
+})

@@ -1,0 +1,245 @@
+import { randomBytes } from 'node:crypto'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import type { App } from '../../src/core/context.ts'
+import { newId } from '../../src/core/ids.ts'
+import { keyIdOf, seal, unseal } from '../../src/core/seals.ts'
+import { type Sql, statement } from '../../src/core/sql.ts'
+import { findKeyUse, findMissingKeys, resealSecrets } from '../../src/domains/secrets/reseal.ts'
+import { openSecrets, signingSecretContext } from '../../src/domains/webhooks/secrets.ts'
+import { createServer } from '../../src/api/http/server.ts'
+import { onServer } from '../harness/database.ts'
+import { freePort } from '../harness/ports.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { openStream } from '../harness/stream-client.ts'
+
+const [oldKey, newKey] = [randomBytes(32), randomBytes(32)]
+
+/** Processes of one deployment at the steps of a rotation. `before` seals with the old key and knows the new one already. */
+let before: TestService
+const others: { close(): Promise<void> }[] = []
+let during: Process
+let after: Process
+
+beforeAll(async () => {
+  before = await startService({
+    worker: false,
+    env: { ENCRYPTION_KEY: oldKey.toString('base64'), ENCRYPTION_KEYS: newKey.toString('base64') },
+  })
+  during = await startProcess(newKey, [oldKey])
+  after = await startProcess(newKey, [])
+})
+afterAll(async () => {
+  for (const process of others) await process.close()
+  await before.close()
+})
+
+interface Process {
+  app: App
+  call: TestService['call']
+  url: string
+}
+
+/** Another process on the same database and bus. */
+async function startProcess(ENCRYPTION_KEY: Buffer, ENCRYPTION_KEYS: Buffer[]): Promise<Process> {
+  const port = await freePort()
+  const app: App = { ...before.app, settings: { ...before.app.settings, ENCRYPTION_KEY, ENCRYPTION_KEYS } }
+  const server = await createServer(app)
+  await server.listen({ host: '127.0.0.1', port })
+  others.push({ close: () => server.close() })
+  const url = `http://127.0.0.1:${port}`
+  const call: TestService['call'] = async (method, path, { body, headers = {} } = {}) => {
+    const response = await fetch(`${url}/api/v1${path}`, {
+      method,
+      headers: {
+        'x-api-key': before.apiKey,
+        ...headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: text === '' ? undefined : JSON.parse(text),
+    }
+  }
+  return { app, call, url }
+}
+
+const asProcess = ({ app, call, url }: TestService): Process => ({ app, call, url })
+const commentOn = async (process: Process, page: string, headers: Record<string, string> = {}) =>
+  process.call('POST', `/discussions/by-external/${page}/comments`, {
+    body: { body: 'Hello' },
+    headers: { ...(await before.as('ann')), ...headers },
+  })
+
+describe('while processes are restarted one by one', () => {
+  test('an assertion is taken by those that have the key of its secret, and refused with 401 by one that has not', async () => {
+    expect((await commentOn(asProcess(before), 'rotation')).status).toBe(201)
+    expect((await commentOn(during, 'rotation')).status).toBe(201)
+    const refused = await commentOn(after, 'rotation')
+    expect([refused.status, refused.json.code]).toEqual([401, 'invalid_identity'])
+  })
+
+  test('a ticket opens a stream at any process that has its key, whichever signed it', async () => {
+    const { json } = await before.call('POST', '/discussions', { body: { externalId: 'rotation-tickets' } })
+    const mint = async (process: Process) =>
+      (await process.call('POST', '/stream/ticket', { body: { discussionId: json.id } })).json.ticket as string
+    const statusAt = async (process: Process, ticket: string) => {
+      const stream = await openStream(`${process.url}/api/v1/stream/${json.id}?ticket=${ticket}`)
+      stream.close()
+      return stream.status
+    }
+    const [old, current] = [await mint(asProcess(before)), await mint(during)]
+    for (const process of [asProcess(before), during]) {
+      expect([await statusAt(process, old), await statusAt(process, current)]).toEqual([200, 200])
+    }
+    expect([await statusAt(after, old), await statusAt(after, current)]).toEqual([401, 200])
+  })
+
+  test('an Idempotency-Key is replayed by the next process, and by the one before', async () => {
+    const [forth, back] = [{ 'idempotency-key': newId() }, { 'idempotency-key': newId() }]
+    const first = await commentOn(asProcess(before), 'rotation-once', forth)
+    const replayed = await commentOn(during, 'rotation-once', forth)
+    expect([first.status, replayed.headers.get('idempotency-replayed'), replayed.text]).toEqual([
+      201,
+      'true',
+      first.text,
+    ])
+    const second = await commentOn(during, 'rotation-once', back)
+    const replayedBack = await commentOn(asProcess(before), 'rotation-once', back)
+    expect([replayedBack.headers.get('idempotency-replayed'), replayedBack.text]).toEqual(['true', second.text])
+    const conflict = await during.call('POST', '/discussions', { body: { externalId: 'x' }, headers: forth })
+    expect(conflict.json.code).toBe('idempotency_conflict')
+  })
+
+  test.runIf(onServer)('twenty requests with one Idempotency-Key at both make one comment', async () => {
+    const headers = { 'idempotency-key': newId() }
+    const processes = [asProcess(before), during]
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => commentOn(processes[n % 2]!, 'rotation-race', headers)),
+    )
+    for (const { status, json } of answers) expect(status === 201 || json.code === 'idempotency_in_progress').toBe(true)
+    const { json } = await before.call('GET', '/discussions/by-external/rotation-race')
+    expect(json.commentCount).toBe(1)
+  })
+})
+
+const SECRETS = statement(
+  'test_sealed_webhook_secrets',
+  `SELECT kid, encode(sealed, 'base64') AS sealed FROM webhook_secrets WHERE endpoint_id = $1 ORDER BY created_at`,
+)
+const sealedOf = (endpointId: string): Promise<{ kid: string; sealed: string }[]> =>
+  before.app.db.query(SECRETS, [endpointId])
+
+const newEndpoint = async () =>
+  (await before.call('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/hook' } })).json as {
+    id: string
+    kid: string
+    secret: string
+  }
+
+const FILL = statement(
+  'test_fill_secrets',
+  `INSERT INTO classifier_secrets (tenant_id, kid, sealed, expires_at)
+   SELECT $1, kid, decode(sealed, 'base64'), now() + interval '1 hour' FROM unnest($2::text[], $3::text[]) s (kid, sealed)`,
+)
+const EXPIRE_OUTCOMES = statement('test_expire_outcomes', 'UPDATE idempotency_records SET expires_at = now()')
+
+describe('cli secrets reseal', () => {
+  test('seals what the old key sealed with the new one, in batches, and says what still needs the old one', async () => {
+    const endpoint = await newEndpoint()
+    const { id: tenantId } = before.tenant
+    const kids = Array.from({ length: 450 }, (_, n) => n.toString(16).padStart(8, '0'))
+    const sealed = kids.map((kid) => seal(before.app.settings, `secret ${kid}`, signingSecretContext(tenantId, kid)))
+    await before.app.db.query(FILL, [tenantId, kids, sealed.map((bytes) => bytes.toString('base64'))])
+    await commentOn(asProcess(before), 'reseal', { 'idempotency-key': newId() })
+
+    const first = await resealSecrets(during.app)
+    expect(first).toMatchObject({
+      key: keyIdOf(newKey),
+      resealed: { webhook_secrets: 1, identity_secrets: 1, classifier_secrets: 450 },
+      damaged: 0,
+      oldKeys: [{ key: keyIdOf(oldKey), secrets: 0, outcomesUntil: expect.any(Date), canBeRemoved: false }],
+      missingKeys: [],
+    })
+    expect(openSecrets(after.app.settings, endpoint.id, await sealedOf(endpoint.id))).toEqual([
+      { kid: endpoint.kid, secret: endpoint.secret },
+    ])
+    await before.app.db.query(EXPIRE_OUTCOMES)
+    const again = await resealSecrets(during.app)
+    expect(again).toMatchObject({
+      resealed: { webhook_secrets: 0, identity_secrets: 0, classifier_secrets: 0 },
+      oldKeys: [{ secrets: 0, outcomes: 0, outcomesUntil: null, canBeRemoved: true }],
+    })
+  })
+
+  test('a process with the new key alone then serves, and the one with the old key still does', async () => {
+    const third = await startProcess(newKey, [])
+    expect((await commentOn(third, 'resealed')).status).toBe(201)
+    expect((await commentOn(asProcess(before), 'resealed')).status).toBe(201)
+  })
+
+  test('what is replaced or deleted while it runs stays as it is', async () => {
+    const [replaced, deleted] = [await newEndpoint(), await newEndpoint()]
+    const { query } = during.app.db
+    const byOther = 'UPDATE webhook_secrets SET sealed = $2 WHERE endpoint_id = $1'
+    const other = seal(during.app.settings, 'whs_other', signingSecretContext(replaced.id, replaced.kid))
+    // Between reading a batch and writing it.
+    const interfering: Sql = async (text, params) => {
+      const rows = await query(text, params)
+      if (text.name === 'select_sealed_webhook_secrets') {
+        await query(statement('test_replace_sealed', byOther), [replaced.id, other])
+        await before.call('DELETE', `/webhooks/${deleted.id}`)
+      }
+      return rows as never
+    }
+    const { resealed } = await resealSecrets({ ...during.app, db: { ...during.app.db, query: interfering } })
+    expect(resealed.webhook_secrets).toBe(0)
+    expect(openSecrets(during.app.settings, replaced.id, await sealedOf(replaced.id))).toEqual([
+      { kid: replaced.kid, secret: 'whs_other' },
+    ])
+  })
+
+  test('interrupted, it goes on where it was', async () => {
+    const endpoints = await Promise.all(Array.from({ length: 3 }, newEndpoint))
+    let left = 2
+    const failing: Sql = async (text, params) => {
+      if (text.name === 'replace_sealed_webhook_secrets' && left-- === 0) throw new Error('cut off')
+      return during.app.db.query(text, params)
+    }
+    await expect(resealSecrets({ ...during.app, db: { ...during.app.db, query: failing } })).rejects.toThrow('cut off')
+    expect((await resealSecrets(during.app)).resealed.webhook_secrets).toBe(1)
+    for (const { id, kid, secret } of endpoints) {
+      expect(openSecrets(after.app.settings, id, await sealedOf(id))).toEqual([{ kid, secret }])
+    }
+  })
+
+  test('names a key that is missing and what is damaged, and leaves both alone', async () => {
+    const [missing, damaged] = [await newEndpoint(), await newEndpoint()]
+    const strangeKey = randomBytes(32)
+    const strange = { ENCRYPTION_KEY: strangeKey, ENCRYPTION_KEYS: [] }
+    const put = statement('test_put_sealed', 'UPDATE webhook_secrets SET sealed = $2 WHERE endpoint_id = $1')
+    await before.app.db.query(put, [missing.id, seal(strange, 'x', signingSecretContext(missing.id, missing.kid))])
+    await before.app.db.query(put, [damaged.id, seal(before.app.settings, 'x', 'of another context')])
+    const rows = [await sealedOf(missing.id), await sealedOf(damaged.id)]
+    const result = await resealSecrets(during.app)
+    expect(result).toMatchObject({
+      damaged: 1,
+      oldKeys: [{ secrets: 1, canBeRemoved: false }],
+      missingKeys: [{ key: keyIdOf(strangeKey), secrets: 1 }],
+    })
+    expect([await sealedOf(missing.id), await sealedOf(damaged.id)]).toEqual(rows)
+    expect(await findMissingKeys(before.app.db.query, before.app.settings)).toEqual(result.missingKeys)
+    expect(JSON.stringify(await findKeyUse(before.app.db.query, during.app.settings))).not.toContain(
+      newKey.toString('base64'),
+    )
+    expect(() => unseal(during.app.settings, Buffer.from(rows[0]?.[0]?.sealed ?? '', 'base64'), 'x')).toThrow(
+      /does not have the key/,
+    )
+  })
+})

@@ -1,0 +1,203 @@
+import { getNamedType, isLeafType, isObjectType } from 'graphql'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { unseal } from '../../src/core/seals.ts'
+import { statement } from '../../src/core/sql.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { SHOWN_ONCE_EXTENSION } from '../../src/schema/shown-once.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+
+let service: TestService
+let endpointId: string
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  const body = { url: 'https://127.0.0.1:9/hook' }
+  endpointId = (await service.call('POST', '/webhooks', { body })).json.id as string
+})
+afterAll(() => service.close())
+
+const TABLES = statement(
+  'test_tables',
+  `SELECT table_name AS name FROM information_schema.tables
+   WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`,
+)
+const OUTCOMES = statement(
+  'test_outcomes',
+  'SELECT tenant_id AS "tenantId", key_digest AS "keyDigest", body FROM idempotency_records WHERE body IS NOT NULL',
+)
+
+/** Every row of every table as text, and every stored outcome opened with the key. */
+async function everythingStored(): Promise<string> {
+  const { query } = service.app.db
+  const texts: string[] = []
+  for (const { name } of await query<{ name: string }>(TABLES)) {
+    const rows = await query<{ row: string }>(statement(`test_rows_${name}`, `SELECT t::text AS row FROM "${name}" t`))
+    texts.push(...rows.map(({ row }) => row))
+  }
+  const outcomes = await query<{ tenantId: string; keyDigest: Uint8Array; body: Uint8Array }>(OUTCOMES)
+  for (const { tenantId, keyDigest, body } of outcomes) {
+    const context = `idempotency:${tenantId}:${Buffer.from(keyDigest).toString('hex')}`
+    texts.push(unseal(service.app.settings, body, context))
+  }
+  return texts.join('\n')
+}
+
+async function expectStoredNowhere(secrets: readonly unknown[]): Promise<void> {
+  const stored = await everythingStored()
+  expect(stored).toContain('"createdAt"')
+  for (const secret of secrets) {
+    expect(secret).toMatch(/^(ek|ids|whs)_[0-9a-f]{64}$/)
+    expect(stored).not.toContain(secret)
+    // As bytes are printed.
+    expect(stored).not.toContain(Buffer.from(String(secret)).toString('hex'))
+  }
+}
+
+const isReplay = ({ headers }: TestResponse) => headers.get('idempotency-replayed') === 'true'
+
+const adminHeaders = async () => {
+  const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: service.admin })
+  return { authorization: `Bearer ${login.json.token as string}` }
+}
+
+test.each([
+  ['POST /keys', 'key', () => ({ path: '/keys', body: { label: 'A key', capabilities: [] } })],
+  ['POST /admin/keys', 'key', () => ({ path: '/admin/keys', body: { label: 'A key', capabilities: [] } })],
+  ['POST /webhooks', 'secret', () => ({ path: '/webhooks', body: { url: 'https://127.0.0.1:9/other' } })],
+  ['POST /webhooks/{id}/rotate-secret', 'secret', () => ({ path: `/webhooks/${endpointId}/rotate-secret`, body: {} })],
+  ['POST /identity-secrets', 'secret', () => ({ path: '/identity-secrets', body: {} })],
+  ['POST /classifier-secrets', 'secret', () => ({ path: '/classifier-secrets', body: {} })],
+] as const)(
+  '%s shows its secret in the first answer alone, and stores nothing of it',
+  async (_title, name, request) => {
+    const { path, body } = request()
+    const headers = { 'idempotency-key': newId(), ...(path.startsWith('/admin/') ? await adminHeaders() : {}) }
+    const first = await service.call('POST', path, { body, headers })
+    const again = await service.call('POST', path, { body, headers })
+    const { [name]: secret, ...rest } = first.json as Record<string, unknown>
+    expect(first.status, first.text).toBeLessThan(300)
+    expect([isReplay(first), isReplay(again), again.status]).toEqual([false, true, first.status])
+    expect(again.json).toEqual(rest)
+    expect(again.text).not.toContain(`"${name}":`)
+    await expectStoredNowhere([secret])
+  },
+)
+
+const ALL_AT_ONCE = /* GraphQL */ `
+  mutation ($endpoint: ID!) {
+    first: createApiKey(input: { label: "One", capabilities: [] }) {
+      apiKey {
+        label
+        key: id
+      }
+      label: key
+      again: key
+    }
+    second: createApiKey(input: { label: "Two", capabilities: [] }) {
+      ...Minted
+    }
+    createWebhookEndpoint(input: { url: "https://127.0.0.1:9/third" }) {
+      ... on CreateWebhookEndpointPayload {
+        id: secret
+      }
+    }
+    rotateWebhookSecret(input: { id: $endpoint, force: true }) {
+      kid: secret
+    }
+    createIdentitySecret {
+      createdAt
+      kid
+      s: secret
+    }
+    createClassifierSecret {
+      s: secret
+    }
+  }
+  fragment Minted on CreateApiKeyPayload {
+    apiKey {
+      id
+    }
+    ...Key
+  }
+  fragment Key on CreateApiKeyPayload {
+    k: key
+  }
+`
+
+test('GraphQL: a document that fails beside a secret stores nothing of it either', async () => {
+  const document = `mutation { made: createApiKey(input: { label: "Kept", capabilities: [] }) { key }
+    refused: createApiKey(input: { label: "", capabilities: [] }) { key } }`
+  const headers = { 'idempotency-key': newId() }
+  const first = await service.graphql(document, {}, headers)
+  const again = await service.graphql(document, {}, headers)
+  expect(first.json).toMatchObject({ data: null, errors: [{ extensions: { code: 'validation_failed' } }] })
+  expect([isReplay(again), again.text]).toEqual([true, first.text])
+})
+
+test('GraphQL: secrets are null in a replay, whatever aliases and fragments are around them', async () => {
+  const headers = { 'idempotency-key': newId() }
+  const first = await service.graphql(ALL_AT_ONCE, { endpoint: endpointId }, headers)
+  const again = await service.graphql(ALL_AT_ONCE, { endpoint: endpointId }, headers)
+  expect([first.status, isReplay(first), isReplay(again)]).toEqual([200, false, true])
+  const { data, errors } = first.json
+  expect(errors).toBeUndefined()
+  expect(again.json).toEqual({
+    data: {
+      ...data,
+      first: { ...data.first, label: null, again: null },
+      second: { ...data.second, k: null },
+      createWebhookEndpoint: { id: null },
+      rotateWebhookSecret: { kid: null },
+      createIdentitySecret: { ...data.createIdentitySecret, s: null },
+      createClassifierSecret: { s: null },
+    },
+  })
+  await expectStoredNowhere([
+    data.first.label,
+    data.second.k,
+    data.createWebhookEndpoint.id,
+    data.rotateWebhookSecret.kid,
+    data.createIdentitySecret.s,
+    data.createClassifierSecret.s,
+  ])
+})
+
+// A ticket lives for a minute, and nothing stores a login.
+const NO_SECRETS = new Set(['StreamTicket.ticket', 'StreamTicket.streamUrl', 'LoginPayload.token'])
+
+test('every field of a mutation that is named like a secret is marked, nullable, and optional in OpenAPI', async () => {
+  const marked = new Set<string>()
+  for (const mutation of Object.values(schema.getMutationType()?.getFields() ?? {})) {
+    const payload = getNamedType(mutation.type)
+    if (!isObjectType(payload)) continue
+    for (const type of [payload, ...Object.values(payload.getFields()).map((field) => getNamedType(field.type))]) {
+      if (!isObjectType(type)) continue
+      for (const field of Object.values(type.getFields())) {
+        const name = `${type.name}.${field.name}`
+        if (!isLeafType(getNamedType(field.type))) continue
+        const isMarked = field.extensions[SHOWN_ONCE_EXTENSION] === true
+        if (isMarked) {
+          marked.add(name)
+          expect(String(field.type), name).toBe('String')
+        } else if (/^(raw|key$|secret$|token|ticket$|password|invitation|recovery|otp|streamUrl)/i.test(field.name)) {
+          expect(NO_SECRETS, `${name} shows something secret: give it shownOnce()`).toContain(name)
+        }
+      }
+    }
+  }
+  expect([...marked].sort()).toEqual([
+    'CreateApiKeyPayload.key',
+    'CreateClassifierSecretPayload.secret',
+    'CreateIdentitySecretPayload.secret',
+    'CreateWebhookEndpointPayload.secret',
+    'RotateWebhookSecretPayload.secret',
+  ])
+  const { json } = await service.call('GET', '/openapi.json')
+  const made = JSON.stringify(json.paths['/api/v1/keys'].post.responses['201'].content['application/json'].schema)
+  const { $ref } = JSON.parse(made) as { $ref: string }
+  const { required, properties } = json.components.schemas[$ref.split('/').at(-1) ?? '']
+  expect(required).not.toContain('key')
+  expect(properties.key).toMatchObject({ type: 'string' })
+})

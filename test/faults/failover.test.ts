@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { createServerDatabase, onServer } from '../harness/database.ts'
+import { freePort } from '../harness/ports.ts'
+import { type Run, runMain } from '../harness/processes.ts'
+import { type Proxy, startProxy } from '../harness/proxy.ts'
+
+const LONG = 120_000
+const WAIT = { timeout: 60_000, interval: 20 }
+
+describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
+  const apiKey = `ek_${randomBytes(32).toString('hex')}`
+  let database: Awaited<ReturnType<typeof createServerDatabase>>
+  let name: string
+  let admin: pg.Client
+  let proxy: Proxy
+  let url: string
+  let service: Run
+
+  beforeAll(async () => {
+    database = await createServerDatabase()
+    name = new URL(database.url).pathname.slice(1)
+    admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
+    await admin.connect()
+    const { hostname, port } = new URL(database.url)
+    proxy = await startProxy({ host: hostname, port: Number(port || 5432) })
+    const proxied = new URL(database.url)
+    proxied.host = `127.0.0.1:${proxy.port}`
+    const PORT = String(await freePort())
+    url = `http://127.0.0.1:${PORT}`
+    service = runMain({
+      PORT,
+      DATABASE_URL: proxied.href,
+      DATABASE_POOL_SIZE: '4',
+      ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      BOOTSTRAP_API_KEY: apiKey,
+      UNAUTHENTICATED_RATE_PER_SECOND: '0',
+      LOG_LEVEL: 'warn',
+      SHUTDOWN_GRACE_SECONDS: '2',
+    })
+    await service.ready
+  }, LONG)
+
+  afterAll(async () => {
+    service.signal('SIGTERM')
+    await service.exited
+    await proxy.close()
+    await admin.end()
+    await database.drop()
+  })
+
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { 'x-api-key': apiKey, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const retryAfter = response.headers.get('retry-after')
+    return { status: response.status, retryAfter, json: (await response.json()) as { id?: string; detail?: string } }
+  }
+  const post = () => ask('POST', '/api/v1/discussions', { externalId: randomBytes(8).toString('hex') })
+  const becomesReady = () =>
+    vi.waitFor(
+      async () => expect([(await ask('GET', '/readyz')).status, (await post()).status]).toEqual([200, 201]),
+      WAIT,
+    )
+  const becomesUnready = (detail: string) =>
+    vi.waitFor(async () => expect(await ask('GET', '/readyz')).toMatchObject({ status: 503, json: { detail } }), WAIT)
+  const terminate = () =>
+    admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name])
+  const warnings = () => service.stderr.split('\n').filter((line) => line !== '')
+  const UNAVAILABLE = { status: 503, retryAfter: '1', json: { code: 'unavailable' } }
+
+  test(
+    'a database that is away: 503 with Retry-After everywhere, one log line, and all works again when it is back',
+    async () => {
+      const { id } = (await post()).json
+      const before = warnings().length
+      await proxy.down()
+      expect(await post()).toMatchObject(UNAVAILABLE)
+      expect(await ask('GET', '/api/v1/discussions')).toMatchObject(UNAVAILABLE)
+      expect(await ask('GET', `/api/v1/stream/${id}`)).toMatchObject(UNAVAILABLE)
+      await becomesUnready('The database does not answer.')
+      expect(await ask('GET', '/healthz')).toMatchObject({ status: 200 })
+      await proxy.up()
+      await becomesReady()
+      expect(
+        warnings()
+          .slice(before)
+          .map((line) => JSON.parse(line) as unknown),
+      ).toMatchObject([{ database: 'down' }])
+    },
+    LONG,
+  )
+
+  test(
+    'a server that vanishes without a word: what waits for it is 503, and a new connection is used once it is back',
+    async () => {
+      await becomesReady()
+      proxy.swallow(() => true)
+      const asked = Array.from({ length: 6 }, () => post())
+      for (const answer of await Promise.all(asked)) expect(answer).toMatchObject(UNAVAILABLE)
+      await becomesUnready('The database does not answer.')
+      proxy.swallow(null)
+      await becomesReady()
+    },
+    LONG,
+  )
+
+  test(
+    'a failover to a server that takes no writes: 503 for writes, and new connections once it does',
+    async () => {
+      const before = warnings().length
+      await admin.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+      await terminate()
+      await vi.waitFor(async () => expect(await post()).toMatchObject(UNAVAILABLE), WAIT)
+      await becomesUnready('The database is read-only: it takes no writes.')
+      // What it holds can still be read.
+      await vi.waitFor(async () => expect((await ask('GET', '/api/v1/discussions')).status).toBe(200), WAIT)
+      // Nothing ends the connections this time: they would stay read-only forever.
+      await admin.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`)
+      await becomesReady()
+      for (let n = 0; n < 8; n++) expect((await post()).status).toBe(201)
+      const states = warnings()
+        .slice(before)
+        .map((line) => (JSON.parse(line) as { database?: string }).database)
+      expect(states).toContain('read_only')
+      expect(states.every((state) => state === 'read_only' || state === 'down')).toBe(true)
+    },
+    LONG,
+  )
+
+  test(
+    'a server that becomes a standby: its connections are dropped, and nothing is read from it',
+    async () => {
+      const inside = new pg.Client({ connectionString: database.url })
+      await inside.connect()
+      await inside.query(`CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'`)
+      await inside.end()
+      // The function above hides the one of the server from sessions that begin from now on.
+      await admin.query(`ALTER DATABASE ${name} SET search_path = public, pg_catalog`)
+      await terminate()
+      await becomesUnready('The database server is a standby: it takes no writes.')
+      expect(await ask('GET', '/api/v1/discussions')).toMatchObject(UNAVAILABLE)
+      expect(await post()).toMatchObject(UNAVAILABLE)
+      await admin.query(`ALTER DATABASE ${name} RESET search_path`)
+      await becomesReady()
+    },
+    LONG,
+  )
+
+  test(
+    'a database that takes no connections: 503, until it does',
+    async () => {
+      await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`)
+      await terminate()
+      await becomesUnready('The database does not answer.')
+      expect(await ask('GET', '/api/v1/discussions')).toMatchObject(UNAVAILABLE)
+      await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)
+      await becomesReady()
+    },
+    LONG,
+  )
+})

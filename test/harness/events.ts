@@ -1,0 +1,26 @@
+import { expect } from 'vitest'
+
+import { keyOf } from './resources.ts'
+import type { TestService, TestTenant } from './service.ts'
+
+/** Makes one event of each type at least, and returns their discussion. */
+export async function makeEveryEvent(service: TestService, tenant: TestTenant): Promise<string> {
+  const reader = await tenant.as('reader')
+  const send = async (method: string, path: string, body: object = {}, as: Record<string, string> = {}) => {
+    const { status, json, text } = await service.call(method, path, { body, headers: { ...keyOf(tenant), ...as } })
+    expect(status, text).toBeLessThan(300)
+    return json
+  }
+  const { id } = await send('POST', '/discussions', { externalId: 'page' })
+  const post = (body: object, as = reader) => send('POST', `/discussions/${id}/comments`, body, as)
+  const comment = await post({ body: 'One' })
+  await post({ body: 'A reply', parentId: comment.id }, await tenant.as('other'))
+  await send('PATCH', `/comments/${comment.id}`, { body: 'One, edited' }, reader)
+  for (const type of ['like', 'like']) await send('POST', `/comments/${comment.id}/reactions`, { type }, reader)
+  for (const action of ['pin', 'unpin', 'reject', 'approve']) await send('POST', `/comments/${comment.id}/${action}`)
+  for (const action of ['lock', 'unlock']) await send('POST', `/discussions/${id}/${action}`)
+  const { id: doomed } = await post({ body: 'Two' })
+  await send('DELETE', `/comments/${doomed}`, {}, reader)
+  await send('POST', `/discussions/${id}/archive`)
+  return id as string
+}

@@ -1,0 +1,129 @@
+import { Writable } from 'node:stream'
+
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import { isTold, StandbyError } from '../../src/core/outage.ts'
+import { statement } from '../../src/core/sql.ts'
+import type { Database } from '../../src/data/database.ts'
+import { DatabaseHealth } from '../../src/data/health.ts'
+import { openTestDatabase } from '../harness/database.ts'
+import { SILENT } from '../harness/log.ts'
+
+const ONE = statement('one', 'SELECT 1 AS one')
+const TIMING = { everyMs: 5, againMs: 5, patienceMs: 10_000 }
+
+let database: Database
+let health: DatabaseHealth
+/** What the database answers instead, while this is set. */
+let failure: Error | null
+let asked: number
+let renewed: number
+let lines: { level: number; database?: string; msg: string }[]
+
+beforeEach(async () => {
+  failure = null
+  asked = renewed = 0
+  lines = []
+  const opened = await openTestDatabase()
+  database = {
+    ...opened,
+    renew: () => renewed++,
+    abandon: () => undefined,
+    db: {
+      ...opened.db,
+      query: async (...args) => {
+        if (args[0].name.startsWith('health_')) asked++
+        if (failure !== null) throw failure
+        return opened.db.query(...args)
+      },
+    },
+  }
+  const write = (line: Buffer, _encoding: string, done: () => void): void => {
+    lines.push(JSON.parse(line.toString()) as (typeof lines)[number])
+    done()
+  }
+  health = new DatabaseHealth(database, pino(new Writable({ write })), TIMING)
+  health.setUp()
+  await vi.waitFor(() => expect(asked).toBeGreaterThan(0))
+})
+afterEach(async () => {
+  await health.close()
+  await database.close()
+})
+
+const withCode = (code: string): Error => Object.assign(new Error('no'), { code })
+
+test.each([
+  ['does not answer', withCode('ECONNREFUSED'), 'down'],
+  ['has become a standby', new StandbyError(), 'standby'],
+  ['has become read-only', withCode('25006'), 'read_only'],
+])('a database that %s: not ready until it works again, and one line at each end', async (_what, error, state) => {
+  failure = error
+  await expect(health.db.query(ONE)).rejects.toBe(error)
+  await vi.waitFor(() => expect(health.notReady).toBe(state))
+  for (let n = 0; n < 20; n++) await expect(health.db.query(ONE)).rejects.toBe(error)
+  expect(isTold(new Error('outer', { cause: error }))).toBe(true)
+  failure = null
+  await vi.waitFor(() => expect(health.notReady).toBeNull())
+  expect(lines).toMatchObject([
+    { level: 40, database: state, msg: expect.stringContaining('503') as string },
+    { level: 30, msg: 'the database takes writes again' },
+  ])
+})
+
+test('a connection that was made while the database took no writes is replaced, with all others', async () => {
+  const error = withCode('25006')
+  await expect(
+    health.db.transaction(async () => {
+      throw error
+    }),
+  ).rejects.toBe(error)
+  expect(renewed).toBeGreaterThan(0)
+})
+
+test.each(['57014', '55P03', '40001', '53200'])(
+  'one statement that gave up (%s) says nothing of the database',
+  async (code) => {
+    failure = withCode(code)
+    const error = failure
+    const before = lines.length
+    failure = null
+    health.note(error)
+    await expect(health.db.query(ONE)).resolves.toEqual([{ one: 1 }])
+    expect([health.notReady, isTold(error), lines.length]).toEqual([null, false, before])
+  },
+)
+
+test('to ask whether it is ready costs no statement', async () => {
+  await health.close()
+  const before = asked
+  for (let n = 0; n < 1000; n++) expect(health.notReady).toBeNull()
+  expect(asked).toBe(before)
+})
+
+test('a full disk is forgotten where the role may not make the table that would tell', async () => {
+  database.db = { ...database.db, transaction: () => Promise.reject(withCode('42501')) }
+  health.note(withCode('53100'))
+  const before = asked
+  await vi.waitFor(() => expect(asked).toBeGreaterThan(before + 2))
+  expect(health.notReady).toBeNull()
+})
+
+test('a database that never answers has its connections cut, each time it does not answer', async () => {
+  await health.close()
+  let cut = (): void => undefined
+  const silent: Database = {
+    ...database,
+    abandon: () => cut(),
+    db: {
+      ...database.db,
+      query: () => new Promise((_resolve, reject) => (cut = () => reject(withCode('ECONNRESET')))),
+    },
+  }
+  const impatient = new DatabaseHealth(silent, SILENT, { ...TIMING, patienceMs: 20 })
+  const cuts = vi.spyOn(silent, 'abandon')
+  await vi.waitFor(() => expect(cuts.mock.calls.length).toBeGreaterThan(2))
+  expect(impatient.notReady).toBe('down')
+  await impatient.close()
+})

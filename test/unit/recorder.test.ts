@@ -1,0 +1,53 @@
+import { expect, test, vi } from 'vitest'
+
+import type { App } from '../../src/core/context.ts'
+import { createLog } from '../../src/core/log.ts'
+import type { Sql } from '../../src/core/sql.ts'
+import type { Outcome } from '../../src/domains/webhooks/record-sql.ts'
+import { createRecorder } from '../../src/worker/recorder.ts'
+
+const outcomeOf = (tenantId: string): Outcome => ({
+  lease: { tenantId, endpointId: `endpoint of ${tenantId}` } as Outcome['lease'],
+  at: new Date(),
+  durationMs: 1,
+  statusCode: 200,
+  error: null,
+  responseSnippet: null,
+  retryInMs: null,
+  wasSent: true,
+})
+
+/** A database in which a row of the tenant `locked` is locked until `unlock`; `batches` are the tenants of each statement. */
+function lockedDatabase() {
+  const batches: string[][] = []
+  let isLocked = true
+  const query = (async (_statement, params) => {
+    const tenants = params?.[0] as string[]
+    batches.push(tenants)
+    await new Promise((resolve) => setImmediate(resolve))
+    if (isLocked && tenants.includes('locked')) throw Object.assign(new Error('lock timeout'), { code: '55P03' })
+    return [{ count: tenants.length, waiting: [] }]
+  }) as Sql
+  return { app: { db: { query }, log: createLog('silent') } as App, batches, unlock: () => (isLocked = false) }
+}
+
+test('a locked row of one tenant keeps outcomes of no other tenant waiting', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  const { app, batches, unlock } = lockedDatabase()
+  const recorder = createRecorder(app)
+  let isRecorded = false
+  const first = recorder.record(outcomeOf('other'))
+  const stuck = recorder.record(outcomeOf('locked')).then(() => (isRecorded = true))
+  await Promise.all([first, recorder.record(outcomeOf('other'))])
+  // No clock has moved: nobody has waited.
+  await Promise.all([recorder.record(outcomeOf('other')), recorder.record(outcomeOf('third'))])
+  expect(isRecorded).toBe(false)
+  unlock()
+  await vi.advanceTimersByTimeAsync(500)
+  await stuck
+  expect(batches.filter((tenants) => tenants.includes('locked') && tenants.length > 1)).toHaveLength(1)
+  // Later ones go together again.
+  await Promise.all(['other', 'locked', 'other', 'locked'].map((tenantId) => recorder.record(outcomeOf(tenantId))))
+  expect(batches.at(-1)).toEqual(['locked', 'other', 'locked'])
+  vi.useRealTimers()
+})

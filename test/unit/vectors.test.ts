@@ -1,0 +1,121 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+
+import type { App, Tenant } from '../../src/core/context.ts'
+import { ServiceError } from '../../src/core/errors.ts'
+import { seal } from '../../src/core/seals.ts'
+import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { verifyIdentity } from '../../src/domains/readers/identity.ts'
+import { identitySecretContext } from '../../src/domains/readers/keyring.ts'
+import { verifyWebhook, WebhookVerificationError } from '../../src/clients/receiver/verify.ts'
+import type { AssertionVector, TENANT } from '../harness/assertion-vectors.ts'
+import { VECTOR_FILES } from '../harness/vectors.ts'
+import type { WebhookVector } from '../harness/webhook-vectors.ts'
+
+const { webhooks, assertions } = VECTOR_FILES
+
+test.each(Object.entries(VECTOR_FILES))('the file of %s is what `npm run generate` makes', (_name, { path, make }) => {
+  expect(readFileSync(path, 'utf8')).toBe(make())
+})
+
+describe('verifyWebhook', () => {
+  const { vectors }: { vectors: WebhookVector[] } = JSON.parse(readFileSync(webhooks.path, 'utf8'))
+
+  test.each(vectors.map((vector) => [vector.name, vector.expected, vector] as const))(
+    '%s: %s',
+    (_name, expected, { now, secrets, headers, body }) => {
+      const verify = (): string => {
+        try {
+          verifyWebhook(headers, Buffer.from(body), secrets, { now: new Date(now) })
+          return 'valid'
+        } catch (error) {
+          if (error instanceof WebhookVerificationError) return error.reason
+          throw error
+        }
+      }
+      expect(verify()).toBe(expected)
+    },
+  )
+
+  const hasPython = spawnSync('python3', ['--version']).error === undefined
+  test.skipIf(!hasPython)(
+    `the guide's Python says the same${hasPython ? '' : ' (skipped: python3 is not here)'}`,
+    () => {
+      const script = `
+import json, re
+guide = open('docs/guides/webhooks.md', encoding='utf8').read()
+exec(re.search(r'\`\`\`python\\n(.*?)\`\`\`', guide, re.S).group(1))
+Instant = datetime
+class datetime(Instant):
+    @classmethod
+    def now(cls, tz=None):
+        return Instant.fromisoformat(at.replace("Z", "+00:00"))
+wrong = []
+for vector in json.load(open('vectors/webhook-signatures.json', encoding='utf8'))['vectors']:
+    at = vector['now']
+    headers = {name.lower(): value for name, value in vector['headers'].items()}
+    if is_genuine(headers, vector['body'].encode(), vector['secrets']) != vector['valid']:
+        wrong.append(vector['name'])
+print(wrong)`
+      expect(
+        execFileSync('python3', ['-c', script], { cwd: join(import.meta.dirname, '../..') })
+          .toString()
+          .trim(),
+      ).toBe('[]')
+    },
+  )
+})
+
+describe('an assertion', () => {
+  const { tenant, vectors }: { tenant: typeof TENANT; vectors: AssertionVector[] } = JSON.parse(
+    readFileSync(assertions.path, 'utf8'),
+  )
+  const jwksUrl = 'https://www.example.com/jwks.json'
+  const known: Tenant = {
+    id: '01980000-0000-7000-8000-000000000001',
+    slug: tenant.slug,
+    settings: tenantSettings({ identity: { issuer: tenant.issuer, jwksUrl } }),
+  }
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  /** A process that finds the tenant's keys in its database, and nothing else. */
+  function appWithKeys(): App {
+    const settings = { ENCRYPTION_KEY: randomBytes(32), ENCRYPTION_KEYS: [] }
+    const secrets = tenant.identitySecrets.map(({ kid, secret }) => ({
+      kid,
+      sealed: seal(settings, secret, identitySecretContext(known.id, kid)),
+      expiresAt: null,
+    }))
+    const rows: Record<string, unknown[]> = {
+      live_identity_secrets: secrets,
+      find_key_set: [{ url: jwksUrl, jwks: tenant.jwks, fetchedAt: new Date() }],
+    }
+    return {
+      settings,
+      db: { query: async ({ name }: { name: string }) => rows[name] ?? [] },
+      bus: { onGap: () => undefined, subscribe: async () => undefined, publish: () => undefined },
+    } as unknown as App
+  }
+
+  test.each(vectors.map((vector) => [vector.name, vector] as const))('%s', async (_name, vector) => {
+    vi.setSystemTime(new Date(vector.now))
+    const verify = async (): Promise<AssertionVector['expected']> => {
+      try {
+        const identity = await verifyIdentity(appWithKeys(), known, vector.assertion, Buffer.from(vector.body))
+        const { issuedAt: _, ...reader } = identity
+        return { reader }
+      } catch (error) {
+        if (error instanceof ServiceError) return { code: error.code as 'invalid_identity' }
+        throw error
+      }
+    }
+    expect(await verify()).toEqual(vector.expected)
+    expect(vector.valid).toBe('reader' in vector.expected)
+  })
+})
