@@ -1,6 +1,7 @@
 // schema → schema.graphql (committed: the contract in a diff) and typed documents of the operations that REST runs.
-// The table of the settings, from which the console makes its form, has the form of `SettingsTable`.
-// `--check` leaves schema.graphql alone and fails where it is not the code's; the documents, which git ignores, it writes.
+// The table of the settings, from which the console makes its form, has the form of `SettingsTable`. The console's filter
+// of the audit log comes from the list of actions.
+// `--check` does not write schema.graphql, and fails where it is not the code's; the documents, which git ignores, it writes.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -9,23 +10,21 @@ import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
 import * as operations from '@graphql-codegen/typescript-operations'
 import { lexicographicSortSchema, parse, printSchema } from 'graphql'
 
-import { schema } from './src/graphql/schema.ts'
-import { settingsTable } from './src/reference/settings.ts'
+import { schema } from './src/api/graphql/schema.ts'
+import { settingsTable } from './src/api/reference/settings.ts'
+import { writeOrCheck } from './src/api/reference/write.ts'
+import { AUDIT_ACTIONS } from './src/core/audit.ts'
 
 const root = import.meta.dirname
 const schemaFile = join(root, 'schema.graphql')
 const text = `${printSchema(lexicographicSortSchema(schema))}\n`
 
-if (process.argv.includes('--check')) {
-  if (readFileSync(schemaFile, 'utf8') !== text) {
-    console.error('schema.graphql is not that of the code: run `npm run generate` and commit it')
-    process.exit(1)
-  }
-} else writeFileSync(schemaFile, text)
+writeOrCheck(schemaFile, text)
 await writeDocuments('src/domains', 'documents.ts', { optimizeDocumentNode: true })
 // A browser sends their text: it needs neither the tree nor what prints it.
 await writeDocuments('src/console', 'console.ts', { documentMode: 'string' })
 writeFileSync(join(root, 'src/generated/settings.json'), JSON.stringify(settingsTable(schema), null, 2))
+writeFileSync(join(root, 'src/generated/audit-actions.json'), JSON.stringify(AUDIT_ACTIONS, null, 2))
 
 async function writeDocuments(folder: string, filename: string, how: object): Promise<void> {
   const documents = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
