@@ -63,7 +63,6 @@ export function statement(name: string, text: string): Statement {
     text: text.replace(/\s+/g, ' ').trim(),
     locks: takesLocks(text),
   }
-  if (name === '') return made
   const before = registered.get(name)
   if (before === undefined) registered.set(name, made)
   else if (before.text !== made.text) throw new Error(`two statements are named ${name}`)

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { enter, expectAccessible, NARROW, openDesk } from '../harness/console.ts'
 import { copySnippets, type LanguageName, languagesHere, languagesMissing, runSnippet } from '../harness/snippets.ts'
+import { unnamed } from '../harness/sql.ts'
 
 /** Prints an assertion about a reader whose name is not ASCII. */
 const MAIN: Readonly<Record<LanguageName, string>> = {
@@ -29,11 +29,8 @@ func main() {
 describeInBrowser('identity in the console', () => {
   const desk = openDesk()
 
-  const KEY_SET = statement(
-    'test_set_key_set',
-    `UPDATE identity_key_sets SET due_at = now() + interval '1 day', error = $3,
-       fetched_at = now() - $1::int * interval '1 hour', failing_since = now() - $2::int * interval '1 hour'`,
-  )
+  const KEY_SET = unnamed(`UPDATE identity_key_sets SET due_at = now() + interval '1 day', error = $3,
+       fetched_at = now() - $1::int * interval '1 hour', failing_since = now() - $2::int * interval '1 hour'`)
   const setKeySet = ({ fetched, failing, error }: { fetched: number; failing: number; error: string }) =>
     desk.service.app.db.query(KEY_SET, [fetched, failing, error])
 

@@ -1,21 +1,19 @@
 import { beforeAll, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser, shoot } from '../harness/browser.ts'
 import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
+import { unnamed } from '../harness/sql.ts'
 
 // Some weeks of a quiet publisher, as a worker would have summed them up: every day is one hour's work.
-const PAST = statement(
-  'test_past',
-  `INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_rejected, comments_deleted,
+const PAST =
+  unnamed(`INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_rejected, comments_deleted,
      reactions, reports, deliveries_delivered, deliveries_failed, active_readers)
    SELECT $1, i.name::analytics_interval, CASE i.name WHEN 'day' THEN d.day ELSE d.day + interval '9 hours' END,
      20 + n % 7 * 3, 2 + n % 3, n % 4, 60 + n % 9 * 5, n % 5, 50 + n % 7 * 6, n % 6, 12 + n % 8
    FROM generate_series(1, 60) AS n
    CROSS JOIN LATERAL (SELECT date_trunc('day', now(), 'UTC') - n * interval '1 day' AS day) d
-   CROSS JOIN (VALUES ('day'), ('hour')) AS i (name)`,
-)
+   CROSS JOIN (VALUES ('day'), ('hour')) AS i (name)`)
 
 describeInBrowser('the overview of the console', () => {
   const desk = openDesk()

@@ -1,22 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { hasBrowser, shoot } from '../harness/browser.ts'
 import { openDesk, WAIT } from '../harness/console.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 // The weeks before, as workers have summed them up.
-const PAST = statement(
-  'test_screenshot_past',
-  `INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_pending, comments_rejected,
+const PAST =
+  unnamed(`INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_pending, comments_rejected,
      comments_deleted, reactions, reports, deliveries_delivered, deliveries_failed, active_readers)
    SELECT $1, 'day', date_trunc('day', now(), 'UTC') - n * interval '1 day',
      640 + (90 * sin(n * 0.9))::int - 3 * n + n * 37 % 60, 4 + n % 3, 31 + n * 7 % 18, 12 + n % 6,
      1900 + (400 * sin(n * 0.9 + 0.4))::int - 8 * n, 9 + n * 5 % 8, 2300 + (300 * sin(n * 0.9))::int, n % 5,
      310 + (50 * sin(n * 0.9))::int - n
-   FROM generate_series(1, 60) AS n`,
-)
+   FROM generate_series(1, 60) AS n`)
 
 const ANN = 'Ann Okafor'
 const BOB = 'Bob Lindqvist'

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { leaseDeliveries, releaseLeases } from '../../src/domains/webhooks/lease-sql.ts'
 import { recordAttempts } from '../../src/domains/webhooks/record-sql.ts'
@@ -18,6 +17,7 @@ import {
 } from '../harness/analytics.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const READERS = ['ann', 'ben', 'cleo']
 const PAGES = ['page-1', 'page-2', 'page-3']
@@ -57,9 +57,7 @@ async function addEndpoint(side: Side): Promise<void> {
   await run("UPDATE webhook_endpoints SET state = 'verified' WHERE id = $1", [side.endpointId])
 }
 
-let statements = 0
-const run = (text: string, params: unknown[]) =>
-  service.app.db.query(statement(`test_model_${statements++}`, text), params)
+const run = (text: string, params: unknown[]) => service.app.db.query(unnamed(text), params)
 
 /** `a`, `b` and `c` choose among what there is. */
 interface Step {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { foldWaiting, forgetReader } from '../../src/domains/analytics/fold.ts'
 import { clearDeletedEndpoints } from '../../src/domains/webhooks/retention-sql.ts'
 import {
@@ -14,6 +13,7 @@ import {
 } from '../harness/analytics.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 const readers = ['ann', 'ben', 'cleo']
@@ -103,7 +103,7 @@ describe('GET /analytics/summary', () => {
     await expectExact()
     const before = await summary()
     while (await foldWaiting(service.app));
-    expect(await service.app.db.query(statement('test_waiting_deltas', 'SELECT 1 FROM analytics_deltas'))).toEqual([])
+    expect(await service.app.db.query(unnamed('SELECT 1 FROM analytics_deltas'))).toEqual([])
     expect(await summary()).toEqual(before)
     await expectExact()
   })
@@ -215,20 +215,17 @@ test('what an edit, a pin, a reply or a reaction changes in a comment appends no
   await ok(service.call('POST', `/comments/${id}/pin`))
   await ok(service.call('POST', `/comments/${id}/reactions`, { body: { type: 'like' }, headers }))
   await ok(service.call('POST', `/comments/${id}/reactions`, { body: { type: 'love' }, headers }))
-  const waiting = statement('test_metrics_waiting', 'SELECT metric::text, n FROM analytics_deltas')
+  const waiting = unnamed('SELECT metric::text, n FROM analytics_deltas')
   expect(await service.app.db.query(waiting)).toEqual([{ metric: 'reactions', n: 1 }])
 })
 
 test('deliveries go with their endpoint or their time, and keep their outcome: without one they are cancelled', async () => {
   const hook = { url: 'https://127.0.0.1:9/hook' }
   const endpoint = await ok(service.call('POST', '/webhooks', { body: hook }))
-  const state = statement(
-    'test_set_delivery',
-    `UPDATE deliveries SET status = $2::delivery_status, created_at = created_at - interval '1 day',
+  const state = unnamed(`UPDATE deliveries SET status = $2::delivery_status, created_at = created_at - interval '1 day',
        delivered_at = CASE WHEN $2 = 'delivered' THEN now() END,
        lease_id = CASE WHEN $2 = 'delivering' THEN gen_random_uuid() END
-     WHERE id = $1`,
-  )
+     WHERE id = $1`)
   for (const status of ['delivering', 'delivered', 'failed', 'held', 'delivered', 'pending']) {
     const { deliveryId } = await addDelivery(service.app, service.tenant.id, endpoint.id)
     await service.app.db.query(state, [deliveryId, status])
@@ -252,12 +249,12 @@ test('an erased reader is in no top and no number of readers; what was counted w
   const before = await summary()
   await service.app.db.transaction(async (sql) => {
     // Anonymous, as an erasure leaves them; the reader's rows of other kinds go.
-    await sql(statement('test_anonymise', 'UPDATE comments SET author_id = NULL WHERE author_id = $1'), [id])
-    await sql(statement('test_no_reactions', 'DELETE FROM reactions WHERE reader_id = $1'), [id])
+    await sql(unnamed('UPDATE comments SET author_id = NULL WHERE author_id = $1'), [id])
+    await sql(unnamed('DELETE FROM reactions WHERE reader_id = $1'), [id])
     await forgetReader(sql, service.tenant.id, id)
   })
   const named = ['analytics_deltas', 'analytics_activity'].map((table) =>
-    statement(`test_named_in_${table}`, `SELECT 1 FROM ${table} WHERE reader_id = $1`),
+    unnamed(`SELECT 1 FROM ${table} WHERE reader_id = $1`),
   )
   const expectNameless = async () => {
     for (const query of named) expect(await service.app.db.query(query, [id])).toEqual([])

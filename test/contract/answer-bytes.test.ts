@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { type Id, newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const MAX_BYTES = 2_000_000
 
@@ -41,12 +41,10 @@ const text = (max: number) =>
 
 const ROWS = fc.array(fc.tuple(text(10_000), text(100_000), fc.nat(4)), { minLength: 20, maxLength: 60 })
 
-const INSERT = statement(
-  'test_insert_long_comments',
-  `INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, reply_count)
+const INSERT =
+  unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, reply_count)
    SELECT $1, id, $2, parent, CASE WHEN parent IS NULL THEN 0 ELSE 1 END, $3, body, html, $4, replies
-   FROM unnest($5::uuid[], $6::uuid[], $7::text[], $8::text[], $9::int[]) AS t (id, parent, body, html, replies)`,
-)
+   FROM unnest($5::uuid[], $6::uuid[], $7::text[], $8::text[], $9::int[]) AS t (id, parent, body, html, replies)`)
 
 let pages = 0
 
@@ -178,14 +176,11 @@ describe('lists of other things', () => {
     const { rows } = await fill([['now', '<p>now</p>', 0]])
     const [{ id } = { id: '' }] = rows
     await service.app.db.query(
-      statement(
-        'test_insert_revisions',
-        `INSERT INTO comment_revisions (tenant_id, comment_id, revision, body)
-         SELECT $1, $2, n, repeat('漢', 10000) FROM generate_series(1, 99) n`,
-      ),
+      unnamed(`INSERT INTO comment_revisions (tenant_id, comment_id, revision, body)
+         SELECT $1, $2, n, repeat('漢', 10000) FROM generate_series(1, 99) n`),
       [service.tenant.id, id],
     )
-    await service.app.db.query(statement('test_set_revision', 'UPDATE comments SET revision = 100 WHERE id = $1'), [id])
+    await service.app.db.query(unnamed('UPDATE comments SET revision = 100 WHERE id = $1'), [id])
     const found = await walk<{ revision: number }>(`/comments/${id}/revisions?limit=100`)
     expect(found.map(({ revision }) => revision)).toEqual(Array.from({ length: 100 }, (_, n) => 100 - n))
   })

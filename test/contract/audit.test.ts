@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
@@ -28,10 +28,7 @@ async function ok(method: string, path: string, body?: object, headers: Headers 
 const newComment = async (): Promise<{ id: string; author: { id: string } }> =>
   ok('POST', `/discussions/by-external/${newId()}/comments`, { body: 'text' }, await service.as(newId()))
 const newDiscussion = async (): Promise<string> => (await ok('POST', '/discussions', { externalId: newId() })).id
-const SET_STATE = statement(
-  'test_set_endpoint_state',
-  'UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1',
-)
+const SET_STATE = unnamed('UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1')
 
 /** The last one made: a delivery goes there. */
 let endpointId = ''
@@ -97,8 +94,7 @@ async function send(described: DescribedRoute, headers: Headers): Promise<TestRe
 /** Ids in a body may be left out, but for a list of them. */
 const slotIsNeeded = ({ slots }: DescribedRoute): boolean => slots.some(({ isId, isList }) => isId && isList)
 
-const NEWEST = statement(
-  'test_audit_newest',
+const NEWEST = unnamed(
   'SELECT id, action, actor_kind AS "actorKind" FROM audit_log WHERE tenant_id = $1 AND id > $2 ORDER BY id',
 )
 interface Entry {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { closeOldDiscussions } from '../../src/domains/moderation/auto-close.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 
@@ -14,7 +14,7 @@ afterAll(() => service.close())
 const DAY_MS = 24 * 3_600_000
 const setDays = (autoCloseDays: number | null) => service.call('PATCH', '/settings', { body: { autoCloseDays } })
 
-const AGE = statement('test_age_discussion', `UPDATE discussions SET created_at = $2 WHERE id = $1`)
+const AGE = unnamed(`UPDATE discussions SET created_at = $2 WHERE id = $1`)
 
 /** A discussion that was made some days ago. */
 async function discussion(externalId: string, days: number, headers = {}): Promise<string> {
@@ -26,10 +26,7 @@ async function discussion(externalId: string, days: number, headers = {}): Promi
 const read = async (id: string, headers = {}) => (await service.call('GET', `/discussions/${id}`, { headers })).json
 const act = (id: string, verb: string) => service.call('POST', `/discussions/${id}/${verb}`)
 
-const EVENTS = statement(
-  'test_close_events',
-  'SELECT type, audience, actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
+const EVENTS = unnamed('SELECT type, audience, actor, data FROM events WHERE discussion_id = $1 ORDER BY seq')
 const eventsOf = (id: string) =>
   service.app.db.query<{ type: string; audience: string; actor: object; data: object }>(EVENTS, [id])
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let ann: Record<string, string>
@@ -25,16 +25,13 @@ const remove = (id: string, headers = ann) => service.call('DELETE', `/comments/
 const get = (id: string) => service.call('GET', `/comments/${id}`, { headers: { 'x-api-key': plainKey } })
 const discussion = async (page: string) => (await service.call('GET', `/discussions/by-external/${page}`)).json
 
-const EVENTS = statement(
-  'test_change_events',
-  'SELECT type, audience, actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
+const EVENTS = unnamed('SELECT type, audience, actor, data FROM events WHERE discussion_id = $1 ORDER BY seq')
 
 const eventsOf = (id: string) =>
   service.app.db.query<{ type: string; audience: string; actor: object; data: { comment: object } }>(EVENTS, [id])
 
 const setState = (id: string, state: string) =>
-  service.app.db.query(statement(`test_set_${state}`, `UPDATE discussions SET state = '${state}' WHERE id = $1`), [id])
+  service.app.db.query(unnamed(`UPDATE discussions SET state = '${state}' WHERE id = $1`), [id])
 
 describe('PATCH /comments/{id}', () => {
   test('answers 200 with the new body, keeps the old one as a revision, and says comment_edited', async () => {
@@ -50,7 +47,7 @@ describe('PATCH /comments/{id}', () => {
     })
     expect((await get(comment.id)).json).toEqual(json)
     const revisions = await service.app.db.query(
-      statement('test_revisions', 'SELECT revision, body FROM comment_revisions WHERE comment_id = $1'),
+      unnamed('SELECT revision, body FROM comment_revisions WHERE comment_id = $1'),
       [comment.id],
     )
     expect(revisions).toEqual([{ revision: 1, body: 'x' }])
@@ -75,10 +72,7 @@ describe('PATCH /comments/{id}', () => {
 
   test('after the edit window answers 403 edit_window_closed', async () => {
     const { id } = await post('late')
-    const age = statement(
-      'test_age',
-      "UPDATE comments SET created_at = created_at - interval '901 seconds' WHERE id = $1",
-    )
+    const age = unnamed("UPDATE comments SET created_at = created_at - interval '901 seconds' WHERE id = $1")
     await service.app.db.query(age, [id])
     expect((await edit(id, 'y')).json.code).toBe('edit_window_closed')
   })
@@ -160,10 +154,7 @@ describe('DELETE /comments/{id}', () => {
     const events = await eventsOf(own.discussionId)
     expect(events.slice(2).map(({ actor }) => actor)).toMatchObject([{ kind: 'reader' }, { kind: 'moderator' }])
     const audit = await service.app.db.query(
-      statement(
-        'test_audit_both',
-        `SELECT target_id AS target FROM audit_log WHERE action = 'comment.delete' AND target_id = ANY($1)`,
-      ),
+      unnamed(`SELECT target_id AS target FROM audit_log WHERE action = 'comment.delete' AND target_id = ANY($1)`),
       [[own.id, others.id]],
     )
     expect(audit).toEqual([{ target: others.id }])
@@ -183,7 +174,7 @@ describe('DELETE /comments/{id}', () => {
     expect((await remove(comment.id, {})).status).toBe(204)
     expect((await eventsOf(comment.discussionId))[1]?.actor).toEqual({ kind: 'moderator' })
     const audit = await service.app.db.query(
-      statement('test_audit_of_comment', 'SELECT action, target_id AS target FROM audit_log WHERE target_id = $1'),
+      unnamed('SELECT action, target_id AS target FROM audit_log WHERE target_id = $1'),
       [comment.id],
     )
     expect(audit).toEqual([{ action: 'comment.delete', target: comment.id }])
@@ -213,11 +204,8 @@ test('counters are exact after 300 mixed writes at once', async () => {
     }),
   )
   const [counted] = await service.app.db.query<{ approved: number; events: number }>(
-    statement(
-      'test_counted',
-      `SELECT count(*) FILTER (WHERE status = 'approved') AS approved, (SELECT count(*) FROM events WHERE discussion_id = $1) AS events
-       FROM comments WHERE discussion_id = $1`,
-    ),
+    unnamed(`SELECT count(*) FILTER (WHERE status = 'approved') AS approved, (SELECT count(*) FROM events WHERE discussion_id = $1) AS events
+       FROM comments WHERE discussion_id = $1`),
     [roots[0].discussionId],
   )
   expect(counted?.approved).toBe(210)

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import {
   type Behaviour,
@@ -15,6 +14,7 @@ import {
   startReceiver,
 } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let receiver: Receiver
 let service: TestService
@@ -35,7 +35,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-const SET_SETTINGS = statement('test_set_settings', 'UPDATE tenants SET settings = $2::jsonb WHERE id = $1')
+const SET_SETTINGS = unnamed('UPDATE tenants SET settings = $2::jsonb WHERE id = $1')
 
 let pages = 0
 let path = ''
@@ -73,15 +73,12 @@ const act = (id: string, verb: string) => service.call('POST', `/comments/${id}/
 const isPublic = async (id: string) =>
   (await service.call('GET', `/comments/${id}`, { headers: publicKey })).status === 200
 
-const WAITING = statement('test_classifier_requests', 'SELECT count(*)::int AS n FROM classifier_requests')
+const WAITING = unnamed('SELECT count(*)::int AS n FROM classifier_requests')
 const isDecided = () =>
   vi.waitFor(async () => expect(await service.app.db.query(WAITING)).toEqual([{ n: 0 }]), { timeout: 10_000 })
 
-const EVENTS = statement(
-  'test_classifier_events',
-  `SELECT type, audience, actor->>'kind' AS actor, data->'comment'->>'body' AS body FROM events
-   WHERE data->'comment'->>'id' = $1 ORDER BY seq`,
-)
+const EVENTS = unnamed(`SELECT type, audience, actor->>'kind' AS actor, data->'comment'->>'body' AS body FROM events
+   WHERE data->'comment'->>'id' = $1 ORDER BY seq`)
 const eventsOf = async (id: string) =>
   (await service.app.db.query<Record<string, string>>(EVENTS, [id])).map(
     ({ type, audience, actor }) => `${type} ${audience} ${actor}`,
@@ -445,10 +442,7 @@ test('a rotation signs with both secrets for 24 h, and the log of it holds neith
   expect(isGenuine(question!, secrets, 'signature-previous')).toBe(true)
   secrets[json.kid] = json.secret
   const rows = await service.app.db.query<{ text: string }>(
-    statement(
-      'test_classifier_audit',
-      `SELECT a::text AS text FROM audit_log a WHERE action = 'classifier_secret.create'`,
-    ),
+    unnamed(`SELECT a::text AS text FROM audit_log a WHERE action = 'classifier_secret.create'`),
   )
   expect(rows.length).toBeGreaterThanOrEqual(2)
   for (const { text } of rows) expect(text).not.toMatch(/whs_/)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let ann: Record<string, string>
@@ -17,8 +17,7 @@ afterAll(() => service.close())
 const post = (page: string, body: object, headers = ann) =>
   service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })
 
-const EVENTS = statement(
-  'test_events',
+const EVENTS = unnamed(
   'SELECT seq, type, audience, recipient_id AS "recipientId", actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
 )
 
@@ -154,7 +153,7 @@ describe('POST a comment', () => {
     ['archived', 'discussion_archived'],
   ])('in a discussion that is %s answers 409 %s, and writes nothing', async (state, code) => {
     const { json } = await post(state, { body: 'before' })
-    const set = statement(`test_${state}`, `UPDATE discussions SET state = '${state}' WHERE id = $1`)
+    const set = unnamed(`UPDATE discussions SET state = '${state}' WHERE id = $1`)
     await service.app.db.query(set, [json.discussionId])
     const answer = await post(state, { body: 'after' })
     expect([answer.status, answer.json.code]).toEqual([409, code])
@@ -164,7 +163,7 @@ describe('POST a comment', () => {
   test('of a banned reader answers 403 reader_banned until the ban is over', async () => {
     const eve = await service.as('eve')
     const { json } = await post('banned', { body: 'x' }, eve)
-    const ban = statement('test_ban', 'UPDATE readers SET banned_at = now(), banned_until = $2 WHERE id = $1')
+    const ban = unnamed('UPDATE readers SET banned_at = now(), banned_until = $2 WHERE id = $1')
     await service.app.db.query(ban, [json.author.id, new Date(Date.now() + 60_000)])
     const refused = await post('banned', { body: 'x' }, eve)
     expect([refused.status, refused.json.code]).toEqual([403, 'reader_banned'])

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const READERS = 12
 const DISCUSSIONS = 3
@@ -37,9 +37,7 @@ async function inParallel(count: number, work: (n: number) => Promise<void>): Pr
 }
 
 /** What the tables themselves say, counted again. */
-const RECOUNT = statement(
-  'test_recount',
-  `SELECT
+const RECOUNT = unnamed(`SELECT
      (SELECT count(*) FROM discussions d WHERE comment_count <> (
         SELECT count(*) FROM comments c WHERE c.tenant_id = d.tenant_id AND c.discussion_id = d.id AND c.status = 'approved')
      ) AS "wrongCommentCounts",
@@ -60,8 +58,7 @@ const RECOUNT = statement(
         AND e.discussion_id = d.id) <> d.seq
      ) AS "wrongNumbers",
      (SELECT count(*) FROM comments) AS comments, (SELECT count(*) FROM events) AS events,
-     (SELECT count(*) FROM reactions WHERE type IS NOT NULL) AS reactions`,
-)
+     (SELECT count(*) FROM reactions WHERE type IS NOT NULL) AS reactions`)
 
 describe('1 000 writes of many readers and moderators at once', () => {
   test('leave every counter exact and no hole in any numbering', async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { COUNTED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
@@ -197,7 +197,7 @@ describe('GET /readers/{id}/comments', () => {
     const text = `INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status)
       SELECT $1, gen_random_uuid(), $2, $3, 'a', 'a', 'rejected' FROM generate_series(1, $4::int)`
     const params = [service.tenant.id, discussionId, author.id, COUNTED_COMMENTS]
-    await service.app.db.query(statement('test_prolific', text), params)
+    await service.app.db.query(unnamed(text), params)
     const { commentCounts } = await ok('GET', `/readers/${author.id}/comments?limit=1`)
     expect(commentCounts.total).toBe(COUNTED_COMMENTS)
   })

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { deriveKey, newRawKey, sha256 } from '../../src/core/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { authenticate } from '../../src/api/http/credentials.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { holdsWithin } from '../harness/standstill.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 
@@ -95,7 +95,7 @@ test('an expired key: 401 expired_api_key, from the moment it expires', async ()
     expiresAt: new Date(Date.now() + 60_000).toISOString(),
   })
   expect((await service.call('GET', '/keys', withKey(key))).status).toBe(200)
-  await service.app.db.query(statement('test_expire_key', 'UPDATE api_keys SET expires_at = $1 WHERE id = $2'), [
+  await service.app.db.query(unnamed('UPDATE api_keys SET expires_at = $1 WHERE id = $2'), [
     new Date(Date.now() - 1),
     id,
   ])
@@ -140,7 +140,7 @@ test('another process refuses a revoked key within 1 s', async () => {
 test('a key that was revoked without any news is refused within 5 s', async () => {
   const { key, id } = await mintKey({ capabilities: ['manage_api_keys'] })
   expect((await service.call('GET', '/keys', withKey(key))).status).toBe(200)
-  await service.app.db.query(statement('test_revoke_key', 'UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
+  await service.app.db.query(unnamed('UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
   await holdsWithin(5000, async () =>
     expectProblem(await service.call('GET', '/keys', withKey(key)), 401, 'revoked_api_key'),
   )
@@ -216,11 +216,11 @@ test('another scheme than Bearer: 401 invalid_admin_token', async () => {
 
 test('the raw key is nowhere in the database', async () => {
   const { key } = await mintKey({})
-  const rows = await service.app.db.query(statement('test_keys', 'SELECT * FROM api_keys'))
-  const audit = await service.app.db.query(statement('test_audit', 'SELECT * FROM audit_log'))
+  const rows = await service.app.db.query(unnamed('SELECT * FROM api_keys'))
+  const audit = await service.app.db.query(unnamed('SELECT * FROM audit_log'))
   expect(JSON.stringify([rows, audit])).not.toContain(key.slice(11))
   const [row] = await service.app.db.query<{ n: number }>(
-    statement('test_digest', 'SELECT count(*) AS n FROM api_keys WHERE digest = $1'),
+    unnamed('SELECT count(*) AS n FROM api_keys WHERE digest = $1'),
     [sha256(key)],
   )
   expect(row?.n).toBe(1)

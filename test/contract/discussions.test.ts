@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 
@@ -91,10 +91,9 @@ describe('GET /discussions', () => {
 
   test('sort=active has the last commented first', async () => {
     const { json: quiet } = await create({ externalId: 'quiet' })
-    await service.app.db.query(
-      statement('age', "UPDATE discussions SET active_at = now() - interval '1 day' WHERE id = $1"),
-      [quiet.id],
-    )
+    await service.app.db.query(unnamed("UPDATE discussions SET active_at = now() - interval '1 day' WHERE id = $1"), [
+      quiet.id,
+    ])
     const page = await service.call('GET', '/discussions?sort=active&limit=100')
     expect(page.json.data.at(-1).id).toBe(quiet.id)
   })

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { type Sql, statement } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/sql.ts'
 import { finishErasure } from '../../src/domains/privacy/erase.ts'
 import { beginErasure } from '../../src/domains/privacy/sql.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 
@@ -67,8 +68,7 @@ async function newPerson(): Promise<Person> {
   return { headers, marks: [externalId, name, word, ...urls, tag], word }
 }
 
-const EVENTS = statement(
-  'test_erasure_events',
+const EVENTS = unnamed(
   'SELECT seq, type, audience, recipient_id AS "recipientId", actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
 )
 interface EventRow {
@@ -82,43 +82,26 @@ interface EventRow {
 }
 const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
 
-const COUNTS = statement(
-  'test_erasure_counts',
-  `SELECT d.external_id AS page, d.comment_count AS stored,
+const COUNTS = unnamed(`SELECT d.external_id AS page, d.comment_count AS stored,
      (SELECT count(*) FROM comments c WHERE c.tenant_id = d.tenant_id AND c.discussion_id = d.id AND c.status = 'approved') AS counted
-   FROM discussions d WHERE d.tenant_id = $1`,
-)
-const REPLIES = statement(
-  'test_erasure_replies',
-  `SELECT c.id, c.reply_count AS stored,
+   FROM discussions d WHERE d.tenant_id = $1`)
+const REPLIES = unnamed(`SELECT c.id, c.reply_count AS stored,
      (SELECT count(*) FROM comments r WHERE r.tenant_id = c.tenant_id AND r.parent_id = c.id
        AND (r.status = 'approved' OR r.status = 'deleted' AND r.reply_count > 0)) AS counted
-   FROM comments c WHERE c.tenant_id = $1`,
-)
-const REACTIONS = statement(
-  'test_erasure_reactions',
-  `SELECT c.id, c.reaction_counts AS stored, coalesce((
+   FROM comments c WHERE c.tenant_id = $1`)
+const REACTIONS = unnamed(`SELECT c.id, c.reaction_counts AS stored, coalesce((
      SELECT jsonb_object_agg(type, n) FROM (
        SELECT type, count(*) AS n FROM reactions r
        WHERE r.tenant_id = c.tenant_id AND r.comment_id = c.id AND r.type IS NOT NULL GROUP BY type) g), '{}') AS counted
-   FROM comments c WHERE c.tenant_id = $1`,
-)
-const REPORTS = statement(
-  'test_erasure_reports',
-  `SELECT c.id, c.report_count AS stored,
+   FROM comments c WHERE c.tenant_id = $1`)
+const REPORTS = unnamed(`SELECT c.id, c.report_count AS stored,
      (SELECT count(*) FROM reports r WHERE r.tenant_id = c.tenant_id AND r.comment_id = c.id AND r.counted) AS counted
-   FROM comments c WHERE c.tenant_id = $1`,
-)
-const SEQS = statement(
-  'test_erasure_seqs',
-  `SELECT d.id, d.seq AS stored, (SELECT count(*) FROM events e WHERE e.tenant_id = d.tenant_id AND e.discussion_id = d.id) AS counted
-   FROM discussions d WHERE d.tenant_id = $1`,
-)
+   FROM comments c WHERE c.tenant_id = $1`)
+const SEQS =
+  unnamed(`SELECT d.id, d.seq AS stored, (SELECT count(*) FROM events e WHERE e.tenant_id = d.tenant_id AND e.discussion_id = d.id) AS counted
+   FROM discussions d WHERE d.tenant_id = $1`)
 
-const DIGESTS = statement(
-  'test_erasure_digests',
-  'SELECT count(*) AS n FROM comments WHERE discussion_id = $1 AND text_digest IS NOT NULL',
-)
+const DIGESTS = unnamed('SELECT count(*) AS n FROM comments WHERE discussion_id = $1 AND text_digest IS NOT NULL')
 /** Of long texts, which bob has not written. */
 const digestsIn = async (discussionId: string) =>
   (await service.app.db.query<{ n: number }>(DIGESTS, [discussionId]))[0]?.n
@@ -204,7 +187,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     stream.close()
   })
 
-  const SNIPPETS = statement('test_snippets', 'SELECT count(*) AS n FROM attempts WHERE response_snippet LIKE $1')
+  const SNIPPETS = unnamed('SELECT count(*) AS n FROM attempts WHERE response_snippet LIKE $1')
   const snippets = async (word: string) =>
     (await service.app.db.query<{ n: number }>(SNIPPETS, [`%${word}%`]))[0]?.n ?? 0
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let ann: Record<string, string>
@@ -118,11 +118,8 @@ test('reading an export is in the audit log, by REST and by GraphQL, and stays t
 test('an export of a reader of many comments has each of them once', async () => {
   const { author, discussionId } = await post('export-many', await service.as('cid'), 'the first')
   const MANY = 2500
-  const fill = statement(
-    'test_fill_comments',
-    `INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status)
-     SELECT $1, new_id(), $2, $3, 'comment ' || n, '', 'rejected' FROM generate_series(1, $4::int) n`,
-  )
+  const fill = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status)
+     SELECT $1, new_id(), $2, $3, 'comment ' || n, '', 'rejected' FROM generate_series(1, $4::int) n`)
   await service.app.db.query(fill, [service.tenant.id, discussionId, author.id, MANY])
   const { comments } = await ok('GET', `/readers/${author.id}/export`)
   expect(comments).toHaveLength(MANY + 1)

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { onServer } from '../harness/database.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let target: string
@@ -16,8 +16,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const REMOVE = statement('test_remove_reader', 'DELETE FROM readers WHERE external_id = $1 RETURNING id')
-const FIND = statement('test_find_reader', 'SELECT id FROM readers WHERE external_id = $1')
+const REMOVE = unnamed('DELETE FROM readers WHERE external_id = $1 RETURNING id')
+const FIND = unnamed('SELECT id FROM readers WHERE external_id = $1')
 
 /** A reader whom this process remembers, and whose record another one has removed without a word. */
 async function goneReader(): Promise<{ externalId: string; headers: Record<string, string>; formerId: string }> {
@@ -69,9 +69,8 @@ test('of comments that are written together, one for a reader whose record is go
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201))
 })
 
-const LOCK = statement('test_lock_discussion', "SELECT 1 FROM discussions WHERE external_id = 'gone' FOR UPDATE")
-const WAITING = statement(
-  'test_waiting',
+const LOCK = unnamed("SELECT 1 FROM discussions WHERE external_id = 'gone' FOR UPDATE")
+const WAITING = unnamed(
   `SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 )
 

@@ -2,8 +2,8 @@ import MarkdownIt from 'markdown-it'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 /** Counts renderings. Plain texts are not rendered. */
 const rendered = vi.spyOn(MarkdownIt.prototype, 'render')
@@ -92,10 +92,7 @@ describe('a hostile text is not rendered where', () => {
     await expectRefused(edit(newId(), HOSTILE), 'not_found')
     await expectRefused(edit('no-id', HOSTILE), 'not_found')
     await expectRefused(edit(id, HOSTILE, eve), 'not_author')
-    await service.app.db.query(
-      statement('test_age_comment', "UPDATE comments SET created_at = now() - interval '1 day' WHERE id = $1"),
-      [id],
-    )
+    await service.app.db.query(unnamed("UPDATE comments SET created_at = now() - interval '1 day' WHERE id = $1"), [id])
     await expectRefused(edit(id, HOSTILE), 'edit_window_closed')
   })
 

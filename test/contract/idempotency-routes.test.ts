@@ -2,10 +2,10 @@ import { Kind, OperationTypeNode, print } from 'graphql'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let adminToken: string
@@ -51,11 +51,8 @@ async function furnish({ title }: DescribedRoute, reader: string): Promise<(slot
   return (slot) => (slot.isId ? (ids.find(([word]) => word.test(slot.key))?.[1] ?? newId()) : sampleOf(slot))
 }
 
-const TABLES = statement(
-  'test_tables_of_routes',
-  `SELECT table_name AS name FROM information_schema.tables
-   WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`,
-)
+const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.tables
+   WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`)
 
 /** A digest of everything there is, table by table, but for when keys were last used: that is written down by the way. */
 async function allRows(): Promise<Record<string, unknown>> {
@@ -63,7 +60,7 @@ async function allRows(): Promise<Record<string, unknown>> {
   for (const { name } of await service.app.db.query<{ name: string }>(TABLES)) {
     const row = "(to_jsonb(t) - 'last_used_at')::text"
     const digest = `SELECT count(*) AS rows, md5(string_agg(${row}, ' ' ORDER BY ${row})) AS digest FROM "${name}" t`
-    digests[name] = (await service.app.db.query(statement(`test_all_of_${name}`, digest)))[0]
+    digests[name] = (await service.app.db.query(unnamed(digest)))[0]
   }
   expect(digests).toHaveProperty('comments')
   return digests

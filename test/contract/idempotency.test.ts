@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Ctx } from '../../src/core/context.ts'
 import { ServiceError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
+import { unnamed } from '../harness/sql.ts'
 import { createComment } from '../../src/domains/comments/create.ts'
 import { type Answer, deleteExpiredRecords, forgetReader, runOnce } from '../../src/domains/idempotency/idempotency.ts'
 import { createDiscussion } from '../../src/domains/discussions/discussions.ts'
@@ -29,8 +29,7 @@ async function comment(key: string, page: string, body: unknown = { body: 'Once'
 }
 
 async function count(text: string, params: unknown[] = []): Promise<number> {
-  const name = `test_count_${text.length}_${text.replaceAll(/\W+/g, '_').slice(0, 40)}`
-  const rows = await service.app.db.query<{ n: number }>(statement(name, `SELECT count(*) AS n ${text}`), params)
+  const rows = await service.app.db.query<{ n: number }>(unnamed(`SELECT count(*) AS n ${text}`), params)
   return rows[0]?.n ?? -1
 }
 
@@ -106,10 +105,7 @@ describe('the first outcome', () => {
   })
 
   test('500 is no outcome: nothing of it stays, and the same key does it later', async () => {
-    const constrain = statement(
-      'test_add_check',
-      `ALTER TABLE comments ADD CONSTRAINT test_boom CHECK (body <> 'Boom') NOT VALID`,
-    )
+    const constrain = unnamed(`ALTER TABLE comments ADD CONSTRAINT test_boom CHECK (body <> 'Boom') NOT VALID`)
     await service.app.db.query(constrain)
     const post = () => comment('boom', 'boom', { body: 'Boom' }, 'reader-of-boom')
     const before = await records()
@@ -118,7 +114,7 @@ describe('the first outcome', () => {
     expect(await records()).toBe(before)
     expect(await count(`FROM discussions ${PAGE}`, [service.tenant.id, 'boom'])).toBe(0)
     expect(await count(`FROM readers WHERE external_id = 'reader-of-boom'`)).toBe(0)
-    await service.app.db.query(statement('test_drop_check', 'ALTER TABLE comments DROP CONSTRAINT test_boom'))
+    await service.app.db.query(unnamed('ALTER TABLE comments DROP CONSTRAINT test_boom'))
     const done = await post()
     expect(done.status).toBe(201)
     expectReplay(await post(), done)
@@ -128,12 +124,7 @@ describe('the first outcome', () => {
   test('it is kept for 24 h; then the key is free', async () => {
     const first = await comment('day', 'day')
     const age = (span: string) =>
-      service.app.db.query(
-        statement(
-          `test_age_${span.length}`,
-          `UPDATE idempotency_records SET expires_at = expires_at - interval '${span}'`,
-        ),
-      )
+      service.app.db.query(unnamed(`UPDATE idempotency_records SET expires_at = expires_at - interval '${span}'`))
     await age('23 hours 59 minutes')
     expectReplay(await comment('day', 'day'), first)
     await age('1 minute')
@@ -474,10 +465,7 @@ describe('POST /graphql', () => {
 
   test('where one of several mutations fails, none of them stays, and the answer shows none', async () => {
     await service.app.db.query(
-      statement(
-        'test_add_label_check',
-        `ALTER TABLE api_keys ADD CONSTRAINT test_label CHECK (label <> 'boom') NOT VALID`,
-      ),
+      unnamed(`ALTER TABLE api_keys ADD CONSTRAINT test_label CHECK (label <> 'boom') NOT VALID`),
     )
     const both = () =>
       service.graphql(
@@ -491,7 +479,7 @@ describe('POST /graphql', () => {
     const failed = await both()
     expect(failed.json).toMatchObject({ data: null, errors: [{ extensions: { code: 'internal', status: 500 } }] })
     expect(await count(`FROM discussions ${PAGE}`, [service.tenant.id, 'half'])).toBe(0)
-    await service.app.db.query(statement('test_drop_label_check', 'ALTER TABLE api_keys DROP CONSTRAINT test_label'))
+    await service.app.db.query(unnamed('ALTER TABLE api_keys DROP CONSTRAINT test_label'))
     const done = await both()
     expect(done.json.data.createDiscussion.discussion.id).toBeDefined()
     expectReplay(await both(), done)

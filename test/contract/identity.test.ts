@@ -3,10 +3,10 @@ import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { sha256 } from '../../src/core/crypto.ts'
-import { statement } from '../../src/core/sql.ts'
 import { BODY, type Change, expectRefusal, postAs, seconds, signAssertion, utf8 } from '../harness/assertions.ts'
 import { bodySha256 } from '../harness/identity.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let other: TestTenant
@@ -207,10 +207,9 @@ test('POST /identity-secrets: the new secret works at once, the one before for 2
   expect(hours).toBeLessThanOrEqual(24)
 
   // A verified assertion that is cached ends with its secret.
-  await service.app.db.query(
-    statement('test_end_secret', 'UPDATE identity_secrets SET expires_at = now() WHERE kid = $1'),
-    [tenant.identitySecret.kid],
-  )
+  await service.app.db.query(unnamed('UPDATE identity_secrets SET expires_at = now() WHERE kid = $1'), [
+    tenant.identitySecret.kid,
+  ])
   await vi.waitFor(async () => expectRefusal(await post(before, tenant), 'invalid_identity'), {
     timeout: 5000,
     interval: 100,

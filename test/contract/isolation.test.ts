@@ -1,13 +1,13 @@
 import { createClient } from 'graphql-sse'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { signIdentity } from '../harness/identity.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 /** Stands in whatever the first tenant writes. */
 const MARK = 'of-the-first-tenant'
@@ -29,11 +29,8 @@ type Headers = Record<string, string>
 
 const tokenOf = ({ adminToken }: Side): Headers => ({ authorization: `Bearer ${adminToken}` })
 
-const TABLES = statement(
-  'test_tenant_tables',
-  `SELECT table_name AS name FROM information_schema.columns
-   WHERE table_schema = current_schema() AND column_name = 'tenant_id' ORDER BY 1`,
-)
+const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.columns
+   WHERE table_schema = current_schema() AND column_name = 'tenant_id' ORDER BY 1`)
 
 /** A digest of everything that a tenant has, table by table. */
 async function rowsOf(tenantId: string): Promise<Record<string, unknown>> {
@@ -47,7 +44,7 @@ async function rowsOf(tenantId: string): Promise<Record<string, unknown>> {
     // When a key was last used is written a little later.
     const row = "(to_jsonb(t) - 'last_used_at')::text"
     const digest = `SELECT count(*) AS rows, md5(string_agg(${row}, ' ' ORDER BY ${row})) AS digest FROM "${name}" t WHERE ${column} = $1`
-    digests[name] = (await service.app.db.query(statement(`test_rows_of_${name}`, digest), [tenantId]))[0]
+    digests[name] = (await service.app.db.query(unnamed(digest), [tenantId]))[0]
   }
   return digests
 }

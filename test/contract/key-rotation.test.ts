@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
 import { keyIdOf, seal, unseal } from '../../src/core/seals.ts'
-import { type Sql, statement } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/sql.ts'
 import { findKeyUse, findMissingKeys, resealSecrets } from '../../src/domains/secrets/reseal.ts'
 import { openSecrets, signingSecretContext } from '../../src/domains/webhooks/secrets.ts'
 import { createServer } from '../../src/api/http/server.ts'
@@ -13,6 +13,7 @@ import { onServer } from '../harness/database.ts'
 import { freePort } from '../harness/ports.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const [oldKey, newKey] = [randomBytes(32), randomBytes(32)]
 
@@ -129,8 +130,7 @@ describe('while processes are restarted one by one', () => {
   })
 })
 
-const SECRETS = statement(
-  'test_sealed_webhook_secrets',
+const SECRETS = unnamed(
   `SELECT kid, encode(sealed, 'base64') AS sealed FROM webhook_secrets WHERE endpoint_id = $1 ORDER BY created_at`,
 )
 const sealedOf = (endpointId: string): Promise<{ kid: string; sealed: string }[]> =>
@@ -143,12 +143,9 @@ const newEndpoint = async () =>
     secret: string
   }
 
-const FILL = statement(
-  'test_fill_secrets',
-  `INSERT INTO classifier_secrets (tenant_id, kid, sealed, expires_at)
-   SELECT $1, kid, decode(sealed, 'base64'), now() + interval '1 hour' FROM unnest($2::text[], $3::text[]) s (kid, sealed)`,
-)
-const EXPIRE_OUTCOMES = statement('test_expire_outcomes', 'UPDATE idempotency_records SET expires_at = now()')
+const FILL = unnamed(`INSERT INTO classifier_secrets (tenant_id, kid, sealed, expires_at)
+   SELECT $1, kid, decode(sealed, 'base64'), now() + interval '1 hour' FROM unnest($2::text[], $3::text[]) s (kid, sealed)`)
+const EXPIRE_OUTCOMES = unnamed('UPDATE idempotency_records SET expires_at = now()')
 
 describe('cli secrets reseal', () => {
   test('seals what the old key sealed with the new one, in batches, and says what still needs the old one', async () => {
@@ -193,7 +190,7 @@ describe('cli secrets reseal', () => {
     const interfering: Sql = async (text, params) => {
       const rows = await query(text, params)
       if (text.name === 'select_sealed_webhook_secrets') {
-        await query(statement('test_replace_sealed', byOther), [replaced.id, other])
+        await query(unnamed(byOther), [replaced.id, other])
         await before.call('DELETE', `/webhooks/${deleted.id}`)
       }
       return rows as never
@@ -223,7 +220,7 @@ describe('cli secrets reseal', () => {
     const [missing, damaged] = [await newEndpoint(), await newEndpoint()]
     const strangeKey = randomBytes(32)
     const strange = { ENCRYPTION_KEY: strangeKey, ENCRYPTION_KEYS: [] }
-    const put = statement('test_put_sealed', 'UPDATE webhook_secrets SET sealed = $2 WHERE endpoint_id = $1')
+    const put = unnamed('UPDATE webhook_secrets SET sealed = $2 WHERE endpoint_id = $1')
     await before.app.db.query(put, [missing.id, seal(strange, 'x', signingSecretContext(missing.id, missing.kid))])
     await before.app.db.query(put, [damaged.id, seal(before.app.settings, 'x', 'of another context')])
     const rows = [await sealedOf(missing.id), await sealedOf(damaged.id)]

@@ -1,10 +1,10 @@
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
 import { type Change, expectRefusal, postAs, seconds, signAssertion, utf8 } from '../harness/assertions.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 
@@ -92,8 +92,7 @@ test('an unknown kid has the key set fetched again, but not at every token', asy
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'new' }
   const fetchJson = vi.fn(() => Promise.resolve({ keys: [jwk] }))
   await refreshDueKeySets(service.app, () => Promise.resolve({ keys: [] }))
-  const fetchedLongAgo = statement(
-    'test_age_key_set',
+  const fetchedLongAgo = unnamed(
     `UPDATE identity_key_sets SET tried_at = now() - interval '1 minute' WHERE tenant_id = $1`,
   )
   await service.app.db.query(fetchedLongAgo, [tenant.tenant.id])
@@ -109,14 +108,11 @@ test('an unknown kid has the key set fetched again, but not at every token', asy
 /** Moves everything that is stored of the tenant's key set into the past, so that it is due again. */
 const age = (tenant: TestTenant, hours: number) =>
   service.app.db.query(
-    statement(
-      'test_move_key_set',
-      `UPDATE identity_key_sets SET
+    unnamed(`UPDATE identity_key_sets SET
          due_at = now() - interval '1 second', tried_at = tried_at - $2::int * interval '1 hour',
          fetched_at = fetched_at - $2::int * interval '1 hour',
          failing_since = failing_since - $2::int * interval '1 hour'
-       WHERE tenant_id = $1`,
-    ),
+       WHERE tenant_id = $1`),
     [tenant.tenant.id, hours],
   )
 const stateOf = async ({ apiKey }: TestTenant) =>
@@ -153,7 +149,7 @@ test('a key set that cannot be fetched keeps its keys for 24 h, then its asserti
     expiresAt: null,
   })
   expectRefusal(await post(token, tenant), 'invalid_identity')
-  const stored = statement('test_stored_keys', 'SELECT jwks FROM identity_key_sets WHERE tenant_id = $1')
+  const stored = unnamed('SELECT jwks FROM identity_key_sets WHERE tenant_id = $1')
   expect(await service.app.db.query(stored, [tenant.tenant.id])).toEqual([{ jwks: null }])
   // The tenant's secret still vouches.
   expect((await post(await sign({}, tenant), tenant)).status).toBe(201)

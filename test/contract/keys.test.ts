@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { CAPABILITIES } from '../../src/core/context.ts'
-import { statement } from '../../src/core/sql.ts'
 import { KeyUses, keyUsesOf } from '../../src/domains/keys/uses.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let admin: { headers: Record<string, string> }
@@ -147,7 +147,7 @@ test('expired and revoked keys do not count against the budget', async () => {
   await service.call('DELETE', `/keys/${first.json.id}`, as)
   const second = await mint({ expiresAt: new Date(Date.now() + 60_000).toISOString() }, as)
   expect((await mint({}, as)).json.code).toBe('key_budget_exhausted')
-  const expire = statement('test_expire_second_key', 'UPDATE api_keys SET expires_at = $2 WHERE id = $1')
+  const expire = unnamed('UPDATE api_keys SET expires_at = $2 WHERE id = $1')
   await service.app.db.query(expire, [second.json.id, new Date(Date.now() - 1)])
   expect((await mint({}, as)).status).toBe(201)
 })
@@ -173,10 +173,7 @@ test('making and revoking a key is written to the audit log', async () => {
   const { json } = await mint({ label: 'Audited' })
   await service.call('DELETE', `/keys/${json.id}`)
   const rows = await service.app.db.query(
-    statement(
-      'test_audit_of',
-      'SELECT actor_kind, action, before, after FROM audit_log WHERE target_id = $1 ORDER BY id',
-    ),
+    unnamed('SELECT actor_kind, action, before, after FROM audit_log WHERE target_id = $1 ORDER BY id'),
     [json.id],
   )
   expect(rows).toEqual([

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import {
   type Command,
   type ModelComment,
@@ -10,6 +9,7 @@ import {
   REPORT_THRESHOLD,
 } from '../harness/moderation-model.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let plain: Record<string, string>
@@ -28,8 +28,7 @@ afterAll(() => service.close())
 const setting = (body: object) => service.call('PATCH', '/settings', { body })
 const read = async (path: string) => (await service.call('GET', path, { headers: plain })).json
 
-const EVENTS = statement(
-  'test_model_events',
+const EVENTS = unnamed(
   'SELECT seq, type, audience, data FROM events WHERE discussion_id = $1 AND seq > $2 ORDER BY seq',
 )
 

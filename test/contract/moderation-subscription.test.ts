@@ -1,13 +1,13 @@
 import { type Client, createClient, type ExecutionResult } from 'graphql-sse'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
 import type { DueRequest } from '../../src/domains/classifier/sql.ts'
 import { queueWatchOf } from '../../src/domains/moderation/queue-watch.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 interface Counts {
   pending: number
@@ -272,11 +272,8 @@ test('one comes and one goes: the counts are the same, and it is told', async ()
   // Together, as another process would have done it, of whose news nothing arrives.
   vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
   await service.app.db.query(
-    statement(
-      'test_swap',
-      `UPDATE comments SET status = CASE WHEN id = $1 THEN 'deleted' ELSE 'pending' END::comment_status,
-       deleted_at = CASE WHEN id = $1 THEN now() END WHERE id = ANY ($2::uuid[])`,
-    ),
+    unnamed(`UPDATE comments SET status = CASE WHEN id = $1 THEN 'deleted' ELSE 'pending' END::comment_status,
+       deleted_at = CASE WHEN id = $1 THEN now() END WHERE id = ANY ($2::uuid[])`),
     [id, [id, (await post('fine')).id]],
   )
   await vi.waitFor(() => expect(seen.counts).toHaveLength(2), { timeout: 5000 })

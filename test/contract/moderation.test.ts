@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let ann: Record<string, string>
@@ -49,17 +49,13 @@ interface EventRow {
   data: any
 }
 
-const EVENTS = statement(
-  'test_moderation_events',
+const EVENTS = unnamed(
   'SELECT type, audience, actor, recipient_id AS "recipientId", data FROM events WHERE discussion_id = $1 ORDER BY seq',
 )
 const eventsOf = (id: string) => service.app.db.query<EventRow>(EVENTS, [id])
 const lastEvent = async (id: string) => (await eventsOf(id)).at(-1)
 
-const AUDIT = statement(
-  'test_moderation_audit',
-  'SELECT action, before, after FROM audit_log WHERE target_id = $1 ORDER BY id',
-)
+const AUDIT = unnamed('SELECT action, before, after FROM audit_log WHERE target_id = $1 ORDER BY id')
 const auditOf = (id: string) => service.app.db.query<{ action: string; before: object; after: object }>(AUDIT, [id])
 
 describe('POST /discussions/{id}/lock, /unlock, /archive', () => {
@@ -472,21 +468,17 @@ describe('POST /comments/bulk', () => {
     for (let n = 0; n < 8; n++) ids.push((await post('bulk-slow')).id)
     const { query } = service.app.db
     await query(
-      statement(
-        'slow_down',
+      unnamed(
         `CREATE FUNCTION slow_down() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.15); RETURN NEW; END $$`,
       ),
     )
     await query(
-      statement(
-        'slow_down_rejections',
-        `CREATE TRIGGER slow_down BEFORE UPDATE OF status ON comments FOR EACH ROW
-         WHEN (NEW.status = 'rejected') EXECUTE FUNCTION slow_down()`,
-      ),
+      unnamed(`CREATE TRIGGER slow_down BEFORE UPDATE OF status ON comments FOR EACH ROW
+         WHEN (NEW.status = 'rejected') EXECUTE FUNCTION slow_down()`),
     )
     const options = { body: { ids, action: 'reject' }, headers: { 'idempotency-key': 'bulk-slow' } }
     const first = await service.call('POST', '/comments/bulk', options)
-    await query(statement('slow_down_no_more', 'DROP TRIGGER slow_down ON comments'))
+    await query(unnamed('DROP TRIGGER slow_down ON comments'))
     expect(first.status).toBe(200)
     const codes = first.json.data.map(({ code }: { code: string | null }) => code)
     expect([codes[0], codes.at(-1)]).toEqual([null, 'unavailable'])
@@ -586,8 +578,7 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     expect((await unban(own.author.id)).json.ban).toBeNull()
     expect((await unban(own.author.id)).status).toBe(200)
     expect((await post('banned', {}, eve)).status).toBe('approved')
-    const past = statement(
-      'test_past',
+    const past = unnamed(
       "UPDATE readers SET banned_at = now() - interval '2 h', banned_until = now() - interval '1 h' WHERE id = $1",
     )
     await service.app.db.query(past, [own.author.id])
@@ -645,9 +636,7 @@ test('counters are exact after 300 mixed writes of readers and moderators at onc
   await Promise.all(Array.from({ length: 300 }, (_, n) => write(n)))
   const { id, commentCount, lastEventId } = await discussion('crowd')
   const [truth] = await service.app.db.query<{ approved: number; events: number; wrong: number }>(
-    statement(
-      'test_crowd',
-      `WITH RECURSIVE shown AS (
+    unnamed(`WITH RECURSIVE shown AS (
          SELECT id, parent_id FROM comments WHERE discussion_id = $1 AND status = 'approved'
          UNION
          SELECT p.id, p.parent_id FROM shown s JOIN comments p ON p.id = s.parent_id AND p.status = 'deleted'
@@ -655,8 +644,7 @@ test('counters are exact after 300 mixed writes of readers and moderators at onc
        SELECT (SELECT count(*) FROM comments WHERE discussion_id = $1 AND status = 'approved') AS approved,
          (SELECT count(*) FROM events WHERE discussion_id = $1) AS events,
          (SELECT count(*) FROM comments c WHERE discussion_id = $1
-            AND reply_count <> (SELECT count(*) FROM shown s WHERE s.parent_id = c.id)) AS wrong`,
-    ),
+            AND reply_count <> (SELECT count(*) FROM shown s WHERE s.parent_id = c.id)) AS wrong`),
     [id],
   )
   expect(truth).toEqual({ approved: commentCount, events: Number(lastEventId), wrong: 0 })

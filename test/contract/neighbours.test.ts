@@ -2,7 +2,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { isStuck, ofTenant } from '../../src/core/patience.ts'
 import { createComment } from '../../src/domains/comments/create.ts'
 import { runOnce } from '../../src/domains/idempotency/idempotency.ts'
@@ -10,6 +9,7 @@ import { findCallerByKey } from '../../src/domains/keys/keys.ts'
 import { lockDiscussion } from '../../src/domains/moderation/discussions.ts'
 import { onServer } from '../harness/database.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 /** The tenant whose rows are locked, and the one beside it. */
@@ -33,7 +33,7 @@ async function callerOf(tenant: TestTenant): Promise<Caller> {
   }
 }
 
-const DATABASE = statement('test_database', 'SELECT current_database() AS name')
+const DATABASE = unnamed('SELECT current_database() AS name')
 
 beforeAll(async () => {
   if (!onServer) return
@@ -66,8 +66,7 @@ async function whileLocked<T>(text: string, params: unknown[], work: () => Promi
   }
 }
 
-const LOCK_WAITS = statement(
-  'test_lock_waits',
+const LOCK_WAITS = unnamed(
   `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 )
 const lockWaits = async (): Promise<number> => (await service.app.db.query<{ n: number }>(LOCK_WAITS))[0]?.n ?? 0
@@ -167,8 +166,7 @@ describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATA
       },
     )
     await waiting
-    const ORDER = statement(
-      'test_bodies',
+    const ORDER = unnamed(
       "SELECT data->'comment'->>'body' AS body FROM events WHERE discussion_id = $1 ORDER BY seq OFFSET 1",
     )
     const rows = await app.db.query<{ body: string }>(ORDER, [discussionId])
@@ -196,7 +194,7 @@ describe.skipIf(!onServer)(
       return service.graphql(`mutation { ${fields.join(' ')} }`, {}, { ...locked.reader, 'idempotency-key': key })
     }
     const LOCK = 'SELECT 1 FROM discussions WHERE id = $1 FOR UPDATE'
-    const LOCK_IN_TIME = statement('test_lock_in_time', LOCK)
+    const LOCK_IN_TIME = unnamed(LOCK)
 
     test('gives the locks that it has back while another is not to be had, and is done whole or not at all', async () => {
       const [free, taken] = await newPages()

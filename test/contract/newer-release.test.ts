@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { upgrade } from '../../src/data/migrate.ts'
 import { selectDueDiscussions } from '../../src/domains/moderation/auto-close-sql.ts'
@@ -10,6 +9,7 @@ import { deleteOldDeliveries, deleteOldEvents } from '../../src/domains/webhooks
 import { SILENT } from '../harness/log.ts'
 import { NEXT_RELEASE } from '../harness/releases.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 // During an upgrade processes of two releases share a database. These rows hold what only the newer one knows.
 
@@ -28,18 +28,15 @@ interface Newer extends TestTenant {
 /** A tenant that no cache knows yet, with these settings as a newer release has stored them. */
 async function tenantWith(settings: unknown): Promise<Newer> {
   const tenant = await service.addTenant(`newer-${count++}`)
-  await write('settings', 'UPDATE tenants SET settings = $2::jsonb WHERE id = $1', [
-    tenant.tenant.id,
-    JSON.stringify(settings),
-  ])
+  await write('UPDATE tenants SET settings = $2::jsonb WHERE id = $1', [tenant.tenant.id, JSON.stringify(settings)])
   return { ...tenant, headers: { 'x-api-key': tenant.apiKey } }
 }
 
-const write = (name: string, text: string, params: unknown[]): Promise<Record<string, unknown>[]> =>
-  service.app.db.query(statement(`newer_${name}`, text), params)
+const write = (text: string, params: unknown[]): Promise<Record<string, unknown>[]> =>
+  service.app.db.query(unnamed(text), params)
 
 const storedSettings = async ({ tenant }: TestTenant): Promise<unknown> =>
-  (await write('read_settings', 'SELECT settings FROM tenants WHERE id = $1', [tenant.id]))[0]?.settings
+  (await write('SELECT settings FROM tenants WHERE id = $1', [tenant.id]))[0]?.settings
 
 const NEWER = {
   colour: 'red',
@@ -131,7 +128,6 @@ test('an endpoint with a policy and event types of a newer release is shown, and
   const { json } = await service.call('POST', '/webhooks', { body: { url: 'https://a.example.com/' }, headers })
   const stored = { maxAttempts: 50, jitter: 0.5, timeoutMs: 200, backoffBaseMs: 'soon' }
   await write(
-    'policy',
     "UPDATE webhook_endpoints SET policy = $3::jsonb, event_types = ARRAY['*', 'reader_left'] WHERE tenant_id = $1 AND id = $2",
     [tenant.id, json.id, JSON.stringify(stored)],
   )
@@ -140,7 +136,7 @@ test('an endpoint with a policy and event types of a newer release is shown, and
   const body = { policy: { maxAttempts: 4 } }
   const changed = await service.call('PATCH', `/webhooks/${json.id}`, { body, headers })
   expect([changed.status, changed.json.policy.maxAttempts]).toEqual([200, 4])
-  const [row] = await write('read_policy', 'SELECT policy FROM webhook_endpoints WHERE tenant_id = $1', [tenant.id])
+  const [row] = await write('SELECT policy FROM webhook_endpoints WHERE tenant_id = $1', [tenant.id])
   expect(row?.policy).toEqual({ ...stored, maxAttempts: 4 })
   const refused = await service.call('PATCH', `/webhooks/${json.id}`, { body: { policy: { jitter: 1 } }, headers })
   expect(refused.json).toMatchObject({ status: 422, errors: [{ pointer: '/policy/jitter' }] })
@@ -149,14 +145,14 @@ test('an endpoint with a policy and event types of a newer release is shown, and
 test('an endpoint in a state of a newer release is shown as unverified, and still changes', async () => {
   const { headers, tenant } = await tenantWith({})
   const { json } = await service.call('POST', '/webhooks', { body: { url: 'https://a.example.com/' }, headers })
-  await write('state', "ALTER TYPE endpoint_state ADD VALUE 'paused'", [])
-  await write('pause', "UPDATE webhook_endpoints SET state = 'paused' WHERE tenant_id = $1", [tenant.id])
+  await write("ALTER TYPE endpoint_state ADD VALUE 'paused'", [])
+  await write("UPDATE webhook_endpoints SET state = 'paused' WHERE tenant_id = $1", [tenant.id])
   const listed = await service.call('GET', '/webhooks', { headers })
   expect(listed.json.data).toMatchObject([{ id: json.id, state: 'unverified' }])
   const body = { description: 'ours' }
   const changed = await service.call('PATCH', `/webhooks/${json.id}`, { body, headers })
   expect(changed.json).toMatchObject({ state: 'unverified', description: 'ours' })
-  const [row] = await write('read_state', 'SELECT state::text FROM webhook_endpoints WHERE tenant_id = $1', [tenant.id])
+  const [row] = await write('SELECT state::text FROM webhook_endpoints WHERE tenant_id = $1', [tenant.id])
   expect(row?.state).toBe('paused')
 })
 
@@ -167,7 +163,6 @@ test('a capability of a newer release grants nothing, and its key goes on with t
     headers,
   })
   await write(
-    'capabilities',
     "UPDATE api_keys SET capabilities = capabilities || ARRAY['do_everything'] WHERE tenant_id = $1 AND id = $2",
     [tenant.id, minted.json.id],
   )
@@ -184,7 +179,6 @@ test('a capability of a newer release grants nothing, and its key goes on with t
 test('the audit log shows entries of a newer release: another kind of actor, target and settings', async () => {
   const tenant = await tenantWith({})
   await write(
-    'audit',
     `INSERT INTO audit_log (tenant_id, id, actor_kind, actor_id, action, target_type, target_id, before, after)
      VALUES ($1, gen_random_uuid(), 'robot', gen_random_uuid(), 'robot.wake', 'robot', 'r2', '[1]', '{"a": {"b": null}}')`,
     [tenant.tenant.id],
@@ -202,11 +196,10 @@ test('a moderation queue shows comments that were held or reported for a reason 
     headers: { ...headers, ...(await tenant.as('reader')) },
   })
   expect(posted.status).toBe(201)
-  await write('hold', "UPDATE comments SET hold_reason = 'bad_mood' WHERE tenant_id = $1", [tenant.tenant.id])
+  await write("UPDATE comments SET hold_reason = 'bad_mood' WHERE tenant_id = $1", [tenant.tenant.id])
   // As a migration of that release would.
-  await write('reasons', 'ALTER TABLE reports DROP CONSTRAINT reports_reason', [])
+  await write('ALTER TABLE reports DROP CONSTRAINT reports_reason', [])
   await write(
-    'report',
     `INSERT INTO reports (tenant_id, comment_id, reader_id, reason, created_at, counted)
      SELECT tenant_id, id, author_id, 'bad_mood', now(), false FROM comments WHERE tenant_id = $1`,
     [tenant.tenant.id],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
+import { unnamed } from '../harness/sql.ts'
 import { COUNT_LIMIT } from '../../src/domains/moderation/queue-sql.ts'
 import { PresenceReporter } from '../../src/domains/stream/presence.ts'
 import { addDelivery } from '../harness/outbox.ts'
@@ -43,8 +43,7 @@ async function ok(side: Side, method: string, path: string, body?: object, heade
 
 const overview = (side: Side) => ok(side, 'GET', '/overview')
 
-const run = (name: string, text: string, params: readonly unknown[]) =>
-  service.app.db.query(statement(name, text), params)
+const run = (text: string, params: readonly unknown[]) => service.app.db.query(unnamed(text), params)
 
 test('GET /overview of a tenant where nothing waits has zeros', async () => {
   expect(await overview(await freshTenant())).toEqual(NOTHING)
@@ -62,7 +61,6 @@ test('it counts what waits, of the tenant alone, in REST and GraphQL', async () 
   for (let n = 0; n < 6; n++) endpoints.push((await ok(side, 'POST', '/webhooks', { url: 'https://127.0.0.1:9/' })).id)
   const set = (n: number, state: string, openFor: string | null) =>
     run(
-      'test_overview_endpoint',
       'UPDATE webhook_endpoints SET state = $2::endpoint_state, circuit_open_until = now() + $3::interval WHERE id = $1',
       [endpoints[n], state, openFor],
     )
@@ -73,7 +71,7 @@ test('it counts what waits, of the tenant alone, in REST and GraphQL', async () 
   await set(3, 'disabled', '1 minute')
   const { deliveryId } = await addDelivery(service.app, side.tenant.id, endpoints[3] ?? '')
   await addDelivery(service.app, side.tenant.id, endpoints[0] ?? '')
-  await run('test_overview_hold', `UPDATE deliveries SET status = 'held' WHERE id = $1`, [deliveryId])
+  await run(`UPDATE deliveries SET status = 'held' WHERE id = $1`, [deliveryId])
   const expected = {
     ...NOTHING,
     pending: 3,
@@ -141,13 +139,11 @@ test('comments and deliveries are counted up to the limit', async () => {
   const endpoint = (await ok(side, 'POST', '/webhooks', { url: 'https://127.0.0.1:9/' })).id
   const params = [side.tenant.id, discussionId, COUNT_LIMIT + 1]
   await run(
-    'test_overview_many_comments',
     `INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)
      SELECT $1, gen_random_uuid(), $2, 'a', 'a', 'pending' FROM generate_series(1, $3::int)`,
     params,
   )
   await run(
-    'test_overview_many_deliveries',
     `INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq, status)
      SELECT $1, gen_random_uuid(), $4, gen_random_uuid(), 'comment_created', $2, 1, 'held' FROM generate_series(1, $3::int)`,
     [...params, endpoint],

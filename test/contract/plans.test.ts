@@ -1,9 +1,10 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { type Statement, statement } from '../../src/core/sql.ts'
+import type { Statement } from '../../src/core/sql.ts'
 import { renewStatistics } from '../../src/core/statistics.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 // In a database that has just begun, PostgreSQL has no statistics. Where two plans look alike to it, it may take the one
 // whose cost grows with the discussion, and keep it for as long as the statement is prepared.
@@ -23,12 +24,9 @@ const post = async (reader: string, body: object) => {
   return json
 }
 
-const GROW = statement(
-  'test_grow_large',
-  `INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)
+const GROW = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)
    SELECT tenant_id, new_id(), id, 'x', 'x', 'approved' FROM discussions, generate_series(1, 5000) n
-   WHERE external_id = 'large'`,
-)
+   WHERE external_id = 'large'`)
 
 /** How many blocks a statement that `work` runs reads by one plan: now, and once the discussion has grown. */
 async function blocksOf(name: string, work: () => Promise<unknown>): Promise<[now: number, grown: number]> {
@@ -54,16 +52,16 @@ async function blocksOfStatement({ text }: Statement, params: readonly unknown[]
   const execute = `EXECUTE ${name}${params.length === 0 ? '' : `(${params.map(literal).join(', ')})`}`
   const blocks: [number, number] = [NaN, NaN]
   const explained = service.app.db.transaction(async (sql) => {
-    const run = <Row>(what: string, command: string) => sql<Row>(statement(`${what}_${name}`, command))
+    const run = <Row>(command: string) => sql<Row>(unnamed(command))
     const explain = async (): Promise<number> => {
-      await run('savepoint', 'SAVEPOINT before')
-      const plan = await run<Record<string, string>>('explain', `EXPLAIN (ANALYZE, BUFFERS) ${execute}`)
-      await run('rollback', 'ROLLBACK TO SAVEPOINT before')
+      await run('SAVEPOINT before')
+      const plan = await run<Record<string, string>>(`EXPLAIN (ANALYZE, BUFFERS) ${execute}`)
+      await run('ROLLBACK TO SAVEPOINT before')
       const [, hit = 0, read = 0] = BLOCKS.exec(plan.map((row) => Object.values(row)[0]).join('\n')) ?? []
       return Number(hit) + Number(read)
     }
-    await run('set', 'SET LOCAL plan_cache_mode = force_generic_plan')
-    await run('prepare', `PREPARE ${name} AS ${text}`)
+    await run('SET LOCAL plan_cache_mode = force_generic_plan')
+    await run(`PREPARE ${name} AS ${text}`)
     blocks[0] = await explain()
     await sql(GROW)
     blocks[1] = await explain()
@@ -99,7 +97,7 @@ test('statistics follow a table that has outgrown them', async () => {
   await service.app.db.query(GROW)
   await vi.waitFor(async () => {
     await renewStatistics(service.app.db, 0)
-    const known = statement('test_known', `SELECT reltuples FROM pg_class WHERE oid = 'comments'::regclass`)
+    const known = unnamed(`SELECT reltuples FROM pg_class WHERE oid = 'comments'::regclass`)
     const [{ reltuples } = { reltuples: 0 }] = await service.app.db.query<{ reltuples: number }>(known)
     expect(reltuples).toBeGreaterThanOrEqual(5000)
   }, WAIT)

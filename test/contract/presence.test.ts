@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { PresenceReporter } from '../../src/domains/stream/presence.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let other: TestTenant
@@ -94,7 +94,7 @@ test('a process that says nothing for 5 s counts no more', async () => {
   await process.report()
   expect(await streamsOf(id)).toBe(7)
   const aged = "UPDATE stream_processes SET seen_at = now() - interval '5 seconds' WHERE id = $1"
-  await service.app.db.query(statement('age_process', aged), [process.processId])
+  await service.app.db.query(unnamed(aged), [process.processId])
   expect(await streamsOf(id)).toBe(0)
   // It comes back with its next word, with all that it has open.
   await process.report()
@@ -105,7 +105,7 @@ test('a process of which the database has lost everything reports it all again',
   const id = await newDiscussion()
   const process = otherProcess(id, () => 2)
   await process.report()
-  await service.app.db.query(statement('lose_processes', 'TRUNCATE stream_processes, stream_counts'))
+  await service.app.db.query(unnamed('TRUNCATE stream_processes, stream_counts'))
   expect(await streamsOf(id)).toBe(0)
   await process.report()
   expect(await streamsOf(id)).toBe(2)

@@ -4,13 +4,14 @@ import { newId } from '../../src/core/ids.ts'
 import { codeOf, troubleOf } from '../../src/core/outage.ts'
 import { ofTenant } from '../../src/core/patience.ts'
 import { inOneTransaction } from '../../src/core/scope.ts'
-import { type Sql, statement } from '../../src/core/sql.ts'
+import type { Sql } from '../../src/core/sql.ts'
 import { onServer } from '../harness/database.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
-const RENAME = statement('test_rename', 'UPDATE tenants SET slug = $2 WHERE id = $1')
-const READ_ONLY = statement('test_read_only', 'SET TRANSACTION READ ONLY')
-const FIND = statement('test_find', 'SELECT slug FROM tenants WHERE id = $1')
+const RENAME = unnamed('UPDATE tenants SET slug = $2 WHERE id = $1')
+const READ_ONLY = unnamed('SET TRANSACTION READ ONLY')
+const FIND = unnamed('SELECT slug FROM tenants WHERE id = $1')
 
 let service: TestService
 let id: string

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let ann: Record<string, string>
@@ -23,10 +23,7 @@ const toggle = (id: string, type: string, headers = ann) =>
 const put = (id: string, type: string, headers = ann) =>
   service.call('PUT', `/comments/${id}/reaction`, { body: { type }, headers })
 
-const EVENTS = statement(
-  'test_reaction_events',
-  'SELECT seq, type, data FROM events WHERE discussion_id = $1 ORDER BY seq',
-)
+const EVENTS = unnamed('SELECT seq, type, data FROM events WHERE discussion_id = $1 ORDER BY seq')
 
 const eventsOf = (discussionId: string) =>
   service.app.db.query<{ seq: number; type: string; data: Record<string, unknown> }>(EVENTS, [discussionId])
@@ -72,10 +69,7 @@ test('60 toggles of three readers in parallel end in exact counts, one event eac
   )
   expect(answers.every(({ status }) => status === 200)).toBe(true)
   const held = await service.app.db.query<{ type: string; n: number }>(
-    statement(
-      'test_held',
-      'SELECT type, count(*) AS n FROM reactions WHERE comment_id = $1 AND type IS NOT NULL GROUP BY type',
-    ),
+    unnamed('SELECT type, count(*) AS n FROM reactions WHERE comment_id = $1 AND type IS NOT NULL GROUP BY type'),
     [id],
   )
   const { json } = await service.call('GET', `/comments/${id}`)
@@ -97,7 +91,7 @@ test.each([
   ['archived', 'discussion_archived'],
 ])('in a discussion that is %s answers 409 %s, and changes nothing', async (state, code) => {
   const { id, discussionId } = await newComment(state)
-  const set = statement(`test_react_${state}`, `UPDATE discussions SET state = '${state}' WHERE id = $1`)
+  const set = unnamed(`UPDATE discussions SET state = '${state}' WHERE id = $1`)
   await service.app.db.query(set, [discussionId])
   expect((await toggle(id, 'like')).json.code).toBe(code)
   expect((await service.call('GET', `/comments/${id}`)).json.reactionCounts).toEqual({})
@@ -151,10 +145,7 @@ describe('GET /comments/{id}/reactions', () => {
       expect(await walk(`limit=${limit}`)).toEqual(all)
       expect(await walk(`limit=${limit}&type=like`)).toEqual(['many-6', 'many-3', 'many-0'])
     }
-    await service.app.db.query(
-      statement('test_one_instant', 'UPDATE reactions SET updated_at = now() WHERE comment_id = $1'),
-      [id],
-    )
+    await service.app.db.query(unnamed('UPDATE reactions SET updated_at = now() WHERE comment_id = $1'), [id])
     expect((await walk('limit=2')).toSorted()).toEqual(all.toSorted())
     expect(await walk('type=angry')).toEqual([])
     expect(await walk('type=none-such')).toEqual([])

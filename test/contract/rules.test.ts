@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 type Headers = Record<string, string>
 
@@ -49,10 +49,7 @@ const queued = async (id: string, status = 'pending') => {
 }
 const reasonOf = async (id: string, status?: string) => (await queued(id, status))?.reason
 
-const EVENTS = statement(
-  'test_rules_events',
-  `SELECT type, audience FROM events WHERE data->'comment'->>'id' = $1 ORDER BY seq`,
-)
+const EVENTS = unnamed(`SELECT type, audience FROM events WHERE data->'comment'->>'id' = $1 ORDER BY seq`)
 const eventsOf = async (id: string) =>
   (await service.app.db.query<{ type: string; audience: string }>(EVENTS, [id])).map(
     ({ type, audience }) => `${type} ${audience}`,
@@ -141,7 +138,7 @@ describe('repeated text', () => {
 
     const late = await newReader()
     const { id, author } = await post(LONG, late)
-    const age = statement('test_age', `UPDATE comments SET id = $2 WHERE id = $1`)
+    const age = unnamed(`UPDATE comments SET id = $2 WHERE id = $1`)
     const dayOld = (Date.now() - 24 * 3_600_000 - 1000).toString(16).padStart(12, '0')
     await service.app.db.query(age, [id, `${dayOld.slice(0, 8)}-${dayOld.slice(8)}${id.slice(13)}`])
     expect(await post(LONG, late)).toMatchObject({ status: 'approved', author: { id: author.id } })

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { searched } from '../../src/core/search.ts'
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let other: Record<string, string>
@@ -76,10 +76,7 @@ describe('GET /discussions?search=', () => {
     expect(await find('climate', '&state=locked')).toEqual(['article-1'])
     expect(await find('climate', '&state=open')).toEqual(['article-2'])
     // The minute after all were made: `active` goes by it.
-    const moved = statement(
-      'test_search_active',
-      `UPDATE discussions SET active_at = now() + interval '1 hour' WHERE id = $1`,
-    )
+    const moved = unnamed(`UPDATE discussions SET active_at = now() + interval '1 hour' WHERE id = $1`)
     await service.app.db.query(moved, [id])
     expect(await find('climate', '&sort=active')).toEqual(['article-1', 'article-2'])
   })
@@ -235,13 +232,13 @@ test.each([
   const { query } = service.app.db
   const fill = `INSERT INTO ${table} (tenant_id, id, external_id, ${columns})
     SELECT $1, gen_random_uuid(), 'no-' || n, ${values} FROM generate_series(1, 3000) AS n, concat('number ', n) AS title`
-  await query(statement(`test_fill_${table}`, fill), [tenant.id])
-  await query(statement(`test_analyze_${table}`, `ANALYZE ${table}`))
+  await query(unnamed(fill), [tenant.id])
+  await query(unnamed(`ANALYZE ${table}`))
   const explain = `EXPLAIN SELECT id FROM ${searched(table, 'true', '$1', '$2::text')} ORDER BY id DESC LIMIT 21`
   const plan = await service.app.db.transaction(async (sql) => {
     // A table as small as this one may be read whole.
-    await sql(statement('test_no_seqscan', 'SET LOCAL enable_seqscan = off'))
-    return sql(statement(`test_plan_${table}`, explain), [tenant.id, 'number 77'])
+    await sql(unnamed('SET LOCAL enable_seqscan = off'))
+    return sql(unnamed(explain), [tenant.id, 'number 77'])
   })
   expect(JSON.stringify(plan)).toContain(`${table}_search`)
 })
@@ -256,7 +253,7 @@ test.each([
   const fill = `INSERT INTO ${table} (tenant_id, id, external_id, ${columns})
     SELECT $1, ('01900000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'no-' || n, ${values}
     FROM generate_series(1, 5000) AS n, concat('number ', n) AS title`
-  await service.app.db.query(statement(`test_fill_many_${table}`, fill), [tenant.tenant.id])
+  await service.app.db.query(unnamed(fill), [tenant.tenant.id])
   const spy = vi.spyOn(service.app.db, 'query')
   const names = () => spy.mock.calls.map(([{ name }]) => name).filter((name) => /_found|_near|search_/.test(name))
   try {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let tenant: TestTenant
@@ -21,10 +21,9 @@ async function freshTenant(): Promise<{ headers: Record<string, string> }> {
 
 const stored = async (): Promise<unknown> =>
   (
-    await service.app.db.query<{ settings: unknown }>(
-      statement('test_settings', 'SELECT settings FROM tenants WHERE id = $1'),
-      [tenant.tenant.id],
-    )
+    await service.app.db.query<{ settings: unknown }>(unnamed('SELECT settings FROM tenants WHERE id = $1'), [
+      tenant.tenant.id,
+    ])
   )[0]?.settings
 
 test('GET /settings answers every setting with its default', async () => {
@@ -94,7 +93,7 @@ test.each([
 test('an address that was set under other rules blocks no other change', async () => {
   const as = await freshTenant()
   const settings = { classifier: { url: 'http://10.0.0.1/', fallback: 'hold' } }
-  await service.app.db.query(statement('test_set_settings', 'UPDATE tenants SET settings = $2::jsonb WHERE id = $1'), [
+  await service.app.db.query(unnamed('UPDATE tenants SET settings = $2::jsonb WHERE id = $1'), [
     tenant.tenant.id,
     JSON.stringify(settings),
   ])
@@ -173,10 +172,9 @@ test('a change is in force at once: the key budget', async () => {
 test('a change is written to the audit log, before and after', async () => {
   const as = await freshTenant()
   await service.call('PATCH', '/settings', { body: { maxDepth: 4 }, ...as })
-  const rows = await service.app.db.query(
-    statement('test_settings_audit', 'SELECT action, before, after FROM audit_log WHERE tenant_id = $1'),
-    [tenant.tenant.id],
-  )
+  const rows = await service.app.db.query(unnamed('SELECT action, before, after FROM audit_log WHERE tenant_id = $1'), [
+    tenant.tenant.id,
+  ])
   expect(rows).toEqual([{ action: 'settings.update', before: { maxDepth: 10 }, after: { maxDepth: 4 } }])
 })
 

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { unseal } from '../../src/core/seals.ts'
-import { statement } from '../../src/core/sql.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { SHOWN_ONCE_EXTENSION } from '../../src/schema/shown-once.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let endpointId: string
@@ -18,13 +18,9 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const TABLES = statement(
-  'test_tables',
-  `SELECT table_name AS name FROM information_schema.tables
-   WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`,
-)
-const OUTCOMES = statement(
-  'test_outcomes',
+const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.tables
+   WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`)
+const OUTCOMES = unnamed(
   'SELECT tenant_id AS "tenantId", key_digest AS "keyDigest", body FROM idempotency_records WHERE body IS NOT NULL',
 )
 
@@ -33,7 +29,7 @@ async function everythingStored(): Promise<string> {
   const { query } = service.app.db
   const texts: string[] = []
   for (const { name } of await query<{ name: string }>(TABLES)) {
-    const rows = await query<{ row: string }>(statement(`test_rows_${name}`, `SELECT t::text AS row FROM "${name}" t`))
+    const rows = await query<{ row: string }>(unnamed(`SELECT t::text AS row FROM "${name}" t`))
     texts.push(...rows.map(({ row }) => row))
   }
   const outcomes = await query<{ tenantId: string; keyDigest: Uint8Array; body: Uint8Array }>(OUTCOMES)

@@ -18,8 +18,7 @@ beforeAll(async () => {
     (name) => name.endsWith('.ts') && readFileSync(join(SOURCE, name), 'utf8').includes('statement('),
   )
   await Promise.all(files.map((name) => import(join(SOURCE, name))))
-  // Tests of other files may share this process, and name statements of their own.
-  statements.push(...registeredStatements().filter(({ name }) => !/^(test|newer|explain|savepoint)_/.test(name)))
+  statements.push(...registeredStatements())
 })
 afterAll(() => database.close())
 

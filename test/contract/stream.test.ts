@@ -3,11 +3,11 @@ import { setTimeout } from 'node:timers/promises'
 import { EventSource } from 'eventsource'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { newId } from '../../src/core/ids.ts'
 import { changeAdminPassword, createAdmin, deleteAdmin } from '../../src/domains/tenants/bootstrap.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 const clients: StreamClient[] = []
@@ -129,8 +129,7 @@ describe('GET /stream/{discussionId}', () => {
   test('with an id older than the replay window in hours is not complete', async () => {
     const discussionId = await newDiscussion()
     for (let n = 0; n < 3; n++) await comment(discussionId)
-    const age = statement(
-      'age_events',
+    const age = unnamed(
       `UPDATE events SET occurred_at = now() - interval '25 hours' WHERE discussion_id = $1 AND seq <= 2`,
     )
     await service.app.db.query(age, [discussionId])
@@ -307,13 +306,11 @@ test('the other methods of a stream: 405 with Allow', async () => {
 
 /** Events as the log would hold them, faster than by comments. */
 async function insertEvents(discussionId: string, count: number): Promise<void> {
-  const insert = statement(
-    'insert_test_events',
-    `INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
+  const insert =
+    unnamed(`INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
      SELECT tenant_id, id, n, gen_random_uuid(), 'comment_created', 'public', now(), '{"kind":"system"}', '{"comment":{"body":"x"}}'
-     FROM discussions, generate_series(1, $2::int) AS n WHERE id = $1`,
-  )
+     FROM discussions, generate_series(1, $2::int) AS n WHERE id = $1`)
   await service.app.db.query(insert, [discussionId, count])
-  const move = statement('move_test_discussion', 'UPDATE discussions SET seq = $2 WHERE id = $1')
+  const move = unnamed('UPDATE discussions SET seq = $2 WHERE id = $1')
   await service.app.db.query(move, [discussionId, count])
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { type Statement, statement } from '../../src/core/sql.ts'
+import type { Statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 interface Listed {
   id: string
@@ -299,9 +300,7 @@ describe('the number of statements', () => {
     }
   }
 
-  const FILL = statement(
-    'test_fill',
-    `WITH written AS (
+  const FILL = unnamed(`WITH written AS (
        INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, reply_count, reaction_counts)
        SELECT c.tenant_id, new_id(), c.discussion_id, CASE WHEN $2 THEN c.id END, $2::int, c.author_id, 'x', 'x', 'approved',
          CASE WHEN $2 THEN 0 ELSE 2 END, '{"like":2}'
@@ -311,8 +310,7 @@ describe('the number of statements', () => {
      )
      INSERT INTO reactions (tenant_id, comment_id, reader_id, type)
      SELECT w.tenant_id, w.id, r.id, 'like' FROM written w, readers r
-     WHERE r.tenant_id = w.tenant_id AND r.external_id IN ('ann', 'r1')`,
-  )
+     WHERE r.tenant_id = w.tenant_id AND r.external_id IN ('ann', 'r1')`)
 
   /** A page of `size` comments with two replies each, all of them with two reactions. */
   async function fill(page: string, size: number): Promise<void> {
@@ -372,12 +370,9 @@ describe('the cost of a page', () => {
   /** Adds comments, each second one with a reply or a reaction, beside the service. */
   const grow = (size: number) =>
     service.app.db.query(
-      statement(
-        'test_grow',
-        `INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status, reply_count, reaction_counts)
+      unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status, reply_count, reaction_counts)
          SELECT tenant_id, new_id(), id, 'x', 'x', 'approved', n % 3, CASE WHEN n % 2 = 0 THEN jsonb_build_object('like', n) ELSE '{}' END
-         FROM discussions, generate_series(1, $1::int) n WHERE external_id = 'large'`,
-      ),
+         FROM discussions, generate_series(1, $1::int) n WHERE external_id = 'large'`),
       [size],
     )
 
@@ -390,8 +385,8 @@ describe('the cost of a page', () => {
     const ran = spy.mock.calls.find(([{ name }]) => name.startsWith('roots_'))
     spy.mockRestore()
     expect(json.data.discussion.comments.edges).toHaveLength(20)
-    const [{ name, text }, params] = ran as [Statement, unknown[]]
-    const explain = statement(`explain_${name}`, `EXPLAIN (ANALYZE, BUFFERS) ${text}`)
+    const [{ text }, params] = ran as [Statement, unknown[]]
+    const explain = unnamed(`EXPLAIN (ANALYZE, BUFFERS) ${text}`)
     const plan = await service.app.db.query<Record<string, string>>(explain, params)
     const [, hit = 0, read = 0] = BLOCKS.exec(plan.map((row) => Object.values(row)[0]).join('\n')) ?? []
     return Number(hit) + Number(read)
@@ -400,7 +395,7 @@ describe('the cost of a page', () => {
   test('does not grow with the discussion, by any order', { timeout: 60_000 }, async () => {
     await post('large', 'x')
     await grow(1000)
-    const analyze = () => service.app.db.query(statement('test_analyze', 'ANALYZE comments'))
+    const analyze = () => service.app.db.query(unnamed('ANALYZE comments'))
     await analyze()
     const small = { newest: await blocksOf('newest'), oldest: await blocksOf('oldest'), top: await blocksOf('top') }
     await grow(10_000)

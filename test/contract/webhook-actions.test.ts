@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
-import { statement } from '../../src/core/sql.ts'
 import { createHealthServer } from '../../src/api/http/health.ts'
 import { onServer } from '../harness/database.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { METRICS_TOKEN, startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let receiver: Receiver
 let service: TestService
@@ -94,8 +94,7 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
   test('once the 24 h are over the old secret signs no more, and another rotation is free', async () => {
     const { id } = await registerVerified()
     const second = (await post(`${id}/rotate-secret`)).json
-    const age = statement(
-      'test_age_secret',
+    const age = unnamed(
       `UPDATE webhook_secrets SET expires_at = now() - interval '1 second' WHERE endpoint_id = $1 AND expires_at IS NOT NULL`,
     )
     await service.app.db.query(age, [id])
@@ -142,7 +141,7 @@ describe('POST /webhooks/{id}/test', () => {
 
   test('is no event: nothing is written to any log of events', async () => {
     const { id } = await registerVerified()
-    const count = statement('test_count_events', 'SELECT count(*)::int AS count FROM events')
+    const count = unnamed('SELECT count(*)::int AS count FROM events')
     const before = await service.app.db.query(count)
     const { json } = await post(`${id}/test`, { eventType: 'comment_created' })
     await vi.waitFor(async () => expect((await get(id, json.id)).status).toBe('delivered'), WAIT)
@@ -226,23 +225,20 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
     receiver.on(path, null)
     await service.call('POST', `/webhooks/${id}/verify`)
     await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
-    await service.app.db.query(statement('test_forget_event', 'DELETE FROM events WHERE id = $1'), [eventId])
+    await service.app.db.query(unnamed('DELETE FROM events WHERE id = $1'), [eventId])
     expect((await post(`${id}/deliveries/${deliveryId}/redeliver`)).json.code).toBe('invalid_transition')
     expect(await list(id)).toHaveLength(1)
   })
 })
 
 describe('POST /webhooks/{id}/replay', () => {
-  const ADD_EVENTS = statement(
-    'test_add_events',
-    `WITH d AS (
+  const ADD_EVENTS = unnamed(`WITH d AS (
        INSERT INTO discussions (tenant_id, id, external_id, seq) VALUES ($1, $2, 'replayed-' || $2::uuid::text, $4)
      )
      INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
      SELECT $1, $2, n, new_id(), CASE WHEN n % 2 = 0 THEN 'comment_created' ELSE 'notification_reply' END, 'tenant',
        $3::timestamptz + n * interval '1 millisecond', '{"kind":"system"}', json_build_object('n', n)
-     FROM generate_series(1, $4::int) AS n`,
-  )
+     FROM generate_series(1, $4::int) AS n`)
   let base = Date.parse('2026-01-01T00:00:00Z')
 
   /** Events of a time of their own: every second one is a comment, the others never go to webhooks. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 
@@ -61,7 +61,7 @@ describe('the budget webhookEndpoints', () => {
   test('a disabled endpoint counts, a deleted one does not; a lower budget takes none away', async () => {
     const tenant = await tenantWith(2)
     const [one, two] = [(await tenant.register()).json.id, (await tenant.register()).json.id]
-    await service.app.db.query(statement('test_budget_disable', DISABLE), [one])
+    await service.app.db.query(unnamed(DISABLE), [one])
     expect((await tenant.register()).json).toMatchObject({ status: 409, code: 'endpoint_budget_exhausted' })
     const { headers } = tenant
     await service.call('DELETE', `/webhooks/${two}`, { headers })

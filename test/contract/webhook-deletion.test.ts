@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { clearDeletedEndpoints, forgetDeletedEndpoints } from '../../src/domains/webhooks/retention-sql.ts'
 import { lockForReplay, replayEvents } from '../../src/domains/webhooks/sending-sql.ts'
 import { startWorker } from '../../src/worker/worker.ts'
@@ -8,6 +7,7 @@ import { onServer } from '../harness/database.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 /** How many writes go on while endpoints come and go. The embedded form has one connection, on which nothing races. */
 const WRITES = Number(process.env.WEBHOOK_WRITES ?? (onServer ? 600 : 80))
@@ -39,8 +39,8 @@ beforeEach(() => {
   }
 })
 
-const run = async <Row>(name: string, text: string, params: readonly unknown[] = []): Promise<Row[]> =>
-  service.app.db.query<Row>(statement(`test_deletion_${name}`, text), params)
+const run = async <Row>(text: string, params: readonly unknown[] = []): Promise<Row[]> =>
+  service.app.db.query<Row>(unnamed(text), params)
 
 const VERIFY = `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`
 
@@ -48,7 +48,7 @@ const VERIFY = `UPDATE webhook_endpoints SET state = 'verified', challenge = NUL
 async function endpoint(body: object = {}): Promise<string> {
   const { status, json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + path, ...body } })
   expect(status).toBe(201)
-  await run('verify', VERIFY, [json.id])
+  await run(VERIFY, [json.id])
   return json.id as string
 }
 
@@ -65,7 +65,7 @@ const clearAll = async (): Promise<void> => {
 
 /** The statuses of what is left of an endpoint's deliveries. */
 const left = async (id: string): Promise<string[]> =>
-  (await run<{ status: string }>('left', 'SELECT status::text FROM deliveries WHERE endpoint_id = $1', [id])).map(
+  (await run<{ status: string }>('SELECT status::text FROM deliveries WHERE endpoint_id = $1', [id])).map(
     ({ status }) => status,
   )
 
@@ -126,7 +126,6 @@ describe('while endpoints come and go', () => {
     expect(comments.length).toBeGreaterThan(WRITES / 10)
     // The endpoint that stays has lost nothing.
     const [lost] = await run<{ n: number }>(
-      'lost',
       `SELECT count(*)::int AS n FROM events v WHERE type <> 'notification_reply' AND NOT EXISTS (
          SELECT 1 FROM deliveries d WHERE d.tenant_id = v.tenant_id AND d.event_id = v.id AND d.endpoint_id = $1)`,
       [kept],
@@ -143,7 +142,7 @@ describe('while endpoints come and go', () => {
       const headers = await service.as('replayed')
       const from = new Date(Date.now() - 60_000)
       await service.call('POST', '/discussions/by-external/replayed/comments', { body: { body: 'text' }, headers })
-      await run('undo', 'DELETE FROM deliveries WHERE endpoint_id = $1', [id])
+      await run('DELETE FROM deliveries WHERE endpoint_id = $1', [id])
       let replayed = 0
       let answer: TestResponse | undefined
       await service.app.db.transaction(async (sql) => {
@@ -166,14 +165,14 @@ describe('DELETE /webhooks/{id}', () => {
     await add(id, 20)
     expect((await remove(id)).status).toBe(204)
     const TOUCHED = 'SELECT count(*)::int AS n FROM deliveries WHERE endpoint_id = $1 AND xmax = 0'
-    expect(await run('untouched', TOUCHED, [id])).toEqual([{ n: 20 }])
+    expect(await run(TOUCHED, [id])).toEqual([{ n: 20 }])
   })
 
   test('takes its secrets at once; every route of it answers 404 from then on', async () => {
     const id = await endpoint()
     const { deliveryId } = await addDelivery(service.app, service.tenant.id, id)
     await remove(id)
-    expect(await run('secrets', 'SELECT 1 FROM webhook_secrets WHERE endpoint_id = $1', [id])).toEqual([])
+    expect(await run('SELECT 1 FROM webhook_secrets WHERE endpoint_id = $1', [id])).toEqual([])
     const routes: [string, string, object?][] = [
       ['GET', ''],
       ['PATCH', '', { description: 'gone' }],
@@ -211,8 +210,8 @@ describe('DELETE /webhooks/{id}', () => {
   test('what it held counts no longer in the overview', async () => {
     const id = await endpoint()
     await add(id, 2)
-    await run('hold', `UPDATE deliveries SET status = 'held' WHERE endpoint_id = $1`, [id])
-    await run('disable', `UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`, [id])
+    await run(`UPDATE deliveries SET status = 'held' WHERE endpoint_id = $1`, [id])
+    await run(`UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`, [id])
     expect((await service.call('GET', '/overview')).json).toMatchObject({ endpointsDisabled: 1, deliveriesHeld: 2 })
     await remove(id)
     expect((await service.call('GET', '/overview')).json).toMatchObject({ endpointsDisabled: 0, deliveriesHeld: 0 })
@@ -277,7 +276,7 @@ describe('the deliveries of a deleted endpoint', () => {
     const isLocked = new Promise<void>((resolve) => (locked = resolve))
     const holding = service.app.db.transaction(async (sql) => {
       const LOCK = 'SELECT id FROM deliveries WHERE endpoint_id = $1 LIMIT 1 FOR UPDATE'
-      await sql(statement('test_deletion_lock', LOCK), [id])
+      await sql(unnamed(LOCK), [id])
       locked()
       await isUnlocked
     })
@@ -296,10 +295,10 @@ describe('the deliveries of a deleted endpoint', () => {
     await add(id, 1)
     expect(await clear(10)).toBe(1)
     const AGE = `UPDATE deleted_endpoints SET deleted_at = now() - interval '2 hours' WHERE endpoint_id = $1`
-    await run('age', AGE, [id])
+    await run(AGE, [id])
     await add(id, 1)
     await forgetDeletedEndpoints(service.app.db.query)
-    const known = () => run('known', 'SELECT 1 FROM deleted_endpoints WHERE endpoint_id = $1', [id])
+    const known = () => run('SELECT 1 FROM deleted_endpoints WHERE endpoint_id = $1', [id])
     expect(await known()).toHaveLength(1)
     await clear(10)
     await forgetDeletedEndpoints(service.app.db.query)

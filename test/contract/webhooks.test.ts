@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
+import { unnamed } from '../harness/sql.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { hang, isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -389,10 +389,7 @@ describe('PATCH /webhooks/{id}', () => {
     const { json } = await service.call('PATCH', `/webhooks/${id}`, { body: { url: receiver.url + next } })
     expect(json).toMatchObject({ state: 'unverified', url: receiver.url + next })
     await vi.waitFor(async () => expect((await read(id)).lastVerification.ok).toBe(false), WAIT)
-    await service.app.db.query(
-      statement('test_make_due', 'UPDATE deliveries SET next_attempt_at = now() WHERE id = $1'),
-      [deliveryId],
-    )
+    await service.app.db.query(unnamed('UPDATE deliveries SET next_attempt_at = now() WHERE id = $1'), [deliveryId])
     // A worker that has found another endpoint's has looked at this one.
     const other = await registerVerified({ url: `${receiver.url}${path}-other` })
     const found = await add(other.id)
@@ -433,16 +430,16 @@ describe('reading', () => {
     }
     const { id } = await registerVerified()
     expect(await endpoint(id)).toEqual({ deliveriesHeld: 0, verificationPending: false })
-    const set = (name: string, text: string, params: unknown[]) => service.app.db.query(statement(name, text), params)
-    await set('test_disable', `UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`, [id])
+    const set = (text: string, params: unknown[]) => service.app.db.query(unnamed(text), params)
+    await set(`UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`, [id])
     for (let n = 0; n < 2; n++) {
       const { deliveryId } = await add(id)
-      await set('test_hold', `UPDATE deliveries SET status = 'held' WHERE id = $1`, [deliveryId])
+      await set(`UPDATE deliveries SET status = 'held' WHERE id = $1`, [deliveryId])
     }
     expect(await endpoint(id)).toEqual({ deliveriesHeld: 2, verificationPending: false })
     // As it is between the request for a handshake and its end.
     const due = `UPDATE webhook_endpoints SET challenge = 'c', verification_due_at = now() + interval '1 hour' WHERE id = $1`
-    await set('test_challenge', due, [id])
+    await set(due, [id])
     expect((await endpoint(id)).verificationPending).toBe(true)
     const { json } = await service.graphql('{ webhookEndpoints { edges { node { id deliveriesHeld } } } }')
     const found = json.data.webhookEndpoints.edges.find((edge: { node: { id: string } }) => edge.node.id === id)
@@ -546,10 +543,10 @@ describe('reading', () => {
     await service.call('POST', `/webhooks/${id}/verify`)
     await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
     const others = (await held()).filter((each: { id: string }) => each.id !== id)
-    const run = (name: string, text: string) => service.app.db.query(statement(name, text), [id])
-    await run('test_disable', `UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`)
+    const run = (text: string) => service.app.db.query(unnamed(text), [id])
+    await run(`UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`)
     for (let n = 0; n < 3; n++) await add(id)
-    await run('test_hold_all', `UPDATE deliveries SET status = 'held' WHERE endpoint_id = $1`)
+    await run(`UPDATE deliveries SET status = 'held' WHERE endpoint_id = $1`)
     expect(await held()).toContainEqual({ id, verificationPending: false, deliveriesHeld: 3 })
     expect((await held()).filter((each: { id: string }) => each.id !== id)).toEqual(others)
     const { json } = await service.graphql(

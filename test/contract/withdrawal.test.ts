@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { type Hub, hubOf } from '../../src/live/hub.ts'
 import { bodyOf } from '../../src/domains/webhooks/body.ts'
 import { type Lease, leaseDeliveries } from '../../src/domains/webhooks/lease-sql.ts'
@@ -10,6 +9,7 @@ import { recordAttempts } from '../../src/domains/webhooks/record-sql.ts'
 import { type GraphQLListener, subscribe } from '../harness/sse.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const READERS = ['ann', 'bob', 'cem'] as const
 /** Dan is erased now and then, and begins again with his next comment. */
@@ -53,8 +53,7 @@ const post = (path: string, body?: object, headers = {}): Promise<TestResponse> 
   service.call('POST', path, { headers, ...(body === undefined ? {} : { body }) })
 const setting = (body: object) => service.call('PATCH', '/settings', { body })
 
-const VERIFY = statement(
-  'test_withdrawal_verify',
+const VERIFY = unnamed(
   `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`,
 )
 
@@ -68,14 +67,10 @@ interface Logged {
   recipientId: string | null
   data: Json
 }
-const EVENTS = statement(
-  'test_withdrawal_events',
+const EVENTS = unnamed(
   'SELECT seq, id, audience, recipient_id AS "recipientId", data FROM events WHERE discussion_id = $1 ORDER BY seq',
 )
-const COMMENTS = statement(
-  'test_withdrawal_comments',
-  'SELECT id, status::text, revision FROM comments WHERE discussion_id = $1',
-)
+const COMMENTS = unnamed('SELECT id, status::text, revision FROM comments WHERE discussion_id = $1')
 type Comments = ReadonlyMap<string, { status: string; revision: number }>
 
 /** The model: what an event says to those without moderate_content, now that the comments are as they are. */
@@ -335,10 +330,10 @@ class Run {
     }
     await this.attempt({ isRepeated: true })
     const LOSE = `DELETE FROM deliveries WHERE discussion_id = $1 AND seq % 2 = 0`
-    await service.app.db.query(statement('test_withdrawal_lose', LOSE), [this.#id])
+    await service.app.db.query(unnamed(LOSE), [this.#id])
     expect((await post(`${at}/replay`, { from: new Date(Date.now() - 600_000).toISOString() })).status).toBe(202)
     const HURRY = `UPDATE deliveries SET next_attempt_at = now() WHERE is_replay AND status = 'pending'`
-    await service.app.db.query(statement('test_withdrawal_hurry', HURRY))
+    await service.app.db.query(unnamed(HURRY))
     await this.attempt({ isRepeated: true })
   }
 

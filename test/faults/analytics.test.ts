@@ -1,12 +1,12 @@
 import pg from 'pg'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { countTables, daysBefore, readTables, tomorrow } from '../harness/analytics.ts'
 import { createServerDatabase, onServer } from '../harness/database.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
 import { startService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 type Close = () => Promise<unknown>
 const closing: Close[] = []
@@ -75,7 +75,7 @@ test('many writers, many folding workers, many readers of one tenant: exact at e
   expect(await series()).toEqual(expected)
   expect(await total()).toBe(120)
   while (await foldWaiting(service.app));
-  expect(await service.app.db.query(statement('test_any_waiting', 'SELECT 1 FROM analytics_deltas'))).toEqual([])
+  expect(await service.app.db.query(unnamed('SELECT 1 FROM analytics_deltas'))).toEqual([])
   expect(await series()).toEqual(expected)
 })
 

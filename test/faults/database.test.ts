@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { openServer } from '../../src/data/server.ts'
 import { onServer, openTestDatabase } from '../harness/database.ts'
+import { unnamed } from '../harness/sql.ts'
 
-const SLEEP = statement('sleep', 'SELECT pg_sleep(30)')
-const PID = statement('pid', 'SELECT pg_backend_pid() AS pid')
-const ALIVE = statement('alive', 'SELECT 1 FROM pg_stat_activity WHERE pid = $1')
-const TERMINATE = statement('terminate', 'SELECT pg_terminate_backend($1)')
+const SLEEP = unnamed('SELECT pg_sleep(30)')
+const PID = unnamed('SELECT pg_backend_pid() AS pid')
+const ALIVE = unnamed('SELECT 1 FROM pg_stat_activity WHERE pid = $1')
+const TERMINATE = unnamed('SELECT pg_terminate_backend($1)')
 
 describe.skipIf(!onServer)(`a database connection that dies${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
   let database: Database

@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { onServer } from '../harness/database.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { runningMs } from '../harness/standstill.ts'
 import { startUpgrade } from '../harness/upgrade-process.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const COMMENTS = Number(process.env.MIGRATION_COMMENTS ?? 20_000)
 const WRITES_PER_SECOND = 50
@@ -37,7 +37,7 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
 
   beforeAll(async () => {
     service = await startService()
-    const [row] = await service.app.db.query<{ name: string }>(statement('', 'SELECT current_database() AS name'))
+    const [row] = await service.app.db.query<{ name: string }>(unnamed('SELECT current_database() AS name'))
     const address = new URL(process.env.DATABASE_URL ?? '')
     address.pathname = `/${row?.name}`
     url = address.href
@@ -130,7 +130,7 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
       expect(ofService.length).toBeGreaterThan(0)
       expect(written).toBeGreaterThan(0)
       const [left] = await service.app.db.query(
-        statement('', 'SELECT count(*)::int AS n FROM comments WHERE language IS NULL'),
+        unnamed('SELECT count(*)::int AS n FROM comments WHERE language IS NULL'),
       )
       expect(left).toEqual({ n: 0 })
     },

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { completeBackfill, continueBackfills, openBackfills } from '../../src/data/backfills.ts'
 import type { Database } from '../../src/data/database.ts'
 import { upgrade } from '../../src/data/migrate.ts'
@@ -12,6 +11,7 @@ import { createServerDatabase, onServer, openTestDatabase } from '../harness/dat
 import { SILENT } from '../harness/log.ts'
 import { NEXT_RELEASE } from '../harness/releases.ts'
 import { startUpgrade } from '../harness/upgrade-process.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const cleanUps: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -31,7 +31,7 @@ const run = (database: Database, script: string): Promise<unknown> =>
   database.exclusively(async (adapter) => (await adapter.connect()).executeScript(script))
 
 const one = async <Row>({ db }: Database, text: string): Promise<Row | undefined> =>
-  (await db.query<Row>(statement('', text)))[0]
+  (await db.query<Row>(unnamed(text)))[0]
 
 const rulesOf = (database: Database) =>
   one(
@@ -59,11 +59,8 @@ test('a release with a backfill, rules and a concurrent index applies, as prisma
     done: true,
   })
   const notes = await database.db.query(
-    statement(
-      'test_notes',
-      `SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS finished, applied_steps_count AS steps, logs
-       FROM _prisma_migrations ORDER BY started_at`,
-    ),
+    unnamed(`SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS finished, applied_steps_count AS steps, logs
+       FROM _prisma_migrations ORDER BY started_at`),
   )
   expect(notes).toEqual(
     NEXT_RELEASE.map(({ name, script }) => ({
@@ -127,7 +124,7 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
     const held = new Promise<void>((resolve) => (letGo = resolve))
     let isHeld = false
     const transaction = db.transaction(async (sql) => {
-      await sql(statement('', 'UPDATE comments SET depth = depth'))
+      await sql(unnamed('UPDATE comments SET depth = depth'))
       isHeld = true
       await held
     })
@@ -158,7 +155,7 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
     // It comes behind the migration, and ends while the lock that the migration waits for is still held.
     const write = `INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)
       SELECT tenant_id, new_id(), discussion_id, body, body_html, status FROM comments LIMIT 1`
-    await other.db.transaction((sql) => sql(statement('', write)), 60_000)
+    await other.db.transaction((sql) => sql(unnamed(write)), 60_000)
     expect(isDone).toBe(false)
     await letGo()
     await upgraded

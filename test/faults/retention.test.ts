@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startChores } from '../../src/worker/chores.ts'
 import { openOutbound, type Outbound } from '../../src/worker/outbound.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let endpointId: string
@@ -25,19 +25,12 @@ afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
 
 const startWorker = (): void => void workers.push(startChores(service.app, outbound))
 
-const AGE = statement(
-  'test_age_delivery',
-  `UPDATE deliveries SET
+const AGE = unnamed(`UPDATE deliveries SET
      id = first_id(now() - $2::int * interval '1 day'), created_at = now() - $2::int * interval '1 day',
      status = $3::delivery_status, delivered_at = CASE WHEN $3 = 'delivered' THEN now() END
-   WHERE id = $1 RETURNING id`,
-)
-const AGE_EVENT = statement(
-  'test_age_event',
-  `UPDATE events SET occurred_at = now() - $2::int * interval '1 day' WHERE id = $1`,
-)
-const ATTEMPT = statement(
-  'test_add_attempt',
+   WHERE id = $1 RETURNING id`)
+const AGE_EVENT = unnamed(`UPDATE events SET occurred_at = now() - $2::int * interval '1 day' WHERE id = $1`)
+const ATTEMPT = unnamed(
   `INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms) VALUES ($1, $2, 1, now(), 5)`,
 )
 
@@ -52,8 +45,7 @@ async function old(days: number, status: string, at = endpointId, tenantId = ser
 
 const exists = async ({ id, eventId }: { id: string; eventId: string }) => [
   (await deliveryState(service.app, id)) !== undefined,
-  (await service.app.db.query(statement('test_find_event', 'SELECT 1 FROM events WHERE id = $1'), [eventId])).length >
-    0,
+  (await service.app.db.query(unnamed('SELECT 1 FROM events WHERE id = $1'), [eventId])).length > 0,
 ]
 
 describe('retention', () => {
@@ -73,7 +65,7 @@ describe('retention', () => {
       for (const each of [delivered, failed, gone]) expect(await exists(each)).toEqual([false, false])
     }, WAIT)
     for (const each of [young, kept]) expect(await exists(each)).toEqual([true, true])
-    const attempts = statement('test_count_attempts', 'SELECT delivery_id AS id FROM attempts')
+    const attempts = unnamed('SELECT delivery_id AS id FROM attempts')
     const left = (await service.app.db.query<{ id: string }>(attempts)).map(({ id }) => id)
     expect(left.toSorted()).toEqual([young.id, kept.id].toSorted())
   })
@@ -84,7 +76,7 @@ describe('retention', () => {
     startWorker()
     await vi.waitFor(async () => expect(await exists(finished)).toEqual([false, false]), WAIT)
     expect(await exists(waiting)).toEqual([true, true])
-    await service.app.db.query(statement('test_forget_delivery', 'DELETE FROM deliveries WHERE id = $1'), [waiting.id])
+    await service.app.db.query(unnamed('DELETE FROM deliveries WHERE id = $1'), [waiting.id])
   })
 
   test('keeps events for streams that replay further back', async () => {
@@ -105,15 +97,13 @@ describe('retention', () => {
     const count = async () => {
       const all = TABLES.map((table) => `SELECT '${table}' AS of, expires_at AS at FROM ${table}`).join(' UNION ALL ')
       const counts = `SELECT of, count(at)::int AS ending, (count(*) - count(at))::int AS kept FROM (${all}) s GROUP BY 1`
-      return query<{ of: string; ending: number; kept: number }>(
-        statement('test_count_secrets', `${counts} ORDER BY 1`),
-      )
+      return query<{ of: string; ending: number; kept: number }>(unnamed(`${counts} ORDER BY 1`))
     }
     const before = await count()
     expect(before.map(({ of, ending }) => ({ of, ending }))).toEqual(TABLES.map((of) => ({ of, ending: 1 })))
     for (const table of TABLES) {
       const past = `UPDATE ${table} SET expires_at = now() - interval '1 s' WHERE expires_at IS NOT NULL`
-      await query(statement(`test_expire_${table}`, past))
+      await query(unnamed(past))
     }
     startWorker()
     await vi.waitFor(async () => expect(await count()).toEqual(before.map((each) => ({ ...each, ending: 0 }))), WAIT)

@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 
 import { hubOf } from '../../src/live/hub.ts'
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 const clients: StreamClient[] = []
@@ -66,7 +66,7 @@ describe('a bus that is down', () => {
     const stream = await open(await newDiscussion(), key)
     const other = await open(await newDiscussion())
     // As another process would have done it, of whose news nothing arrives.
-    await service.app.db.query(statement('test_revoke', 'UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
+    await service.app.db.query(unnamed('UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
     await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 5000 })
     expect(stream.goodbye).toBeDefined()
     expect(other.closed).toBe(false)
@@ -220,15 +220,12 @@ test('at a shutdown every stream is told up to where it was brought, and closed'
 
 /** Events as the log would hold them, of about `bytes` each, of which no news is sent. */
 async function insertEvents(discussionId: string, count: number, bytes: number): Promise<void> {
-  const insert = statement(
-    'insert_test_events',
-    `WITH made AS (
+  const insert = unnamed(`WITH made AS (
        INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
        SELECT tenant_id, id, n, gen_random_uuid(), 'comment_created', 'public', now(), '{"kind":"system"}',
          json_build_object('comment', json_build_object('body', repeat('x', $3::int)))
        FROM discussions, generate_series(1, $2::int) AS n WHERE id = $1
      )
-     UPDATE discussions SET seq = $2 WHERE id = $1`,
-  )
+     UPDATE discussions SET seq = $2 WHERE id = $1`)
   await service.app.db.query(insert, [discussionId, count, bytes])
 }

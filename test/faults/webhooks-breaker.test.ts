@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { type Behaviour, hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let receiver: Receiver
 let service: TestService
@@ -35,7 +35,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => worker.stop()))
-  await service.app.db.query(statement('test_forget_endpoints', 'DELETE FROM webhook_endpoints'))
+  await service.app.db.query(unnamed('DELETE FROM webhook_endpoints'))
 })
 
 /** Each as in a process of its own: they know of each other by the database alone. */
@@ -43,11 +43,8 @@ async function startWorkers(count = 3): Promise<void> {
   workers = await Promise.all(Array.from({ length: count }, () => startWorker(service.app)))
 }
 
-const SET = statement(
-  'test_set_endpoint',
-  `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL,
-     last_verification_ok = true, last_verification_at = now(), consecutive_failures = $2 WHERE id = $1`,
-)
+const SET = unnamed(`UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL,
+     last_verification_ok = true, last_verification_at = now(), consecutive_failures = $2 WHERE id = $1`)
 
 async function endpoint(policy: object, at = path, failures = 0): Promise<string> {
   const { json } = await service.call('POST', '/webhooks', { body: { url: receiver.url + at, policy } })
@@ -198,7 +195,7 @@ describe('circuit open → half open', () => {
     await Promise.all(workers.splice(0).map((worker) => worker.stop()))
     await startWorkers()
     await vi.waitFor(async () => expect((await read(id)).circuit).toBe('closed'), WAIT)
-    const recovered = statement('test_recovered', 'SELECT recovered_at AS at FROM webhook_endpoints WHERE id = $1')
+    const recovered = unnamed('SELECT recovered_at AS at FROM webhook_endpoints WHERE id = $1')
     const [row] = await service.app.db.query<{ at: Date }>(recovered, [id])
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuitOpenUntil: null })
     await vi.waitFor(() => expect(sent().length).toBeGreaterThan(15), WAIT)
@@ -226,11 +223,9 @@ describe('circuit open → half open', () => {
   test('a probe whose worker died is no failure: once its lease ends another one is made', async () => {
     const id = await tripped({ breakerCooldownMs: 300 })
     await vi.waitFor(() => expect(sent()).toHaveLength(11), WAIT)
-    const die = statement(
-      'test_die',
-      `UPDATE deliveries SET lease_id = gen_random_uuid(), next_attempt_at = now() + interval '300 milliseconds'
-       WHERE endpoint_id = $1 AND status = 'delivering'`,
-    )
+    const die =
+      unnamed(`UPDATE deliveries SET lease_id = gen_random_uuid(), next_attempt_at = now() + interval '300 milliseconds'
+       WHERE endpoint_id = $1 AND status = 'delivering'`)
     await service.app.db.query(die, [id])
     await vi.waitFor(() => expect(sent().length).toBeGreaterThanOrEqual(12), WAIT)
     expect(await read(id)).toMatchObject({ consecutiveFailures: 10, state: 'verified' })
@@ -390,7 +385,7 @@ describe('while attempts are under way', () => {
 test('an event that is no longer stored fails its delivery, and says nothing of the endpoint', async () => {
   const id = await endpoint({ breakerThreshold: 1 })
   const ids = await add(id, 3)
-  const forget = statement('test_forget_events', 'DELETE FROM events')
+  const forget = unnamed('DELETE FROM events')
   await service.app.db.query(forget)
   await startWorkers()
   await vi.waitFor(async () => expect(await list(id, 'failed')).toHaveLength(ids.length), WAIT)

@@ -3,13 +3,13 @@ import type { ServerResponse } from 'node:http'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { openServer } from '../../src/data/server.ts'
 import { onServer } from '../harness/database.ts'
 import { type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
 import { type Received, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { hasRedisServer, type OwnRedis, startRedis } from '../harness/redis.ts'
+import { unnamed } from '../harness/sql.ts'
 
 /** CHAOS_EVENTS=1000 for a long one. */
 const EVENTS = Number(process.env.CHAOS_EVENTS ?? 150)
@@ -32,25 +32,17 @@ interface Seen {
   ended: number
 }
 
-const TERMINATE = statement(
-  'chaos_terminate',
-  `SELECT pg_terminate_backend(pid) FROM (
+const TERMINATE = unnamed(`SELECT pg_terminate_backend(pid) FROM (
      SELECT pid FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'engagement-service'
-     ORDER BY random() LIMIT $1) t`,
-)
-const EVENT_KEYS = statement(
-  'chaos_events',
-  `SELECT type || ':' || id AS key FROM events WHERE type <> 'notification_reply'`,
-)
-const LOG = statement(
-  'chaos_log',
-  `SELECT d.id, d.endpoint_id AS "endpointId", d.event_type || ':' || d.event_id AS key, d.status::text,
+     ORDER BY random() LIMIT $1) t`)
+const EVENT_KEYS = unnamed(`SELECT type || ':' || id AS key FROM events WHERE type <> 'notification_reply'`)
+const LOG =
+  unnamed(`SELECT d.id, d.endpoint_id AS "endpointId", d.event_type || ':' || d.event_id AS key, d.status::text,
      d.attempt_count AS "attemptCount", coalesce(json_agg(json_build_object('n', a.n, 'statusCode', a.status_code, 'error', a.error)
        ORDER BY a.n) FILTER (WHERE a.n IS NOT NULL), '[]') AS attempts
    FROM deliveries d LEFT JOIN attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id
-   GROUP BY d.tenant_id, d.id`,
-)
+   GROUP BY d.tenant_id, d.id`)
 
 interface LoggedDelivery {
   id: string

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { hang, type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let receiver: Receiver
 let service: TestService
@@ -41,7 +41,7 @@ async function endpoints(name: string, count: number): Promise<string[]> {
   // Registrations of one tenant wait for each other: not all at once.
   for (let n = 0; n < count; n += 10) await Promise.all(paths.slice(n, n + 10).map((path) => register(path)))
   const verify = `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL`
-  await service.app.db.query(statement('test_verify_endpoints', verify))
+  await service.app.db.query(unnamed(verify))
   return paths
 }
 

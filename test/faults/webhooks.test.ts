@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
-import { statement, type Statement } from '../../src/core/sql.ts'
+import type { Statement } from '../../src/core/sql.ts'
 import { type Busy, leaseDeliveries } from '../../src/domains/webhooks/lease-sql.ts'
 import { startDeliveries } from '../../src/worker/deliveries.ts'
 import { startHandshakes } from '../../src/worker/handshakes.ts'
@@ -10,6 +10,7 @@ import type { Task } from '../../src/worker/tasks.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { hang, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let receiver: Receiver
 let service: TestService
@@ -46,11 +47,10 @@ beforeEach(() => {
 
 afterEach(async () => {
   await Promise.all(tasks.splice(0).map((task) => task.stop(0)))
-  await service.app.db.query(statement('test_forget_endpoints', 'DELETE FROM webhook_endpoints'))
+  await service.app.db.query(unnamed('DELETE FROM webhook_endpoints'))
 })
 
-const VERIFY = statement(
-  'test_verify_endpoint',
+const VERIFY = unnamed(
   `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`,
 )
 
@@ -88,8 +88,7 @@ describe('a lease', () => {
     const id = await endpoint()
     const { deliveryId } = await add(id)
     const endsAt = Date.now() + 700
-    const abandon = statement(
-      'test_abandon',
+    const abandon = unnamed(
       `UPDATE deliveries SET status = 'delivering', lease_id = gen_random_uuid(), next_attempt_at = $2 WHERE id = $1`,
     )
     await service.app.db.query(abandon, [deliveryId, new Date(endsAt).toISOString()])
@@ -192,7 +191,7 @@ describe('a lease', () => {
     const { deliveryId } = await add(id)
     const task = startTask(service.app, LONG)
     await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(1), WAIT)
-    const take = statement('test_take_lease', 'UPDATE deliveries SET lease_id = gen_random_uuid() WHERE id = $1')
+    const take = unnamed('UPDATE deliveries SET lease_id = gen_random_uuid() WHERE id = $1')
     await service.app.db.query(take, [deliveryId])
     answer()
     await task.stop(5000)
@@ -231,10 +230,7 @@ test('three workers side by side attempt each delivery once, and 8 at most at on
   const id = await endpoint(path, { timeoutMs: 30_000 })
   const added = await Promise.all(Array.from({ length: 100 }, () => add(id)))
   for (let n = 0; n < 3; n++) startTask(service.app, LONG)
-  const unfinished = statement(
-    'test_unfinished',
-    `SELECT id FROM deliveries WHERE endpoint_id = $1 AND status <> 'delivered'`,
-  )
+  const unfinished = unnamed(`SELECT id FROM deliveries WHERE endpoint_id = $1 AND status <> 'delivered'`)
   // As long as it takes: how fast they are is for a bench.
   const patience = { timeout: 100_000, interval: 100 }
   await vi.waitFor(async () => expect(await service.app.db.query(unfinished, [id])).toEqual([]), patience)
@@ -313,7 +309,7 @@ describe('an address that is not allowed', () => {
     const guarded = openOutbound({ ...service.app.settings, WEBHOOK_ALLOWED_CIDRS })
     // Registration refuses literal ones; one that slipped in is refused at the attempt.
     const id = await endpoint(path, { maxAttempts: 1 })
-    const move = statement('test_move_endpoint', 'UPDATE webhook_endpoints SET url = $2 WHERE id = $1')
+    const move = unnamed('UPDATE webhook_endpoints SET url = $2 WHERE id = $1')
     await service.app.db.query(move, [id, `${origin}:${new URL(receiver.url).port}${path}`])
     const { deliveryId } = await add(id)
     startTask(service.app, SHORT, guarded)

@@ -1,5 +1,5 @@
 import type { App } from '../../src/core/context.ts'
-import { statement } from '../../src/core/sql.ts'
+import { unnamed } from './sql.ts'
 
 const DAY_MS = 86_400_000
 const STEP_MS = { hour: 3_600_000, day: DAY_MS }
@@ -22,22 +22,14 @@ export interface DeliveryRow {
   at: Date
 }
 
-const COMMENTS = statement(
-  'test_all_comments',
+const COMMENTS = unnamed(
   `SELECT status::text, created_at AS at, discussion_id AS "discussionId", author_id AS "readerId" FROM comments WHERE tenant_id = $1`,
 )
-const REACTIONS = statement(
-  'test_all_reactions',
+const REACTIONS = unnamed(
   'SELECT updated_at AS at, reader_id AS "readerId" FROM reactions WHERE tenant_id = $1 AND type IS NOT NULL',
 )
-const REPORTS = statement(
-  'test_all_reports',
-  'SELECT created_at AS at, reader_id AS "readerId" FROM reports WHERE tenant_id = $1',
-)
-const DELIVERIES = statement(
-  'test_all_deliveries',
-  'SELECT id, status::text, created_at AS at FROM deliveries WHERE tenant_id = $1',
-)
+const REPORTS = unnamed('SELECT created_at AS at, reader_id AS "readerId" FROM reports WHERE tenant_id = $1')
+const DELIVERIES = unnamed('SELECT id, status::text, created_at AS at FROM deliveries WHERE tenant_id = $1')
 
 export const deliveriesOf = ({ db }: App, tenantId: string): Promise<DeliveryRow[]> =>
   db.query<DeliveryRow>(DELIVERIES, [tenantId])

@@ -1,10 +1,8 @@
-import { type Db, statement } from '../../src/core/sql.ts'
+import type { Db } from '../../src/core/sql.ts'
+import { unnamed } from './sql.ts'
 
-const TABLES = statement(
-  'test_all_tables',
-  `SELECT table_name AS name FROM information_schema.tables
-   WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`,
-)
+const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.tables
+   WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`)
 
 /** Every row of every table as text, a line each that begins with the table's name. */
 export async function dumpTables(db: Db): Promise<string> {
@@ -12,9 +10,7 @@ export async function dumpTables(db: Db): Promise<string> {
   if (tables.length < 15) throw new Error('these are not all tables')
   const lines: string[] = []
   for (const { name } of tables) {
-    const rows = await db.query<{ row: string }>(
-      statement(`test_dump_${name}`, `SELECT t::text AS row FROM "${name}" t`),
-    )
+    const rows = await db.query<{ row: string }>(unnamed(`SELECT t::text AS row FROM "${name}" t`))
     lines.push(...rows.map(({ row }) => `${name} ${row.replaceAll('\n', ' ')}`))
   }
   return lines.join('\n')

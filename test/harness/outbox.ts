@@ -1,10 +1,8 @@
 import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
+import { unnamed } from './sql.ts'
 
-const ADD = statement(
-  'test_add_event',
-  `WITH d AS (
+const ADD = unnamed(`WITH d AS (
      INSERT INTO discussions (tenant_id, id, external_id, seq)
      VALUES ($1, $2, 'page-' || $2::uuid::text, 1)
    ), e AS (
@@ -12,8 +10,7 @@ const ADD = statement(
      VALUES ($1, $2, 1, $3, 'discussion_locked', 'public', now(), '{"kind":"moderator"}', $5::json)
    )
    INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq)
-   SELECT $1, $4, $6, $3, 'discussion_locked', $2, 1`,
-)
+   SELECT $1, $4, $6, $3, 'discussion_locked', $2, 1`)
 
 /** Writes an event and its delivery to one endpoint, as the operation that makes an event does. */
 export async function addDelivery(app: App, tenantId: string, endpointId: string, data = '{"note":  "ü"}') {
@@ -30,11 +27,9 @@ interface DeliveryState {
   leaseId: string | null
 }
 
-const STATE = statement(
-  'test_delivery_state',
-  `SELECT status::text, attempt_count AS "attemptCount", next_attempt_at AS "nextAttemptAt", lease_id AS "leaseId"
-   FROM deliveries WHERE id = $1`,
-)
+const STATE =
+  unnamed(`SELECT status::text, attempt_count AS "attemptCount", next_attempt_at AS "nextAttemptAt", lease_id AS "leaseId"
+   FROM deliveries WHERE id = $1`)
 
 export const deliveryState = async (app: App, deliveryId: string): Promise<DeliveryState | undefined> =>
   (await app.db.query<DeliveryState>(STATE, [deliveryId]))[0]

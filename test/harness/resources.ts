@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import { addDelivery } from './outbox.ts'
 import type { DescribedRoute, Slot } from './routes.ts'
 import type { TestResponse, TestService, TestTenant } from './service.ts'
+import { unnamed } from './sql.ts'
 
 /** One of each resource. A route that names another kind must be told where to get one. */
 const RESOURCES = [
@@ -107,10 +107,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   return { ...tenant, ids, ticket, adminToken: login.json.token }
 }
 
-const SET_STATE = statement(
-  'test_set_endpoint_state',
-  'UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1',
-)
+const SET_STATE = unnamed('UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1')
 
 /** Which resource's id a slot takes. Throws for one that nobody has thought of yet. */
 export function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {

@@ -4,13 +4,13 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import { isTold, StandbyError } from '../../src/core/outage.ts'
-import { statement } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { DatabaseHealth } from '../../src/data/health.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { SILENT } from '../harness/log.ts'
+import { unnamed } from '../harness/sql.ts'
 
-const ONE = statement('one', 'SELECT 1 AS one')
+const ONE = unnamed('SELECT 1 AS one')
 const TIMING = { everyMs: 5, againMs: 5, patienceMs: 10_000 }
 
 let database: Database

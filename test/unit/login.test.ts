@@ -3,8 +3,8 @@ import { createHook } from 'node:async_hooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { DUMMY_PASSWORD_HASH } from '../../src/core/crypto.ts'
-import { statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 
@@ -31,7 +31,7 @@ test('a wrong password and an unknown e-mail address answer the same, after the 
   expect(wrong.json).toMatchObject({ status: 401, code: 'invalid_admin_token' })
   expect({ ...unknown.json, requestId: '' }).toEqual({ ...wrong.json, requestId: '' })
   expect([wrongHashes, unknownHashes]).toEqual([1, 1])
-  const select = statement('test_stored', 'SELECT password_hash AS stored FROM admins')
+  const select = unnamed('SELECT password_hash AS stored FROM admins')
   for (const { stored } of await service.app.db.query<{ stored: string }>(select)) {
     expect(costOf(stored)).toEqual(costOf(DUMMY_PASSWORD_HASH))
   }

@@ -2,13 +2,13 @@ import { PGlite } from '@electric-sql/pglite'
 import { PrismaPGlite } from 'pglite-prisma-adapter'
 import { expect, test } from 'vitest'
 
-import { statement } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { migrationAdapter } from '../../src/data/embedded.ts'
 import { compareMigrations, migrate, upgrade } from '../../src/data/migrate.ts'
 import { wholeScripts } from '../../src/data/scripts.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { SILENT } from '../harness/log.ts'
+import { unnamed } from '../harness/sql.ts'
 
 const DEATH = new Error('the process dies')
 const isMigration = (script: string): boolean => script.includes('CREATE TABLE tenants')
@@ -77,13 +77,10 @@ test.each([['29990101000000_expanded'], ['29990101000000_contract_20261122120000
 test('a database that lacks migrations of this release and has others is refused', async () => {
   const database = await openTestDatabase()
   await note(database, '29990101000000_of_another_product')
-  await database.db.query(statement('test_forget', `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_init'`))
+  await database.db.query(unnamed(`DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_init'`))
   await expect(upgrade(database, SILENT)).rejects.toThrow(/^another release or product made this database/)
   await database.close()
 })
 
 const note = ({ db }: Database, name: string): Promise<unknown> =>
-  db.query(
-    statement('test_note', "INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('x', 'x', $1)"),
-    [name],
-  )
+  db.query(unnamed("INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('x', 'x', $1)"), [name])
