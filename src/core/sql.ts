@@ -91,6 +91,9 @@ export interface Measured {
   bytesRead?: number
 }
 
+/** What waits is counted no further: each number costs the same however much it is. */
+export const COUNT_LIMIT = 1000
+
 /**
  * The rows of `select` in its order, up to the one with which they exceed `MAX_READ_BYTES`: a
  * hundred comments can be 14 MB. `bytes` are those of a row; PostgreSQL knows the length of a text

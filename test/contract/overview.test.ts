@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { unnamed } from '../harness/sql.ts'
-import { COUNT_LIMIT } from '../../src/domains/moderation/queue-sql.ts'
+import { COUNT_LIMIT } from '../../src/core/sql.ts'
 import { PresenceReporter } from '../../src/domains/stream/presence.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'

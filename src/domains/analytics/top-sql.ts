@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { DISCUSSION_COLUMNS, type DiscussionRow } from '../discussions/sql.ts'
+import { DISCUSSION_COLUMNS, type DiscussionRow } from '../discussions/row.ts'
 import type { Span } from './span.ts'
 
 /**

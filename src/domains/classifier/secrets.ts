@@ -1,6 +1,6 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
-import { lockTenant } from '../tenants/sql.ts'
+import { lockTenant } from '../tenants/tenants.ts'
 import { newSigningSecret, sealSecret, type SigningSecret } from '../webhooks/secrets.ts'
 
 const OVERLAP_MS = 24 * 3_600_000

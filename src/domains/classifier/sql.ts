@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { COMMENT_COLUMNS, type CommentRow } from '../comments/sql.ts'
+import { COMMENT_COLUMNS, type CommentRow } from '../comments/row.ts'
 import type { SealedSecret } from '../webhooks/secrets.ts'
 
 /** A comment that this worker is to ask about, and what of its discussion the classifier is told. */

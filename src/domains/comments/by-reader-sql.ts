@@ -1,6 +1,6 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
-import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './sql.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './row.ts'
 
 const BY_READER = statement(
   'comments_by_reader',

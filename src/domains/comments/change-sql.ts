@@ -1,50 +1,8 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
-import { isBanned } from '../readers/sql.ts'
+import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { forgetClassifierRequest } from './classifier-sql.ts'
 import type { Decision, HoldReason } from './rules.ts'
-import { COMMENT_COLUMNS, type CommentRow } from './sql.ts'
-
-/** A comment and what decides on its changes, beside what everybody sees. */
-export interface LockedComment extends CommentRow {
-  discussionState: DiscussionState
-  firstApprovedAt: Date | null
-  reportCount: number
-  reportsAnswered: number
-  /** Why it waits or is flagged. */
-  holdReason: HoldReason | null
-  /** In view, and before moderators because of a rule. */
-  flagged: boolean
-  /** Whether the tenant's classifier is still to decide. */
-  isAsked: boolean
-  /** The author's ban that is in force now. */
-  authorBan: 'open' | 'shadow' | null
-}
-
-const COMMENT = `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", c.first_approved_at AS "firstApprovedAt",
-     c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.flagged,
-     EXISTS (SELECT 1 FROM classifier_requests q WHERE q.tenant_id = c.tenant_id AND q.comment_id = c.id) AS "isAsked",
-     CASE WHEN ${isBanned('r', '$3')} THEN CASE WHEN r.shadow_banned THEN 'shadow' ELSE 'open' END END AS "authorBan"
-   FROM comments c
-   JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
-   LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
-   WHERE c.tenant_id = $1 AND c.id = $2`
-
-const PEEK = statement('comment_to_change', COMMENT)
-
-/** A comment as a change would find it. It may be another by the time of the change. */
-export const peekComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
-  (await sql<LockedComment>(PEEK, [tenantId, id, now]))[0]
-
-const LOCK = statement('lock_comment', `${COMMENT} FOR NO KEY UPDATE OF d, c`)
-
-/**
- * A comment whose discussion and row are locked until the transaction ends, in the order in which
- * all writers lock.
- */
-export const lockComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
-  (await sql<LockedComment>(LOCK, [tenantId, id, now]))[0]
 
 const REVISE = statement(
   'revise_comment',
@@ -89,7 +47,7 @@ const MODERATE = statement(
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-interface Moderation {
+export interface Judged {
   status: CommentStatus
   pinnedAt: Date | null
   now: Date
@@ -104,7 +62,7 @@ interface Moderation {
  * Gives a comment another state; a classifier is not waited for any longer. The counters are
  * `changeView`'s.
  */
-export async function setCommentState(sql: Sql, tenantId: Id, id: Id, to: Moderation): Promise<void> {
+export async function setCommentState(sql: Sql, tenantId: Id, id: Id, to: Judged): Promise<void> {
   await sql(MODERATE, [tenantId, id, to.status, to.pinnedAt, to.now, to.answersReports, to.holdReason])
   await forgetClassifierRequest(sql, tenantId, id)
 }

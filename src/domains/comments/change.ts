@@ -4,9 +4,11 @@ import type { Audience } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/events.ts'
-import { addToCommentCount, addToReplyCount, type LockedComment, lockComment } from './change-sql.ts'
-import { type Comment, isInView, toComment } from './comments.ts'
+import { addToCommentCount, addToReplyCount, type Judged, setCommentState } from './change-sql.ts'
+import { type Comment, toComment } from './comments.ts'
+import { type LockedComment, lockComment } from './locked.ts'
 import { isQueued, tellModerators } from './queued.ts'
+import { isInView } from './row.ts'
 
 /** An event of a change: its data are the comment as it is after the change, and `data`. */
 export interface ChangeEvent extends Pick<NewEvent, 'type' | 'audience' | 'actor' | 'recipientId'> {
@@ -76,6 +78,15 @@ export async function changeView(sql: Sql, tenantId: Id, before: LockedComment, 
   if (counted !== 0) await addToCommentCount(sql, tenantId, before, counted > 0 ? 1 : -1)
   const shown = Number(isInView(after)) - Number(isInView(before))
   if (shown !== 0) await addToReplyCount(sql, tenantId, before.parentId, shown > 0 ? 1 : -1)
+}
+
+/** Gives a locked comment another state, with its counters. Returns it as it is then. */
+export async function setState(sql: Sql, tenantId: Id, before: LockedComment, to: Judged): Promise<LockedComment> {
+  const { status, pinnedAt, holdReason, answersReports } = to
+  const after = { ...before, status, pinnedAt, holdReason, flagged: before.flagged && !answersReports }
+  await setCommentState(sql, tenantId, before.id, to)
+  await changeView(sql, tenantId, before, after)
+  return after
 }
 
 /**

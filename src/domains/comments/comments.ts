@@ -6,7 +6,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { Reader } from '../readers/readers.ts'
-import { type CommentRow, selectComment } from './sql.ts'
+import { type CommentRow, isInView, selectComment } from './row.ts'
 
 /** A comment as everybody gets it: REST, GraphQL, streams and webhooks. Times are RFC 3339. */
 export interface Comment {
@@ -56,10 +56,6 @@ export function maySee({ actor, identity }: Caller, row: CommentRow): boolean {
   const isOwn = identity !== null && row.authorExternalId === identity.externalId
   return isInView(row) || hasCapability(actor, 'moderate_content') || (isOwn && row.status !== 'deleted')
 }
-
-/** Whether the public sees it: approved, or a tombstone with replies in view. */
-export const isInView = ({ status, replyCount }: Pick<CommentRow, 'status' | 'replyCount'>): boolean =>
-  status === 'approved' || (status === 'deleted' && replyCount > 0)
 
 export function toComment(row: CommentRow): Comment {
   const isDeleted = row.status === 'deleted'

@@ -2,7 +2,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { type Comment, maySee, toComment } from './comments.ts'
-import { selectComments } from './context-sql.ts'
+import { selectComments } from './row.ts'
 
 /**
  * The comment that one replies to; null at the top, and where the caller may not see it

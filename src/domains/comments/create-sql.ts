@@ -1,7 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/events.ts'
-import { isBanned } from '../readers/sql.ts'
+import { banIn } from '../readers/bans.ts'
 import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
 
@@ -114,13 +114,13 @@ const createComments = (name: string, { ifLocked, otherwise }: LockedDiscussions
    ),
    judged AS MATERIALIZED (
      SELECT i.*, l.seq AS last_seq, coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id,
-       pr.external_id AS recipient_external_id, ${isBanned('a', '$19')} AND a.shadow_banned AS in_shadow,
+       pr.external_id AS recipient_external_id, ${banIn('a', '$19')} IS NOT DISTINCT FROM 'shadow' AS in_shadow,
        CASE
          WHEN l.id IS NULL THEN ${otherwise}
          WHEN a.id IS NULL THEN 'unavailable'
          WHEN l.state = 'archived' THEN 'discussion_archived'
          WHEN l.state = 'locked' THEN 'discussion_locked'
-         WHEN ${isBanned('a', '$19')} AND NOT a.shadow_banned THEN 'reader_banned'
+         WHEN ${banIn('a', '$19')} = 'open' THEN 'reader_banned'
          WHEN i.parent_id IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
          WHEN p.depth + 1 > i.max_depth THEN 'too_deep'
          ELSE 'created'

@@ -1,6 +1,6 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import { type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
-import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow } from './sql.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, inView } from './row.ts'
 
 interface Order {
   direction: 'ASC' | 'DESC'
@@ -67,7 +67,7 @@ const SCOPES: Readonly<Record<Scope, ScopeSql>> = {
 
 const inLevel = (scope: Scope): string =>
   `c.tenant_id = $1 AND c.discussion_id = ${SCOPES[scope].discussion} AND c.parent_id ${SCOPES[scope].parent}
-   AND c.status IN ('approved', 'deleted') AND (c.status = 'approved' OR c.reply_count > 0)`
+   AND ${inView('c')}`
 
 const sorted = (key: readonly string[], direction: string): string =>
   key.map((column) => `${column} ${direction}`).join(', ')

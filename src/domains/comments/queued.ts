@@ -1,7 +1,7 @@
 import { CHANNELS } from '../../core/bus.ts'
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import type { LockedComment } from './change-sql.ts'
+import type { LockedComment } from './locked.ts'
 
 /** Whether a comment is in a queue of the moderators. */
 export const isQueued = ({ status, flagged, reportCount, reportsAnswered }: LockedComment): boolean =>

@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { isBanned } from '../readers/sql.ts'
+import { banIn } from '../readers/bans.ts'
 import type { CreateOutcome } from './create-sql.ts'
 
 // CREATE (create-sql.ts) decides the same again, under its locks.
@@ -10,7 +10,7 @@ const OUTCOME = statement(
      WHEN $2::uuid IS NOT NULL AND d.id IS NULL THEN 'not_found'
      WHEN d.state = 'archived' THEN 'discussion_archived'
      WHEN d.state = 'locked' THEN 'discussion_locked'
-     WHEN ${isBanned('a', '$6')} AND NOT a.shadow_banned THEN 'reader_banned'
+     WHEN ${banIn('a', '$6')} = 'open' THEN 'reader_banned'
      WHEN $3::uuid IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
      WHEN p.depth + 1 > $5 THEN 'too_deep'
      ELSE 'created'

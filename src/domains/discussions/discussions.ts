@@ -21,6 +21,8 @@ import { searchSchema } from '../../core/search.ts'
 import { atMost, externalIdSchema, noNul, webUrl } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
+import { lockByExternalId } from './locks.ts'
+import { type DiscussionRow, selectDiscussion } from './row.ts'
 import * as sql from './sql.ts'
 
 /** A comment thread on one page of the tenant. Times are RFC 3339. */
@@ -44,7 +46,7 @@ export const discussionInput = z.object({
   url: webUrl.nullish(),
 })
 
-export const toDiscussion = (row: sql.DiscussionRow): Discussion => ({
+export const toDiscussion = (row: DiscussionRow): Discussion => ({
   id: row.id,
   externalId: row.externalId,
   title: row.title,
@@ -81,16 +83,16 @@ export async function createDiscussion(
   return { discussion: toDiscussion(row), created: false }
 }
 
-const differs = (row: sql.DiscussionRow, { title, url }: sql.DiscussionInput): boolean =>
+const differs = (row: DiscussionRow, { title, url }: sql.DiscussionInput): boolean =>
   (title !== undefined && title !== row.title) || (url !== undefined && url !== row.url)
 
-function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<sql.DiscussionRow | undefined> {
+function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (tx) => {
     // Most calls name a page that is there and as it was: nobody waits for its row then.
     const known = await sql.selectByExternalId(tx, tenant.id, input.externalId)
     if (known !== undefined && !differs(known, input)) return known
-    const before = await sql.lockByExternalId(tx, tenant.id, input.externalId)
+    const before = await lockByExternalId(tx, tenant.id, input.externalId)
     const written = await sql.upsertDiscussion(tx, tenant.id, id, input)
     if (written === undefined) return undefined
     const verb = written.id === id ? 'create' : 'update'
@@ -100,7 +102,7 @@ function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<sq
   })
 }
 
-const auditForm = ({ externalId, title, url }: sql.DiscussionRow) => ({ externalId, title, url })
+const auditForm = ({ externalId, title, url }: DiscussionRow) => ({ externalId, title, url })
 
 /** One discussion by either of its ids. Throws `not_found`. */
 export async function getDiscussion(ctx: Ctx, key: DiscussionKey): Promise<Discussion> {
@@ -115,12 +117,12 @@ export interface DiscussionKey {
   externalId?: string | null | undefined
 }
 
-function findRow(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<sql.DiscussionRow | undefined> {
+function findRow(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
   if ((id == null) === (externalId == null)) {
     throw invalid('/id', 'required', 'must be given, or externalId, and not both')
   }
-  if (id != null) return isId(id) ? sql.selectDiscussion(ctx.app.db.query, tenant.id, id) : Promise.resolve(undefined)
+  if (id != null) return isId(id) ? selectDiscussion(ctx.app.db.query, tenant.id, id) : Promise.resolve(undefined)
   return sql.selectByExternalId(
     ctx.app.db.query,
     tenant.id,

@@ -2,28 +2,7 @@ import { type Id, LAST_ID } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/search.ts'
 import { type Sql, type Statement, statement } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
-
-export interface DiscussionRow {
-  id: Id
-  externalId: string
-  title: string | null
-  url: string | null
-  state: DiscussionState
-  commentCount: number
-  seq: number
-  createdAt: Date
-  updatedAt: Date
-  lastCommentedAt: Date | null
-  activeAt: Date
-}
-
-export const DISCUSSION_COLUMNS = `id, external_id AS "externalId", title, url, state::text, comment_count AS "commentCount", seq,
-  created_at AS "createdAt", updated_at AS "updatedAt", last_commented_at AS "lastCommentedAt", active_at AS "activeAt"`
-
-const BY_ID = statement(
-  'discussion_by_id',
-  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2`,
-)
+import { DISCUSSION_COLUMNS, type DiscussionRow } from './row.ts'
 
 const BY_EXTERNAL = statement(
   'discussion_by_external_id',
@@ -39,23 +18,11 @@ const BY_IDS = statement(
 export const selectDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<DiscussionRow[]> =>
   sql<DiscussionRow>(BY_IDS, [tenantId, ids])
 
-export const selectDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
-  (await sql<DiscussionRow>(BY_ID, [tenantId, id]))[0]
-
 export const selectByExternalId = async (
   sql: Sql,
   tenantId: Id,
   externalId: string,
 ): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(BY_EXTERNAL, [tenantId, externalId]))[0]
-
-const LOCK_BY_EXTERNAL = statement('lock_discussion_by_external_id', `${BY_EXTERNAL.text} FOR NO KEY UPDATE`)
-
-/** A discussion whose row is locked until the transaction ends. */
-export const lockByExternalId = async (
-  sql: Sql,
-  tenantId: Id,
-  externalId: string,
-): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(LOCK_BY_EXTERNAL, [tenantId, externalId]))[0]
 
 const UPSERT = statement(
   'upsert_discussion',

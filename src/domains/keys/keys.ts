@@ -23,7 +23,7 @@ import { tenantSettings } from '../../core/tenant-settings.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { ApiKey } from '../../generated/prisma/client.ts'
-import { lockTenant } from '../tenants/sql.ts'
+import { lockTenant } from '../tenants/tenants.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { findKeyByDigest, lockKey } from './sql.ts'
 import { keyUsesOf } from './uses.ts'
@@ -134,8 +134,7 @@ type NewKey = Pick<ApiKey, 'label' | 'expiresAt'> & { capabilities: readonly Cap
 
 /** The tenant's lock makes those who would take the last place wait in line. */
 async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
-  const tenant = await lockTenant(sql, tenantId)
-  const { activeKeyBudget } = tenantSettings(tenant?.settings)
+  const { activeKeyBudget } = tenantSettings((await lockTenant(sql, tenantId)).settings)
   const active = await sql.prisma.apiKey.count({
     where: { tenantId, revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: new Date() } }] },
   })

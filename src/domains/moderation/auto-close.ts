@@ -3,7 +3,8 @@ import { isLockFailure } from '../../core/sql.ts'
 import { toDiscussion } from '../discussions/discussions.ts'
 import { announce, appendEvent } from '../discussions/events.ts'
 import { type DueDiscussion, markAutoClosed, selectDueDiscussions } from './auto-close-sql.ts'
-import { lockDiscussionRow, setDiscussionState } from './sql.ts'
+import { lockDiscussion } from '../discussions/locks.ts'
+import { setDiscussionState } from './sql.ts'
 
 /**
  * Locks up to `limit` discussions that are as old as their tenant's `autoCloseDays`, and says so as
@@ -25,7 +26,7 @@ export async function closeOldDiscussions(app: App, limit: number, now = new Dat
 async function close(app: App, { tenantId, id }: DueDiscussion, now: Date): Promise<void> {
   const written = await app.db.transaction(async (sql) => {
     if (!(await markAutoClosed(sql, tenantId, id, now))) return null
-    const row = await lockDiscussionRow(sql, tenantId, id)
+    const row = await lockDiscussion(sql, tenantId, id)
     if (row === undefined || row.state !== 'open') return null
     await setDiscussionState(sql, tenantId, id, 'locked')
     // As it is after its own event, whose number is the next one: the row is locked.

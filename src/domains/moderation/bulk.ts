@@ -8,7 +8,7 @@ import { validate } from '../../core/validate.ts'
 import { removeComment } from '../comments/changes.ts'
 import type { Comment } from '../comments/comments.ts'
 import { approveComment, pinComment, rejectComment, revisionSchema, unpinComment } from './comments.ts'
-import { lockDiscussionsOf } from './sql.ts'
+import { lockDiscussionsOf } from '../discussions/locks.ts'
 
 type Act = (ctx: Ctx, target: { commentId: Id; revision: number | null }) => Promise<Comment>
 

@@ -2,8 +2,8 @@ import { ServiceError } from '../../core/errors.ts'
 import type { EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
-import { audienceOf, type Change, changeView, type ChangeEvent } from '../comments/change.ts'
-import { type LockedComment, setCommentState } from '../comments/change-sql.ts'
+import { audienceOf, type Change, type ChangeEvent, setState } from '../comments/change.ts'
+import type { LockedComment } from '../comments/locked.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { findParentAuthor } from './sql.ts'
 import { type CommentVerb, nextComment } from './transitions.ts'
@@ -48,14 +48,13 @@ export async function applyVerb(
     })
   }
   const answersReports = next.answersReports && actor.kind === 'moderator'
-  const to = {
+  const after = await setState(sql, tenantId, comment, {
     status: next.status,
     pinnedAt: next.isPinned ? (pinnedAt ?? now) : null,
     holdReason: reasonAfter(comment, verb, answersReports),
-  }
-  const after = { ...comment, ...to, flagged: flagged && !answersReports }
-  await setCommentState(sql, tenantId, comment.id, { ...to, now, answersReports })
-  await changeView(sql, tenantId, comment, after)
+    answersReports,
+    now,
+  })
   // That reports are answered, only moderators see.
   if (after.status === status && after.pinnedAt === pinnedAt) return { comment: after, events: [] }
   const event = { type: EVENTS[verb], audience: audienceOf(comment, after), actor }

@@ -1,7 +1,7 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
+import { COUNT_LIMIT, type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
 import type { HoldReason } from '../comments/rules.ts'
-import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/sql.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/row.ts'
 
 export const QUEUE_STATUSES = ['pending', 'reported', 'rejected'] as const
 
@@ -64,9 +64,6 @@ export function listQueue(
     ? sql<QueueRow>(QUEUES[status], [tenantId, start, limit])
     : sql<QueueRow>(QUEUES_OF_DISCUSSION[status], [tenantId, start, limit, discussionId])
 }
-
-/** No queue is counted further: each costs the same however much waits. */
-export const COUNT_LIMIT = 1000
 
 const first = (status: QueueStatus, tenantId: string): string =>
   `FROM comments c WHERE c.tenant_id = ${tenantId} AND ${CONDITIONS[status]}`

@@ -1,11 +1,13 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { isCut } from '../../core/sql.ts'
 import { type Comment, toComment } from '../comments/comments.ts'
 import { getDiscussion } from '../discussions/discussions.ts'
 import type { HoldReason } from '../comments/rules.ts'
-import { listQueue, type QueueStatus } from './queue-sql.ts'
+import { countQueues, listQueue, type QueueCounts, type QueueStatus } from './queue-sql.ts'
+
+export type { QueueCounts }
 
 /** A comment that a moderator is to look at. */
 export interface QueueItem {
@@ -48,4 +50,10 @@ export async function listModerationQueue(ctx: Ctx, args: ListQueue): Promise<Pa
     reason: holdReason,
   }))
   return pageOf(items, size, args, ({ comment }) => encodeCursor(status, comment.id), isCut(rows))
+}
+
+/** How many comments wait in the queues; null to a caller without `moderate_content`. */
+export async function countQueued(ctx: Ctx): Promise<QueueCounts | null> {
+  const { tenant, actor } = requireCaller(ctx)
+  return hasCapability(actor, 'moderate_content') ? countQueues(ctx.app.db.query, tenant.id) : null
 }

@@ -6,10 +6,10 @@ import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
-import { type Change, changeComment, changeView } from '../comments/change.ts'
-import { type LockedComment, setCommentState } from '../comments/change-sql.ts'
+import { type Change, changeComment, setState } from '../comments/change.ts'
+import type { LockedComment } from '../comments/locked.ts'
+import { findBan } from '../readers/bans.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
-import { selectBan } from '../readers/sql.ts'
 import { insertReport } from './report-sql.ts'
 
 export const REPORT_REASONS = ['spam', 'abuse', 'off_topic', 'other'] as const
@@ -53,7 +53,7 @@ async function reportAs(
   let createdAt = new Date()
   await changeComment(ctx, commentId, async (sql, comment, now) => {
     createdAt = now
-    const ban = await selectBan(sql, tenant.id, reader.id, now)
+    const ban = await findBan(sql, tenant.id, reader.id, now)
     if (ban === 'open') throw new ServiceError('reader_banned')
     const counts = ban === null
     const report = { tenantId: tenant.id, commentId: comment.id, readerId: reader.id, reason, note, now, counts }
@@ -69,9 +69,7 @@ async function reportAs(
 }
 
 async function withdraw(sql: Sql, tenantId: Id, comment: LockedComment, now: Date): Promise<Change> {
-  const to = { status: 'pending', pinnedAt: null, holdReason: 'reports' } as const
-  const after = { ...comment, ...to }
-  await setCommentState(sql, tenantId, comment.id, { ...to, now, answersReports: false })
-  await changeView(sql, tenantId, comment, after)
+  const to = { status: 'pending', pinnedAt: null, holdReason: 'reports', answersReports: false, now } as const
+  const after = await setState(sql, tenantId, comment, to)
   return { comment: after, events: [{ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } }] }
 }

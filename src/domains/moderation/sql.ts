@@ -1,18 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
-import { DISCUSSION_COLUMNS, type DiscussionRow } from '../discussions/sql.ts'
-
-const LOCK_DISCUSSION = statement(
-  'lock_discussion',
-  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE`,
-)
-
-/**
- * A discussion whose row is locked until the transaction ends: nobody else writes in it meanwhile.
- */
-export const lockDiscussionRow = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
-  (await sql<DiscussionRow>(LOCK_DISCUSSION, [tenantId, id]))[0]
 
 const SET_STATE = statement(
   'set_discussion_state',
@@ -36,17 +24,3 @@ export const findParentAuthor = async (
   id: Id,
 ): Promise<{ readerId: Id; externalId: string } | undefined> =>
   (await sql<{ readerId: Id; externalId: string }>(PARENT_AUTHOR, [tenantId, id]))[0]
-
-const LOCK_DISCUSSIONS = statement(
-  'lock_discussions_of_comments',
-  `SELECT id FROM discussions
-   WHERE tenant_id = $1 AND id IN (SELECT discussion_id FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[]))
-   ORDER BY id FOR NO KEY UPDATE`,
-)
-
-/**
- * Locks the discussions of some comments until the transaction ends, in the order in which all
- * writers lock.
- */
-export const lockDiscussionsOf = async (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<void> =>
-  void (await sql(LOCK_DISCUSSIONS, [tenantId, commentIds]))

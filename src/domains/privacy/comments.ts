@@ -1,6 +1,6 @@
 import type { NewEvent } from '../discussions/events.ts'
 import { audienceOf, changeView } from '../comments/change.ts'
-import { type LockedComment, lockComment } from '../comments/change-sql.ts'
+import { type LockedComment, lockComment } from '../comments/locked.ts'
 import { toComment } from '../comments/comments.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'

@@ -6,8 +6,9 @@ import type { Sql } from '../../core/sql.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { tellModerators } from '../comments/queued.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/events.ts'
-import { selectDiscussion } from '../discussions/sql.ts'
-import { lockDiscussion, type Place, touchErasure } from './sql.ts'
+import { lockDiscussion } from '../discussions/locks.ts'
+import { selectDiscussion } from '../discussions/row.ts'
+import { type Place, touchErasure } from './sql.ts'
 import { scrubEvent } from './scrub.ts'
 import { recallDeliveries, rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
 
@@ -74,7 +75,7 @@ async function eraseIn(erasure: Erasure, discussionId: Id, work: (sql: Sql) => P
   const { app, tenantId, signal } = erasure
   signal?.throwIfAborted()
   const { seq, written } = await app.db.transaction(async (sql) => {
-    const upTo = await lockDiscussion(sql, tenantId, discussionId)
+    const upTo = (await lockDiscussion(sql, tenantId, discussionId))?.seq ?? 0
     const after = erasure.scrubbedUpTo.get(discussionId) ?? 0
     const rewritten = await scrubStretch(sql, erasure, { tenantId, discussionId, after, upTo })
     const events = await appendEvents(sql, await work(sql))

@@ -90,15 +90,6 @@ const FORGET_AUDIT = statement(
 export const forgetInAuditLog = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await sql(FORGET_AUDIT, [tenantId, readerId]))
 
-const LOCK_DISCUSSION = statement(
-  'lock_discussion_to_erase',
-  'SELECT seq FROM discussions WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE',
-)
-
-/** Locks a discussion: nobody else writes in it meanwhile. Returns the number of its last event. */
-export const lockDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<number> =>
-  (await sql<{ seq: number }>(LOCK_DISCUSSION, [tenantId, id]))[0]?.seq ?? 0
-
 /** A row of a reader, by the comment that it is or hangs on. */
 export interface Place {
   commentId: Id

@@ -1,5 +1,6 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { inView } from '../comments/row.ts'
 
 const VIEWER = statement(
   'viewer_reactions',
@@ -32,7 +33,7 @@ const HELD = statement(
   'held_reactions',
   `SELECT h.* FROM unnest($2::uuid[]) WITH ORDINALITY AS a (id, n)
    JOIN comments c ON c.tenant_id = $1 AND c.id = a.id
-     AND ($7 OR c.status = 'approved' OR c.status = 'deleted' AND c.reply_count > 0)
+     AND ($7 OR ${inView('c')})
    CROSS JOIN LATERAL (
      SELECT x.comment_id AS "commentId", x.type, x.reader_id AS "readerId", r.external_id AS "externalId", r.name,
        r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl", x.updated_at AS "createdAt"

@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/events.ts'
+import { banIn } from '../readers/bans.ts'
 
 /** `toggle`: the same type again removes it. `set` and `remove` may be repeated without harm. */
 export type ReactionMode = 'toggle' | 'set' | 'remove'
@@ -53,7 +54,7 @@ const WRITE = statement(
          WHEN r.id IS NULL THEN 'unavailable'
          WHEN t.state = 'archived' THEN 'discussion_archived'
          WHEN t.state = 'locked' THEN 'discussion_locked'
-         WHEN r.banned_at IS NOT NULL AND NOT r.shadow_banned AND coalesce(r.banned_until > $9, true) THEN 'reader_banned'
+         WHEN ${banIn('r', '$9')} = 'open' THEN 'reader_banned'
          ELSE 'written'
        END AS outcome
      FROM target t LEFT JOIN readers r ON r.tenant_id = t.tenant_id AND r.id = $3 AND r.erasing_at IS NULL

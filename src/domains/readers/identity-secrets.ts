@@ -7,7 +7,7 @@ import { announceChange } from '../../core/read-cache.ts'
 import { seal } from '../../core/seals.ts'
 import type { TxSql } from '../../core/sql.ts'
 import type { IdentitySecret } from '../../generated/prisma/client.ts'
-import { lockTenant } from '../tenants/sql.ts'
+import { lockTenant } from '../tenants/tenants.ts'
 import { identitySecretContext } from './keyring.ts'
 
 const OVERLAP_MS = 24 * 3_600_000

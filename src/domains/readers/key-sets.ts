@@ -4,8 +4,9 @@ import { CHANNELS } from '../../core/bus.ts'
 import { type App, perApp, type Tenant } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
+import type { TxSql } from '../../core/sql.ts'
 import { KEPT_MS } from './key-set.ts'
-import { type DueKeySet, failKeySet, hastenKeySet, leaseKeySets, storeKeySet } from './key-set-sql.ts'
+import { type DueKeySet, failKeySet, hastenKeySet, leaseKeySets, putKeySet, storeKeySet } from './key-set-sql.ts'
 import { filterKeySet } from './jwks.ts'
 
 const LEASE_MS = 60_000
@@ -16,6 +17,15 @@ const AT_ONCE = 8
 
 /** Fetches a JSON document. Rejects with a short text of ours. */
 type FetchJson = (url: string) => Promise<unknown>
+
+/**
+ * The tenant's keys are at another address, or at none: a worker fetches them, as API processes
+ * never call out.
+ */
+export const followKeySet = (sql: TxSql, tenantId: Id, url: string | null): Promise<unknown> =>
+  url === null
+    ? sql.prisma.identityKeySet.deleteMany({ where: { tenantId } })
+    : putKeySet(sql, tenantId, url, new Date())
 
 /**
  * Fetches the key sets that are due, with the worker's own client. Several workers share the rows out among them.

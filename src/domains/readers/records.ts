@@ -12,6 +12,7 @@ import type { TxSql } from '../../core/sql.ts'
 import { atMost, externalIdSchema, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
+import { isBanned } from './bans.ts'
 import { type Reader, requireReader } from './readers.ts'
 import { lockReader, searchReaders } from './record-sql.ts'
 
@@ -84,15 +85,10 @@ export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<
 }
 
 /** The ban of a reader that is in force; null where none is. */
-export function banOf({
-  bannedAt,
-  bannedUntil: until,
-  banReason: reason,
-  shadowBanned: shadow,
-}: ReaderRecord): Ban | null {
-  const isOver = bannedAt === null || (until !== null && until.getTime() <= Date.now())
-  return isOver ? null : { bannedAt, until, reason, shadow }
-}
+export const banOf = (row: ReaderRecord): Ban | null =>
+  row.bannedAt !== null && isBanned(row, new Date())
+    ? { bannedAt: row.bannedAt, until: row.bannedUntil, reason: row.banReason, shadow: row.shadowBanned }
+    : null
 
 /** The reader on whose behalf the request is made, and until when they are banned. */
 export interface Viewer extends Reader {

@@ -1,7 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { IdentitySecret } from '../../generated/prisma/client.ts'
-import { ReaderGone } from './gone.ts'
 
 export interface ReaderRow {
   id: Id
@@ -10,23 +9,6 @@ export interface ReaderRow {
   avatarUrl: string | null
   profileUrl: string | null
   profileIssuedAt: Date
-}
-
-/** Whether a row of readers has a ban, open or in shadow, that is in force at `now`. */
-export const isBanned = (table: string, now: string): string =>
-  `(${table}.banned_at IS NOT NULL AND coalesce(${table}.banned_until > ${now}, true))`
-
-const BAN = statement(
-  'reader_ban',
-  `SELECT CASE WHEN ${isBanned('r', '$3')} THEN CASE WHEN shadow_banned THEN 'shadow' ELSE 'open' END END AS ban
-   FROM readers r WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL`,
-)
-
-/** The ban of a reader that is in force. Throws ReaderGone. */
-export async function selectBan(sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<'open' | 'shadow' | null> {
-  const [reader] = await sql<{ ban: 'open' | 'shadow' | null }>(BAN, [tenantId, readerId, now])
-  if (reader === undefined) throw new ReaderGone()
-  return reader.ban
 }
 
 const READER = (table: string) =>

@@ -6,12 +6,11 @@ import { recordAudit } from '../../core/audit.ts'
 import { CHANNELS } from '../../core/bus.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { TxSql } from '../../core/sql.ts'
 import { type TenantSettings, tenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { putKeySet } from '../readers/key-set-sql.ts'
-import { lockTenant } from '../tenants/sql.ts'
+import { followKeySet } from '../readers/key-sets.ts'
+import { lockTenant } from '../tenants/tenants.ts'
 import { outboundUrl, type UrlSettings } from '../webhooks/urls.ts'
 import { differenceDeep, mergeDeep, patchStored } from './merge.ts'
 
@@ -37,14 +36,15 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
   const { tenant } = requireCaller(ctx)
   const change = await app.db.transaction(async (sql) => {
     // Under the lock, so that two who change different settings at once both succeed.
-    const stored = (await lockTenant(sql, tenant.id))?.settings
+    const { settings: stored } = await lockTenant(sql, tenant.id)
     const before = tenantSettings(stored)
     const after = validate(tenantSettingsSchema, mergeDeep(before, patch))
     const next = storedAfter(stored, patch, after)
     if (isDeepStrictEqual(next, stored)) return { before, after }
     checkUrls(before, after, app.settings)
     await sql.prisma.tenant.update({ where: { id: tenant.id }, data: { settings: next as Prisma.InputJsonObject } })
-    await followKeySet(sql, tenant.id, before, after)
+    const { jwksUrl } = after.identity
+    if (jwksUrl !== before.identity.jwksUrl) await followKeySet(sql, tenant.id, jwksUrl)
     await recordAudit(sql, ctx, {
       action: 'settings.update',
       targetType: 'settings',
@@ -85,18 +85,4 @@ function checkUrls(before: TenantSettings, after: TenantSettings, settings: UrlS
     classifier: { url: changed(after.classifier?.url, before.classifier?.url) },
     identity: { jwksUrl: changed(after.identity.jwksUrl, before.identity.jwksUrl) },
   })
-}
-
-/** Has a worker fetch the keys of a new JWKS address; API processes never call out. */
-async function followKeySet(
-  sql: TxSql,
-  tenantId: string,
-  before: TenantSettings,
-  after: TenantSettings,
-): Promise<void> {
-  const { jwksUrl } = after.identity
-  if (jwksUrl === before.identity.jwksUrl) return
-  await (jwksUrl === null
-    ? sql.prisma.identityKeySet.deleteMany({ where: { tenantId } })
-    : putKeySet(sql, tenantId, jwksUrl, new Date()))
 }

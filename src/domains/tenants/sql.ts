@@ -13,8 +13,8 @@ export const findTenant = async (sql: Sql, id: Id): Promise<TenantRow | undefine
 // NO KEY: plain FOR UPDATE would also stop every insert of a row that refers to the tenant.
 const LOCK_TENANT = statement('lock_tenant', 'SELECT id, slug, settings FROM tenants WHERE id = $1 FOR NO KEY UPDATE')
 
-/** The tenant as it is now, locked until the transaction ends: whoever decides by its keys or settings waits in line. */
-export const lockTenant = async (sql: Sql, id: Id): Promise<TenantRow | undefined> =>
+/** The row is locked until the transaction ends. */
+export const lockTenantRow = async (sql: Sql, id: Id): Promise<TenantRow | undefined> =>
   (await sql<TenantRow>(LOCK_TENANT, [id]))[0]
 
 const SOME_TENANT = statement('some_tenant', 'SELECT id FROM tenants LIMIT 1')

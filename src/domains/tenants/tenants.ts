@@ -2,8 +2,9 @@ import { type App, perApp, type Tenant } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
+import type { Sql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/tenant-settings.ts'
-import { findTenant } from './sql.ts'
+import { findTenant, lockTenantRow, type TenantRow } from './sql.ts'
 
 const tenants = perApp((app) => {
   const cache = createReadCache<Tenant | null>({
@@ -23,6 +24,16 @@ export async function loadTenant(app: App, tenantId: Id): Promise<Tenant> {
   const tenant = await tenants(app).get(tenantId)
   if (tenant === null) throw new ServiceError('not_found')
   return tenant
+}
+
+/**
+ * A tenant and its stored settings as they are now, locked until the transaction ends: whoever
+ * decides by its keys, endpoints or settings waits in line. Throws `not_found`.
+ */
+export async function lockTenant(sql: Sql, tenantId: Id): Promise<TenantRow> {
+  const row = await lockTenantRow(sql, tenantId)
+  if (row === undefined) throw new ServiceError('not_found')
+  return row
 }
 
 /** All tenants, oldest first. For operators only. */

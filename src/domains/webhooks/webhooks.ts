@@ -7,7 +7,7 @@ import { perRequest } from '../../core/per-request.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
-import { lockTenant } from '../tenants/sql.ts'
+import { lockTenant } from '../tenants/tenants.ts'
 import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
 import { auditForm, keyOf, type WebhookEndpoint, withSecrets } from './endpoint.ts'
 import { storedPolicy } from './policy.ts'
@@ -56,8 +56,7 @@ export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
  * registrations wait in line; each takes it last, and holds it for this count and its commit.
  */
 async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
-  const tenant = await lockTenant(sql, tenantId)
-  const { webhookEndpoints } = tenantSettings(tenant?.settings)
+  const { webhookEndpoints } = tenantSettings((await lockTenant(sql, tenantId)).settings)
   if ((await sql.prisma.webhookEndpoint.count({ where: { tenantId } })) <= webhookEndpoints) return
   throw new ServiceError('endpoint_budget_exhausted', {
     detail: `The budget is ${webhookEndpoints} endpoints; delete one, or raise the setting webhookEndpoints.`,

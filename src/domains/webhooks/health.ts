@@ -1,5 +1,5 @@
-import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
+import { COUNT_LIMIT, statement } from '../../core/sql.ts'
 
 /** What of a tenant's webhooks asks for somebody's attention. */
 export interface WebhookHealth {
@@ -21,8 +21,13 @@ const HEALTH = statement(
    FROM webhook_endpoints WHERE tenant_id = $1`,
 )
 
-/** Endpoints are few; held deliveries are counted no further than `limit`. */
-export async function selectWebhookHealth(sql: Sql, tenantId: Id, limit: number): Promise<WebhookHealth> {
-  const [row] = await sql<WebhookHealth>(HEALTH, [tenantId, limit])
+/**
+ * How the tenant's webhooks are: endpoints are few; held deliveries are counted no further than
+ * COUNT_LIMIT. Null to a caller without `manage_webhooks`.
+ */
+export async function getWebhookHealth(ctx: Ctx): Promise<WebhookHealth | null> {
+  const { tenant, actor } = requireCaller(ctx)
+  if (!hasCapability(actor, 'manage_webhooks')) return null
+  const [row] = await ctx.app.db.query<WebhookHealth>(HEALTH, [tenant.id, COUNT_LIMIT])
   return row ?? { circuitsOpen: 0, endpointsDisabled: 0, endpointsUnverified: 0, deliveriesHeld: 0 }
 }

@@ -35,6 +35,14 @@ export const COMMENT_BYTES = `octet_length(coalesce(body, '')) + octet_length(co
 
 export const COMMENT_FROM = 'comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id'
 
+/** Whether the public sees it: approved, or a tombstone with replies in view. */
+export const isInView = ({ status, replyCount }: Pick<CommentRow, 'status' | 'replyCount'>): boolean =>
+  status === 'approved' || (status === 'deleted' && replyCount > 0)
+
+/** SQL: the same of a row of `comments`, in the form that its partial indexes know. */
+export const inView = (comment: string): string =>
+  `${comment}.status IN ('approved', 'deleted') AND (${comment}.status = 'approved' OR ${comment}.reply_count > 0)`
+
 const BY_ID = statement(
   'comment_by_id',
   `SELECT ${COMMENT_COLUMNS} FROM ${COMMENT_FROM} WHERE c.tenant_id = $1 AND c.id = $2`,
@@ -42,3 +50,12 @@ const BY_ID = statement(
 
 export const selectComment = async (sql: Sql, tenantId: Id, id: Id): Promise<CommentRow | undefined> =>
   (await sql<CommentRow>(BY_ID, [tenantId, id]))[0]
+
+const BY_IDS = statement(
+  'comments_by_ids',
+  `SELECT ${COMMENT_COLUMNS} FROM ${COMMENT_FROM} WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
+)
+
+/** Those of the comments that there are, in no order. */
+export const selectComments = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<CommentRow[]> =>
+  sql(BY_IDS, [tenantId, ids])

@@ -1,0 +1,35 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import { DISCUSSION_COLUMNS, type DiscussionRow } from './row.ts'
+
+// A lock on a discussion's row is held until the transaction ends: nobody else writes in it meanwhile.
+
+const LOCK = statement(
+  'lock_discussion',
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE`,
+)
+
+export const lockDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
+  (await sql<DiscussionRow>(LOCK, [tenantId, id]))[0]
+
+const LOCK_BY_EXTERNAL_ID = statement(
+  'lock_discussion_by_external_id',
+  `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2 FOR NO KEY UPDATE`,
+)
+
+export const lockByExternalId = async (
+  sql: Sql,
+  tenantId: Id,
+  externalId: string,
+): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(LOCK_BY_EXTERNAL_ID, [tenantId, externalId]))[0]
+
+const LOCK_DISCUSSIONS = statement(
+  'lock_discussions_of_comments',
+  `SELECT id FROM discussions
+   WHERE tenant_id = $1 AND id IN (SELECT discussion_id FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[]))
+   ORDER BY id FOR NO KEY UPDATE`,
+)
+
+/** Locks the discussions of some comments, in the order in which all writers lock. */
+export const lockDiscussionsOf = async (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<void> =>
+  void (await sql(LOCK_DISCUSSIONS, [tenantId, commentIds]))
