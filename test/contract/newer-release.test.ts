@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { upgrade } from '../../src/data/migrate.ts'
-import { selectDueDiscussions } from '../../src/domains/moderation/auto-close-sql.ts'
+import { selectDueDiscussions } from '../../src/domains/moderation/auto-close.ts'
 import { holdDeliveries, releaseHeld } from '../../src/domains/webhooks/holding-sql.ts'
 import { leaseDeliveries } from '../../src/domains/webhooks/lease-sql.ts'
 import { deleteOldDeliveries, deleteOldEvents } from '../../src/domains/webhooks/retention-sql.ts'

@@ -1,7 +1,7 @@
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
-import { foldDeltas, forgetActivity, lockRollups, selectWaitingTenants, tryLockRollups } from './fold-sql.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import { METRICS, SUMMED, turns } from './metrics.ts'
 
 /** A transaction of some tens of milliseconds. */
 const BATCH = 2000
@@ -34,3 +34,119 @@ export async function forgetReader(sql: Sql, tenantId: Id, readerId: Id): Promis
   await lockRollups(sql, tenantId)
   await forgetActivity(sql, tenantId, readerId)
 }
+
+/**
+ * Serialises all who write a tenant's rollups, until the transaction ends. Nobody else takes it.
+ */
+const LOCK_KEY = "hashtextextended('analytics ' || $1::uuid, 0)"
+
+const TRY_LOCK = statement('analytics_try_lock', `SELECT pg_try_advisory_xact_lock(${LOCK_KEY}) AS "isHeld"`)
+const LOCK = statement('analytics_lock', `SELECT pg_advisory_xact_lock(${LOCK_KEY})`)
+
+/** False where another transaction is at the tenant's rollups. */
+const tryLockRollups = async (sql: Sql, tenantId: Id): Promise<boolean> =>
+  (await sql<{ isHeld: boolean }>(TRY_LOCK, [tenantId]))[0]?.isHeld === true
+
+/** Waits for a worker that is changing the tenant's rollups. */
+const lockRollups = async (sql: Sql, tenantId: Id): Promise<void> => void (await sql(LOCK, [tenantId]))
+
+// It hops from tenant to tenant in the primary key: it costs by tenants, not by deltas.
+const WAITING = statement(
+  'analytics_waiting',
+  `WITH RECURSIVE waiting AS (
+     (SELECT tenant_id FROM analytics_deltas ORDER BY tenant_id LIMIT 1)
+     UNION ALL
+     SELECT n.tenant_id FROM waiting w CROSS JOIN LATERAL (
+       SELECT tenant_id FROM analytics_deltas WHERE tenant_id > w.tenant_id ORDER BY tenant_id LIMIT 1) n
+   )
+   SELECT tenant_id AS "tenantId" FROM waiting`,
+)
+
+/** Tenants with deltas to fold. */
+const selectWaitingTenants = async (sql: Sql): Promise<Id[]> =>
+  (await sql<{ tenantId: Id }>(WAITING)).map(({ tenantId }) => tenantId)
+
+const COLUMNS = METRICS.join(', ')
+const ADDED = [...METRICS, 'active_readers'].map((column) => `${column} = b.${column} + excluded.${column}`).join(', ')
+
+/**
+ * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
+ * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
+ * statement's snapshot. Deltas of a tenant that is gone just go.
+ */
+const FOLD = statement(
+  'analytics_fold',
+  `WITH taken AS (
+     DELETE FROM analytics_deltas
+     WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT id FROM analytics_deltas WHERE tenant_id = $1 ORDER BY id LIMIT $2))
+     RETURNING hour, discussion_id, reader_id, metric, n
+   ),
+   spread AS MATERIALIZED (
+     SELECT i.interval, date_trunc(i.interval::text, t.hour, 'UTC') AS at, t.discussion_id, t.reader_id, t.metric, t.n
+     FROM taken t CROSS JOIN (VALUES ('hour'::analytics_interval), ('day')) i(interval)
+     WHERE EXISTS (SELECT FROM tenants WHERE id = $1)
+   ),
+   held AS MATERIALIZED (
+     SELECT s.*, coalesce(o.actions, 0) AS had_actions, coalesce(o.comments_approved, 0) AS had_comments
+     FROM (
+       SELECT interval, at, reader_id, sum(n) AS actions,
+         coalesce(sum(n) FILTER (WHERE metric = 'comments_approved'), 0) AS comments
+       FROM spread WHERE reader_id IS NOT NULL GROUP BY 1, 2, 3
+     ) s
+     LEFT JOIN LATERAL (
+       SELECT actions, comments_approved FROM analytics_activity
+       WHERE tenant_id = $1 AND interval = s.interval AND at = s.at AND reader_id = s.reader_id LIMIT 1
+     ) o ON true
+     WHERE s.actions <> 0 OR s.comments <> 0
+   ),
+   acted AS (
+     INSERT INTO analytics_activity AS a (tenant_id, interval, at, reader_id, actions, comments_approved)
+     SELECT $1, interval, at, reader_id, actions, comments FROM held
+     WHERE had_actions + actions <> 0 OR had_comments + comments <> 0
+     ON CONFLICT (tenant_id, interval, at, reader_id) DO UPDATE SET
+       actions = a.actions + excluded.actions, comments_approved = a.comments_approved + excluded.comments_approved
+   ),
+   ceased AS (
+     DELETE FROM analytics_activity a USING held h
+     WHERE a.tenant_id = $1 AND a.interval = h.interval AND a.at = h.at AND a.reader_id = h.reader_id
+       AND h.had_actions + h.actions = 0 AND h.had_comments + h.comments = 0
+   ),
+   discussed AS (
+     INSERT INTO analytics_discussions AS d (tenant_id, at, discussion_id, comments_approved)
+     SELECT $1, at, discussion_id, sum(n) FROM spread
+     WHERE interval = 'day' AND metric = 'comments_approved' GROUP BY 2, 3 HAVING sum(n) <> 0
+     ON CONFLICT (tenant_id, at, discussion_id) DO UPDATE SET comments_approved = d.comments_approved + excluded.comments_approved
+   ),
+   counted AS (
+     INSERT INTO analytics_buckets AS b (tenant_id, interval, at, ${COLUMNS}, active_readers)
+     SELECT $1, s.interval, s.at, ${METRICS.map((metric) => `s.${metric}`).join(', ')}, coalesce(r.active_readers, 0)
+     FROM (SELECT interval, at, ${SUMMED} FROM spread GROUP BY 1, 2) s
+     LEFT JOIN (
+       SELECT interval, at, sum(${turns('had_actions', 'actions')}) AS active_readers FROM held GROUP BY 1, 2
+     ) r ON r.interval = s.interval AND r.at = s.at
+     ON CONFLICT (tenant_id, interval, at) DO UPDATE SET ${ADDED}
+   )
+   SELECT count(*)::int AS count FROM taken`,
+)
+
+/** See FOLD. Returns how many deltas there were, at most `limit`. */
+const foldDeltas = async (sql: Sql, tenantId: Id, limit: number): Promise<number> =>
+  (await sql<{ count: number }>(FOLD, [tenantId, limit]))[0]?.count ?? 0
+
+const FORGET = statement(
+  'analytics_forget_reader',
+  `WITH unnamed AS (
+     UPDATE analytics_deltas SET reader_id = NULL WHERE tenant_id = $1 AND reader_id = $2
+   ),
+   gone AS (
+     DELETE FROM analytics_activity WHERE tenant_id = $1 AND reader_id = $2 RETURNING interval, at, actions
+   )
+   UPDATE analytics_buckets b SET active_readers = b.active_readers - 1
+   FROM gone g WHERE b.tenant_id = $1 AND b.interval = g.interval AND b.at = g.at AND g.actions > 0`,
+)
+
+/**
+ * Takes a reader's name off deltas, and the reader out of the numbers of active readers. The caller
+ * holds the lock.
+ */
+const forgetActivity = (sql: Sql, tenantId: Id, readerId: Id): Promise<unknown> => sql(FORGET, [tenantId, readerId])

@@ -1,10 +1,10 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
-import type { Id } from '../../core/ids.ts'
+import { type Id, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import { cutKeys } from '../../core/sql.ts'
-import { countByReaders, listByReaders, type ReaderCommentCounts } from './by-reader-sql.ts'
+import { cutKeys, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 import { type Comment, toComment } from './comments.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './row.ts'
 
 /** Counts go no further back than that: a reader may have written for years. */
 export const COUNTED_COMMENTS = 1000
@@ -47,3 +47,60 @@ const loadCounts = perRequest<Id, ReaderCommentCounts>(async (ctx, _group, reade
   const counts = new Map(rows.map((row) => [row.readerId, row]))
   return readerIds.map((id) => counts.get(id) ?? NONE)
 })
+
+const BY_READER = statement(
+  'comments_by_reader',
+  upToBytes(
+    `SELECT l.* FROM unnest($2::uuid[]) WITH ORDINALITY AS p (id, n)
+   JOIN readers r ON r.tenant_id = $1 AND r.id = p.id
+   CROSS JOIN LATERAL (
+     SELECT ${COMMENT_COLUMNS} FROM comments c
+     WHERE c.tenant_id = $1 AND c.author_id = p.id AND c.id < $3 ORDER BY c.id DESC LIMIT $4
+   ) l
+   ORDER BY p.n, l.id DESC`,
+    COMMENT_BYTES,
+  ),
+)
+
+/**
+ * The comments of each of several readers in whatever state, newest first, those older than
+ * `before`.
+ */
+const listByReaders = (
+  sql: Sql,
+  tenantId: Id,
+  readerIds: readonly Id[],
+  { before, limit }: { before: Id | null; limit: number },
+): Promise<(CommentRow & Measured)[]> => sql(BY_READER, [tenantId, readerIds, before ?? LAST_ID, limit])
+
+/** What a reader's comments have come to. */
+export interface ReaderCommentCounts {
+  total: number
+  approved: number
+  pending: number
+  rejected: number
+  deleted: number
+  reportsReceived: number
+}
+
+const COUNTS = statement(
+  'comment_counts_of_readers',
+  `SELECT p.id AS "readerId", l.* FROM unnest($2::uuid[]) AS p (id)
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS total, count(*) FILTER (WHERE status = 'approved') AS approved,
+       count(*) FILTER (WHERE status = 'pending') AS pending, count(*) FILTER (WHERE status = 'rejected') AS rejected,
+       count(*) FILTER (WHERE status = 'deleted') AS deleted, coalesce(sum(report_count), 0)::int AS "reportsReceived"
+     FROM (
+       SELECT status, report_count FROM comments c
+       WHERE c.tenant_id = $1 AND c.author_id = p.id ORDER BY c.id DESC LIMIT $3
+     ) newest
+   ) l`,
+)
+
+/** Counts over the newest `limit` comments of each of several readers. */
+const countByReaders = (
+  sql: Sql,
+  tenantId: Id,
+  readerIds: readonly Id[],
+  limit: number,
+): Promise<(ReaderCommentCounts & { readerId: Id })[]> => sql(COUNTS, [tenantId, readerIds, limit])

@@ -1,3 +1,4 @@
+import { CHANNELS } from '../../core/bus.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Audience } from '../../core/events.ts'
@@ -6,8 +7,7 @@ import type { Sql } from '../../core/sql.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/events.ts'
 import { addToCommentCount, addToReplyCount, type Judged, setCommentState } from './change-sql.ts'
 import { type Comment, toComment } from './comments.ts'
-import { type LockedComment, lockComment } from './locked.ts'
-import { isQueued, tellModerators } from './queued.ts'
+import { lockComment, type LockedComment } from './locked.ts'
 import { isInView } from './row.ts'
 
 /** An event of a change: its data are the comment as it is after the change, and `data`. */
@@ -95,3 +95,13 @@ export async function setState(sql: Sql, tenantId: Id, before: LockedComment, to
  */
 export const audienceOf = (before: LockedComment, after: LockedComment): 'public' | 'tenant' =>
   isInView(before) || isInView(after) ? 'public' : 'tenant'
+
+/** Whether a comment is in a queue of the moderators. */
+export const isQueued = ({ status, flagged, reportCount, reportsAnswered }: LockedComment): boolean =>
+  status === 'pending' || status === 'rejected' || (status === 'approved' && (flagged || reportCount > reportsAnswered))
+
+/**
+ * Tells those who follow the tenant's queues that these may have changed. Only ever after the
+ * commit.
+ */
+export const tellModerators = (app: App, tenantId: Id): void => app.bus.publish(CHANNELS.queues(tenantId), '')

@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { type Caller, type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { perRequest } from '../../core/per-request.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { Reader } from '../readers/readers.ts'
-import { type CommentRow, isInView, selectComment } from './row.ts'
+import { type CommentRow, isInView, selectComment, selectComments } from './row.ts'
 
 /** A comment as everybody gets it: REST, GraphQL, streams and webhooks. Times are RFC 3339. */
 export interface Comment {
@@ -83,3 +84,18 @@ function authorOf(row: CommentRow): Reader | null {
   if (id === null || externalId === null) return null
   return { id, externalId, name: row.authorName, avatarUrl: row.authorAvatarUrl, profileUrl: row.authorProfileUrl }
 }
+
+/**
+ * The comment that one replies to; null at the top, and where the caller may not see it
+ * (`getComment`). One statement serves all of a request.
+ */
+export const parentOf = async (ctx: Ctx, { parentId }: Comment): Promise<Comment | null> =>
+  parentId === null ? null : loadParent(ctx, '', parentId)
+
+const loadParent = perRequest<Id, Comment | null>(async (ctx, _group, ids) => {
+  const caller = requireCaller(ctx)
+  const rows = await selectComments(ctx.app.db.query, caller.tenant.id, [...new Set(ids)])
+  const visible = rows.filter((row) => maySee(caller, row))
+  const comments = new Map(visible.map((row) => [row.id, toComment(row)]))
+  return ids.map((id) => comments.get(id) ?? null)
+})

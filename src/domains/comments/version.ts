@@ -1,9 +1,9 @@
 import { inBatches } from '../../core/batches.ts'
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { type DiscussionKey, findDiscussionId } from '../discussions/discussions.ts'
-import { selectVersions, type VersionKey } from './version-sql.ts'
 
 /** Which state of a discussion a page of its comments shows. */
 export interface PageVersion {
@@ -45,3 +45,25 @@ const versionReader = perApp((app) =>
 )
 
 const textOf = ({ tenantId, discussionId }: VersionKey): string => `${tenantId} ${discussionId}`
+
+interface VersionKey {
+  tenantId: Id
+  discussionId: Id
+}
+
+export interface VersionRow extends VersionKey {
+  seq: number
+  profileVersion: number
+}
+
+const VERSIONS = statement(
+  'discussion_versions',
+  `SELECT d.tenant_id AS "tenantId", d.id AS "discussionId", d.seq, t.profile_version AS "profileVersion"
+   FROM unnest($1::uuid[], $2::uuid[]) AS k (tenant_id, id)
+   JOIN discussions d ON d.tenant_id = k.tenant_id AND d.id = k.id
+   JOIN tenants t ON t.id = d.tenant_id`,
+)
+
+/** Where discussions stand, and the profiles of their tenants' readers. */
+const selectVersions = (sql: Sql, keys: readonly VersionKey[]): Promise<VersionRow[]> =>
+  sql<VersionRow>(VERSIONS, [keys.map(({ tenantId }) => tenantId), keys.map(({ discussionId }) => discussionId)])

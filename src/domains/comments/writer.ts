@@ -16,7 +16,7 @@ import {
   insertUnlockedComments,
   STATUS_SLOT,
 } from './create-sql.ts'
-import { tellModerators } from './queued.ts'
+import { tellModerators } from './change.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
 export interface Draft {

@@ -1,12 +1,12 @@
-import type { NewEvent } from '../discussions/events.ts'
-import { audienceOf, changeView } from '../comments/change.ts'
-import { type LockedComment, lockComment } from '../comments/locked.ts'
-import { toComment } from '../comments/comments.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import { audienceOf, changeView } from '../comments/change.ts'
+import { toComment } from '../comments/comments.ts'
+import { lockComment, type LockedComment } from '../comments/locked.ts'
+import type { NewEvent } from '../discussions/events.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
-import { blankComment, forgetCommentTexts, removeBlankComments, selectTheirComments } from './comments-sql.ts'
 import { BATCH, eraseAt, type Erasure } from './erasure.ts'
+import type { Place } from './sql.ts'
 
 /**
  * Makes a batch of the reader's comments tombstones of nobody; in the mode `delete` their rows go,
@@ -47,4 +47,67 @@ async function eraseComment(sql: Sql, { tenantId, readerId }: Erasure, id: Id, n
 /** With its last reply goes a tombstone that nobody has written, and so on upwards. */
 async function removeChildless(sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> {
   for (let next = ids; next.length > 0;) next = await removeBlankComments(sql, tenantId, next)
+}
+
+const THEIRS = statement(
+  'comments_of_reader',
+  `SELECT id AS "commentId", discussion_id AS "discussionId" FROM comments
+   WHERE tenant_id = $1 AND author_id = $2 ORDER BY id DESC LIMIT $3`,
+)
+
+/** Comments of the reader in whatever state, newest first: replies before what they reply to. */
+const selectTheirComments = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<Place[]> =>
+  sql<Place>(THEIRS, [tenantId, readerId, limit])
+
+const BLANK = statement(
+  'blank_comment',
+  `UPDATE comments SET status = 'deleted', deleted_at = coalesce(deleted_at, $3), pinned_at = NULL, author_id = NULL,
+     body = NULL, body_html = NULL, text_digest = NULL, hold_reason = NULL, flagged = false
+   WHERE tenant_id = $1 AND id = $2`,
+)
+
+/** Makes a comment a tombstone of nobody. */
+const blankComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> =>
+  void (await sql(BLANK, [tenantId, id, now]))
+
+// What others have told moderators of a comment may name its author as well as the comment does.
+const FORGET = statement(
+  'forget_comment_texts',
+  `WITH revisions AS (
+     DELETE FROM comment_revisions WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
+   ),
+   questions AS (
+     DELETE FROM classifier_requests WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
+   ),
+   notes AS (
+     UPDATE reports SET note = NULL WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) AND note IS NOT NULL
+   )
+   UPDATE audit_log SET
+     before = CASE WHEN jsonb_exists(before, 'author') THEN before || '{"author":null,"body":null,"bodyHtml":null}' ELSE before END,
+     after = CASE WHEN jsonb_exists(after, 'author') THEN after || '{"author":null,"body":null,"bodyHtml":null}' ELSE after END
+   WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = 'comment'`,
+)
+
+/**
+ * Takes the texts of comments out of all that hangs on them: revisions, questions, notes of
+ * reports, the audit log.
+ */
+const forgetCommentTexts = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
+  void (await sql(FORGET, [tenantId, ids]))
+
+const REMOVE = statement(
+  'remove_blank_comments',
+  `DELETE FROM comments c
+   WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[]) AND c.status = 'deleted' AND c.author_id IS NULL
+     AND NOT EXISTS (SELECT 1 FROM comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id)
+   RETURNING c.parent_id AS "parentId"`,
+)
+
+/**
+ * Removes those of these comments that are tombstones of nobody without any reply; gives what they
+ * replied to.
+ */
+const removeBlankComments = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Id[]> => {
+  const rows = await sql<{ parentId: Id | null }>(REMOVE, [tenantId, ids])
+  return rows.flatMap(({ parentId }) => (parentId === null ? [] : [parentId]))
 }
