@@ -4,16 +4,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-import { PGlite, types } from '@electric-sql/pglite'
-import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
-import { PrismaPGlite } from 'pglite-prisma-adapter'
+import { PGlite } from '@electric-sql/pglite'
 
 import type { Database } from './database.ts'
-import type { Sql } from '../core/sql.ts'
+import { poolOn } from './embedded-session.ts'
 import { lockFolder } from './lock.ts'
 import { migrate } from './migrate.ts'
-import { PrismaOver, txSql } from './prisma.ts'
-import { wholeScripts } from './scripts.ts'
+import { migrationAdapter, overPool } from './pool.ts'
 
 /**
  * A PostgreSQL in this process (PGlite), its files below `dataDir`. PGlite has no lock of its own,
@@ -25,7 +22,7 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   try {
     const files = join(dataDir, 'postgres')
     if (!existsSync(join(files, 'PG_VERSION'))) await createInChild(files)
-    const database = await wrapPGlite(new PGlite(files, TYPES))
+    const database = await overPGlite(new PGlite(files))
     return {
       ...database,
       close: async () => {
@@ -39,56 +36,22 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   }
 }
 
-const TYPES = {
-  parsers: { [types.INT8]: Number, [types.JSON]: (text: string) => JSON.parse(text) as unknown },
-  serializers: { [types.TIMESTAMPTZ]: timestamp },
-}
-
-/** An instant as PostgreSQL reads it, as `pg` writes it for a server: the year 0 is 1 BC. */
-function timestamp(value: unknown): string {
-  if (!(value instanceof Date)) return String(value)
-  const text = value.toISOString()
-  const year = value.getUTCFullYear()
-  return year > 0 ? text : `${String(1 - year).padStart(4, '0')}${text.slice(text.indexOf('-', 1))} BC`
-}
-
 /** A database of its own in memory, from a dump of a data folder. For tests. */
-export const openDump = (dump: Blob): Promise<Database> => wrapPGlite(new PGlite({ loadDataDir: dump, ...TYPES }))
+export const openDump = (dump: Blob): Promise<Database> => overPGlite(new PGlite({ loadDataDir: dump }))
 
-async function wrapPGlite(pglite: PGlite): Promise<Database> {
+async function overPGlite(pglite: PGlite): Promise<Database> {
   await pglite.waitReady
-  const sqlOn =
-    (target: Pick<PGlite, 'query'>): Sql =>
-    async <Row>(statement: { text: string }, params: readonly unknown[] = []) =>
-      (await target.query<Row>(statement.text, [...params])).rows
-  let hear: (error: unknown) => void = () => undefined
-  const prisma = new PrismaOver(new PrismaPGlite(pglite), (error) => hear(error))
-  return {
-    db: {
-      query: sqlOn(pglite),
-      transaction: (work) =>
-        pglite.transaction((tx) => {
-          const session = prisma.on(tx)
-          return work(txSql(sqlOn(tx), session)).finally(() => session.end())
-        }),
-      connections: 1,
-    },
-    prisma: prisma.client,
-    observe: (listener) => void (hear = listener),
+  const pool = poolOn(pglite)
+  // Whoever asks next is told.
+  pool.on('error', () => undefined)
+  return overPool(pool, {
     // One process holds the files: there is nobody to lock out.
-    exclusively: (work) => work(migrationAdapter(pglite)),
+    exclusively: (work) => work(migrationAdapter(pool)),
     renew: () => undefined,
     abandon: () => undefined,
-    close: async () => {
-      await prisma.close()
-      await pglite.close()
-    },
-  }
+    close: () => pglite.close(),
+  })
 }
-
-/** What the migration engine talks to PGlite through. */
-export const migrationAdapter = (pglite: PGlite): SqlMigrationAwareDriverAdapterFactory =>
-  wholeScripts(new PrismaPGlite(pglite), (script) => pglite.exec(script))
 
 /**
  * Makes a migrated database. It takes some 0.8 GB for good in the process that does it: a child
@@ -131,10 +94,9 @@ function removeDraft(draft: string): void {
 
 if (process.env.EMBEDDED_CREATE !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
   process.on('disconnect', () => process.exit(1))
-  const pglite = new PGlite(process.env.EMBEDDED_CREATE)
-  await pglite.waitReady
-  await migrate(migrationAdapter(pglite))
-  await pglite.close()
+  const database = await overPGlite(new PGlite(process.env.EMBEDDED_CREATE))
+  await database.exclusively(migrate)
+  await database.close()
   process.exit(0)
 }
 
@@ -149,7 +111,7 @@ export async function openCopy(dataDir: string): Promise<Database | null> {
   const remove = (): void => rmSync(copy, { recursive: true, force: true })
   try {
     cpSync(files, copy, { recursive: true })
-    const database = await wrapPGlite(new PGlite(copy, TYPES))
+    const database = await overPGlite(new PGlite(copy))
     return { ...database, close: () => database.close().finally(remove) }
   } catch (error) {
     remove()

@@ -1,23 +1,13 @@
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
-import { PrismaPg } from '@prisma/adapter-pg'
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 
 import type { Database } from './database.ts'
-import { StandbyError, troubleOf } from '../core/outage.ts'
-import { LOCK_WAIT_MS, type Sql } from '../core/sql.ts'
-import { PrismaOver, txSql } from './prisma.ts'
-import { wholeScripts } from './scripts.ts'
-
-const INT8 = 20
-
-// A bigint here is a position or a count, far below 2^53.
-const TYPES = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) as typeof pg.types.getTypeParser,
-}
+import { StandbyError } from '../core/outage.ts'
+import { LOCK_WAIT_MS } from '../core/sql.ts'
+import { migrationAdapter, overPool, TYPES } from './pool.ts'
 
 const MIGRATION_LOCK = 7_203_114_559
 
@@ -45,41 +35,13 @@ export async function openServer({ url, size, onError }: PoolOptions): Promise<D
   const renew = renewing(pool)
   const abandon = abandoning(pool)
   pool.on('error', onError)
-  // The pool listens to idle connections only: the end of one in use would end the process. Its
-  // user learns of it by its query.
-  pool.on('connect', (client) => void client.on('error', () => undefined))
-  const sqlOn =
-    (target: pg.Pool | pg.PoolClient): Sql =>
-    async <Row>({ name, text }: { name: string; text: string }, params: readonly unknown[] = []) =>
-      (await target.query<Row & pg.QueryResultRow>({ name, text, values: params as unknown[] })).rows
-  let hear: (error: unknown) => void = () => undefined
-  const prisma = new PrismaOver(new PrismaPg(pool), (error) => hear(error))
   try {
     await pool.query('SELECT 1')
   } catch (error) {
     await pool.end()
     throw error
   }
-  return {
-    db: {
-      query: sqlOn(pool),
-      transaction: (work, lockWaitMs) =>
-        transaction(pool, lockWaitMs, async (client) => {
-          const session = prisma.on(client)
-          return work(txSql(sqlOn(client), session)).finally(() => session.end())
-        }),
-      connections: size,
-    },
-    prisma: prisma.client,
-    observe: (listener) => void (hear = listener),
-    exclusively: (work) => exclusively(url, work),
-    renew,
-    abandon,
-    close: async () => {
-      await prisma.close()
-      await pool.end()
-    },
-  }
+  return overPool(pool, { exclusively: (work) => exclusively(url, work), renew, abandon })
 }
 
 /**
@@ -127,32 +89,6 @@ function abandoning(pool: pg.Pool): () => void {
   }
 }
 
-async function transaction<T>(
-  pool: pg.Pool,
-  lockWaitMs: number | undefined,
-  work: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
-  const client = await pool.connect()
-  let broken: Error | undefined
-  // A connection that dies between two statements has nobody else to tell.
-  const onError = (cause: Error): void => void (broken = cause)
-  client.on('error', onError)
-  try {
-    await client.query(lockWaitMs === undefined ? 'BEGIN' : `BEGIN; SET LOCAL lock_timeout = ${lockWaitMs}`)
-    const result = await work(client)
-    await client.query('COMMIT')
-    return result
-  } catch (error) {
-    await client.query('ROLLBACK').catch(onError)
-    // The session may have been made while the server took no writes, or lead to a standby by now.
-    if (troubleOf(error) === 'read_only' && error instanceof Error) broken = error
-    throw error
-  } finally {
-    client.off('error', onError)
-    client.release(broken)
-  }
-}
-
 /**
  * Runs `work` while no other node does: an advisory lock on a connection of its own. The migration
  * engine takes one too and never lets go of it: on the shared pool the next node would wait for
@@ -170,7 +106,7 @@ async function exclusively<T>(
   await client.connect()
   try {
     await lock(client)
-    return await work(wholeScripts(new PrismaPg(pool), (script) => runScript(pool, script)))
+    return await work(migrationAdapter(pool))
   } finally {
     await pool.end()
     await client.end()
@@ -186,16 +122,5 @@ async function lock(client: pg.Client): Promise<void> {
     ])
     if (rows[0]?.isMine === true) return
     await setTimeout(100)
-  }
-}
-
-// The database or role may have limits that are meant for requests.
-async function runScript(pool: pg.Pool, script: string): Promise<void> {
-  const client = await pool.connect()
-  try {
-    await client.query('SET statement_timeout = 0; SET lock_timeout = 0')
-    await client.query(script)
-  } finally {
-    client.release()
   }
 }

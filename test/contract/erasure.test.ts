@@ -446,7 +446,7 @@ test.each([
       const locks = { discussions: new Set<unknown>(), comments: new Set<unknown>() }
       locked.push(locks)
       const watched: Sql = (asked, params) => {
-        if (asked.name === 'lock_discussion_to_erase') locks.discussions.add(params?.[1])
+        if (asked.name === 'lock_discussion') locks.discussions.add(params?.[1])
         if (asked.name === 'lock_comment') locks.comments.add(params?.[1])
         return sql(asked, params)
       }

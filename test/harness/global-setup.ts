@@ -7,8 +7,9 @@ import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 
-import { migrationAdapter } from '../../src/data/embedded.ts'
+import { poolOn } from '../../src/data/embedded-session.ts'
 import { migrate } from '../../src/data/migrate.ts'
+import { migrationAdapter } from '../../src/data/pool.ts'
 import { openServer } from '../../src/data/server.ts'
 
 declare module 'vitest' {
@@ -29,7 +30,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const dataDir = join(folder, 'data')
   mkdirSync(dataDir)
   const pglite = await PGlite.create(join(dataDir, 'postgres'))
-  await migrate(migrationAdapter(pglite))
+  const pool = poolOn(pglite)
+  await migrate(migrationAdapter(pool))
+  await pool.end()
   writeFileSync(dump, Buffer.from(await (await pglite.dumpDataDir('none')).arrayBuffer()))
   await pglite.close()
   project.provide('dump', dump)

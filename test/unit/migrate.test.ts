@@ -1,10 +1,11 @@
 import { PGlite } from '@electric-sql/pglite'
-import { PrismaPGlite } from 'pglite-prisma-adapter'
+import { PrismaPg } from '@prisma/adapter-pg'
 import { expect, test } from 'vitest'
 
 import type { Database } from '../../src/data/database.ts'
-import { migrationAdapter } from '../../src/data/embedded.ts'
+import { poolOn } from '../../src/data/embedded-session.ts'
 import { compareMigrations, migrate, upgrade } from '../../src/data/migrate.ts'
+import { migrationAdapter } from '../../src/data/pool.ts'
 import { wholeScripts } from '../../src/data/scripts.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { SILENT } from '../harness/log.ts'
@@ -18,35 +19,37 @@ test.each([
   ['after its script is committed', true],
 ])('a migration whose process dies %s is made good by the next start', async (_when, isCommitted) => {
   const pglite = await PGlite.create()
-  const dying = wholeScripts(new PrismaPGlite(pglite), async (script) => {
-    if (!isMigration(script)) return pglite.exec(script)
-    if (isCommitted) await pglite.exec(script)
+  const pool = poolOn(pglite)
+  const dying = wholeScripts(new PrismaPg(pool), async (script) => {
+    if (!isMigration(script)) return pool.query(script)
+    if (isCommitted) await pool.query(script)
     throw DEATH
   })
   await expect(migrate(dying)).rejects.toThrow(DEATH.message)
-  const tables = async () => (await pglite.query('SELECT 1 FROM pg_tables WHERE tablename = $1', ['tenants'])).rows
+  const tables = async () => (await pool.query('SELECT 1 FROM pg_tables WHERE tablename = $1', ['tenants'])).rows
   expect(await tables()).toHaveLength(isCommitted ? 1 : 0)
 
-  await migrate(migrationAdapter(pglite))
+  await migrate(migrationAdapter(pool))
   expect(await tables()).toHaveLength(1)
-  const { rows } = await pglite.query<{ done: boolean }>(
-    'SELECT finished_at IS NOT NULL AS done FROM _prisma_migrations',
-  )
+  const { rows } = await pool.query<{ done: boolean }>('SELECT finished_at IS NOT NULL AS done FROM _prisma_migrations')
   expect(rows.length).toBeGreaterThan(0)
   expect(rows.every(({ done }) => done)).toBe(true)
-  expect(await migrate(migrationAdapter(pglite))).toEqual([])
+  expect(await migrate(migrationAdapter(pool))).toEqual([])
+  await pool.end()
   await pglite.close()
 })
 
 test('a script that fails leaves nothing of itself, and is told', async () => {
   const pglite = await PGlite.create()
-  const connection = await migrationAdapter(pglite).connect()
+  const pool = poolOn(pglite)
+  const connection = await migrationAdapter(pool).connect()
   await expect(connection.executeScript('CREATE TABLE half (id int); CREATE TABL other ();')).rejects.toThrow(
     'syntax error',
   )
-  expect((await pglite.query("SELECT to_regclass('half') AS name")).rows).toEqual([{ name: null }])
+  expect((await pool.query("SELECT to_regclass('half') AS name")).rows).toEqual([{ name: null }])
   await connection.executeScript('CREATE TABLE whole (id int); -- a comment; with a semicolon')
-  expect((await pglite.query("SELECT to_regclass('whole') AS name")).rows).toEqual([{ name: 'whole' }])
+  expect((await pool.query("SELECT to_regclass('whole') AS name")).rows).toEqual([{ name: 'whole' }])
+  await pool.end()
   await pglite.close()
 })
 

@@ -1,0 +1,96 @@
+import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import { PrismaPg } from '@prisma/adapter-pg'
+import pg from 'pg'
+
+import { troubleOf } from '../core/outage.ts'
+import type { Sql } from '../core/sql.ts'
+import type { Database } from './database.ts'
+import { PrismaOver, txSql } from './prisma.ts'
+import { wholeScripts } from './scripts.ts'
+
+const INT8 = 20
+
+/** A bigint here is a position or a count, far below 2^53. */
+export const TYPES = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) as typeof pg.types.getTypeParser,
+}
+
+interface Form extends Pick<Database, 'exclusively' | 'renew' | 'abandon'> {
+  /** What is closed after the pool. */
+  close?: () => Promise<void>
+}
+
+/** A database through one pool, which the hot statements and Prisma share. */
+export function overPool(pool: pg.Pool, { close, ...form }: Form): Database {
+  // The pool listens to idle connections only: the end of one in use would end the process. Its
+  // user learns of it by its query.
+  pool.on('connect', (client) => void client.on('error', () => undefined))
+  let hear: (error: unknown) => void = () => undefined
+  const prisma = new PrismaOver(new PrismaPg(pool), (error) => hear(error))
+  return {
+    ...form,
+    db: {
+      query: sqlOn(pool),
+      transaction: (work, lockWaitMs) =>
+        transaction(pool, lockWaitMs, async (client) => {
+          const session = prisma.on(client)
+          return work(txSql(sqlOn(client), session)).finally(() => session.end())
+        }),
+      connections: pool.options.max,
+    },
+    prisma: prisma.client,
+    observe: (listener) => void (hear = listener),
+    close: async () => {
+      await prisma.close()
+      await pool.end()
+      await close?.()
+    },
+  }
+}
+
+const sqlOn =
+  (target: pg.Pool | pg.PoolClient): Sql =>
+  async <Row>({ name, text }: { name: string; text: string }, params: readonly unknown[] = []) =>
+    (await target.query<Row & pg.QueryResultRow>({ name, text, values: params as unknown[] })).rows
+
+async function transaction<T>(
+  pool: pg.Pool,
+  lockWaitMs: number | undefined,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  // A connection that dies between two statements has nobody else to tell.
+  const onError = (cause: Error): void => void (broken = cause)
+  client.on('error', onError)
+  try {
+    await client.query(lockWaitMs === undefined ? 'BEGIN' : `BEGIN; SET LOCAL lock_timeout = ${lockWaitMs}`)
+    const result = await work(client)
+    await client.query('COMMIT')
+    return result
+  } catch (error) {
+    await client.query('ROLLBACK').catch(onError)
+    // The session may have been made while the server took no writes, or lead to a standby by now.
+    if (troubleOf(error) === 'read_only' && error instanceof Error) broken = error
+    throw error
+  } finally {
+    client.off('error', onError)
+    client.release(broken)
+  }
+}
+
+/** What the migration engine talks to a database through. */
+export const migrationAdapter = (pool: pg.Pool): SqlMigrationAwareDriverAdapterFactory =>
+  wholeScripts(new PrismaPg(pool), (script) => runScript(pool, script))
+
+// The database or role may have limits that are meant for requests.
+async function runScript(pool: pg.Pool, script: string): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('SET statement_timeout = 0; SET lock_timeout = 0')
+    await client.query(script)
+  } finally {
+    client.release()
+  }
+}
