@@ -1,5 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-
 import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQueryable, Transaction } from '@prisma/driver-adapter-utils'
 
 import { type Around, type Prisma, type Sql, type Statement, takesLocks, type TxSql } from '../core/sql.ts'
@@ -25,8 +23,10 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 export class PrismaOver {
   readonly client: PrismaClient
   readonly #adapter: Promise<ClientAdapter>
-  /** The session of the transaction that is being begun. */
-  readonly #beginning = new AsyncLocalStorage<SqlQueryable>()
+  /** The session whose transaction is being begun. */
+  #session: SqlQueryable | undefined
+  /** Settles when it has begun: one begins after the other. */
+  #beginning: Promise<unknown> = Promise.resolve()
 
   /** `onError` hears what fails on the pool. */
   constructor(factory: SqlDriverAdapterFactory, onError: (error: unknown) => void) {
@@ -38,8 +38,9 @@ export class PrismaOver {
       })
     const connect = async (): Promise<SqlDriverAdapter> => {
       const adapter = await this.#adapter
-      const startTransaction = async (): Promise<Transaction> =>
-        joined(this.#beginning.getStore() ?? through(adapter, adapter.client, readOnly(tell)))
+      const reading = through(adapter, adapter.client, readOnly(tell))
+      const startTransaction = async (level?: string): Promise<Transaction> =>
+        joined(level === undefined ? reading : (this.#session ?? reading))
       return Object.assign(through(adapter, adapter.client, tell), { startTransaction })
     }
     const { provider, adapterName } = factory
@@ -58,17 +59,19 @@ export class PrismaOver {
   on(session: DriverClient): PrismaSession {
     return new PrismaSession(async (around, isOver) => {
       const queryable = through(await this.#adapter, session, around)
-      return new Promise((resolve, reject) => {
-        const begin = (): Promise<void> =>
-          this.client.$transaction(
-            async (tx) => {
-              resolve(tx)
-              await isOver
-            },
-            { timeout: NO_TIMEOUT_MS },
-          )
-        this.#beginning.run(queryable, begin).catch(reject)
+      const begun = this.#beginning.then(() => {
+        this.#session = queryable
+        return new Promise<Prisma>((resolve, reject) => {
+          const work = async (tx: Prisma): Promise<void> => {
+            resolve(tx)
+            await isOver
+          }
+          // By its level the adapter tells it from a transaction that Prisma makes of several reads.
+          this.client.$transaction(work, { timeout: NO_TIMEOUT_MS, isolationLevel: 'ReadCommitted' }).catch(reject)
+        })
       })
+      this.#beginning = begun.catch(() => undefined)
+      return begun
     })
   }
 }
