@@ -4,7 +4,7 @@ import type { Ctx } from '../../core/context.ts'
 import type { Answer } from '../../domains/idempotency/idempotency.ts'
 import { schema } from '../graphql/schema.ts'
 import { type CompiledRoute, compileRoute, type RestResponse, takesIdempotencyKey } from '../rest/handler.ts'
-import { API_BASE } from '../../schema/route.ts'
+import { API_BASE, type Route } from '../../schema/route.ts'
 import { ROUTES } from '../rest/routes.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { JSON_TYPE, restRequest, servePages } from './pages.ts'
@@ -23,10 +23,13 @@ const serve =
     return reply.type(JSON_TYPE).send(JSON.stringify(body))
   }
 
+// Once for all apps of a process.
+let compiledRoutes: Map<Route, CompiledRoute> | undefined
+
 /** Mounts every REST route. */
 export function registerRest(scope: FastifyInstance): void {
-  for (const route of ROUTES) {
-    const compiled = compileRoute(schema, route)
+  compiledRoutes ??= new Map(ROUTES.map((route) => [route, compileRoute(schema, route)]))
+  for (const [route, compiled] of compiledRoutes) {
     const takesKey = takesIdempotencyKey(schema, route)
     scope.route({
       method: route.method,
