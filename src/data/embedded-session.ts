@@ -11,7 +11,14 @@ import { TYPES } from './pool.ts'
  * each time, which took up to ten times as long.)
  */
 export const poolOn = (pglite: PGlite): pg.Pool =>
-  new pg.Pool({ max: 1, idleTimeoutMillis: 0, types: TYPES, stream: () => new SessionSocket(pglite) } as pg.PoolConfig)
+  new pg.Pool({
+    max: 1,
+    // A transaction that asks for a second connection would wait for itself.
+    connectionTimeoutMillis: 30_000,
+    idleTimeoutMillis: 0,
+    types: TYPES,
+    stream: () => new SessionSocket(pglite),
+  })
 
 /** The messages of PostgreSQL's protocol, to PGlite and back, in the place of a socket. */
 class SessionSocket extends Duplex {

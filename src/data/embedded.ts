@@ -36,10 +36,8 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   }
 }
 
-/** A database of its own in memory, from a dump of a data folder. For tests. */
-export const openDump = (dump: Blob): Promise<Database> => overPGlite(new PGlite({ loadDataDir: dump }))
-
-async function overPGlite(pglite: PGlite): Promise<Database> {
+/** A PGlite as the service's database. `close` ends it, unless it is told what else to do. */
+export async function overPGlite(pglite: PGlite, close = (): Promise<void> => pglite.close()): Promise<Database> {
   await pglite.waitReady
   const pool = poolOn(pglite)
   // Whoever asks next is told.
@@ -49,7 +47,7 @@ async function overPGlite(pglite: PGlite): Promise<Database> {
     exclusively: (work) => work(migrationAdapter(pool)),
     renew: () => undefined,
     abandon: () => undefined,
-    close: () => pglite.close(),
+    close,
   })
 }
 

@@ -1,12 +1,12 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { cpSync, readFileSync } from 'node:fs'
 
+import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import { inject } from 'vitest'
 
 import type { Database } from '../../src/data/database.ts'
-import { openDump } from '../../src/data/embedded.ts'
+import { overPGlite } from '../../src/data/embedded.ts'
 import { openServer } from '../../src/data/server.ts'
 
 /** Whether this run is on a real server (DATABASE_URL), beside or instead of the embedded form. */
@@ -36,35 +36,12 @@ export async function createServerDatabase(): Promise<{ url: string; drop: () =>
 }
 
 /**
- * A migrated database of one's own, on the server where there is one, else embedded in memory. A test that asks it for a
- * second connection in the midst of a transaction is refused: with the embedded form, or the last connection of a pool,
- * they would wait for themselves.
+ * A migrated database of one's own, on the server where there is one, else embedded in memory. The
+ * embedded form has one connection: who asks for a second one in the midst of a transaction waits
+ * for itself, and fails.
  */
 export async function openTestDatabase(): Promise<Database> {
-  const database = await openAnyDatabase()
-  const inTransaction = new AsyncLocalStorage<true>()
-  const refuse = (): void => {
-    if (inTransaction.getStore() === true) throw new Error('a transaction waits for a second connection')
-  }
-  const { query, transaction } = database.db
-  return {
-    ...database,
-    db: {
-      ...database.db,
-      query: async (...args) => {
-        refuse()
-        return query(...args)
-      },
-      transaction: async (work, lockWaitMs) => {
-        refuse()
-        return transaction((sql) => inTransaction.run(true, () => work(sql)), lockWaitMs)
-      },
-    },
-  }
-}
-
-async function openAnyDatabase(): Promise<Database> {
-  if (!onServer) return openDump(new Blob([readFileSync(inject('dump'))]))
+  if (!onServer) return openEmptyPGlite()
   const { url, drop } = await createServerDatabase()
   const database = await openServer({ url, size: 8, onError: () => undefined })
   return {
@@ -75,3 +52,48 @@ async function openAnyDatabase(): Promise<Database> {
     },
   }
 }
+
+/** PGlites of this process that are as empty as new ones: to make one takes a second of CPU time. */
+const empty: PGlite[] = []
+
+async function openEmptyPGlite(): Promise<Database> {
+  const pglite = empty.pop() ?? (await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) }))
+  const before = await look(pglite)
+  return overPGlite(pglite, async () => {
+    await pglite.exec(before.clear)
+    // A test may have changed more than rows.
+    if ((await look(pglite)).state === before.state) empty.push(pglite)
+    else await pglite.close()
+  })
+}
+
+/** What clears all rows that a migrated database does not have, and all that must then be as before. */
+async function look(pglite: PGlite): Promise<{ clear: string; state: string }> {
+  const { rows } = await pglite.query<{ tables: string; state: string }>(STATE)
+  const state = rows[0]?.state ?? ''
+  return { clear: `TRUNCATE ${rows[0]?.tables} RESTART IDENTITY; DELETE FROM pg_statistic; CHECKPOINT`, state }
+}
+
+// The catalogs of what migrations make, without what changes by itself.
+const CATALOGS = {
+  class: 'oid',
+  attribute: 'attrelid',
+  attrdef: 'oid',
+  constraint: 'oid',
+  index: 'indexrelid',
+  trigger: 'oid',
+  proc: 'oid',
+  type: 'oid',
+}
+const FIRST_OID = 16_384
+const CHANGING = "'{relfilenode,relpages,reltuples,relallvisible,relfrozenxid,relminmxid}'::text[]"
+
+const digests = Object.entries(CATALOGS).map(
+  ([catalog, oid]) => `(SELECT md5(string_agg(x, '' ORDER BY x)) FROM
+     (SELECT (to_jsonb(c) - ${CHANGING})::text AS x FROM pg_${catalog} c WHERE ${oid} >= ${FIRST_OID}) d)`,
+)
+
+const STATE = `SELECT
+  (SELECT string_agg(format('%I', tablename), ', ') FROM pg_tables
+   WHERE schemaname = 'public' AND tablename <> '_prisma_migrations') AS tables,
+  concat_ws(' ', ${digests.join(', ')}, (SELECT jsonb_agg(m ORDER BY m.id) FROM _prisma_migrations m)) AS state`
