@@ -4,8 +4,8 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** A folder of tests. Without `isolate` a worker loads the service once for all its files. */
-const project = (name: string, isolate: boolean): TestProjectInlineConfiguration => ({
+/** A folder of tests. */
+const project = (name: string): TestProjectInlineConfiguration => ({
   root,
   resolve: {
     // vitest would load the CommonJS and the ES form of graphql side by side, and one does not know the other's types.
@@ -14,7 +14,8 @@ const project = (name: string, isolate: boolean): TestProjectInlineConfiguration
   test: {
     name,
     include: [`test/${name}/**/*.test.ts`],
-    isolate,
+    // A worker loads the service once for all its files: it keeps nothing outside of an app, and no module is mocked.
+    isolate: false,
     pool: 'forks',
     setupFiles: ['test/harness/patience.ts'],
     testTimeout: 120_000,
@@ -26,13 +27,7 @@ const project = (name: string, isolate: boolean): TestProjectInlineConfiguration
 export default defineConfig({
   root,
   test: {
-    projects: [
-      // The service keeps nothing outside of an app, and no module is mocked.
-      project('contract', false),
-      project('unit', false),
-      project('faults', true),
-      project('browser', true),
-    ],
+    projects: [project('contract'), project('unit'), project('faults'), project('browser')],
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.
     maxWorkers: 3,
