@@ -65,9 +65,12 @@ export async function runOnce(
   }
   const digests = digestsOf(ctx.app, caller, request)
   const [current] = digests
+  // In one order in all processes, whichever of their keys is the current one: else each of two
+  // could hold one lock, fail at the other, and the request would be nobody's.
+  const locks = digests.map(({ key }) => key).sort((a, b) => a.keyDigest.compare(b.keyDigest))
   try {
     return await inOneTransaction(ctx.app, async (tx, attempt) => {
-      for (const { key } of digests) {
+      for (const key of locks) {
         if (await sql.tryLockKey(tx, key)) continue
         throw new ServiceError('idempotency_in_progress', { retryAfterSeconds: RETRY_SECONDS })
       }
