@@ -99,6 +99,23 @@ export interface Ctx {
    * what is stored.
    */
   readonly shownSecrets?: Set<string>
+  /** What `ofRequest` keeps. */
+  kept?: { for: Ctx; by: Map<object, unknown> }
+}
+
+/**
+ * Something that each request has one of, made when it is first asked for. It hangs on the context:
+ * a WeakMap with an entry a request cost the garbage collector as much as the rest of a page.
+ */
+export function ofRequest<T>(make: () => T): (ctx: Ctx) => T {
+  const key = {}
+  return (ctx) => {
+    // A context that was made of another one begins anew: its caller may be another.
+    const { by } = ctx.kept?.for === ctx ? ctx.kept : (ctx.kept = { for: ctx, by: new Map() })
+    let value = by.get(key) as T | undefined
+    if (value === undefined) by.set(key, (value = make()))
+    return value
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader'
 
-import type { Ctx } from './context.ts'
+import { type Ctx, ofRequest } from './context.ts'
 
 /**
  * Joins what the fields of one request ask for: all keys of one `group` (the arguments that they
@@ -9,14 +9,15 @@ import type { Ctx } from './context.ts'
 export function perRequest<Key, Value>(
   load: (ctx: Ctx, group: string, keys: readonly Key[]) => Promise<readonly Value[]>,
 ): (ctx: Ctx, group: string, key: Key) => Promise<Value> {
-  const loaders = new WeakMap<Ctx, Map<string, DataLoader<Key, Value>>>()
+  const loaders = ofRequest(() => new Map<string, DataLoader<Key, Value>>())
   return (ctx, group, key) => {
-    const ofRequest = loaders.get(ctx) ?? new Map<string, DataLoader<Key, Value>>()
-    loaders.set(ctx, ofRequest)
-    // A field under two aliases has two objects for one comment: each asks, in the same statement.
-    const loader =
-      ofRequest.get(group) ?? new DataLoader<Key, Value>((keys) => load(ctx, group, keys), { cache: false })
-    ofRequest.set(group, loader)
+    const groups = loaders(ctx)
+    let loader = groups.get(group)
+    if (loader === undefined) {
+      // A field under two aliases has two objects for one comment: each asks, in the same statement.
+      loader = new DataLoader<Key, Value>((keys) => load(ctx, group, keys), { cache: false })
+      groups.set(group, loader)
+    }
     return loader.load(key)
   }
 }

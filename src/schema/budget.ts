@@ -1,7 +1,7 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
 import type { GraphQLFieldResolver, GraphQLResolveInfo } from 'graphql'
 
-import type { Ctx } from '../core/context.ts'
+import { type Ctx, ofRequest } from '../core/context.ts'
 import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/cursor.ts'
 import { edgePlanOf, isConnectionName } from './plan.ts'
 import { edgeBytes, findObjects, foundFor, needsObjects } from './weight.ts'
@@ -15,17 +15,11 @@ interface Budget {
   left: number
 }
 
-const budgets = new WeakMap<object, Budget>()
-
 /**
  * What the lists of one request may still take. They share it: nested pages are as large as what
  * holds them leaves.
  */
-function budgetOf(ctx: Ctx): Budget {
-  const budget = budgets.get(ctx) ?? { left: MAX_ANSWER_BYTES - RESERVED_BYTES }
-  budgets.set(ctx, budget)
-  return budget
-}
+const budgetOf = ofRequest((): Budget => ({ left: MAX_ANSWER_BYTES - RESERVED_BYTES }))
 
 /**
  * Ends a page where the answer would become too long. The first entry of all is answered, however

@@ -1,4 +1,4 @@
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type Ctx, ofRequest, requireCaller } from '../../core/context.ts'
 import { invalid } from '../../core/errors.ts'
 import { charactersIn } from '../../core/texts.ts'
 import { MAX_BODY_LENGTH } from './comments.ts'
@@ -24,15 +24,15 @@ export function checkText(ctx: Ctx, body: string): CheckedText {
   return { body, bodyHtml, judgement: judgeText(body, bodyHtml, requireCaller(ctx).tenant.settings) }
 }
 
-const spent = new WeakMap<Ctx, number>()
+const texts = ofRequest(() => ({ characters: 0 }))
 
 /**
  * However many mutations a document has, their texts together are as long as one comment at most.
  */
 function spendCharacters(ctx: Ctx, characters: number): void {
-  const total = (spent.get(ctx) ?? 0) + characters
-  if (total > MAX_BODY_LENGTH) {
+  const sent = texts(ctx)
+  if (sent.characters + characters > MAX_BODY_LENGTH) {
     throw invalid('/body', 'too_long', `must have at most ${MAX_BODY_LENGTH} characters, those of one request together`)
   }
-  spent.set(ctx, total)
+  sent.characters += characters
 }
