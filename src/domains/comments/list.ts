@@ -67,11 +67,13 @@ const loadRoots = perRequest<Id, Listed>(async (ctx, group, discussionIds) => {
   const { query } = ctx.app.db
   const tenantId = requireCaller(ctx).tenant.id
   const asked = [...new Set(discussionIds)]
-  const [only] = asked
-  const rows =
-    asked.length === 1 && only !== undefined
-      ? await listLevel(query, tenantId, { discussionId: only, parentId: null, ...level })
-      : await listRootsOfEach(query, tenantId, asked, level)
+  const [discussionId] = asked
+  if (discussionId !== undefined && asked.length === 1) {
+    const rows = await listLevel(query, tenantId, { discussionId, parentId: null, ...level })
+    const roots = { comments: rows.map(toComment), isCut: isCut(rows) }
+    return discussionIds.map(() => roots)
+  }
+  const rows = await listRootsOfEach(query, tenantId, asked, level)
   const listed = byKey(rows, asked, ({ discussionId }) => discussionId)
   return discussionIds.map((id) => listed.get(id) ?? NONE)
 })
