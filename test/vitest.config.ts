@@ -8,13 +8,15 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const project = (name: string): TestProjectInlineConfiguration => ({
   root,
   resolve: {
-    // vitest would load the CommonJS and the ES form of graphql side by side, and one does not know the other's types.
+    // vitest would load the CommonJS and the ES form of graphql side by side, and one does not know
+    // the other's types.
     alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }],
   },
   test: {
     name,
     include: [`test/${name}/**/*.test.ts`],
-    // A worker loads the service once for all its files: it keeps nothing outside of an app, and no module is mocked.
+    // A worker loads the service once for all its files: it keeps nothing outside of an app, and no
+    // module is mocked.
     isolate: false,
     pool: 'forks',
     setupFiles: ['test/harness/patience.ts'],

@@ -2,7 +2,10 @@ import { requireCaller, type Ctx } from './context.ts'
 import { newId } from './ids.ts'
 import { type Sql, statement } from './sql.ts'
 
-/** What can be done, by what it is done to. The name of an action is `<kind>.<verb>`, as `api_key.create`. */
+/**
+ * What can be done, by what it is done to. The name of an action is `<kind>.<verb>`, as
+ * `api_key.create`.
+ */
 export const AUDIT_ACTIONS = {
   comment: ['approve', 'delete', 'pin', 'reject', 'unpin'],
   reader: ['ban', 'erase', 'export', 'unban'],

@@ -31,7 +31,10 @@ export function idOf(text: string | undefined): Id {
   return text
 }
 
-/** The id in a cursor of a list that is in the order of ids; null without one. Throws `validation_failed` at `/after`. */
+/**
+ * The id in a cursor of a list that is in the order of ids; null without one. Throws
+ * `validation_failed` at `/after`.
+ */
 export function idInCursor(list: string, cursor: string | null | undefined): Id | null {
   const key = decodeCursor(list, 1, cursor)
   return key === null ? null : idOf(key[0])

@@ -7,8 +7,8 @@ import { TYPES } from './pool.ts'
 
 /**
  * PGlite's one session as a pool of one connection: the embedded form runs the same prepared
- * statements through the same driver as a server. (PGlite's own `query` parses and plans a statement
- * each time, which took up to ten times as long.)
+ * statements through the same driver as a server. (PGlite's own `query` parses and plans a
+ * statement each time, which took up to ten times as long.)
  */
 export const poolOn = (pglite: PGlite): pg.Pool =>
   new pg.Pool({

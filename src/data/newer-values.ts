@@ -30,8 +30,9 @@ interface Answer {
 }
 
 /**
- * Replaces enum values that only a newer release knows by the nearest one of this release, in the answer to a query of
- * Prisma. While both releases run side by side, Prisma would refuse the whole list.
+ * Replaces enum values that only a newer release knows by the nearest one of this release, in the
+ * answer to a query of Prisma. While both releases run side by side, Prisma would refuse the whole
+ * list.
  */
 export function replaceNewerValues(text: string, answer: unknown): unknown {
   const { fields = [], rows } = answer as Answer

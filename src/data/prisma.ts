@@ -66,7 +66,8 @@ export class PrismaOver {
             resolve(tx)
             await isOver
           }
-          // By its level the adapter tells it from a transaction that Prisma makes of several reads.
+          // By its level the adapter tells it from a transaction that Prisma makes of several
+          // reads.
           this.client.$transaction(work, { timeout: NO_TIMEOUT_MS, isolationLevel: 'ReadCommitted' }).catch(reject)
         })
       })

@@ -8,8 +8,9 @@ const DAY_MS = 86_400_000
 const TIMES = 40
 const ROUNDS = 5
 
-// A year of 10 million comments, as the rollups hold it: every hour and day has a row; 3 000 discussions, 300 of them
-// commented on each day; 5 000 readers a day over the quarter that the tops can reach, of 200 000.
+// A year of 10 million comments, as the rollups hold it: every hour and day has a row; 3 000
+// discussions, 300 of them commented on each day; 5 000 readers a day over the quarter that the
+// tops can reach, of 200 000.
 const FILL = [
   `INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_pending, comments_rejected,
      comments_deleted, reactions, reports, deliveries_delivered, deliveries_failed, active_readers)
@@ -43,7 +44,10 @@ const TRIGGERS = ['comments', 'reactions', 'reports', 'deliveries']
 let statements = 0
 const run = (db: Db, text: string): Promise<unknown> => db.query(statement(`bench_analytics_${statements++}`, text))
 
-/** Reading a year of analytics beside SELECT 1, and what the triggers cost the create statement, turn by turn. */
+/**
+ * Reading a year of analytics beside SELECT 1, and what the triggers cost the create statement,
+ * turn by turn.
+ */
 export async function benchAnalytics(): Promise<void> {
   const service = await startBenchService()
   const { db, close } = await openServer({ url: service.databaseUrl, size: 2, onError: () => undefined })

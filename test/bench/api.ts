@@ -30,8 +30,9 @@ interface Figures {
 }
 
 /**
- * What reading and reacting cost, each beside its reference in the same run, turn by turn: pages (not cached, cached, not
- * modified, over GraphQL, at 1 000 and 1 000 000 comments), counts, toggled reactions.
+ * What reading and reacting cost, each beside its reference in the same run, turn by turn: pages
+ * (not cached, cached, not modified, over GraphQL, at 1 000 and 1 000 000 comments), counts,
+ * toggled reactions.
  */
 export async function benchApi(): Promise<void> {
   const open: { close(): Promise<void> }[] = []
@@ -114,7 +115,9 @@ async function benchCounts({ service, bare, filled }: Omit<World, 'uncached'>): 
   print('counts of 20 pages', figures, { REST: ['bare', null] })
 }
 
-/** Toggles by many readers on many comments, beside the statement alone from as many connections. */
+/**
+ * Toggles by many readers on many comments, beside the statement alone from as many connections.
+ */
 async function benchToggle({ service, filled }: { service: BenchService; filled: Filled }): Promise<void> {
   const tokens = await Promise.all(
     Array.from({ length: READERS }, (_, n) =>

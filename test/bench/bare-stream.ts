@@ -1,5 +1,5 @@
-// Bare Node as an event stream: what is posted is written to every open response, and nothing else. What the benches
-// compare with.
+// Bare Node as an event stream: what is posted is written to every open response, and nothing else.
+// What the benches compare with.
 import { createServer, type ServerResponse } from 'node:http'
 
 const open = new Set<ServerResponse>()

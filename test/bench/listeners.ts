@@ -1,4 +1,5 @@
-// Opens streams over raw sockets and counts the bytes of each, in a process of its own so that it holds up nobody.
+// Opens streams over raw sockets and counts the bytes of each, in a process of its own so that it
+// holds up nobody.
 import { connect, type Socket } from 'node:net'
 
 import type { Command, Counted } from './listening.ts'

@@ -5,7 +5,10 @@ import { startScript } from './service.ts'
 export type Command =
   { do: 'open'; port: number; head: string; count: number } | { do: 'reset' } | { do: 'count' } | { do: 'close' }
 
-/** Bytes that the streams have received: all together, the one with the least, the one with the most. */
+/**
+ * Bytes that the streams have received: all together, the one with the least, the one with the
+ * most.
+ */
 export interface Counted {
   total: number
   least: number
@@ -17,7 +20,10 @@ export interface Listeners {
   open(port: number, head: string, count: number): Promise<void>
   reset(): Promise<void>
   count(): Promise<Counted>
-  /** Waits until nothing more comes. `at`: when the last had come, to 50 ms, by this process's clock. */
+  /**
+   * Waits until nothing more comes. `at`: when the last had come, to 50 ms, by this process's
+   * clock.
+   */
   settled(): Promise<Counted & { at: number }>
   close(): Promise<void>
   /** Ends the process. */

@@ -4,7 +4,10 @@ interface Load {
   port: number
   connections: number
   seconds: number
-  /** The requests, whole and encoded; each connection takes the next one as soon as it has its answer. */
+  /**
+   * The requests, whole and encoded; each connection takes the next one as soon as it has its
+   * answer.
+   */
   requests: readonly Buffer[]
 }
 

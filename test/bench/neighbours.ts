@@ -21,7 +21,10 @@ interface Caller {
   signer: Signer
 }
 
-/** A tenant's times while 200 writes of another tenant wait for a locked row, beside the same without, turn by turn. */
+/**
+ * A tenant's times while 200 writes of another tenant wait for a locked row, beside the same
+ * without, turn by turn.
+ */
 export async function benchNeighbours(): Promise<void> {
   const service = await startBenchService({ DATABASE_POOL_SIZE: String(POOL) })
   const outside = new pg.Client({ connectionString: service.databaseUrl })

@@ -71,9 +71,15 @@ interface TenantOfOutbox {
 /** Writes events and deliveries as the operations do, without an api. */
 export interface Outbox {
   db: Db
-  /** Commits `events` of each tenant, one delivery of each to each of its endpoints, and tells the workers. */
+  /**
+   * Commits `events` of each tenant, one delivery of each to each of its endpoints, and tells the
+   * workers.
+   */
   queue(events: number): Promise<void>
-  /** Commits one event of one tenant after another. Its id, and when it was committed, in milliseconds since 1970. */
+  /**
+   * Commits one event of one tenant after another. Its id, and when it was committed, in
+   * milliseconds since 1970.
+   */
   emit(): Promise<[eventId: string, committedAt: number]>
   /** Resolves once every delivery has its outcome. */
   drained(): Promise<void>

@@ -28,7 +28,10 @@ const HOT: Mix = { connections: 128, discussions: 1, target: 1 }
 
 const BODY = 'I have read this twice now, and I still think that the second paragraph misses the point.'
 
-/** Comments posted per second over REST, beside the bare create statement on a pool of the same size, turn by turn. */
+/**
+ * Comments posted per second over REST, beside the bare create statement on a pool of the same
+ * size, turn by turn.
+ */
 export async function benchPost(): Promise<void> {
   for (const mix of [MANY, HOT]) await benchMix(mix)
 }
@@ -149,7 +152,9 @@ export async function openBare(
   }
 }
 
-/** On a slow machine the queue for one hot discussion is longer than a statement waits for a lock. */
+/**
+ * On a slow machine the queue for one hot discussion is longer than a statement waits for a lock.
+ */
 async function insertPatiently(sql: Sql, row: CreateRow): Promise<void> {
   for (let isWritten = false; !isWritten;) {
     isWritten = await insertComments(sql, [row], new Date()).then(

@@ -41,8 +41,8 @@ interface Round {
 }
 
 /**
- * What it costs to forget events: how long a batch takes, what comments that are written meanwhile notice of it, and
- * whether the table grows when as many events come again.
+ * What it costs to forget events: how long a batch takes, what comments that are written meanwhile
+ * notice of it, and whether the table grows when as many events come again.
  */
 export async function benchRetention(): Promise<void> {
   const service = await startBenchService()

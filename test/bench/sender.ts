@@ -1,4 +1,5 @@
-// The bare loop that deliveries are compared with: got, keep-alive, each request signed, and nothing else.
+// The bare loop that deliveries are compared with: got, keep-alive, each request signed, and
+// nothing else.
 import { createHmac } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'

@@ -26,8 +26,8 @@ export interface BenchService {
 }
 
 /**
- * An api process on a PostgreSQL database of its own (DATABASE_URL names the server), or on that of the one that it is
- * started beside. BENCH_PROFILE names a folder for its CPU profile.
+ * An api process on a PostgreSQL database of its own (DATABASE_URL names the server), or on that of
+ * the one that it is started beside. BENCH_PROFILE names a folder for its CPU profile.
  */
 export async function startBenchService(
   env: Record<string, string> = {},
@@ -109,7 +109,10 @@ export interface Script extends Omit<BenchProcess, 'port'> {
   ask(question: object): Promise<unknown>
 }
 
-/** Starts a script of this folder. It sends one message when it is ready, and one for each that it gets. */
+/**
+ * Starts a script of this folder. It sends one message when it is ready, and one for each that it
+ * gets.
+ */
 export async function startScript(file: string, env: Record<string, string> = {}): Promise<Script> {
   const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, file)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -143,7 +146,9 @@ export interface WorkerProcess extends Omit<BenchProcess, 'port'> {
   residentMb(): number
 }
 
-/** A worker process on the database of a service. BENCH_PROFILE names a folder for its CPU profile. */
+/**
+ * A worker process on the database of a service. BENCH_PROFILE names a folder for its CPU profile.
+ */
 export async function startWorkerProcess(
   { databaseUrl, keys }: Pick<BenchService, 'databaseUrl' | 'keys'>,
   env: Record<string, string>,

@@ -1,5 +1,6 @@
-// A receiver of webhooks that costs next to nothing: raw sockets, every request answered 204 as soon as it is whole. It counts,
-// and notes when each event came. Requests to /hang/… get no answer while it is told to hang.
+// A receiver of webhooks that costs next to nothing: raw sockets, every request answered 204 as
+// soon as it is whole. It counts, and notes when each event came. Requests to /hang/… get no answer
+// while it is told to hang.
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 
@@ -14,7 +15,10 @@ export interface SinkAnswer {
   count: number
   /** When the last one came, in milliseconds since 1970. */
   lastAt: number
-  /** Event and time of what came to other paths than /hang/…, in the order of arrival; only where nothing was reset. */
+  /**
+   * Event and time of what came to other paths than /hang/…, in the order of arrival; only where
+   * nothing was reset.
+   */
   arrivals: [eventId: string, at: number][]
 }
 

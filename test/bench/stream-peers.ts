@@ -125,7 +125,10 @@ export function graphqlPeer({ service, discussionId, post }: Stage): Peer {
   }
 }
 
-/** Bare Node, which writes each event to each response. `event` is the bytes of one of the service's. */
+/**
+ * Bare Node, which writes each event to each response. `event` is the bytes of one of the
+ * service's.
+ */
 export async function barePeer(event: Buffer, env: Record<string, string> = {}): Promise<Peer> {
   const bare = await startBareStream(env)
   const publish = (): Promise<Response> =>
@@ -133,7 +136,9 @@ export async function barePeer(event: Buffer, env: Record<string, string> = {}):
   return { ...bare, name: 'bare Node', head: headOf('/'), publish: (events) => together(events, publish) }
 }
 
-/** nginx with Nchan (Debian's `libnginx-mod-nchan`), where it is installed; null where it is not. */
+/**
+ * nginx with Nchan (Debian's `libnginx-mod-nchan`), where it is installed; null where it is not.
+ */
 export async function nchanPeer(event: Buffer): Promise<Peer | null> {
   if (!existsSync(NCHAN) || !existsSync(NGINX)) return null
   const port = await freePort()

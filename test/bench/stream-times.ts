@@ -22,7 +22,10 @@ const report = (name: string, times: readonly number[]): void => {
   console.log(`${name}: p50 ${at(sorted, 0.5)}, p99 ${at(sorted, 0.99)}`)
 }
 
-/** Calls `hear` with the data of each event, and its bytes' arrival. Resolves when the stream has begun. */
+/**
+ * Calls `hear` with the data of each event, and its bytes' arrival. Resolves when the stream has
+ * begun.
+ */
 function listen(port: number, path: string, headers: Record<string, string>, hear: (data: string) => void) {
   return new Promise<() => void>((resolve, reject) => {
     const request = get({ port, path, headers, agent: false }, (response) => {
@@ -52,7 +55,10 @@ export async function benchStreamTimes(): Promise<void> {
   }
 }
 
-/** How long after its acknowledgement at one process a comment is on a stream of another one, at 500 a second. */
+/**
+ * How long after its acknowledgement at one process a comment is on a stream of another one, at 500
+ * a second.
+ */
 async function benchLatency({ service, writer, post }: Stage): Promise<void> {
   const heard = new Map<string, number>()
   const headers = { 'x-api-key': service.apiKey }
@@ -107,8 +113,9 @@ const HISTORY_OF = statement(
 )
 
 /**
- * How long a client that has missed 100 events of 1 000 000 waits for the last of them, from the opening of its
- * connection: at a process that knows nothing of the discussion, and at one where others follow it.
+ * How long a client that has missed 100 events of 1 000 000 waits for the last of them, from the
+ * opening of its connection: at a process that knows nothing of the discussion, and at one where
+ * others follow it.
  */
 async function benchResume(stage: Stage): Promise<void> {
   const { service } = stage

@@ -23,8 +23,9 @@ const COLLECTS = encodeURIComponent(
 const COLLECTING = { NODE_OPTIONS: `--import=data:text/javascript,${COLLECTS}` }
 
 /**
- * The stream beside its references in the same run, turn by turn: bare Node (`bare-stream.ts`), and Nchan where Debian's
- * `nginx` and `libnginx-mod-nchan` are installed. Events are the same bytes for all; CPU is that of the sending process.
+ * The stream beside its references in the same run, turn by turn: bare Node (`bare-stream.ts`), and
+ * Nchan where Debian's `nginx` and `libnginx-mod-nchan` are installed. Events are the same bytes
+ * for all; CPU is that of the sending process.
  */
 export async function benchStream(): Promise<void> {
   const listeners = await startListeners()
@@ -122,7 +123,10 @@ async function fanOut(peer: Peer, listeners: Listeners, size: number): Promise<F
   return { single: single.micros / size, burst: burst.micros / size, perSecond: fast.perSecond * size }
 }
 
-/** Publishes `times` × `events`, each once the last ones have long arrived, or at once. Per event: CPU, and how many a second. */
+/**
+ * Publishes `times` × `events`, each once the last ones have long arrived, or at once. Per event:
+ * CPU, and how many a second.
+ */
 async function publish(
   peer: Peer,
   listeners: Listeners,

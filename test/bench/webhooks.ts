@@ -42,7 +42,10 @@ interface Sink extends Script {
   look(question?: SinkQuestion): Promise<SinkAnswer>
 }
 
-/** What workers deliver, beside the bare loop; what hanging endpoints cost the others; what a backlog costs. */
+/**
+ * What workers deliver, beside the bare loop; what hanging endpoints cost the others; what a
+ * backlog costs.
+ */
 export async function benchWebhooks(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-webhooks-'))
   const sink = await startSink()
@@ -97,7 +100,9 @@ interface Figures {
   cpuMicros: number
 }
 
-/** Deliveries of a backlog, beside the bare loop that signs and sends the same bytes, turn by turn. */
+/**
+ * Deliveries of a backlog, beside the bare loop that signs and sends the same bytes, turn by turn.
+ */
 async function benchRate(world: World, scheme: 'http' | 'https'): Promise<void> {
   const { service, sink, redis, env } = world
   const urls = urlsOf(sink[scheme], ENDPOINTS)
@@ -173,7 +178,10 @@ const SPAN_MS = 10_000
 const ISOLATION_ENDPOINTS = 40
 const EVENTS_A_SECOND = 20
 
-/** Healthy endpoints' time from commit to arrival, with a fifth of the endpoints hanging and with all of them healthy. */
+/**
+ * Healthy endpoints' time from commit to arrival, with a fifth of the endpoints hanging and with
+ * all of them healthy.
+ */
 async function benchIsolation(world: World): Promise<void> {
   const { service, sink, redis, env } = world
   const urls = urlsOf(sink.http, ISOLATION_ENDPOINTS, ISOLATION_ENDPOINTS / 5)
@@ -236,7 +244,9 @@ const PAST = statement(
    FROM d, generate_series(1, $3::int) n`,
 )
 
-/** A replay over REST: how long until it is queued, and what its paced deliveries cost the worker. */
+/**
+ * A replay over REST: how long until it is queued, and what its paced deliveries cost the worker.
+ */
 async function benchReplay({ service, sink, env, redis }: World): Promise<void> {
   const outbox = await openOutbox(service, { tenants: 1, urls: [], redis })
   const call = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {

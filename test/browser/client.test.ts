@@ -94,7 +94,8 @@ describeInBrowser('the client in a browser', () => {
       await comment(2)
       await expectUpToDate()
       await api[end]()
-      // The browser's own attempt has failed, and the client has asked for a ticket, which cannot be had either.
+      // The browser's own attempt has failed, and the client has asked for a ticket, which cannot
+      // be had either.
       await vi.waitFor(async () => expect(await page.evaluate('errors.length')).toBeGreaterThan(1), WAIT)
       await api.start()
       await comment(3)
@@ -239,7 +240,8 @@ describeInBrowser('the client in a browser', () => {
     'over a cap waits as it is told, beside a bare EventSource, and both have their streams when places are free',
     async () => {
       await follow()
-      // Not before: the stream of the test before may still count for a moment, and this one would wait, too.
+      // Not before: the stream of the test before may still count for a moment, and this one would
+      // wait, too.
       await set({ stream: { maxStreams: 1 } })
       const other = await browser.newPage()
       try {

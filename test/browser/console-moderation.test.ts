@@ -130,7 +130,8 @@ describeInBrowser('Moderation in the console', () => {
       await page.keyboard.press('a')
     }
     for (const { id } of all) await expectState(id, 'approved')
-    // The page takes no other key for a comment until it has its answer, which may come after the service has acted.
+    // The page takes no other key for a comment until it has its answer, which may come after the
+    // service has acted.
     await item(page, all[29]!).getByText('Approved', { exact: true }).waitFor()
     await page.keyboard.press('r')
     await expectSaid(page, 'This comment is judged')
@@ -349,7 +350,8 @@ describeInBrowser('Moderation in the console', () => {
     await page.reload()
     await item(page, comment).focus()
     await page.keyboard.press('r')
-    // Had the key acted, the comment would be rejected before it is approved, and this button would be gone.
+    // Had the key acted, the comment would be rejected before it is approved, and this button would
+    // be gone.
     await enter(item(page, comment).getByRole('button', { name: 'Approve' }))
     await expectState(comment.id, 'approved')
     const { data } = await desk.ok('GET', '/audit-log?action=comment.reject')

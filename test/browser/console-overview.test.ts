@@ -5,7 +5,8 @@ import { describeInBrowser, shoot } from '../harness/browser.ts'
 import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
 import { unnamed } from '../harness/sql.ts'
 
-// Some weeks of a quiet publisher, as a worker would have summed them up: every day is one hour's work.
+// Some weeks of a quiet publisher, as a worker would have summed them up: every day is one hour's
+// work.
 const PAST =
   unnamed(`INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_rejected, comments_deleted,
      reactions, reports, deliveries_delivered, deliveries_failed, active_readers)

@@ -7,7 +7,10 @@ import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
 
-/** Sums up how far what is in view has been moved without the reader's doing (Cumulative Layout Shift). Runs in the page. */
+/**
+ * Sums up how far what is in view has been moved without the reader's doing (Cumulative Layout
+ * Shift). Runs in the page.
+ */
 const WATCH_SHIFTS = `
   window.shift = 0
   new PerformanceObserver((list) => {

@@ -293,7 +293,8 @@ describeInBrowser('the widget on its page', () => {
           if (isOpen) return [body.outerHTML.slice(0, 200)]
           return [...body.querySelectorAll('*')].flatMap((one) => {
             const names = one.getAttributeNames().filter((name) => !['href', 'rel', 'start'].includes(name))
-            // An address that is none, as in `https:javascript:alert(1)`, has no protocol and leads nowhere.
+            // An address that is none, as in `https:javascript:alert(1)`, has no protocol and leads
+            // nowhere.
             const link = one instanceof HTMLAnchorElement && one.hasAttribute('href') ? one : null
             const isWrong =
               link !== null && (!/^(https?:|mailto:|:)$/.test(link.protocol) || link.rel !== 'nofollow ugc noopener')
@@ -303,7 +304,8 @@ describeInBrowser('the widget on its page', () => {
       )
       expect(stray).toEqual([])
       expect(asked).toEqual([])
-      // A picture of the whole, so that what is drawn over other comments would be seen: every comment starts below the last.
+      // A picture of the whole, so that what is drawn over other comments would be seen: every
+      // comment starts below the last.
       const tops = await bob.thread
         .locator('article')
         .evaluateAll((all) =>

@@ -223,7 +223,8 @@ describeInBrowser('what the widget does when things go wrong', () => {
     }
   })
 
-  // These wait for attempts of the widget, one after the other: side by side they wait once. They change no settings.
+  // These wait for attempts of the widget, one after the other: side by side they wait once. They
+  // change no settings.
   describe.concurrent('while the backend fails', () => {
     test('a post whose answer is lost is sent again by itself, and is there once', async () => {
       const article = newArticle()

@@ -1,4 +1,5 @@
-// answers.mjs <url> <default port>: ends with 0 where something takes connections at the host and port of the URL.
+// answers.mjs <url> <default port>: ends with 0 where something takes connections at the host and
+// port of the URL.
 import { connect } from 'node:net'
 
 const [url, defaultPort] = process.argv.slice(2)

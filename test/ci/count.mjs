@@ -1,4 +1,5 @@
-// count.mjs <folder>: how many tests passed, by the reports `<run>-<try>.json`. Of a file that had a second try, that counts.
+// count.mjs <folder>: how many tests passed, by the reports `<run>-<try>.json`. Of a file that had
+// a second try, that counts.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,5 +1,5 @@
-// failed.mjs <report>: the files in which a test failed. Ends with 1 where these may have no second try, or where there are
-// none: then something else has failed.
+// failed.mjs <report>: the files in which a test failed. Ends with 1 where these may have no second
+// try, or where there are none: then something else has failed.
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 

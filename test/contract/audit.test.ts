@@ -44,7 +44,10 @@ async function prepared(id: string, path: string): Promise<string> {
   return id
 }
 
-/** Where the id of a slot comes from: something new each time, so that no route finds what another has done. */
+/**
+ * Where the id of a slot comes from: something new each time, so that no route finds what another
+ * has done.
+ */
 const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'discussions/:discussionId': newDiscussion,
   'comments/:commentId': async () => (await newComment()).id,

@@ -238,7 +238,8 @@ describe('mounted among other things', () => {
         request.destroy()
       })
       request.on('error', reject)
-      // No more than it takes: while this writes on, the end of the connection could come before the answer.
+      // No more than it takes: while this writes on, the end of the connection could come before
+      // the answer.
       request.write('x'.repeat(MAX_BODY_BYTES + 1))
     })
     // What is still to come would be read as the next request.

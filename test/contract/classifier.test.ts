@@ -388,7 +388,8 @@ test('an approval answers no reports: they are for moderators', async () => {
 test('of two workers one asks about each of many comments, and each is decided once', async () => {
   const second = await startWorker(service.app)
   try {
-    // With this fallback a question that a busy machine does not get answered in time is decided all the same.
+    // With this fallback a question that a busy machine does not get answered in time is decided
+    // all the same.
     await classify(says('approve'), 'approve')
     const posts = await Promise.all(Array.from({ length: 20 }, (_, n) => post(`${n}`, { reader: `r-${n}` })))
     await isDecided()

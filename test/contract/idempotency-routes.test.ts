@@ -24,7 +24,10 @@ afterAll(() => service.close())
 const WRITES = DESCRIBED_ROUTES.filter(({ route, access }) => route.method !== 'GET' && access !== 'public')
 const NEEDS_HELD = /^POST \/comments\/:\w+\/(approve|reject)$/
 
-/** Something for each id that a route may name, made for it alone. What is named by no word of these is made up. */
+/**
+ * Something for each id that a route may name, made for it alone. What is named by no word of these
+ * is made up.
+ */
 async function furnish({ title }: DescribedRoute, reader: string): Promise<(slot: Slot) => unknown> {
   const post = async (path: string, body: object): Promise<TestResponse['json']> => {
     const { status, json, text } = await service.call('POST', path, { body, headers: await service.as(reader) })
@@ -54,7 +57,10 @@ async function furnish({ title }: DescribedRoute, reader: string): Promise<(slot
 const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.tables
    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`)
 
-/** A digest of everything there is, table by table, but for when keys were last used: that is written down by the way. */
+/**
+ * A digest of everything there is, table by table, but for when keys were last used: that is
+ * written down by the way.
+ */
 async function allRows(): Promise<Record<string, unknown>> {
   const digests: Record<string, unknown> = {}
   for (const { name } of await service.app.db.query<{ name: string }>(TABLES)) {
@@ -66,7 +72,10 @@ async function allRows(): Promise<Record<string, unknown>> {
   return digests
 }
 
-/** A replay leaves out what is shown once (test/contract/shown-once); in GraphQL null is in its place. */
+/**
+ * A replay leaves out what is shown once (test/contract/shown-once); in GraphQL null is in its
+ * place.
+ */
 const withoutSecrets = (text: string): string =>
   text.replaceAll(/,"(key|secret)":("(ek|ids|whs)_[0-9a-f]{64}"|null)/g, '')
 

@@ -61,7 +61,8 @@ test('an assertion never grants a capability', async () => {
   expect((await service.call('GET', '/settings', { headers })).json.code).toBe('missing_capability')
 })
 
-// What is wrong, a word of the refusal (so that it is refused for this and nothing else), the assertion.
+// What is wrong, a word of the refusal (so that it is refused for this and nothing else), the
+// assertion.
 const hostile: [string, string, () => Promise<string> | string][] = [
   [
     'alg none',

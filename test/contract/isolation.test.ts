@@ -51,7 +51,10 @@ async function rowsOf(tenantId: string): Promise<Record<string, unknown>> {
 
 const idSlots = ({ slots }: DescribedRoute): Slot[] => slots.filter(({ isId }) => isId)
 
-/** Sends a route's request as the second tenant, with ids of the first one in the slots of `foreign`, its own elsewhere. */
+/**
+ * Sends a route's request as the second tenant, with ids of the first one in the slots of
+ * `foreign`, its own elsewhere.
+ */
 async function ask(described: DescribedRoute, headers: Headers, foreign: readonly Slot[]): Promise<TestResponse> {
   const { path, body } = requestOf(described, (slot) =>
     slot.isId ? (foreign.includes(slot) ? theirs : mine).ids[resourceOf(described, slot)] : sampleOf(slot),

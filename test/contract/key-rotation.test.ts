@@ -17,7 +17,10 @@ import { unnamed } from '../harness/sql.ts'
 
 const [oldKey, newKey] = [randomBytes(32), randomBytes(32)]
 
-/** Processes of one deployment at the steps of a rotation. `before` seals with the old key and knows the new one already. */
+/**
+ * Processes of one deployment at the steps of a rotation. `before` seals with the old key and knows
+ * the new one already.
+ */
 let before: TestService
 const others: { close(): Promise<void> }[] = []
 let during: Process

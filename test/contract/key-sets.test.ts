@@ -105,7 +105,9 @@ test('an unknown kid has the key set fetched again, but not at every token', asy
   expect(await refreshDueKeySets(service.app, fetchJson)).toBe(0)
 })
 
-/** Moves everything that is stored of the tenant's key set into the past, so that it is due again. */
+/**
+ * Moves everything that is stored of the tenant's key set into the past, so that it is due again.
+ */
 const age = (tenant: TestTenant, hours: number) =>
   service.app.db.query(
     unnamed(`UPDATE identity_key_sets SET

@@ -38,7 +38,10 @@ async function commentId(): Promise<string> {
 
 const readerId = async () => (await post('lengths', { body: 'Another' })()).json.author.id as string
 
-/** Every length that the contract counts in characters: how many, where it is refused, and a request with such a text. */
+/**
+ * Every length that the contract counts in characters: how many, where it is refused, and a request
+ * with such a text.
+ */
 const LENGTHS: readonly [
   what: string,
   max: number,

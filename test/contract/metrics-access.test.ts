@@ -42,7 +42,10 @@ test('figures are made once for all who scrape at once, and at most once a secon
 })
 
 describe('where the figures are', () => {
-  /** The statuses of `/metrics` at the api's listener and at the one beside it, without a token and with one. */
+  /**
+   * The statuses of `/metrics` at the api's listener and at the one beside it, without a token and
+   * with one.
+   */
   async function statuses(settings: { METRICS_PORT?: number | undefined; METRICS_TOKEN?: string | undefined }) {
     const app = { ...service.app, settings: { ...service.app.settings, ...settings } }
     const [api, beside] = [await createServer(app), createHealthServer(app, { hasMetrics: true })]

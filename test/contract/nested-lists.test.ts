@@ -27,7 +27,9 @@ interface Node {
   comments: { edges: { node: { body: string; replies: { edges: { node: { body: string } }[] } } }[]; pageInfo: object }
 }
 
-/** By these the caller is known; they come again when what is known is old, whatever is asked for. */
+/**
+ * By these the caller is known; they come again when what is known is old, whatever is asked for.
+ */
 const OF_CALLERS = /^(find_|live_identity_secrets$|record_key_uses$)/
 
 const QUERY = `query ($first: Int!, $size: Int!, $sort: CommentSort!) {

@@ -11,7 +11,8 @@ import { NEXT_RELEASE } from '../harness/releases.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-// During an upgrade processes of two releases share a database. These rows hold what only the newer one knows.
+// During an upgrade processes of two releases share a database. These rows hold what only the newer
+// one knows.
 
 let service: TestService
 let count = 0

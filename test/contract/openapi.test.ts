@@ -23,7 +23,10 @@ import { startService, type TestResponse, type TestService } from '../harness/se
 import { listen } from '../harness/sse.ts'
 
 let service: TestService
-/** Two tenants that have the same: what a write does to one shows what it would have done to the other. */
+/**
+ * Two tenants that have the same: what a write does to one shows what it would have done to the
+ * other.
+ */
 let one: Side
 let other: Side
 let document: OpenApi
@@ -59,7 +62,10 @@ const requestFor = (described: DescribedRoute, side: Side) =>
     return sampleOf(slot)
   })
 
-/** What a route bounds by itself, each at its most. Given in the place of other parameters of the query. */
+/**
+ * What a route bounds by itself, each at its most. Given in the place of other parameters of the
+ * query.
+ */
 const mostOf = ({ route }: DescribedRoute): Record<string, number> =>
   Object.fromEntries(Object.entries(route.bounds ?? {}).map(([name, { max }]) => [name, max]))
 
@@ -284,7 +290,10 @@ const masked = (value: unknown): unknown =>
       .replaceAll(/"(slug)":"[^"]*"/g, '"$1":"<its own>"'),
   )
 
-/** Without the instant at which it was asked, and what the audit log says of an export that was read before. */
+/**
+ * Without the instant at which it was asked, and what the audit log says of an export that was read
+ * before.
+ */
 const untimed = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replaceAll(/"asOf":"[^"]*"/g, '"asOf":"<now>"'), (_name, each: unknown) =>
     Array.isArray(each)

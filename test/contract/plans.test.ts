@@ -6,8 +6,9 @@ import { renewStatistics } from '../../src/core/statistics.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-// In a database that has just begun, PostgreSQL has no statistics. Where two plans look alike to it, it may take the one
-// whose cost grows with the discussion, and keep it for as long as the statement is prepared.
+// In a database that has just begun, PostgreSQL has no statistics. Where two plans look alike to
+// it, it may take the one whose cost grows with the discussion, and keep it for as long as the
+// statement is prepared.
 
 const BLOCKS = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/
 const WAIT = { timeout: 20_000, interval: 100 }
@@ -28,7 +29,10 @@ const GROW = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, body, 
    SELECT tenant_id, new_id(), id, 'x', 'x', 'approved' FROM discussions, generate_series(1, 5000) n
    WHERE external_id = 'large'`)
 
-/** How many blocks a statement that `work` runs reads by one plan: now, and once the discussion has grown. */
+/**
+ * How many blocks a statement that `work` runs reads by one plan: now, and once the discussion has
+ * grown.
+ */
 async function blocksOf(name: string, work: () => Promise<unknown>): Promise<[now: number, grown: number]> {
   const { db } = service.app
   let blocks: [number, number] = [NaN, NaN]

@@ -59,7 +59,10 @@ async function sendOperation({ route, slots }: DescribedRoute, headers: Headers)
   return service.call('POST', '/../../graphql', { headers, body: { query, variables } })
 }
 
-/** Contract, section 1: a problem document (RFC 9457) with the code's status, and the headers that go with it. */
+/**
+ * Contract, section 1: a problem document (RFC 9457) with the code's status, and the headers that
+ * go with it.
+ */
 function expectProblem(answer: TestResponse, { code, detail }: Refusal): void {
   const { status, title } = ERRORS[code]
   expect(answer.json, answer.text).toMatchObject({ code, status, title })

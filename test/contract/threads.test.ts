@@ -283,7 +283,9 @@ describe('replies=0..3', () => {
 })
 
 describe('the number of statements', () => {
-  /** By these the caller is known; they come again when what is known is old, whatever is asked for. */
+  /**
+   * By these the caller is known; they come again when what is known is old, whatever is asked for.
+   */
   const OF_CALLERS = /^(find_|live_identity_secrets$|record_key_uses$|upsert_reader$)/
 
   /** The statements of one request. */

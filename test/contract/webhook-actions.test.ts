@@ -241,7 +241,9 @@ describe('POST /webhooks/{id}/replay', () => {
      FROM generate_series(1, $4::int) AS n`)
   let base = Date.parse('2026-01-01T00:00:00Z')
 
-  /** Events of a time of their own: every second one is a comment, the others never go to webhooks. */
+  /**
+   * Events of a time of their own: every second one is a comment, the others never go to webhooks.
+   */
   async function happened(count: number, tenantId = service.tenant.id): Promise<{ from: string; to: string }> {
     base += DAY_MS
     const from = new Date(base).toISOString()

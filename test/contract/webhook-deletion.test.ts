@@ -9,7 +9,10 @@ import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
-/** How many writes go on while endpoints come and go. The embedded form has one connection, on which nothing races. */
+/**
+ * How many writes go on while endpoints come and go. The embedded form has one connection, on which
+ * nothing races.
+ */
 const WRITES = Number(process.env.WEBHOOK_WRITES ?? (onServer ? 600 : 80))
 const AT_ONCE = 24
 const WAIT = { timeout: 15_000, interval: 20 }

@@ -204,7 +204,8 @@ describe('the ownership handshake', () => {
     await service.call('POST', `/webhooks/${id}/verify`)
     await vi.waitFor(async () => expect((await read(id)).lastVerification).toMatchObject({ ok: false }), WAIT)
     answerFirst()
-    // The same connection and the same worker make this later one, so the late answer has been judged by then.
+    // The same connection and the same worker make this later one, so the late answer has been
+    // judged by then.
     await registerVerified({ url: `${receiver.url}${path}-other` })
     expect(await read(id)).toMatchObject({ state: 'unverified', lastVerification: { ok: false } })
   })
@@ -354,11 +355,13 @@ describe('a delivery', () => {
     const { id } = await registerVerified()
     for (let n = 1; n <= 3; n++) {
       const { deliveryId } = await add(id)
-      // Recorded, and so the answer is read to its end: only then is the connection free for the next.
+      // Recorded, and so the answer is read to its end: only then is the connection free for the
+      // next.
       await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
       expect(receiver.deliveries(path)).toHaveLength(n)
     }
-    // A machine that is very slow may let an idle connection end in between; one each would be three.
+    // A machine that is very slow may let an idle connection end in between; one each would be
+    // three.
     expect(new Set(receiver.deliveries(path).map(({ port }) => port)).size).toBeLessThan(3)
   })
 })

@@ -15,7 +15,10 @@ const READERS = ['ann', 'bob', 'cem'] as const
 /** Dan is erased now and then, and begins again with his next comment. */
 const WRITERS = [...READERS, 'dan'] as const
 type Writer = (typeof WRITERS)[number]
-/** A ticket names a reader, or nobody. A key lacks moderate_content, in REST and in GraphQL, or has it. */
+/**
+ * A ticket names a reader, or nobody. A key lacks moderate_content, in REST and in GraphQL, or has
+ * it.
+ */
 const VIEWERS = [null, ...READERS, 'key', 'graphql', 'moderator'] as const
 type Viewer = (typeof VIEWERS)[number]
 
@@ -73,7 +76,10 @@ const EVENTS = unnamed(
 const COMMENTS = unnamed('SELECT id, status::text, revision FROM comments WHERE discussion_id = $1')
 type Comments = ReadonlyMap<string, { status: string; revision: number }>
 
-/** The model: what an event says to those without moderate_content, now that the comments are as they are. */
+/**
+ * The model: what an event says to those without moderate_content, now that the comments are as
+ * they are.
+ */
 function toldNow({ data }: Logged, comments: Comments): Json {
   const then = data.comment
   if (then === undefined) return data
@@ -133,7 +139,8 @@ const byGraphql = (listener: GraphQLListener): Reading => ({
 const expectSeqs = (stream: Reading, wanted: readonly Logged[]): Promise<void> =>
   vi.waitFor(() => expect(stream.seqs()).toEqual(wanted.map(({ seq }) => seq)), { interval: 2, timeout: 10_000 })
 
-// In a hush no news goes out: what happens in it reaches the streams by one comparison with the database at its end.
+// In a hush no news goes out: what happens in it reaches the streams by one comparison with the
+// database at its end.
 const KINDS = [
   ...(['create', 'create', 'reply', 'reply', 'reply', 'edit', 'edit', 'edit', 'delete', 'remove'] as const),
   ...(['approve', 'approve', 'reject', 'reject', 'pin', 'report', 'report'] as const),
@@ -223,8 +230,8 @@ class Run {
   }
 
   /**
-   * The attached streams come to have all of their audience, each event once and in order, without what was withdrawn by
-   * then. What goes out at once goes to keys as it was written.
+   * The attached streams come to have all of their audience, each event once and in order, without
+   * what was withdrawn by then. What goes out at once goes to keys as it was written.
    */
   async news({ isLive = false } = {}): Promise<void> {
     const [log, comments] = await this.#read()
@@ -239,7 +246,10 @@ class Run {
     this.#seen = log.length
   }
 
-  /** The attached streams come to have all of their audience; when, and so what they are told, is a matter of chance. */
+  /**
+   * The attached streams come to have all of their audience; when, and so what they are told, is a
+   * matter of chance.
+   */
   async settle(): Promise<void> {
     const [log] = await this.#read()
     for (const [viewer, stream] of this.#live) {
@@ -268,7 +278,10 @@ class Run {
     return this.join(viewer, Math.floor((this.#seen * from) / 100))
   }
 
-  /** From every position that there is: first out of the memory of the process, then from the database. */
+  /**
+   * From every position that there is: first out of the memory of the process, then from the
+   * database.
+   */
   async joinEverywhere(): Promise<void> {
     const all = Array.from({ length: this.#seen + 1 }, (_, after) => after)
     const query = vi.spyOn(service.app.db, 'query')
@@ -282,7 +295,10 @@ class Run {
     for (const viewer of VIEWERS) await this.join(viewer, 0)
   }
 
-  /** Attempts what is due at the webhook endpoint; every other first attempt fails, and a second one follows. */
+  /**
+   * Attempts what is due at the webhook endpoint; every other first attempt fails, and a second one
+   * follows.
+   */
   async attempt({ isRepeated = false } = {}): Promise<void> {
     const { query } = service.app.db
     const [log, comments] = await this.#read()

@@ -24,7 +24,10 @@ export interface Backend {
 const discussionSchema = z.object({ lastEventId: z.string() })
 const ticketSchema = z.object({ discussionId: z.string(), streamUrl: z.url(), lastEventId: z.string() })
 
-/** The publisher's backend: it holds the API key and the identity secret, and knows who is logged in. */
+/**
+ * The publisher's backend: it holds the API key and the identity secret, and knows who is logged
+ * in.
+ */
 export function createBackend({
   url,
   tenant,

@@ -1,5 +1,6 @@
-// The main job of the service, as the backend of a publisher sees it: `npm run demo`. It needs no database server, no
-// Redis and no network, and fails where anything is lost, doubled, out of order or unsigned.
+// The main job of the service, as the backend of a publisher sees it: `npm run demo`. It needs no
+// database server, no Redis and no network, and fails where anything is lost, doubled, out of order
+// or unsigned.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import { z } from 'zod'

@@ -21,7 +21,10 @@ export interface Receiver {
   /** Each event once, however often it is sent. */
   events(): Event[]
   counts: { verified: number; refused: number; repeated: number; handshakes: number }
-  /** Tells it the secret that the registration answered. The handshake, which may be here before, waits for it. */
+  /**
+   * Tells it the secret that the registration answered. The handshake, which may be here before,
+   * waits for it.
+   */
   trust(secret: SigningSecret): void
   close(): Promise<void>
 }
@@ -32,8 +35,8 @@ interface SigningSecret {
 }
 
 /**
- * The tenant's webhook receiver: all that one needs, with nothing of the service's code. `onEvent` is told of each event
- * the first time that it comes.
+ * The tenant's webhook receiver: all that one needs, with nothing of the service's code. `onEvent`
+ * is told of each event the first time that it comes.
  */
 export async function startReceiver(onEvent: (event: Event) => void): Promise<Receiver> {
   const { ca, cert, key } = makeCertificates(['127.0.0.1'])
@@ -95,7 +98,10 @@ export async function startReceiver(onEvent: (event: Event) => void): Promise<Re
   }
 }
 
-/** The receiver's half of the signature: HMAC-SHA256 over the timestamp header, a dot and the body to the byte. */
+/**
+ * The receiver's half of the signature: HMAC-SHA256 over the timestamp header, a dot and the body
+ * to the byte.
+ */
 function isGenuine(headers: IncomingHttpHeaders, raw: Buffer, trusted: SigningSecret): boolean {
   const timestamp = String(headers['x-service-timestamp'])
   const signature = /^t=(\d+),v1=([0-9a-f]{64}),kid=([0-9a-f]{8})$/.exec(String(headers['x-service-signature']))

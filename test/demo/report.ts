@@ -24,7 +24,9 @@ export function hasSeen({ all, ann }: Part, seq: number): boolean {
   return all.events.at(-1)?.seq === seq && all.events.every((event) => !isForAnn(event) || hers.has(event.id))
 }
 
-/** Whether the publisher's stream is at `seq`, and the receiver has all of it that goes to webhooks. */
+/**
+ * Whether the publisher's stream is at `seq`, and the receiver has all of it that goes to webhooks.
+ */
 export function isDelivered({ all, receiver }: Part, seq: number): boolean {
   const delivered = new Set(idsOf(receiver.events()))
   return all.events.at(-1)?.seq === seq && all.events.every((event) => !isForWebhooks(event) || delivered.has(event.id))

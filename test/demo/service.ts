@@ -39,7 +39,8 @@ export async function startService({ caFile, keep = false, exitCode = 1 }: Optio
   const { PATH } = process.env
   const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    // Nothing else of the environment: a DATABASE_URL there must not turn the demo on a real database.
+    // Nothing else of the environment: a DATABASE_URL there must not turn the demo on a real
+    // database.
     env: {
       ...(PATH === undefined ? {} : { PATH }),
       DATA_DIR: dataDir,

@@ -1,5 +1,5 @@
-// A newspaper's site with the widget, to play with: `npm run demo:site`. It needs no database server, no Redis and no
-// network. `-- --keep` leaves the data where they are.
+// A newspaper's site with the widget, to play with: `npm run demo:site`. It needs no database
+// server, no Redis and no network. `-- --keep` leaves the data where they are.
 import { createBackend } from './backend.ts'
 import { startPublisher } from '../harness/publisher.ts'
 import { fillArticles } from './readers.ts'

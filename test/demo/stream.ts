@@ -43,8 +43,8 @@ export interface Stream {
 const connectedSchema = z.object({ lastEventId: z.string(), replayed: z.int(), complete: z.boolean() })
 
 /**
- * Listens as a browser does: by an EventSource that reconnects by itself. An API key turns it into the listener of a
- * backend, which may send headers.
+ * Listens as a browser does: by an EventSource that reconnects by itself. An API key turns it into
+ * the listener of a backend, which may send headers.
  */
 export function listen(url: string, onEvent: (event: Event) => void, apiKey?: string): Stream {
   const source = new EventSource(

@@ -15,7 +15,9 @@ const hasRedis = onServer && REDIS_URL !== ''
 const WAIT = { timeout: 20_000, interval: 50 }
 /** Contract, section 6: the share of a process that was killed is back by then. */
 const BACK = { timeout: 60_000, interval: 500 }
-/** Far above what a busy machine needs, far below what a request that waited for Redis would take. */
+/**
+ * Far above what a busy machine needs, far below what a request that waited for Redis would take.
+ */
 const SLOW_MS = 3000
 
 describe.skipIf(!hasRedis)(
@@ -105,7 +107,9 @@ describe.skipIf(!hasRedis)(
       expect(Number(client?.headers['retry-after'])).toBeGreaterThan(0)
     }
 
-    /** One that has just started goes by its own count where it is too busy to hear Redis in time. */
+    /**
+     * One that has just started goes by its own count where it is too busy to hear Redis in time.
+     */
     const expectRefusedSoon = (api: ServiceProcess) => vi.waitFor(async () => expectRefused(await open(api)), WAIT)
 
     test('two processes race for the last places: all are taken, none twice, round after round', async () => {

@@ -20,7 +20,8 @@ const textOf = ({ body }: Received): unknown => (body.comment as { body: string 
 
 test('kill -9 of the worker between asking and writing down: the comment is decided all the same, and once', async () => {
   await service.call('POST', '/classifier-secrets')
-  // With this fallback a busy machine, on which 2 s are soon over, changes nothing: a lost question is never decided.
+  // With this fallback a busy machine, on which 2 s are soon over, changes nothing: a lost question
+  // is never decided.
   const classifier = { url: `${receiver.url}/classify`, fallback: 'approve' }
   await service.call('PATCH', '/settings', { body: { classifier } })
   // Killed in the act of answering: the verdict is on its way to nobody.

@@ -131,7 +131,8 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect((await examine(env)).find(({ part }) => part === 'encryption')).toMatchObject({ level: 'ok' })
   })
 
-  // Each command opens the embedded database again, which takes seconds; a few of them are tried there, above.
+  // Each command opens the embedded database again, which takes seconds; a few of them are tried
+  // there, above.
   test.skipIf(!onServer)('admin list names admins of all tenants or of one, and no password', async () => {
     await cli(['tenant', 'create', '--slug', 'other', '--admin-email', 'a@other.example'])
     const all = await cli(['admin', 'list'])

@@ -19,7 +19,10 @@ const HOLD = `import(${JSON.stringify(LOCK)}).then(async ({ lockFolder }) => {
   setInterval(() => undefined, 1000)
 }).catch(({ message }) => console.log(message))`
 
-/** Takes and releases the lock many times; says how often it had it, and how often another process had it then too. */
+/**
+ * Takes and releases the lock many times; says how often it had it, and how often another process
+ * had it then too.
+ */
 const RACE = `import(${JSON.stringify(LOCK)}).then(async ({ lockFolder }) => {
   const { openSync, closeSync, rmSync } = await import('node:fs')
   const [, folder, rounds] = process.argv

@@ -40,8 +40,8 @@ async function listed(page: number): Promise<number> {
 }
 
 /**
- * Has a person write, and kills the process in the middle of the erasure. Their id; null where this machine stood still at
- * that moment, and the erasure was over before.
+ * Has a person write, and kills the process in the middle of the erasure. Their id; null where this
+ * machine stood still at that moment, and the erasure was over before.
  */
 async function cutErasure(name: string): Promise<string | null> {
   const person = await service.as(name, { name: `Name ${WORD}`, avatarUrl: `https://img.example/${WORD}.png` })
@@ -50,7 +50,8 @@ async function cutErasure(name: string): Promise<string | null> {
     await Promise.all(Array.from({ length: 20 }, (_, k) => post(n + k, person, `${WORD} ${n + k}`)))
   }
   const api = first(service.apis)
-  // The event of the first batch comes at once; a request would wait in line behind the other batches.
+  // The event of the first batch comes at once; a request would wait in line behind the other
+  // batches.
   const { lastEventId } = (await service.call('GET', '/discussions/by-external/page-0')).json
   const path = `/api/v1/stream/${discussionId}?lastEventId=${lastEventId}`
   const stream = await openStream(api.url + path, { 'x-api-key': service.apiKey })
@@ -84,7 +85,10 @@ test(
   LONG,
 )
 
-/** Every number once, one `comment_deleted` for each comment of theirs, and not a word of the person. */
+/**
+ * Every number once, one `comment_deleted` for each comment of theirs, and not a word of the
+ * person.
+ */
 async function expectScrubbed(page: number): Promise<void> {
   const { json } = await service.call('GET', `/discussions/by-external/page-${page}`)
   const stream = await openStream(`${first(service.apis).url}/api/v1/stream/${json.id}?lastEventId=0`, {

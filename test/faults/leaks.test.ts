@@ -20,8 +20,8 @@ const DISCUSSIONS = 10
 const EVENTS = 30
 const WAIT = { timeout: 30_000, interval: 250 }
 /**
- * A connection that were kept would hold its request, response and socket: more than 10 KB. What the heap differs by
- * from one collection to the next is far below this for each of so many.
+ * A connection that were kept would hold its request, response and socket: more than 10 KB. What
+ * the heap differs by from one collection to the next is far below this for each of so many.
  */
 const KEPT_BYTES = 2000
 
@@ -109,7 +109,8 @@ const WAYS: readonly (() => Promise<ClientRequest>)[] = [
     const token = await textOf(send({ method: 'PUT', path: '/graphql/stream', headers: key() }))
     const own = { ...key(), 'x-graphql-event-stream-token': token }
     const stream = send({ path: '/graphql/stream', headers: { ...own, ...STREAM_TYPE } })
-    // Without its stream the operation would be refused. Its answer is 202, the events come on the stream.
+    // Without its stream the operation would be refused. Its answer is 202, the events come on the
+    // stream.
     stream.once('response', () => {
       const body = { ...operation(pick(discussions).id), extensions: { operationId: 'one' } }
       const posted = send({ method: 'POST', path: '/graphql/stream', headers: { ...own, ...JSON_TYPE }, body })
@@ -121,7 +122,10 @@ const WAYS: readonly (() => Promise<ClientRequest>)[] = [
 
 const pick = <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] ?? first(list)
 
-/** Listens in some way, and goes at some moment: before there is an answer, in mid-replay, or when it has all. */
+/**
+ * Listens in some way, and goes at some moment: before there is an answer, in mid-replay, or when
+ * it has all.
+ */
 async function comeAndGo(): Promise<void> {
   const way = pick(WAYS)
   const leaves = pick(['before the head', 'in mid-replay', 'idle'])

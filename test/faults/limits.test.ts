@@ -11,7 +11,9 @@ const REDIS_URL = process.env.REDIS_URL ?? ''
 const hasRedis = onServer && REDIS_URL !== ''
 
 const WAIT = { timeout: 20_000, interval: 50 }
-/** Far above what a busy machine needs, far below what a request that waited for Redis would take. */
+/**
+ * Far above what a busy machine needs, far below what a request that waited for Redis would take.
+ */
 const SLOW_MS = 3000
 /** So little that a busy machine asks for more. */
 const RATE = { perSecond: 10, burst: 30 }

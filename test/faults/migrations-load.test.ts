@@ -72,7 +72,8 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
     `no write waits for more than a second while ${COMMENTS} comments are migrated`,
     async () => {
       const readers = await Promise.all(Array.from({ length: 20 }, (_, n) => service.as(`reader-${n}`)))
-      // Posts on old discussions, and edits and reactions on what was posted: all of it touches the table that changes.
+      // Posts on old discussions, and edits and reactions on what was posted: all of it touches the
+      // table that changes.
       let last: string | undefined
       let done = 0
       const stopWriting = startWriting(WRITES_PER_SECOND, async (n) => {

@@ -152,7 +152,8 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
     ]).then(() => (isDone = true))
     const waiting = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'comments'::regclass`
     await vi.waitFor(async () => expect(await one(other, waiting)).toBeDefined(), { interval: 5 })
-    // It comes behind the migration, and ends while the lock that the migration waits for is still held.
+    // It comes behind the migration, and ends while the lock that the migration waits for is still
+    // held.
     const write = `INSERT INTO comments (tenant_id, id, discussion_id, body, body_html, status)
       SELECT tenant_id, new_id(), discussion_id, body, body_html, status FROM comments LIMIT 1`
     await other.db.transaction((sql) => sql(unnamed(write)), 60_000)

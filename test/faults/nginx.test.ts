@@ -25,7 +25,9 @@ interface Nginx {
   close(): Promise<void>
 }
 
-/** An nginx of its own folder, whose proxy is as it comes but for what is in `location`: it buffers. */
+/**
+ * An nginx of its own folder, whose proxy is as it comes but for what is in `location`: it buffers.
+ */
 async function startNginx(program: string, location: string): Promise<Nginx> {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-nginx-'))
   const port = await freePort()

@@ -29,7 +29,10 @@ const key = () => ({ 'x-api-key': service.apiKey })
 const randomApi = (): ServiceProcess =>
   service.apis[Math.floor(Math.random() * service.apis.length)] ?? first(service.apis)
 
-/** A client that joins anywhere, leaves after a few events, and resumes after the last that it has read. */
+/**
+ * A client that joins anywhere, leaves after a few events, and resumes after the last that it has
+ * read.
+ */
 async function wander(discussionId: string, read: Received[], isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const lastEventId = last([{ id: '0' }, ...read]).id ?? '0'

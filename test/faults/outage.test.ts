@@ -11,7 +11,8 @@ let service: TestService
 
 beforeAll(async () => {
   service = await startService({ worker: false, env: { DATABASE_LOCK_PATIENCE_SECONDS: '0.1' } })
-  // A discussion cannot be written while `faults` has a code; nor, with `disk`, anything be put on the disk.
+  // A discussion cannot be written while `faults` has a code; nor, with `disk`, anything be put on
+  // the disk.
   await run('CREATE TABLE faults (code text)')
   await run(`CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE it text; BEGIN
     SELECT code INTO it FROM faults;

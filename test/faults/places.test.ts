@@ -18,7 +18,9 @@ const LEASE = { leaseMs: 400, renewMs: 60 }
 /** Less than an answer of Redis is waited for, or a share that was just renewed lasts. */
 const STILL_MS = 150
 const TENANTS = [newId(), newId()]
-/** What a stream counts against beside its tenant: nothing, one name, or several that others share. */
+/**
+ * What a stream counts against beside its tenant: nothing, one name, or several that others share.
+ */
 const NAMES = ['reader:a', 'ticket:b', 'address:c'] as const
 const CAPS = { 'reader:a': 2, 'ticket:b': 3, 'address:c': 4 } as const
 const QUOTAS: readonly Quota[][] = [[], ['reader:a'], ['ticket:b'], ['reader:a', 'address:c'], NAMES].map((names) =>
@@ -172,7 +174,10 @@ describe.skipIf(REDIS_URL === '')(
       return counts
     }
 
-    /** A failure counts only if this process ran: while it stands still shares lapse, and answers are not heard in time. */
+    /**
+     * A failure counts only if this process ran: while it stands still shares lapse, and answers
+     * are not heard in time.
+     */
     const whileRunning =
       <Values extends unknown[]>(run: (...values: Values) => Promise<void>) =>
       async (...values: Values): Promise<void> => {

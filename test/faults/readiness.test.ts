@@ -41,7 +41,10 @@ const statusOf = (url: string, headers: Record<string, string> = {}): Promise<nu
     () => 0,
   )
 
-/** Asks from the very start until the process is ready: what the key was answered meanwhile, and right afterwards. */
+/**
+ * Asks from the very start until the process is ready: what the key was answered meanwhile, and
+ * right afterwards.
+ */
 async function askUntilReady(url: string): Promise<{ meanwhile: Set<number>; afterwards: number }> {
   const withKey = () => statusOf(`${url}/api/v1/discussions`, { 'x-api-key': apiKey })
   const meanwhile = new Set<number>()
@@ -54,11 +57,15 @@ async function askUntilReady(url: string): Promise<{ meanwhile: Set<number>; aft
 
 function expectNoRefusal({ meanwhile, afterwards }: Awaited<ReturnType<typeof askUntilReady>>): void {
   expect(afterwards).toBe(200)
-  // Before, the listener is closed, or answers 503. Somebody may have been ready between the two questions.
+  // Before, the listener is closed, or answers 503. Somebody may have been ready between the two
+  // questions.
   for (const status of meanwhile) expect([0, 503, 200]).toContain(status)
 }
 
-/** Asks a process that starts again, as browsers do that come back to it: a 503 would end their streams for good. */
+/**
+ * Asks a process that starts again, as browsers do that come back to it: a 503 would end their
+ * streams for good.
+ */
 async function expectNoWait(url: string): Promise<void> {
   const { meanwhile, afterwards } = await askUntilReady(url)
   expect([...meanwhile, afterwards]).not.toContain(503)

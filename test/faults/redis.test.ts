@@ -102,7 +102,10 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     }
   }
 
-  /** Every stream has what was posted: each once, in order, and on the connection that it had from the beginning. */
+  /**
+   * Every stream has what was posted: each once, in order, and on the connection that it had from
+   * the beginning.
+   */
   function expectAll(): void {
     const all = Array.from({ length: posted }, (_, index) => String(index + 1))
     for (const { received, losses, framing } of streams) {
@@ -246,7 +249,8 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
   }
 
   test('a setting that is changed at one process holds at the other within 1 s', async () => {
-    // Each change begins with a fresh copy at the other process, which would be used for 4 s: it is the bus that tells.
+    // Each change begins with a fresh copy at the other process, which would be used for 4 s: it is
+    // the bus that tells.
     for (const mode of ['pre', 'none', 'pre', 'none'] as const) await expectEverywhere(mode, 1000)
   })
 

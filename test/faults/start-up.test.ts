@@ -82,7 +82,10 @@ async function expectRefusal(run: Run, name: string): Promise<void> {
 
 type Wrong = readonly [what: string, name: string, env: Env]
 
-/** Each way in which a setting reaches the program. Every rule by itself is tried below, without a process. */
+/**
+ * Each way in which a setting reaches the program. Every rule by itself is tried below, without a
+ * process.
+ */
 const WRONG: readonly Wrong[] = [
   ['ROLE=worker without DATABASE_URL', 'ROLE', { ROLE: 'worker' }],
   ['DATABASE_URL does not answer', 'DATABASE_URL', { DATABASE_URL: NOBODY, ...SECRETS }],
@@ -357,7 +360,8 @@ describe.runIf(onServer)('on a server (needs DATABASE_URL)', () => {
       const worker = start(settings('worker'))
       const apis = Array.from({ length: 3 }, () => start(settings('api')))
       await Promise.all([worker, ...apis].map(({ ready }) => ready))
-      // Prisma's engine takes one that ends with its connection, and would wait 10 s for another process's.
+      // Prisma's engine takes one that ends with its connection, and would wait 10 s for another
+      // process's.
       expect(await advisoryLocks(url)).toEqual([])
       expect([worker, ...apis].map(({ stdout }) => /ek_/.test(stdout)).filter(Boolean)).toHaveLength(1)
       expect(worker.stdout).not.toContain('ek_')

@@ -66,7 +66,10 @@ const fail: Behaviour = (_request, response) => {
   return true
 }
 
-/** By then every worker has looked for work, more than once: nothing that it could have done is undone. */
+/**
+ * By then every worker has looked for work, more than once: nothing that it could have done is
+ * undone.
+ */
 async function workersWent(): Promise<void> {
   for (const at of [`${path}-healthy-1`, `${path}-healthy-2`]) {
     const healthy = await endpoint({}, at)
@@ -128,7 +131,8 @@ describe('verified → circuit open', () => {
     receiver.on(path, (_request, response) => {
       open.push(() => reply(response, 204))
       most = Math.max(most, open.length)
-      // All at once, as soon as there are as many as there may be: fewer would hang, and the test with them.
+      // All at once, as soon as there are as many as there may be: fewer would hang, and the test
+      // with them.
       if (open.length === 10) setTimeout(() => open.splice(0).forEach((answer) => answer()), 50)
       return true
     })
@@ -159,7 +163,10 @@ describe('verified → circuit open', () => {
 })
 
 describe('circuit open → half open', () => {
-  /** An endpoint whose circuit has opened at the 10th failure, with a backlog for a receiver that behaves so. */
+  /**
+   * An endpoint whose circuit has opened at the 10th failure, with a backlog for a receiver that
+   * behaves so.
+   */
   async function tripped(policy: object, { backlog = 20, behaviour = hang } = {}): Promise<string> {
     receiver.on(path, fail)
     const id = await endpoint({ maxAttempts: 1, timeoutMs: 30_000, ...policy })

@@ -20,7 +20,10 @@ let path: string
 let counter = 0
 
 const WAIT = { timeout: 30_000, interval: 20 }
-/** Of an attempt that is to come to it: longer than this machine stands still, in which no head is read. */
+/**
+ * Of an attempt that is to come to it: longer than this machine stands still, in which no head is
+ * read.
+ */
 const TIMEOUT_MS = 2500
 /** Of an attempt that its receiver ends. */
 const LONG_MS = 30_000
@@ -198,7 +201,10 @@ describe('a name that changes its address', () => {
   let answers: string[]
   let asked = 0
 
-  /** Answers each question for an A record with the next address, the last one from then on; others with none. */
+  /**
+   * Answers each question for an A record with the next address, the last one from then on; others
+   * with none.
+   */
   function answer(question: Buffer): Buffer {
     let end = 12
     while (question[end] !== 0) end += (question[end] ?? 0) + 1

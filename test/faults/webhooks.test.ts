@@ -22,7 +22,10 @@ const tasks: Task[] = []
 const WAIT = { timeout: 30_000, interval: 20 }
 const SHORT = { leaseMs: 600, heartbeatMs: 100 }
 const LONG = { leaseMs: 60_000, heartbeatMs: 10_000 }
-/** Over while a test waits for it, and longer than this machine stands still: of that a lease is lost, too, and rightly. */
+/**
+ * Over while a test waits for it, and longer than this machine stands still: of that a lease is
+ * lost, too, and rightly.
+ */
 const HELD = { leaseMs: 4000, heartbeatMs: 200 }
 
 beforeAll(async () => {

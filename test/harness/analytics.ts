@@ -84,7 +84,10 @@ export function countTables(tables: Tables, interval: 'hour' | 'day', from: Date
   })
 }
 
-/** `[id, comments]` of those with the most approved comments, the most first and of equals the oldest. */
+/**
+ * `[id, comments]` of those with the most approved comments, the most first and of equals the
+ * oldest.
+ */
 export function rankTables({ comments }: Tables, by: 'discussionId' | 'readerId', from: Date, to: Date, limit = 50) {
   const counts = new Map<string, number>()
   for (const comment of comments) {

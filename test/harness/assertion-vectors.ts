@@ -2,7 +2,10 @@ import { createHmac, createPrivateKey, createPublicKey, sign } from 'node:crypto
 
 import { bodySha256, kidOf } from './identity.ts'
 
-/** An assertion with what the service must say of it. `now` is the time of the request, whose body `body` is. */
+/**
+ * An assertion with what the service must say of it. `now` is the time of the request, whose body
+ * `body` is.
+ */
 export interface AssertionVector {
   name: string
   valid: boolean
@@ -28,7 +31,8 @@ const ED25519 = createPrivateKey({
 })
 const ED25519_JWK = { ...createPublicKey(ED25519).export({ format: 'jwk' }), kid: 'ed-2026' }
 
-// The signatures of ES256 are random, and a private RSA key would be long: public keys and signatures are recorded.
+// The signatures of ES256 are random, and a private RSA key would be long: public keys and
+// signatures are recorded.
 const EC_JWK = {
   kty: 'EC',
   crv: 'P-256',

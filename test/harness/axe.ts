@@ -4,8 +4,8 @@ import type { Page } from 'playwright-core'
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 /**
- * What is wrong with the page as it stands: what axe finds by the rules of WCAG 2.2 A and AA and its best practices, and
- * badges whose words are cut off.
+ * What is wrong with the page as it stands: what axe finds by the rules of WCAG 2.2 A and AA and
+ * its best practices, and badges whose words are cut off.
  */
 export async function axeFindings(page: Page, within = ':root'): Promise<string[]> {
   // Past the page's policy, which refuses scripts that are put into it.
@@ -21,7 +21,10 @@ export async function axeFindings(page: Page, within = ':root'): Promise<string[
   return [...broken, ...(await page.evaluate(cutBadges))]
 }
 
-/** The badges that are wider than what they stand in, or whose words are wider than they are. Runs in the page. */
+/**
+ * The badges that are wider than what they stand in, or whose words are wider than they are. Runs
+ * in the page.
+ */
 function cutBadges(): string[] {
   const isCut = (badge: Element): boolean => {
     const { left, right, width } = badge.getBoundingClientRect()

@@ -82,7 +82,9 @@ const nodeSite = (service: TestService, options: Options = {}): Promise<BackendS
     ),
   )
 
-/** Express as it is mostly set up: a JSON parser in front, other routes behind, mounted at a path. */
+/**
+ * Express as it is mostly set up: a JSON parser in front, other routes behind, mounted at a path.
+ */
 function expressSite(service: TestService, options: Options = {}): Promise<BackendSite> {
   const app = express()
   app.use((_request, response, next) => {

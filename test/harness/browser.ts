@@ -74,7 +74,10 @@ interface Answer {
   error?: { message: string }
 }
 
-/** Sends commands to one target, wrapped in messages of the browser's own session: Playwright gives no other access. */
+/**
+ * Sends commands to one target, wrapped in messages of the browser's own session: Playwright gives
+ * no other access.
+ */
 async function attach(
   devtools: CDPSession,
   targetId: string,
@@ -97,7 +100,10 @@ async function attach(
     })
 }
 
-/** A picture of the page in `test/browser/screenshots/`, as the README shows some; made where SCREENSHOTS is set. */
+/**
+ * A picture of the page in `test/browser/screenshots/`, as the README shows some; made where
+ * SCREENSHOTS is set.
+ */
 export async function shoot(page: Page, name: string): Promise<void> {
   if (process.env.SCREENSHOTS === undefined) return
   await page.screenshot({

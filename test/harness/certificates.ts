@@ -10,7 +10,10 @@ export interface Certificates {
 
 const DAY_MS = 86_400_000
 
-/** A CA of its own and a certificate of it for host names and v4 addresses, all as PEM; valid from yesterday for `days`. */
+/**
+ * A CA of its own and a certificate of it for host names and v4 addresses, all as PEM; valid from
+ * yesterday for `days`.
+ */
 export function makeCertificates(names: readonly string[], days = 2): Certificates {
   const caKeys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -33,7 +33,10 @@ export interface Visit {
 
 interface PageOptions {
   view?: View
-  /** Has the page poll every half second instead of every few seconds, for tests that wait for a poll. */
+  /**
+   * Has the page poll every half second instead of every few seconds, for tests that wait for a
+   * poll.
+   */
   pollsFast?: boolean
 }
 
@@ -41,13 +44,17 @@ interface VisitOptions extends PageOptions {
   signIn?: boolean
 }
 
-/** A service, and a browser for those who look at it: there from the first hook of the tests on, and closed after them. */
+/**
+ * A service, and a browser for those who look at it: there from the first hook of the tests on, and
+ * closed after them.
+ */
 export interface Desk {
   readonly browser: Browser
   readonly service: TestService
   /**
-   * Opens a page of the console, as the admin of the service's first tenant by default. The first page of an admin
-   * signs in; the later ones are tabs beside it, which share its session, storage and cache.
+   * Opens a page of the console, as the admin of the service's first tenant by default. The first
+   * page of an admin signs in; the later ones are tabs beside it, which share its session, storage
+   * and cache.
    */
   visit(path?: string, options?: PageOptions & { admin?: TestService['admin'] }): Promise<Visit>
   /** What the API answers to a call that it must not refuse. */
@@ -56,7 +63,9 @@ export interface Desk {
   ok(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<any>
 }
 
-/** A desk for the tests of a `describe`. `start` is its service: one without a worker by default. */
+/**
+ * A desk for the tests of a `describe`. `start` is its service: one without a worker by default.
+ */
 export function openDesk(start: () => Promise<TestService> = () => startService({ worker: false })): Desk {
   let service: TestService
   let browser: Browser
@@ -95,7 +104,10 @@ export function openDesk(start: () => Promise<TestService> = () => startService(
   }
 }
 
-/** Opens a page of the console in a context of its own, signed in by the form as the tenant's admin by default. */
+/**
+ * Opens a page of the console in a context of its own, signed in by the form as the tenant's admin
+ * by default.
+ */
 export async function visitConsole(
   browser: Browser,
   service: Pick<TestService, 'url' | 'admin'>,
@@ -145,8 +157,9 @@ async function emulateView(page: Page, { width, theme }: View): Promise<void> {
 }
 
 /**
- * Looks at the page as it stands in every view: axe finds nothing, and nothing is wider than the screen. A failure names
- * its view. The page is left in the first view, in which it should also be opened. `picture` names the screenshots.
+ * Looks at the page as it stands in every view: axe finds nothing, and nothing is wider than the
+ * screen. A failure names its view. The page is left in the first view, in which it should also be
+ * opened. `picture` names the screenshots.
  */
 export async function expectAccessible(page: Page, picture?: string): Promise<void> {
   for (const view of VIEWS) {
@@ -192,7 +205,10 @@ function isReachable(element: Element | null): boolean {
   return dialog == null || dialog.contains(dialog.ownerDocument.activeElement)
 }
 
-/** Presses Tab until the element has the focus, as somebody without a mouse does. Throws where it is never reached. */
+/**
+ * Presses Tab until the element has the focus, as somebody without a mouse does. Throws where it is
+ * never reached.
+ */
 export async function tabTo(target: Locator): Promise<void> {
   // Components hide the input of a control that they draw themselves.
   await target.waitFor({ state: 'attached' })

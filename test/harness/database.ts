@@ -53,7 +53,9 @@ export async function openTestDatabase(): Promise<Database> {
   }
 }
 
-/** PGlites of this process that are as empty as new ones: to make one takes a second of CPU time. */
+/**
+ * PGlites of this process that are as empty as new ones: to make one takes a second of CPU time.
+ */
 const empty: PGlite[] = []
 
 async function openEmptyPGlite(): Promise<Database> {
@@ -67,7 +69,9 @@ async function openEmptyPGlite(): Promise<Database> {
   })
 }
 
-/** What clears all rows that a migrated database does not have, and all that must then be as before. */
+/**
+ * What clears all rows that a migrated database does not have, and all that must then be as before.
+ */
 async function look(pglite: PGlite): Promise<{ clear: string; state: string }> {
   const { rows } = await pglite.query<{ tables: string; state: string }>(STATE)
   const state = rows[0]?.state ?? ''

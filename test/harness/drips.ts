@@ -33,7 +33,8 @@ export function drip({ port, head = '', drop, everyMs = 100, alpn }: Options): D
   const timer = setInterval(() => {
     if (drop !== undefined && socket.writable) socket.write(drop)
   }, everyMs)
-  // A server that closes is heard at the end of what it sent, while this half of the connection is still open.
+  // A server that closes is heard at the end of what it sent, while this half of the connection is
+  // still open.
   const closed = new Promise<void>((resolve) => socket.once('end', resolve).once('close', () => resolve()))
   socket.on('error', () => undefined)
   void closed.then(() => clearInterval(timer))

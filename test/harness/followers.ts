@@ -60,7 +60,10 @@ export class Violation extends Error {}
 
 const readOf = ({ data }: Received): Read => ({ seq: data.seq as number, id: data.id as string })
 
-/** Server-sent events, by whatever the path and headers let in. Some leave before there is an answer. */
+/**
+ * Server-sent events, by whatever the path and headers let in. Some leave before there is an
+ * answer.
+ */
 export const byEventStream =
   (path: string, headers: Record<string, string>, tally: Tally, chance: () => number) =>
   async (url: string, position: string, stayMs: number): Promise<Read[]> => {

@@ -5,7 +5,10 @@ import { follow, type OpenApi } from './openapi.ts'
 
 type Arbitrary = fc.Arbitrary<unknown>
 
-/** What breaks programs: nothing, too much, the wrong kind, and text that is hard to store, to print or to compare. */
+/**
+ * What breaks programs: nothing, too much, the wrong kind, and text that is hard to store, to print
+ * or to compare.
+ */
 const NASTY: Arbitrary = fc.oneof(
   fc.constantFrom<unknown[]>(
     null,
@@ -122,7 +125,10 @@ interface Bounds {
   maxItems?: number
 }
 
-/** The same with something wrong: a field that is nasty, missing or unknown, a text too long, or another value altogether. */
+/**
+ * The same with something wrong: a field that is nasty, missing or unknown, a text too long, or
+ * another value altogether.
+ */
 export function mutated(document: OpenApi, schema: Schema, ids: readonly string[]): Arbitrary {
   const { properties } = follow<Schema>(document, schema)
   if (properties === undefined) return fc.oneof(NASTY, tooLong(document, schema))
@@ -160,6 +166,9 @@ function tooLong(document: OpenApi, schema: Schema): Arbitrary {
 /** A value as a text of the address. */
 export const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Nothing that `encodeURIComponent` throws at; and no dots alone, which every client takes out of a path. */
+/**
+ * Nothing that `encodeURIComponent` throws at; and no dots alone, which every client takes out of a
+ * path.
+ */
 export const encoded = (text: string): string =>
   /^\.{1,2}$/.test(text) ? '-' : encodeURIComponent(text.toWellFormed())

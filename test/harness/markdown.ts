@@ -58,7 +58,10 @@ const namesIn = (folder: string): string[] =>
 /** Every page: those of the root, of `docs`, of `vectors`, and the figures of the benches. */
 export const readPages = (): Page[] => ['.', 'docs', 'vectors', 'test/bench'].flatMap(namesIn).map(readPage)
 
-/** The file from the root, and the anchor in it, that a relative link of a page names; null for another site. */
+/**
+ * The file from the root, and the anchor in it, that a relative link of a page names; null for
+ * another site.
+ */
 export function targetOf(page: Page, link: string): { file: string; anchor: string } | null {
   if (/^[a-z]+:/i.test(link)) return null
   const [path = '', anchor = ''] = decodeURI(link).split('#')

@@ -22,7 +22,10 @@ interface Script extends Schema {
 /** Two waits for a lock, one after the other, are still much less than a second. */
 const MAX_LOCKED_TABLES = 2
 
-/** Why these migrations, all that come after the first, would keep writers waiting or break the version before. */
+/**
+ * Why these migrations, all that come after the first, would keep writers waiting or break the
+ * version before.
+ */
 export async function refusals(migrations: readonly Migration[]): Promise<string[]> {
   const [first, ...rest] = migrations
   const names = migrations.map(({ name }) => name)

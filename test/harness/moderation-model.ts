@@ -1,4 +1,7 @@
-/** The contract's transition tables (section 4) over one discussion, without any database: what must come of each command. */
+/**
+ * The contract's transition tables (section 4) over one discussion, without any database: what must
+ * come of each command.
+ */
 
 export const READERS = ['ann', 'bob'] as const
 

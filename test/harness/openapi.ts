@@ -71,7 +71,9 @@ export function operationOf(document: OpenApi, { route, title }: DescribedRoute)
   return operation
 }
 
-/** Checks values against schemas of the document. A field that it does not describe is wrong, too. */
+/**
+ * Checks values against schemas of the document. A field that it does not describe is wrong, too.
+ */
 export function createChecker(document: object) {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
@@ -104,7 +106,9 @@ function closed(value: unknown): unknown {
   return { ...Object.fromEntries(entries), ...(isOpen ? { additionalProperties: false } : {}) }
 }
 
-/** The document describes the answer: its status, its media type, its code, every field of its body. */
+/**
+ * The document describes the answer: its status, its media type, its code, every field of its body.
+ */
 export function expectDocumented(
   document: OpenApi,
   checker: Checker,

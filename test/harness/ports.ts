@@ -1,12 +1,12 @@
 import { createServer } from 'node:net'
 
-// Below the range that the kernel draws from for outgoing connections: one of those could take the port of a process
-// that is down for a moment, or connect to itself there. Above 10080, the last of the ports to which browsers and fetch
-// refuse to go (Fetch standard, "bad port").
+// Below the range that the kernel draws from for outgoing connections: one of those could take the
+// port of a process that is down for a moment, or connect to itself there. Above 10080, the last of
+// the ports to which browsers and fetch refuse to go (Fetch standard, "bad port").
 const PORTS = { from: 10_081, to: 30_000 }
 
-// Test files that run side by side take turns: what one is given while its process is not there yet, or is down for a
-// moment, no other is given.
+// Test files that run side by side take turns: what one is given while its process is not there
+// yet, or is down for a moment, no other is given.
 const WORKERS = 64
 const worker = Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS
 const SLOTS = Math.floor((PORTS.to - PORTS.from) / WORKERS)

@@ -11,7 +11,8 @@ export interface Holdings {
   resources: Record<string, number>
 }
 
-// Runs inside the process before its main module. Node's own list of resources leaves out timers that were unref'd.
+// Runs inside the process before its main module. Node's own list of resources leaves out timers
+// that were unref'd.
 const PROBE = `
   import { createHook } from 'node:async_hooks'
   import { setFlagsFromString } from 'node:v8'

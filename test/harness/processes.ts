@@ -10,7 +10,10 @@ import { signIdentity } from './identity.ts'
 import { freePort } from './ports.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
-/** A child whose parent is gone would live on forever, and hold its port. Children of its own inherit this too. */
+/**
+ * A child whose parent is gone would live on forever, and hold its port. Children of its own
+ * inherit this too.
+ */
 const ORPHAN_GUARD = `data:text/javascript,${encodeURIComponent(
   `if (process.argv[1] === ${JSON.stringify(MAIN)}) process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))`,
 )}`
@@ -80,7 +83,10 @@ export function runMain(env: Env): Run {
   return run
 }
 
-/** One place in the deployment: the same settings, however often its process is killed and started again. */
+/**
+ * One place in the deployment: the same settings, however often its process is killed and started
+ * again.
+ */
 export class ServiceProcess {
   readonly url: string
   #env: Env
@@ -135,7 +141,10 @@ export class ServiceProcess {
   }
 }
 
-/** Lines of the log at level `error` and above, and whatever else is no log line: a stack, a warning of Node. */
+/**
+ * Lines of the log at level `error` and above, and whatever else is no log line: a stack, a warning
+ * of Node.
+ */
 const errorLines = (stderr: string): string[] =>
   stderr.split('\n').filter((line) => {
     if (line === '') return false
@@ -168,7 +177,10 @@ export interface Processes {
   as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
   /** Calls `/api/v1` of an api process (the first by default) with the API key. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
-  /** Stops every process that still runs, and throws where one did not end well or had logged an error. */
+  /**
+   * Stops every process that still runs, and throws where one did not end well or had logged an
+   * error.
+   */
   close(): Promise<void>
 }
 
@@ -185,7 +197,10 @@ interface Deployment {
   env?: Env
 }
 
-/** Starts a deployment on a database (and Redis prefix) of its own, or one embedded process on a folder of its own. */
+/**
+ * Starts a deployment on a database (and Redis prefix) of its own, or one embedded process on a
+ * folder of its own.
+ */
 export async function startProcesses({ api = 1, worker = 1, env = {} }: Deployment = {}): Promise<Processes> {
   const place = onServer ? await serverPlace() : embeddedPlace()
   const identitySecret = `ids_${randomBytes(32).toString('hex')}`

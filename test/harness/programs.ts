@@ -1,7 +1,10 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Where a program is, by its names or paths in the order of preference; undefined where none of them is here. */
+/**
+ * Where a program is, by its names or paths in the order of preference; undefined where none of
+ * them is here.
+ */
 export function findProgram(...names: readonly (string | undefined)[]): string | undefined {
   // Servers are where only root looks.
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']

@@ -9,7 +9,10 @@ export interface Proxy {
   down(): Promise<void>
   /** Takes connections again, on the same port. */
   up(): Promise<void>
-  /** Swallows what the server sends where this says so; null lets everything through. Connections stay. */
+  /**
+   * Swallows what the server sends where this says so; null lets everything through. Connections
+   * stay.
+   */
   swallow(isLost: ((chunk: Buffer) => boolean) | null): void
   /** How many chunks have been swallowed. */
   readonly swallowed: number

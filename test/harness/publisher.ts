@@ -4,7 +4,10 @@ import { createBackend, nodeHandler, type SignedInReader } from '../../src/clien
 import { open, shut } from './backends.ts'
 import { articlePage, ARTICLES, indexPage, SCRIPT, STYLE } from './publisher-pages.ts'
 
-/** A newspaper's site with its own backend: articles, readers who sign in by a cookie, and a strict policy. */
+/**
+ * A newspaper's site with its own backend: articles, readers who sign in by a cookie, and a strict
+ * policy.
+ */
 export interface Publisher {
   url: string
   close(): Promise<void>

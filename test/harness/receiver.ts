@@ -20,7 +20,10 @@ export interface Received {
   at: number
 }
 
-/** What a test makes of a request; returning nothing leaves it to the default: handshakes are answered, the rest gets 204. */
+/**
+ * What a test makes of a request; returning nothing leaves it to the default: handshakes are
+ * answered, the rest gets 204.
+ */
 export type Behaviour = (request: Received, response: ServerResponse) => unknown
 
 export interface Receiver {
@@ -88,8 +91,9 @@ export function reply(response: ServerResponse, status: number, body = '', heade
 export const hang: Behaviour = () => true
 
 /**
- * The receiver's half of the signature (specification, section 5.9), written from the text alone: the timestamp header,
- * a dot and the raw body, under the secret that `kid` names; refused where older than five minutes.
+ * The receiver's half of the signature (specification, section 5.9), written from the text alone:
+ * the timestamp header, a dot and the raw body, under the secret that `kid` names; refused where
+ * older than five minutes.
  */
 export function isGenuine(
   { headers, raw }: Received,

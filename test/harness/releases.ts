@@ -2,7 +2,10 @@ import { type Migration, parseMigration, readMigrations } from '../../src/data/m
 
 const NIL = '00000000-0000-0000-0000-000000000000'
 
-/** A column that a later release has, for every comment: expanded, filled and contracted without keeping writers waiting. */
+/**
+ * A column that a later release has, for every comment: expanded, filled and contracted without
+ * keeping writers waiting.
+ */
 const LANGUAGES: readonly Migration[] = [
   parseMigration(
     '29990101000000_languages',

@@ -20,7 +20,10 @@ import { ROUTES } from '../../src/api/rest/routes.ts'
 export interface Slot {
   name: string
   in: 'path' | 'query' | 'body'
-  /** Names what is to be put in: the path's segment before it and its name (`comments/:id`), or a field's name. */
+  /**
+   * Names what is to be put in: the path's segment before it and its name (`comments/:id`), or a
+   * field's name.
+   */
   key: string
   /** Whether it is the id of something. Those are filled also where they may be left out. */
   isId: boolean

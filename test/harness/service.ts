@@ -61,7 +61,10 @@ interface Options {
   prepare?: (database: Database) => Promise<unknown>
 }
 
-/** A whole service in this process, on a database of its own (and a Redis prefix of its own where REDIS_URL is set). */
+/**
+ * A whole service in this process, on a database of its own (and a Redis prefix of its own where
+ * REDIS_URL is set).
+ */
 export async function startService({ env = {}, worker = true, prepare }: Options = {}): Promise<TestService> {
   const database = await openTestDatabase()
   await prepare?.(database)

@@ -38,7 +38,10 @@ const PAGE = `<!doctype html>
 </script>
 `
 
-/** A publisher's site of its own origin: a page, the client as it is shipped, and the backend's answers to the page. */
+/**
+ * A publisher's site of its own origin: a page, the client as it is shipped, and the backend's
+ * answers to the page.
+ */
 export interface Site {
   url: string
   /** How often the page has asked for each path of the backend. */

@@ -26,7 +26,10 @@ export interface SourceListener extends Listener<Message> {
 
 const FRAMING = ['connected', 'connection-timeout']
 
-/** The `eventsource` package, which reconnects by itself; resolves when the stream has said `connected`. */
+/**
+ * The `eventsource` package, which reconnects by itself; resolves when the stream has said
+ * `connected`.
+ */
 export function listen(url: string, headers: Record<string, string> = {}): Promise<SourceListener> {
   const source = new EventSource(url, {
     fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, ...headers } }),
@@ -87,7 +90,10 @@ interface Target {
   variables: StreamVariables
 }
 
-/** The client of graphql-sse at `/graphql/stream`, by default with a connection for each subscription. */
+/**
+ * The client of graphql-sse at `/graphql/stream`, by default with a connection for each
+ * subscription.
+ */
 export function subscribe({ url, headers, variables }: Target, singleConnection = false): GraphQLListener {
   const client = createClient<boolean>({
     url: `${url}/graphql/stream`,

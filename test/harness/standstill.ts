@@ -14,7 +14,8 @@ let used = process.cpuUsage()
 setInterval(() => {
   const now = performance.now()
   const { user, system } = process.cpuUsage(used)
-  // While it computes it does not stand still: a service in this process that blocks it is not excused.
+  // While it computes it does not stand still: a service in this process that blocks it is not
+  // excused.
   const lostMs = now - last - TICK_MS - (user + system) / 1000
   if (lostMs > LATE_MS) stillMs += lostMs
   last = now
@@ -24,7 +25,10 @@ setInterval(() => {
 /** How long this process has been kept from the processor, in all. */
 export const stoodStillMs = (): number => stillMs
 
-/** Milliseconds by a clock that stands still whenever this process does: a promise in seconds is about a machine that runs. */
+/**
+ * Milliseconds by a clock that stands still whenever this process does: a promise in seconds is
+ * about a machine that runs.
+ */
 export const runningMs = (): number => performance.now() - stillMs
 
 const { waitFor: waitOnce } = vi
@@ -48,8 +52,8 @@ export const waitFor = async <T>(
 }
 
 /**
- * Asks until it is so. Throws where it is not so for whoever asks later than `ms` from now: how long an answer takes on a
- * busy machine is no part of such a promise.
+ * Asks until it is so. Throws where it is not so for whoever asks later than `ms` from now: how
+ * long an answer takes on a busy machine is no part of such a promise.
  */
 export async function holdsWithin(ms: number, ask: () => Promise<unknown>): Promise<void> {
   for (const began = runningMs(); ;) {

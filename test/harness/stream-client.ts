@@ -88,7 +88,10 @@ export class StreamClient {
   }
 }
 
-/** Opens a stream; resolves with its headers. Rejects where there is no answer, or `signal` comes first. */
+/**
+ * Opens a stream; resolves with its headers. Rejects where there is no answer, or `signal` comes
+ * first.
+ */
 export function openStream(
   url: string,
   headers: Record<string, string> = {},

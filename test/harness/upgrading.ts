@@ -1,4 +1,5 @@
-// A process to kill: upgrades the database of UPGRADE_URL to the release after this one, and says when it is done.
+// A process to kill: upgrades the database of UPGRADE_URL to the release after this one, and says
+// when it is done.
 import { upgrade } from '../../src/data/migrate.ts'
 import { openServer } from '../../src/data/server.ts'
 import { SILENT } from './log.ts'

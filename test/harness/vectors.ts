@@ -7,7 +7,9 @@ const print = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
 const folder = join(import.meta.dirname, '../../vectors')
 
-/** The files that receivers and backends in other languages can test against, and what they hold. */
+/**
+ * The files that receivers and backends in other languages can test against, and what they hold.
+ */
 export const VECTOR_FILES = {
   webhooks: {
     path: join(folder, 'webhook-signatures.json'),

@@ -11,7 +11,10 @@ import type { TestService } from './service.ts'
 export interface Newspaper {
   browser: Browser
   site: Publisher
-  /** Opens an article as a reader (signed out by default). Its page must not meet a violation of its policy. */
+  /**
+   * Opens an article as a reader (signed out by default). Its page must not meet a violation of its
+   * policy.
+   */
   read(article: string, options?: ReadOptions): Promise<Window>
   set(settings: object): Promise<void>
   /** Posts behind the widget's back. */
@@ -50,7 +53,9 @@ export interface Window {
 const WAIT = { timeout: 20_000, interval: 20 }
 export const newArticle = (): string => `t-${newId()}`
 
-/** Of a service of this process, or one of its own at `serviceUrl`. Closing it leaves the service. */
+/**
+ * Of a service of this process, or one of its own at `serviceUrl`. Closing it leaves the service.
+ */
 export async function openNewspaper(service: TestService | Processes, serviceUrl: string): Promise<Newspaper> {
   const call: Call = async (method, path, body, as) => {
     const headers = as === undefined ? {} : await service.as(as)

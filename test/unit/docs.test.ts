@@ -87,7 +87,10 @@ const routes = Object.entries(openApiDocument(served, settings, 'http://localhos
   })),
 )
 
-/** What is wrong with a request to the API; undefined where there is such a route, with these parameters. */
+/**
+ * What is wrong with a request to the API; undefined where there is such a route, with these
+ * parameters.
+ */
 function wrongWith(method: string, address: string): string | undefined {
   const [path = '', query = ''] = address.split('?')
   const route = routes.find((each) => each.method === method && each.pattern.test(path))

@@ -23,7 +23,10 @@ const PROSE =
   'Well, the quick brown fox – it’s said – ran away; “no!” she cried. (It had “jumped” at ten past nine.)\n\n'
 const MAX_RATIO = 5
 
-/** How many times what a plain text of its length costs. The shortest of several runs: others use the machine as well. */
+/**
+ * How many times what a plain text of its length costs. The shortest of several runs: others use
+ * the machine as well.
+ */
 function costOf(body: string): number {
   const plain = fill(PROSE, body.length)
   let [shortest, ofPlain] = [Infinity, Infinity]
@@ -52,7 +55,10 @@ const FRAGMENTS = [
   '> ¦\n> a¦> - a\n¦- ¦\n- a¦- - ¦>- ¦+\n¦* a\n¦1. ¦\n1. a¦# ¦#\n¦\n# a¦a\n---\n¦---\n¦***\n¦```\n¦~~~\n¦    a\n',
 ].flatMap((line) => line.split('¦'))
 
-/** Texts that once cost most: quadratic links, a reference's address written out at each use, a letter that stands for 18. */
+/**
+ * Texts that once cost most: quadratic links, a reference's address written out at each use, a
+ * letter that stands for 18.
+ */
 const CORPUS: readonly [name: string, body: string][] = [
   ['references to a long address', `[a]: http://e.com/${'x'.repeat(4980)}\n\n${'![a] '.repeat(1000)}`],
   ['references to a long title', `[a]: http://e.com "${'x&'.repeat(2490)}"\n\n${'[a] '.repeat(1250)}`],

@@ -9,7 +9,8 @@ import { parseMigration, readMigrations } from '../../src/data/migration-files.t
 import { refusals } from '../harness/migration-rules.ts'
 import { NEXT_RELEASE } from '../harness/releases.ts'
 
-// By PGlite's own adapter: the comparison reads a column type that Prisma's adapter for pg does not know.
+// By PGlite's own adapter: the comparison reads a column type that Prisma's adapter for pg does not
+// know.
 test('the migrations lead to schema.prisma: nothing is left to change', async () => {
   const pglite = await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
   try {

@@ -17,7 +17,10 @@ const outcomeOf = (tenantId: string): Outcome => ({
   wasSent: true,
 })
 
-/** A database in which a row of the tenant `locked` is locked until `unlock`; `batches` are the tenants of each statement. */
+/**
+ * A database in which a row of the tenant `locked` is locked until `unlock`; `batches` are the
+ * tenants of each statement.
+ */
 function lockedDatabase() {
   const batches: string[][] = []
   let isLocked = true

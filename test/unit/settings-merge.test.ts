@@ -3,7 +3,10 @@ import { expect, test } from 'vitest'
 
 import { differenceDeep, mergeDeep } from '../../src/domains/settings/merge.ts'
 
-/** Settings of one shape: the same fields, one group of fields, a list, and a group that may be null. */
+/**
+ * Settings of one shape: the same fields, one group of fields, a list, and a group that may be
+ * null.
+ */
 const settings = fc.record({
   number: fc.integer(),
   list: fc.array(fc.string(), { maxLength: 3 }),

@@ -24,7 +24,10 @@ const ours = fc.record(
   { requiredKeys: [] },
 )
 
-/** Settings as any other release may have stored them: known names with any values, and unknown names at each level. */
+/**
+ * Settings as any other release may have stored them: known names with any values, and unknown
+ * names at each level.
+ */
 const theirs = fc
   .dictionary(fc.oneof(fc.constantFrom(...Object.keys(DEFAULTS)), fc.stringMatching(/^[a-z]{8}$/)), fc.jsonValue())
   .chain((top) =>

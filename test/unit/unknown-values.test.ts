@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 
 import { schema } from '../../src/api/graphql/schema.ts'
 
-/** Enums whose values this release decides, or has read with its own schema, before they are shown. */
+/**
+ * Enums whose values this release decides, or has read with its own schema, before they are shown.
+ */
 const OWN = [
   'AnalyticsInterval',
   'Capability',

@@ -50,7 +50,8 @@ const HOSTS: readonly (readonly [what: string, hosts: readonly string[]])[] = [
 
 describe('an endpoint on the inside is refused', () => {
   test.each(HOSTS)('%s', async (_what, hosts) => {
-    // At the attempt too: what was registered under other settings, or slipped in, is not connected to.
+    // At the attempt too: what was registered under other settings, or slipped in, is not connected
+    // to.
     const outbound = openOutbound(settingsOf())
     for (const host of hosts) {
       const url = `https://${host}/hook`

@@ -9,7 +9,9 @@ interface Tag {
   attributes: Record<string, string>
 }
 
-/** Every tag of `html`, as an HTML parser sees them: the sanitizer's own, with nothing forbidden. */
+/**
+ * Every tag of `html`, as an HTML parser sees them: the sanitizer's own, with nothing forbidden.
+ */
 function tagsOf(html: string): Tag[] {
   const tags: Tag[] = []
   sanitize(html, {

@@ -184,7 +184,8 @@ export class EngagementThread extends WidgetElement {
   }
 
   /**
-   * Looks again at the reader's comments that were not in view. An approved one is on the page by now.
+   * Looks again at the reader's comments that were not in view. An approved one is on the page by
+   * now.
    */
   async #lookAtWithheld(storage: Storage): Promise<void> {
     const { pages } = this

@@ -10,8 +10,8 @@ export interface NewClassifierSecret extends SigningSecret {
 }
 
 /**
- * Makes the secret with which requests to the tenant's classifier are signed; the one before signs as well for 24 h.
- * The secret is shown only here.
+ * Makes the secret with which requests to the tenant's classifier are signed; the one before signs
+ * as well for 24 h. The secret is shown only here.
  */
 export async function createClassifierSecret(ctx: Ctx): Promise<NewClassifierSecret> {
   const { tenant } = requireCaller(ctx)

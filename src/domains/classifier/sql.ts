@@ -3,7 +3,9 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { COMMENT_COLUMNS, type CommentRow } from '../comments/row.ts'
 import type { SealedSecret } from '../webhooks/secrets.ts'
 
-/** A comment that this worker is to ask about, and what of its discussion the classifier is told. */
+/**
+ * A comment that this worker is to ask about, and what of its discussion the classifier is told.
+ */
 export interface DueRequest extends CommentRow {
   tenantId: Id
   externalId: string
@@ -59,7 +61,10 @@ const TAKE = statement(
   'DELETE FROM classifier_requests WHERE tenant_id = $1 AND comment_id = $2 AND revision = $3 RETURNING revision',
 )
 
-/** Whether a verdict on this text is still waited for; it is not from then on. The comment's row is locked. */
+/**
+ * Whether a verdict on this text is still waited for; it is not from then on. The comment's row is
+ * locked.
+ */
 export const takeRequest = async (sql: Sql, tenantId: Id, commentId: Id, revision: number): Promise<boolean> =>
   (await sql(TAKE, [tenantId, commentId, revision])).length > 0
 

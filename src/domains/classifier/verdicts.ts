@@ -34,8 +34,9 @@ export function verdictOf(body: string): Verdict | null {
 }
 
 /**
- * Does what the classifier says of a comment, unless a moderator, the author or another worker was first, or the text is
- * another one by now. Whoever is banned in shadow meanwhile does not come into view by it.
+ * Does what the classifier says of a comment, unless a moderator, the author or another worker was
+ * first, or the text is another one by now. Whoever is banned in shadow meanwhile does not come
+ * into view by it.
  */
 export async function applyVerdict(app: App, { tenantId, id, revision }: DueRequest, verdict: Verdict): Promise<void> {
   await changeCommentOf(app, tenantId, id, async (sql, comment, now) => {

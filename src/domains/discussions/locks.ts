@@ -2,7 +2,8 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { DISCUSSION_COLUMNS, type DiscussionRow } from './row.ts'
 
-// A lock on a discussion's row is held until the transaction ends: nobody else writes in it meanwhile.
+// A lock on a discussion's row is held until the transaction ends: nobody else writes in it
+// meanwhile.
 
 const LOCK = statement(
   'lock_discussion',

@@ -158,7 +158,10 @@ export const addKey = (sql: TxSql, tenantId: Id, rawKey: string, key: NewKey): P
     },
   })
 
-/** Revokes a key of the caller's tenant, for good and on every node; a revoked one stays as it is. Throws `not_found`. */
+/**
+ * Revokes a key of the caller's tenant, for good and on every node; a revoked one stays as it is.
+ * Throws `not_found`.
+ */
 export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<ApiKey> {
   const { tenant } = requireCaller(ctx)
   return revokeKeyOf(ctx.app, tenant.id, id, (sql, before, after) =>
@@ -172,7 +175,10 @@ export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<Ap
   )
 }
 
-/** The same for whoever acts for the tenant; `record` writes down in the same transaction who that was. */
+/**
+ * The same for whoever acts for the tenant; `record` writes down in the same transaction who that
+ * was.
+ */
 export async function revokeKeyOf(
   app: App,
   tenantId: Id,

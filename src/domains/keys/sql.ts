@@ -18,7 +18,8 @@ const LOCK_KEY = statement('lock_key', 'SELECT 1 FROM api_keys WHERE tenant_id =
 /** Locks a key of the tenant, if there is one, until the transaction ends. */
 export const lockKey = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> => sql(LOCK_KEY, [tenantId, id])
 
-// A key that another transaction has locked is left out: the others do not wait for it, and its use is only a hint.
+// A key that another transaction has locked is left out: the others do not wait for it, and its use
+// is only a hint.
 const RECORD_USES = statement(
   'record_key_uses',
   `UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, u.at)

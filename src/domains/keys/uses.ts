@@ -16,8 +16,8 @@ interface Use {
 }
 
 /**
- * When keys were last used: a hint, which no request waits for, and which is lost with its process. It costs a request one
- * look-up in memory.
+ * When keys were last used: a hint, which no request waits for, and which is lost with its process.
+ * It costs a request one look-up in memory.
  */
 export class KeyUses {
   readonly #app: Pick<App, 'db' | 'log'>

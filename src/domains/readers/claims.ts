@@ -51,7 +51,10 @@ export function checkExpiry(expiresAt: number, now: number): void {
   if (now >= expiresAt + CLOCK_SKEW_SECONDS) throw new ServiceError('expired_identity')
 }
 
-/** Throws `invalid_identity` where the assertion was made for another body, so that a captured one signs no other write. */
+/**
+ * Throws `invalid_identity` where the assertion was made for another body, so that a captured one
+ * signs no other write.
+ */
 export function checkBody(bodySha256: string | null, rawBody: Uint8Array): void {
   if (bodySha256 === null) return
   const actual = Buffer.from(sha256(rawBody).toString('base64url'))
@@ -87,7 +90,8 @@ function time(value: unknown, claim: string): number {
   throw invalidIdentity(`The claim ${claim} is required, in seconds since 1970.`)
 }
 
-// PostgreSQL holds no NUL, and two lone surrogates would become the same character there: two readers one.
+// PostgreSQL holds no NUL, and two lone surrogates would become the same character there: two
+// readers one.
 const UNSTORABLE = /\0|\p{Surrogate}/u
 
 function text(value: unknown, claim: string, max: number): string {

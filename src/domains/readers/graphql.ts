@@ -24,7 +24,8 @@ export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
 
 const IdentitySecretRef = builder.prismaObject('IdentitySecret', {
   description: "A secret with which the tenant's backend signs reader assertions (HS256).",
-  // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again: these resolve.
+  // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again:
+  // these resolve.
   select: PUBLIC_SECRET,
   fields: (t) => ({
     kid: t.string({

@@ -12,7 +12,10 @@ import { identitySecretContext } from './keyring.ts'
 
 const OVERLAP_MS = 24 * 3_600_000
 
-/** What every answer shows of an identity secret. `expiresAt` is null for the one in force, for good. */
+/**
+ * What every answer shows of an identity secret. `expiresAt` is null for the one in force, for
+ * good.
+ */
 export const PUBLIC_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
 
 export interface NewIdentitySecret {
@@ -22,7 +25,10 @@ export interface NewIdentitySecret {
   createdAt: Date
 }
 
-/** Makes the tenant's new identity secret; the one before stays valid for 24 h. The secret is shown only here. */
+/**
+ * Makes the tenant's new identity secret; the one before stays valid for 24 h. The secret is shown
+ * only here.
+ */
 export async function createIdentitySecret(ctx: Ctx): Promise<NewIdentitySecret> {
   const { tenant } = requireCaller(ctx)
   return replaceIdentitySecret(ctx.app, tenant.id, (sql, { kid, createdAt }) =>
@@ -35,7 +41,10 @@ export async function createIdentitySecret(ctx: Ctx): Promise<NewIdentitySecret>
   )
 }
 
-/** The same for whoever acts for the tenant; `record` writes down in the same transaction who that was. */
+/**
+ * The same for whoever acts for the tenant; `record` writes down in the same transaction who that
+ * was.
+ */
 export async function replaceIdentitySecret(
   app: App,
   tenantId: Id,

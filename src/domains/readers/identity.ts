@@ -26,8 +26,8 @@ const verified = perApp(
 )
 
 /**
- * The reader for whom an assertion vouches (docs/reference/choices.md). `rawBody` is the request's body, to the byte.
- * Throws `invalid_identity`, `expired_identity`.
+ * The reader for whom an assertion vouches (docs/reference/choices.md). `rawBody` is the request's
+ * body, to the byte. Throws `invalid_identity`, `expired_identity`.
  */
 export async function verifyIdentity(app: App, tenant: Tenant, token: string, rawBody: Uint8Array): Promise<Identity> {
   if (token.length > MAX_TOKEN_LENGTH)
@@ -44,7 +44,10 @@ export async function verifyIdentity(app: App, tenant: Tenant, token: string, ra
   return claims.identity
 }
 
-/** Whether the key that verified it is still one of the tenant's: a cached verification never outlives its secret. */
+/**
+ * Whether the key that verified it is still one of the tenant's: a cached verification never
+ * outlives its secret.
+ */
 async function stillHolds(app: App, tenant: Tenant, { header, fingerprint }: Verified): Promise<boolean> {
   const key = selectKey(await loadKeyring(app, tenant), tenant, header)
   return key !== undefined && fingerprintOf(key, tenant) === fingerprint
@@ -74,7 +77,8 @@ function readHeader(token: string): Header {
   return { alg: alg as Algorithm, kid: kid ?? null }
 }
 
-// A key that this process has not heard of may be a new one. How often it looks is bounded: anyone can make up a kid.
+// A key that this process has not heard of may be a new one. How often it looks is bounded: anyone
+// can make up a kid.
 const LOOK_AGAIN_MS = 500
 
 async function findKey(app: App, tenant: Tenant, header: Header): Promise<VerificationKey> {

@@ -16,7 +16,8 @@ const common = {
     .exactOptional(),
 }
 
-// Zod leaves out what is not named here: private parts are refused before that, and nothing else is kept.
+// Zod leaves out what is not named here: private parts are refused before that, and nothing else is
+// kept.
 const publicJwk = z.discriminatedUnion('kty', [
   z.object({ kty: z.literal('RSA'), n: base64url, e: base64url, alg: z.literal('RS256').exactOptional(), ...common }),
   z.object({
@@ -48,8 +49,9 @@ export function algorithmOf(jwk: PublicJwk): 'RS256' | 'ES256' | 'EdDSA' {
 }
 
 /**
- * What a tenant's JWKS address answered, as the keys that may be used: public RSA of at least 2048 bits, EC P-256 and
- * Ed25519. Others are left out, since a set may serve other purposes too. Throws where it is not a key set at all.
+ * What a tenant's JWKS address answered, as the keys that may be used: public RSA of at least 2048
+ * bits, EC P-256 and Ed25519. Others are left out, since a set may serve other purposes too. Throws
+ * where it is not a key set at all.
  */
 export function filterKeySet(fetched: unknown): { keys: PublicJwk[] } {
   const result = document.safeParse(fetched)

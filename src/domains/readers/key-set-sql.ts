@@ -31,7 +31,10 @@ const HASTEN_KEY_SET = statement(
    WHERE tenant_id = $1 AND due_at > $2 AND (tried_at IS NULL OR tried_at < $3) RETURNING tenant_id`,
 )
 
-/** Makes the key set due now, unless a worker has tried it after `triedBefore`. Returns whether it did. */
+/**
+ * Makes the key set due now, unless a worker has tried it after `triedBefore`. Returns whether it
+ * did.
+ */
 export const hastenKeySet = async (sql: Sql, tenantId: Id, now: Date, triedBefore: Date): Promise<boolean> =>
   (await sql(HASTEN_KEY_SET, [tenantId, now, triedBefore])).length > 0
 
@@ -57,7 +60,9 @@ const STORE_KEY_SET = statement(
    WHERE tenant_id = $1 AND url = $2`,
 )
 
-/** Keys that were fetched at `now`. Nothing happens where the tenant has changed the URL meanwhile. */
+/**
+ * Keys that were fetched at `now`. Nothing happens where the tenant has changed the URL meanwhile.
+ */
 export const storeKeySet = (
   sql: Sql,
   { tenantId, url }: DueKeySet,

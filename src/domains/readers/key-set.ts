@@ -2,7 +2,10 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { IdentityKeySet } from '../../generated/prisma/client.ts'
 import { readKeySet } from './jwks.ts'
 
-/** How long keys that cannot be fetched again are taken: the tenant may have withdrawn one of them meanwhile. */
+/**
+ * How long keys that cannot be fetched again are taken: the tenant may have withdrawn one of them
+ * meanwhile.
+ */
 export const KEPT_MS = 24 * 3_600_000
 
 export const KEY_SET_STATES = {
@@ -15,7 +18,10 @@ export const KEY_SET_STATES = {
   },
 } as const
 
-/** The public keys by which assertions of the tenant's identity provider are checked, and how fetching them goes. */
+/**
+ * The public keys by which assertions of the tenant's identity provider are checked, and how
+ * fetching them goes.
+ */
 export interface KeySet {
   url: string | null
   state: keyof typeof KEY_SET_STATES

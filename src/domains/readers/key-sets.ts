@@ -28,8 +28,9 @@ export const followKeySet = (sql: TxSql, tenantId: Id, url: string | null): Prom
     : putKeySet(sql, tenantId, url, new Date())
 
 /**
- * Fetches the key sets that are due, with the worker's own client. Several workers share the rows out among them.
- * Returns how many were due. A set that cannot be fetched is tried again in 30 s, and keeps its old keys for 24 h.
+ * Fetches the key sets that are due, with the worker's own client. Several workers share the rows
+ * out among them. Returns how many were due. A set that cannot be fetched is tried again in 30 s,
+ * and keeps its old keys for 24 h.
  */
 export async function refreshDueKeySets(app: App, fetchJson: FetchJson): Promise<number> {
   const now = Date.now()
@@ -61,7 +62,10 @@ async function fetchKeys({ url }: DueKeySet, fetchJson: FetchJson) {
 
 const hastened = perApp(() => new LRUCache<Id, true>({ max: 10_000, ttl: HASTE_MS }))
 
-/** Asks the workers for the tenant's key set at once, at most every 10 s: a token names a key that is not stored. */
+/**
+ * Asks the workers for the tenant's key set at once, at most every 10 s: a token names a key that
+ * is not stored.
+ */
 export async function hastenKeys(app: App, tenant: Tenant): Promise<void> {
   if (tenant.settings.identity.jwksUrl === null || hastened(app).has(tenant.id)) return
   hastened(app).set(tenant.id, true)

@@ -26,7 +26,10 @@ export interface Reader {
 
 interface Known {
   reader: Reader
-  /** The newest assertion that this process has seen with this profile: an older one changes nothing. */
+  /**
+   * The newest assertion that this process has seen with this profile: an older one changes
+   * nothing.
+   */
   issuedAt: number
 }
 
@@ -63,8 +66,9 @@ export async function requireReader(ctx: Ctx): Promise<Reader> {
 }
 
 /**
- * Does a write for the asserted reader. A record that an erasure takes meanwhile, or that this process remembers although
- * it is gone, is forgotten, and the write is tried once more with a fresh one. Throws `identity_required`, `unavailable`.
+ * Does a write for the asserted reader. A record that an erasure takes meanwhile, or that this
+ * process remembers although it is gone, is forgotten, and the write is tried once more with a
+ * fresh one. Throws `identity_required`, `unavailable`.
  */
 export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T>): Promise<T> {
   const reader = await requireReader(ctx)
@@ -73,7 +77,8 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
   } catch (error) {
     if (!isReaderGone(error)) throw error
     readers(ctx.app).forget(keyOf(requireCaller(ctx).tenant.id, reader.externalId))
-    // A failed statement has ended the transaction of the whole request: only the caller can try again.
+    // A failed statement has ended the transaction of the whole request: only the caller can try
+    // again.
     if (ctx.app.scope !== undefined && !(error instanceof ReaderGone)) throw new ReaderGone()
   }
   try {
@@ -84,9 +89,9 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
 }
 
 /**
- * The stored reader of an assertion: made at the first one, refreshed by a newer one with another profile. An assertion
- * without any profile claim leaves the profile as it is.
- * No query is made where this process knows that nothing has changed.
+ * The stored reader of an assertion: made at the first one, refreshed by a newer one with another
+ * profile. An assertion without any profile claim leaves the profile as it is. No query is made
+ * where this process knows that nothing has changed.
  */
 export async function ensureReader(app: App, tenant: Tenant, identity: Identity): Promise<Reader> {
   const { known, underWay } = readers(app)
@@ -98,8 +103,8 @@ export async function ensureReader(app: App, tenant: Tenant, identity: Identity)
     return entry.reader
   }
   if (app.scope !== undefined) {
-    // Not shared with others: the row may never be committed, and whoever waits for a connection while it holds one may
-    // wait for ever. Not kept either: by the commit it may be old.
+    // Not shared with others: the row may never be committed, and whoever waits for a connection
+    // while it holds one may wait for ever. Not kept either: by the commit it may be old.
     const { profileIssuedAt: _, ...reader } = await upsertUntilSeen(app, tenant.id, identity)
     return reader
   }

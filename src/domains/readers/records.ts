@@ -32,7 +32,10 @@ interface ListReaders extends PageArgs {
 
 const listSchema = z.object({ externalId: externalIdSchema.nullish(), search: searchSchema.nullish() })
 
-/** The tenant's readers, newest first; with a search those that it finds, with an external id that one. Throws `validation_failed`. */
+/**
+ * The tenant's readers, newest first; with a search those that it finds, with an external id that
+ * one. Throws `validation_failed`.
+ */
 export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<ReaderRecord>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
@@ -122,8 +125,9 @@ interface BanReader {
 }
 
 /**
- * Bans a reader until a time, or for good. Their writes are `reader_banned` from then on; those of one who is banned in
- * shadow wait for a moderator. A ban that is in force is replaced. Throws `not_found`, `validation_failed`.
+ * Bans a reader until a time, or for good. Their writes are `reader_banned` from then on; those of
+ * one who is banned in shadow wait for a moderator. A ban that is in force is replaced. Throws
+ * `not_found`, `validation_failed`.
  */
 export async function banReader(ctx: Ctx, { readerId, shadow, ...input }: BanReader): Promise<ReaderRecord> {
   const { until, reason } = validate(banSchema, input)

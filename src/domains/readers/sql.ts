@@ -15,8 +15,9 @@ const READER = (table: string) =>
   `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
    ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt"`
 
-// $8: whether the assertion carries a profile at all. The last half answers where nothing was to be written. A profile that
-// is replaced counts in the tenant's version, by which cached pages know that an author may look different.
+// $8: whether the assertion carries a profile at all. The last half answers where nothing was to be
+// written. A profile that is replaced counts in the tenant's version, by which cached pages know
+// that an author may look different.
 const UPSERT_READER = statement(
   'upsert_reader',
   `WITH written AS (

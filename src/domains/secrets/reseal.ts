@@ -18,7 +18,10 @@ const CONTEXTS: Readonly<Record<rows.SecretTable, (row: rows.SecretKey) => strin
 export interface OldKey {
   key: string
   secrets: number
-  /** Stored outcomes of an `Idempotency-Key`: they are found by this key alone, and end by themselves within 24 h. */
+  /**
+   * Stored outcomes of an `Idempotency-Key`: they are found by this key alone, and end by
+   * themselves within 24 h.
+   */
   outcomes: number
   outcomesUntil: Date | null
   /** Whether nothing that is stored needs it any more. Tickets that it signed are not stored. */
@@ -40,8 +43,9 @@ export interface Resealed extends KeyUse {
 }
 
 /**
- * Seals every secret under ENCRYPTION_KEY that is sealed under one of ENCRYPTION_KEYS. The service may run meanwhile: a
- * secret that is replaced or deleted in between is left alone. Interrupted, it goes on when it is called again.
+ * Seals every secret under ENCRYPTION_KEY that is sealed under one of ENCRYPTION_KEYS. The service
+ * may run meanwhile: a secret that is replaced or deleted in between is left alone. Interrupted, it
+ * goes on when it is called again.
  */
 export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings'>): Promise<Resealed> {
   const oldIds = settings.ENCRYPTION_KEYS.map(keyIdOf)
@@ -86,7 +90,9 @@ export async function findKeyUse(sql: Sql, keys: SealKeys): Promise<KeyUse> {
   }
 }
 
-/** Keys that sealed a stored secret, and that are not among `keys`: what they sealed cannot be used. */
+/**
+ * Keys that sealed a stored secret, and that are not among `keys`: what they sealed cannot be used.
+ */
 export const findMissingKeys = async (sql: Sql, keys: SealKeys): Promise<KeyUse['missingKeys']> =>
   missingOf(new Map((await rows.countSecrets(sql)).map((row) => [row.keyId, row.secrets])), allKeys(keys).map(keyIdOf))
 

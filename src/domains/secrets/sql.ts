@@ -42,7 +42,9 @@ const SELECT_SEALED = forEachTable((table) =>
   ),
 )
 
-/** Secrets that are sealed under one of these keys, after `after` in the order of the table's key. */
+/**
+ * Secrets that are sealed under one of these keys, after `after` in the order of the table's key.
+ */
 export const selectSealed = (
   sql: Sql,
   table: SecretTable,
@@ -105,7 +107,10 @@ const DELETE_EXPIRED = forEachTable((table) =>
   ),
 )
 
-/** Deletes up to `limit` secrets of each kind whose 24 h after a rotation are over. Returns the most of one kind. */
+/**
+ * Deletes up to `limit` secrets of each kind whose 24 h after a rotation are over. Returns the most
+ * of one kind.
+ */
 export async function deleteExpiredSecrets(sql: Sql, limit: number): Promise<number> {
   let most = 0
   for (const table of SECRET_TABLES) {

@@ -1,6 +1,9 @@
 import { builder } from '../../schema/builder.ts'
 
-/** Settings that are whole numbers and belong together: what is read, and what can be changed, from one list of texts. */
+/**
+ * Settings that are whole numbers and belong together: what is read, and what can be changed, from
+ * one list of texts.
+ */
 function numberGroup<Name extends string>(name: string, description: string, texts: Readonly<Record<Name, string>>) {
   const entries = Object.entries(texts) as [Name, string][]
   const output = builder.objectRef<Record<Name, number>>(name).implement({

@@ -2,7 +2,10 @@ type Json = Record<string, unknown>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** `base` with what `patch` gives in its place: objects field by field, all else (lists and null too) as a whole. */
+/**
+ * `base` with what `patch` gives in its place: objects field by field, all else (lists and null
+ * too) as a whole.
+ */
 export function mergeDeep(base: unknown, patch: Json): Json {
   const merged: Json = isObject(base) ? { ...base } : {}
   for (const [name, value] of Object.entries(patch)) {
@@ -23,8 +26,9 @@ export function differenceDeep(value: Json, base: unknown): Json {
 }
 
 /**
- * What is stored after a change: `stored` with the fields of `patch` as `after` has them, without those that are as the
- * defaults have them. Everything that `patch` does not name stays as it is, also what only a newer release can read.
+ * What is stored after a change: `stored` with the fields of `patch` as `after` has them, without
+ * those that are as the defaults have them. Everything that `patch` does not name stays as it is,
+ * also what only a newer release can read.
  */
 export function patchStored(stored: unknown, patch: Json, after: Json, defaults: unknown): Json {
   const result: Json = isObject(stored) ? { ...stored } : {}

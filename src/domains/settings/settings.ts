@@ -14,7 +14,10 @@ import { lockTenant } from '../tenants/tenants.ts'
 import { outboundUrl, type UrlSettings } from '../webhooks/urls.ts'
 import { differenceDeep, mergeDeep, patchStored } from './merge.ts'
 
-/** The tenant's settings in force, read from the database: whoever has just changed them sees the change. */
+/**
+ * The tenant's settings in force, read from the database: whoever has just changed them sees the
+ * change.
+ */
 export async function findSettings(ctx: Ctx): Promise<TenantSettings> {
   const { tenant } = requireCaller(ctx)
   const row = await ctx.app.prisma.tenant.findUnique({ where: { id: tenant.id }, select: { settings: true } })
@@ -23,13 +26,16 @@ export async function findSettings(ctx: Ctx): Promise<TenantSettings> {
 
 export type PublicSettings = Pick<TenantSettings, 'reactionTypes' | 'editWindowSeconds' | 'maxDepth'>
 
-/** What readers may know of the settings: from the cache that admits every request, as it is asked for with each page. */
+/**
+ * What readers may know of the settings: from the cache that admits every request, as it is asked
+ * for with each page.
+ */
 export const findPublicSettings = (ctx: Ctx): PublicSettings => requireCaller(ctx).tenant.settings
 
 /**
- * Changes what `patch` gives, and nothing else. Only what differs from the defaults is stored, so that a tenant follows
- * a default until it decides otherwise. What a newer release has stored stays. Throws `validation_failed` where the
- * settings would not be sound.
+ * Changes what `patch` gives, and nothing else. Only what differs from the defaults is stored, so
+ * that a tenant follows a default until it decides otherwise. What a newer release has stored
+ * stays. Throws `validation_failed` where the settings would not be sound.
  */
 export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): Promise<TenantSettings> {
   const { app } = ctx
@@ -72,7 +78,10 @@ function storedAfter(stored: unknown, patch: Record<string, unknown>, after: Ten
   return next
 }
 
-/** Refuses new addresses that workers must not call. One that was set under other rules does not block other changes. */
+/**
+ * Refuses new addresses that workers must not call. One that was set under other rules does not
+ * block other changes.
+ */
 function checkUrls(before: TenantSettings, after: TenantSettings, settings: UrlSettings): void {
   const url = outboundUrl(settings).optional()
   const schema = z.object({

@@ -45,8 +45,9 @@ export async function mintAdminToken(
 }
 
 /**
- * The tenant and actor of an admin token. `beforeLookUp` runs before the database is asked for an admin that this process
- * has never found, and may refuse. Throws `invalid_admin_token`, also once the admin is gone or has another password.
+ * The tenant and actor of an admin token. `beforeLookUp` runs before the database is asked for an
+ * admin that this process has never found, and may refuse. Throws `invalid_admin_token`, also once
+ * the admin is gone or has another password.
  */
 export async function verifyAdminToken(
   app: App,

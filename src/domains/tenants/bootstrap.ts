@@ -29,7 +29,10 @@ export interface NewTenant {
 /** A name that must be unique is taken. `message` says which, in one line. */
 export class TakenError extends Error {}
 
-/** A restart finds its tenants before it listens: browsers that come back to it are not kept waiting for `bootstrap`. */
+/**
+ * A restart finds its tenants before it listens: browsers that come back to it are not kept waiting
+ * for `bootstrap`.
+ */
 export async function findTenants({ db, health }: App): Promise<void> {
   if (await hasTenants(db.query)) health.setUp()
 }
@@ -81,7 +84,10 @@ export async function createAdmin(
   return { email: admin.email, password: admin.password }
 }
 
-/** Another password for an admin: what they have open ends within 5 s. Null where the tenant has no such admin. */
+/**
+ * Another password for an admin: what they have open ends within 5 s. Null where the tenant has no
+ * such admin.
+ */
 export async function changeAdminPassword(
   app: App,
   tenantId: Id,
@@ -98,7 +104,9 @@ export async function changeAdminPassword(
   return count === 1 ? admin : null
 }
 
-/** Removes an admin: what they have open ends within 5 s. Null where the tenant has no such admin. */
+/**
+ * Removes an admin: what they have open ends within 5 s. Null where the tenant has no such admin.
+ */
 export async function deleteAdmin(
   app: App,
   tenantId: Id,

@@ -7,14 +7,16 @@ const WINDOW_SECONDS = 15 * 60
 const PER_EMAIL: Rate = { burst: 10, perSecond: 10 / WINDOW_SECONDS }
 const PER_ADDRESS: Rate = { burst: 30, perSecond: 30 / WINDOW_SECONDS }
 
-/** scrypt takes 32 MB and some 80 ms of a core each time: more at once would starve everything else. */
+/**
+ * scrypt takes 32 MB and some 80 ms of a core each time: more at once would starve everything else.
+ */
 const CONCURRENT_CHECKS = 2
 const WAITING_CHECKS = 50
 
 /**
- * Runs one check of a password, within limits that all processes share. It counts as failed from its beginning, so that
- * many at once get no further than many in a row; a right password clears the count of its e-mail address.
- * Throws `rate_limited`.
+ * Runs one check of a password, within limits that all processes share. It counts as failed from
+ * its beginning, so that many at once get no further than many in a row; a right password clears
+ * the count of its e-mail address. Throws `rate_limited`.
  */
 export async function withinLoginLimits<T>(
   app: App,

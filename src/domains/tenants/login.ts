@@ -19,8 +19,8 @@ export interface LoginInput {
 }
 
 /**
- * A token for the console, good for 12 h (docs/reference/choices.md).
- * Throws `invalid_admin_token`, with the same words whichever of the two was wrong, and `rate_limited`.
+ * A token for the console, good for 12 h (docs/reference/choices.md). Throws `invalid_admin_token`,
+ * with the same words whichever of the two was wrong, and `rate_limited`.
  */
 export async function login(ctx: Ctx, input: LoginInput): Promise<{ token: string; expiresAt: Date }> {
   const { email, password } = validate(loginSchema, input)

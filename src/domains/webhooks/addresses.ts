@@ -27,12 +27,14 @@ function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
 }
 
 const ANY_V4 = ipaddr.parseCIDR('0.0.0.0/0')
-// In v6 only this is handed out. The rest holds NAT64, v4-compatible and site-local addresses, and what nobody knows yet.
+// In v6 only this is handed out. The rest holds NAT64, v4-compatible and site-local addresses, and
+// what nobody knows yet.
 const GLOBAL_V6 = ipaddr.parseCIDR('2000::/3')
 
 // Azure answers with the machine's credentials on a public address.
 const EXCEPTIONS_V4 = ['168.63.129.16/32'].map((cidr) => ipaddr.parseCIDR(cidr))
-// 6to4 and Teredo carry a v4 address within, 2001::/23 is for protocols, the others are documentation.
+// 6to4 and Teredo carry a v4 address within, 2001::/23 is for protocols, the others are
+// documentation.
 const EXCEPTIONS_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map((cidr) => ipaddr.parseCIDR(cidr))
 
 interface PortSettings {
@@ -41,8 +43,8 @@ interface PortSettings {
 }
 
 /**
- * Says whether the service may connect to a URL's port. Below 1024 there is, beside HTTPS, only what is not meant for it: mail,
- * databases, file shares.
+ * Says whether the service may connect to a URL's port. Below 1024 there is, beside HTTPS, only
+ * what is not meant for it: mail, databases, file shares.
  */
 export function createPortRule({ WEBHOOK_ALLOWED_PORTS, WEBHOOK_ALLOW_HTTP }: PortSettings): (url: URL) => boolean {
   return ({ port, protocol }) => {

@@ -12,13 +12,16 @@ interface EventParts {
   occurredAt: Date | null
   actor: string | null
   data: string | null
-  /** By what texts are withdrawn from it; null for an event about no comment, and for one that is told as it was written. */
+  /**
+   * By what texts are withdrawn from it; null for an event about no comment, and for one that is
+   * told as it was written.
+   */
   commentNow: CommentState | null
 }
 
 /**
- * The body of a delivery: the event's one JSON, in the same bytes at each attempt while nothing of it is withdrawn. Null
- * where the log no longer holds it.
+ * The body of a delivery: the event's one JSON, in the same bytes at each attempt while nothing of
+ * it is withdrawn. Null where the log no longer holds it.
  */
 export function bodyOf(parts: EventParts): string | null {
   const { body, eventId, eventType, discussionId, seq, occurredAt, actor, data, commentNow } = parts

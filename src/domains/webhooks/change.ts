@@ -17,8 +17,8 @@ export const TARGET = { targetType: 'webhook_endpoint' } as const
 export const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, '')
 
 /**
- * Makes a handshake due. A new challenge, of 64 hex characters (specification, section 2.5), takes the
- * place of the one under way.
+ * Makes a handshake due. A new challenge, of 64 hex characters (specification, section 2.5), takes
+ * the place of the one under way.
  */
 export const newHandshake = (now: Date) => ({ challenge: randomHex(32), verificationDueAt: now })
 
@@ -30,7 +30,8 @@ export const challenged = ({ state }: WebhookEndpoint, now: Date) =>
 export async function lock(sql: TxSql, tenant: Tenant, id: Id): Promise<WebhookEndpoint> {
   if (!isId(id)) throw new ServiceError('not_found')
   await lockEndpoint(sql, tenant.id, id)
-  // A statement of its own: one that had to wait for the lock would show the secrets as they were before.
+  // A statement of its own: one that had to wait for the lock would show the secrets as they were
+  // before.
   const found = await sql.prisma.webhookEndpoint.findUnique({ where: keyOf(tenant.id, id), include: withSecrets() })
   if (found === null) throw new ServiceError('not_found')
   return found
@@ -42,7 +43,9 @@ export function requireVerified({ state }: { state: EndpointState }): void {
   throw new ServiceError('invalid_transition', { detail: `The endpoint is ${state}: it gets no deliveries.` })
 }
 
-/** Changes a locked endpoint and records that for the audit. `change` is given the database's time. */
+/**
+ * Changes a locked endpoint and records that for the audit. `change` is given the database's time.
+ */
 export async function changeEndpoint(
   sql: TxSql,
   ctx: Ctx,

@@ -29,7 +29,10 @@ export interface Delivery {
 
 /** A delivery with what is sent. */
 export interface DeliveryDetail extends Delivery {
-  /** The text that an attempt would send now, so without what was withdrawn; null where the event's time in the log is over. */
+  /**
+   * The text that an attempt would send now, so without what was withdrawn; null where the event's
+   * time in the log is over.
+   */
   body: string | null
   /** Those that are the same at each attempt: without timestamp and signature. */
   headers: Record<string, string>
@@ -76,7 +79,9 @@ export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; delive
 /** Held deliveries are counted no further. */
 export const HELD_LIMIT = 1000
 
-/** How many deliveries wait for an endpoint to be enabled. One statement serves all of a request. */
+/**
+ * How many deliveries wait for an endpoint to be enabled. One statement serves all of a request.
+ */
 export const countHeldDeliveries = (ctx: Ctx, endpointId: Id): Promise<number> => loadHeld(ctx, '', endpointId)
 
 const loadHeld = perRequest<Id, number>(async (ctx, _group, endpointIds) => {
@@ -86,7 +91,9 @@ const loadHeld = perRequest<Id, number>(async (ctx, _group, endpointIds) => {
   return endpointIds.map((id) => held.get(id) ?? 0)
 })
 
-/** The event of a name that webhooks can subscribe to. Throws `validation_failed` at `/eventType`. */
+/**
+ * The event of a name that webhooks can subscribe to. Throws `validation_failed` at `/eventType`.
+ */
 export function requireEventType(name: string): EventType {
   const type = WEBHOOK_EVENT_TYPES.find((each) => each === name)
   if (type !== undefined) return type

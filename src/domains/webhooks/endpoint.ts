@@ -23,7 +23,10 @@ export const withSecrets = () =>
 
 export const keyOf = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
 
-/** What an audit entry keeps of an endpoint: what people set, not what changes by itself. Of secrets, their names. */
+/**
+ * What an audit entry keeps of an endpoint: what people set, not what changes by itself. Of
+ * secrets, their names.
+ */
 export function auditForm(endpoint: WebhookEndpoint, tenant: Tenant) {
   const { url, description, eventTypes, state, secrets } = endpoint
   const policy = effectivePolicy(tenant.settings, endpoint.policy)

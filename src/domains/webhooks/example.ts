@@ -1,7 +1,10 @@
 import { encodeEvent, type EventType } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
 
-/** An event that never happened, in the shape of those that do: its ids are of nothing, and its `seq` is 0. */
+/**
+ * An event that never happened, in the shape of those that do: its ids are of nothing, and its
+ * `seq` is 0.
+ */
 export interface ExampleEvent {
   eventId: Id
   discussionId: Id

@@ -13,8 +13,8 @@ export interface Handshake {
 
 const DUE = `verification_due_at <= now() AND state <> 'verified' AND challenge IS NOT NULL`
 
-// Each tenant's by themselves: one whose endpoints hang takes no more than its share of a worker. Where slots are short,
-// tenants take turns, those with the fewest under way first.
+// Each tenant's by themselves: one whose endpoints hang takes no more than its share of a worker.
+// Where slots are short, tenants take turns, those with the fewest under way first.
 const LEASE_HANDSHAKES = statement(
   'lease_handshakes',
   `WITH mine AS (
@@ -57,8 +57,8 @@ interface LeaseOptions {
 export const leaseHandshakes = (sql: Sql, { busy, perTenant, limit, leaseMs }: LeaseOptions): Promise<Handshake[]> =>
   sql<Handshake>(LEASE_HANDSHAKES, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
 
-// Only where the challenge is still the current one: a late answer to an older one counts for nothing. A disabled endpoint
-// stays so; what it has proved counts when an admin enables it.
+// Only where the challenge is still the current one: a late answer to an older one counts for
+// nothing. A disabled endpoint stays so; what it has proved counts when an admin enables it.
 const RECORD_HANDSHAKE = statement(
   'record_handshake',
   `UPDATE webhook_endpoints

@@ -1,7 +1,8 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
-// The endpoint is locked, so that no admin enables it in between: what is held here would stay so for a while.
+// The endpoint is locked, so that no admin enables it in between: what is held here would stay so
+// for a while.
 const HOLD = statement(
   'hold_deliveries',
   `WITH off AS (
@@ -54,7 +55,10 @@ const RELEASE = statement(
    SELECT count(*)::int AS count FROM released`,
 )
 
-/** Queues up to `limit` deliveries that are still held of endpoints that are on again. Returns how many. */
+/**
+ * Queues up to `limit` deliveries that are still held of endpoints that are on again. Returns how
+ * many.
+ */
 export const releaseHeld = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(RELEASE, [limit]))[0]?.count ?? 0
 

@@ -33,7 +33,10 @@ const eventTypes = z
     params: { code: 'repeated' },
   })
 
-/** The same for the reference: without what the process's own settings open, and with the bounds of the policy. */
+/**
+ * The same for the reference: without what the process's own settings open, and with the bounds of
+ * the policy.
+ */
 export const documentedFields = (): z.ZodType => {
   const bounds = Object.entries(webhookPolicySchema.shape).map(([name, value]) => [name, value.unwrap().nullish()])
   const policy: z.ZodType = z.strictObject(Object.fromEntries(bounds) as Record<string, z.ZodType>)
@@ -47,8 +50,9 @@ export const eventTypesSchema = z.object({ eventTypes })
 type PolicyPatch = Readonly<Record<string, number | null | undefined>> | null | undefined
 
 /**
- * The stored overrides after a change: what is given replaces, null takes back to the tenant's. What a newer release has
- * stored stays. Throws `validation_failed` below `/policy` where the policy in force would not keep its bounds.
+ * The stored overrides after a change: what is given replaces, null takes back to the tenant's.
+ * What a newer release has stored stays. Throws `validation_failed` below `/policy` where the
+ * policy in force would not keep its bounds.
  */
 export function changePolicy({ settings }: Tenant, stored: StoredPolicy, patch: PolicyPatch): StoredPolicy {
   if (patch === undefined) return stored

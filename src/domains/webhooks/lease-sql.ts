@@ -21,7 +21,10 @@ export interface Lease {
   seq: number
   /** Of a test alone, which is no event of the log. */
   body: string | null
-  /** The event's parts; null where the log no longer holds it. `actor` and `data` are JSON text, kept to the byte. */
+  /**
+   * The event's parts; null where the log no longer holds it. `actor` and `data` are JSON text,
+   * kept to the byte.
+   */
   occurredAt: Date | null
   actor: string | null
   data: string | null
@@ -49,22 +52,26 @@ export interface LeaseOptions {
 /** A first attempt that begins later after its event than this is as late as a replay. */
 const LIVE_SECONDS = 10
 
-// `l` is the delivery, `e` its event. The endpoint is told live what its streams are told live, all else as replays are.
+// `l` is the delivery, `e` its event. The endpoint is told live what its streams are told live, all
+// else as replays are.
 const IS_LATE = `l.attempt_count > 0 OR l.is_replay OR l.is_redelivery OR e.occurred_at < now() - interval '${LIVE_SECONDS} seconds'`
 
 // Waiting for a free slot, in the order in which they are due. Of one endpoint; `r` names it.
 const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pending', 'delivering') AND next_attempt_at <= now()`
 
-// `waiting` hops from endpoint to endpoint in the index of due deliveries: it costs by endpoints, not by backlog.
-// `candidate` leaves out what has no slot or nothing due, by what the statement saw at its beginning, so that few rows are
-// locked; tenants take turns, the least busy endpoints first. A tenant's `share` ends where it holds as many of the worker's
-// slots as stay free; it is counted in endpoints, any of which may take all that one can. The `reserve` beyond it ends at
-// twice as many as stay free: one slot each for endpoints that have nothing under way and whose last attempt did not fail.
-// So however many endpoints hang, there is room for their tenant's healthy ones, and for those of another tenant.
-// `locked`: one worker at a time takes from an endpoint; others pass by it. Only the row's present version counts, and
-// `attempts_in_flight` counts after the lock: so the slots hold over all workers.
-// Per endpoint a LATERAL takes what its free slots allow, so that one backlog never hides another's; replays come last.
-// Rows that another worker holds are skipped, not awaited. A lease whose end has passed is due again: its holder died.
+// `waiting` hops from endpoint to endpoint in the index of due deliveries: it costs by endpoints,
+// not by backlog. `candidate` leaves out what has no slot or nothing due, by what the statement saw
+// at its beginning, so that few rows are locked; tenants take turns, the least busy endpoints
+// first. A tenant's `share` ends where it holds as many of the worker's slots as stay free; it is
+// counted in endpoints, any of which may take all that one can. The `reserve` beyond it ends at
+// twice as many as stay free: one slot each for endpoints that have nothing under way and whose
+// last attempt did not fail. So however many endpoints hang, there is room for their tenant's
+// healthy ones, and for those of another tenant. `locked`: one worker at a time takes from an
+// endpoint; others pass by it. Only the row's present version counts, and `attempts_in_flight`
+// counts after the lock: so the slots hold over all workers. Per endpoint a LATERAL takes what its
+// free slots allow, so that one backlog never hides another's; replays come last. Rows that another
+// worker holds are skipped, not awaited. A lease whose end has passed is due again: its holder
+// died.
 const LEASE = statement(
   'lease_deliveries',
   `WITH RECURSIVE waiting AS (
@@ -155,13 +162,16 @@ const LEASE = statement(
 
 interface Leased {
   leases: Lease[]
-  /** Whether an endpoint was bounded by its tenant's share: with the slots that are held now, more may be leased at once. */
+  /**
+   * Whether an endpoint was bounded by its tenant's share: with the slots that are held now, more
+   * may be leased at once.
+   */
   leftOut: boolean
 }
 
 /**
- * Takes due deliveries for `leaseMs`, within the slots of their endpoints over all workers, and each tenant's share of this
- * one's. Of two workers that ask at once each gets others.
+ * Takes due deliveries for `leaseMs`, within the slots of their endpoints over all workers, and
+ * each tenant's share of this one's. Of two workers that ask at once each gets others.
  */
 export async function leaseDeliveries(sql: Sql, { leaseMs, busy, perEndpoint, limit }: LeaseOptions): Promise<Leased> {
   const counts = [...busy.values()]

@@ -4,8 +4,8 @@ import { tenantSettings, webhookPolicySchema, type WebhookPolicy } from '../../c
 const DEFAULTS = tenantSettings({}).webhookPolicy
 
 /**
- * One value of the policy in force, as SQL: the endpoint's own (`e`), the tenant's (`t`), the default. A statement needs it
- * where what it decides must hold over all workers.
+ * One value of the policy in force, as SQL: the endpoint's own (`e`), the tenant's (`t`), the
+ * default. A statement needs it where what it decides must hold over all workers.
  */
 export function policyValue(name: keyof WebhookPolicy): string {
   const bounds = webhookPolicySchema.shape[name].unwrap()
@@ -21,9 +21,10 @@ const RAMP_STEP_SECONDS = 2
 const RAMP_SECONDS = 14
 
 /**
- * Attempts that may be in flight at the endpoint `e` over all workers, as SQL. Half open: one, the probe. Else as many as
- * failures are left before the circuit opens, so that it opens on exactly the last of them; and after a recovery 1, 2, 4, …
- * for a while, so that a receiver that has just come back is not met by its whole backlog at once.
+ * Attempts that may be in flight at the endpoint `e` over all workers, as SQL. Half open: one, the
+ * probe. Else as many as failures are left before the circuit opens, so that it opens on exactly
+ * the last of them; and after a recovery 1, 2, 4, … for a while, so that a receiver that has just
+ * come back is not met by its whole backlog at once.
  */
 export const SLOTS = `CASE
   WHEN e.circuit_open_until IS NOT NULL THEN 1

@@ -26,9 +26,10 @@ export interface Recorded {
   waiting: Id[]
 }
 
-// Endpoints are locked before deliveries, and in order, so that two workers never wait for each other. An endpoint is locked only where its count changes; a success at a healthy one touches its delivery alone.
-// What was sent to another URL than the present one says nothing of the endpoint. In `verdict` only failures since the last
-// success count; `base` is what there was before them.
+// Endpoints are locked before deliveries, and in order, so that two workers never wait for each
+// other. An endpoint is locked only where its count changes; a success at a healthy one touches its
+// delivery alone. What was sent to another URL than the present one says nothing of the endpoint.
+// In `verdict` only failures since the last success count; `base` is what there was before them.
 const RECORD = statement(
   'record_attempts',
   `WITH outcome AS (
@@ -108,8 +109,9 @@ const RECORD = statement(
 )
 
 /**
- * Writes outcomes down, in the order of their ends, and what they do to their endpoints: failures counted, circuits opened
- * and closed, endpoints disabled (docs/reference/choices.md). Those whose lease is no longer held change nothing.
+ * Writes outcomes down, in the order of their ends, and what they do to their endpoints: failures
+ * counted, circuits opened and closed, endpoints disabled (docs/reference/choices.md). Those whose
+ * lease is no longer held change nothing.
  */
 export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Promise<Recorded> {
   const [tenants, ids, leaseIds] = columnsOf(outcomes.map(({ lease }) => lease))

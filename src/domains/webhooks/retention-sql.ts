@@ -10,8 +10,8 @@ const { replayHours } = stream.unwrap().shape
 const RETENTION_DAYS = `coalesce(${storedNumber('t.settings', 'deliveryRetentionDays', deliveryRetentionDays.unwrap())}, ${DEFAULTS.deliveryRetentionDays})`
 const REPLAY_HOURS = `coalesce(${storedNumber('t.settings', 'stream.replayHours', replayHours.unwrap())}, ${DEFAULTS.stream.replayHours})`
 
-// Ids are in the order of time: the oldest of each endpoint stand first in its own index, so that one look tells that there
-// is nothing to do. What waits or is held is never too old.
+// Ids are in the order of time: the oldest of each endpoint stand first in its own index, so that
+// one look tells that there is nothing to do. What waits or is held is never too old.
 const DELETE_DELIVERIES = statement(
   'delete_old_deliveries',
   `WITH old AS (
@@ -33,12 +33,16 @@ const DELETE_DELIVERIES = statement(
    SELECT count(*)::int AS count FROM deleted`,
 )
 
-/** Deletes up to `limit` finished deliveries, with their attempts, that are older than their tenants keep them. Returns how many. */
+/**
+ * Deletes up to `limit` finished deliveries, with their attempts, that are older than their tenants
+ * keep them. Returns how many.
+ */
 export const deleteOldDeliveries = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_DELIVERIES, [limit]))[0]?.count ?? 0
 
-// An event is kept as long as streams replay it, and as long as finished deliveries are, whose body it is. The oldest delivery
-// that an endpoint still has is one that waits, where it is older than that: its event and later ones stay.
+// An event is kept as long as streams replay it, and as long as finished deliveries are, whose body
+// it is. The oldest delivery that an endpoint still has is one that waits, where it is older than
+// that: its event and later ones stay.
 const DELETE_EVENTS = statement(
   'delete_old_events',
   `WITH old AS (
@@ -65,13 +69,16 @@ const DELETE_EVENTS = statement(
    SELECT count(*)::int AS count FROM deleted`,
 )
 
-/** Deletes up to `limit` events that neither a stream nor a delivery needs any more. Returns how many. */
+/**
+ * Deletes up to `limit` events that neither a stream nor a delivery needs any more. Returns how
+ * many.
+ */
 export const deleteOldEvents = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_EVENTS, [limit]))[0]?.count ?? 0
 
-// An attempt that was under way at the deletion may end: what came of it is counted. Its delivery goes afterwards. By
-// `ctid`, because a join would read the whole table where the planner takes it for small. A row that changes meanwhile is
-// left for the next batch.
+// An attempt that was under way at the deletion may end: what came of it is counted. Its delivery
+// goes afterwards. By `ctid`, because a join would read the whole table where the planner takes it
+// for small. A row that changes meanwhile is left for the next batch.
 const CLEAR = statement(
   'clear_deleted_endpoints',
   `WITH cleared AS (
@@ -93,7 +100,8 @@ const CLEAR = statement(
 export const clearDeletedEndpoints = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(CLEAR, [limit]))[0]?.count ?? 0
 
-// A write that began before the deletion may still queue deliveries. No statement runs for as long as an hour.
+// A write that began before the deletion may still queue deliveries. No statement runs for as long
+// as an hour.
 const FORGET_DELETED = statement(
   'forget_deleted_endpoints',
   `DELETE FROM deleted_endpoints g

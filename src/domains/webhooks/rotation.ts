@@ -14,8 +14,9 @@ interface Rotation {
 }
 
 /**
- * Gives an endpoint a new signing secret, shown only here. The present one signs as well for 24 h. Throws `not_found`, and
- * `invalid_transition` where these 24 h of the last rotation are not over: receivers know the older secret still.
+ * Gives an endpoint a new signing secret, shown only here. The present one signs as well for 24 h.
+ * Throws `not_found`, and `invalid_transition` where these 24 h of the last rotation are not over:
+ * receivers know the older secret still.
  */
 export async function rotateWebhookSecret(ctx: Ctx, { id, force }: Rotation) {
   const { app } = ctx

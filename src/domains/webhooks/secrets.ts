@@ -25,7 +25,9 @@ export const signingSecretContext = (ownerId: Id, kid: string): string => `webho
 export const sealSecret = (keys: SealKeys, ownerId: Id, { kid, secret }: SigningSecret): Buffer<ArrayBuffer> =>
   seal(keys, secret, signingSecretContext(ownerId, kid))
 
-/** Opens what `sealSecret` made, in base64. Null where one cannot be opened: its key is not here. */
+/**
+ * Opens what `sealSecret` made, in base64. Null where one cannot be opened: its key is not here.
+ */
 export function openSecrets(
   keys: SealKeys,
   ownerId: Id,
@@ -42,7 +44,9 @@ export function openSecrets(
   }
 }
 
-/** The value of the signature header for `body`, sent at `at` (specification, sections 4.1 and 5). */
+/**
+ * The value of the signature header for `body`, sent at `at` (specification, sections 4.1 and 5).
+ */
 export function signatureOf({ kid, secret }: SigningSecret, at: Date, body: string): string {
   const v1 = createHmac('sha256', secret).update(`${at.toISOString()}.`).update(body).digest('hex')
   return `t=${Math.floor(at.getTime() / 1000)},v1=${v1},kid=${kid}`
@@ -76,8 +80,8 @@ export const lastingHeaders = ({
 })
 
 /**
- * All headers of one attempt, signed with the first of `secrets`. A second one is the secret before a rotation: it
- * signs as well, while it is still valid.
+ * All headers of one attempt, signed with the first of `secrets`. A second one is the secret before
+ * a rotation: it signs as well, while it is still valid.
  */
 export function signedHeaders(request: SignedRequest, secrets: readonly SigningSecret[], at: Date, body: string) {
   const [current, previous] = secrets

@@ -40,9 +40,10 @@ interface Replayed {
   eventTypes: string[]
 }
 
-// Of two replays at once the later one waits, and sees what the first has queued. The endpoint itself is not locked: its
-// deliveries go on meanwhile, and it can be deleted, which then takes the replay with it.
-// No writer waits for it, so that it may be kept for as long as a long replay takes.
+// Of two replays at once the later one waits, and sees what the first has queued. The endpoint
+// itself is not locked: its deliveries go on meanwhile, and it can be deleted, which then takes the
+// replay with it. No writer waits for it, so that it may be kept for as long as a long replay
+// takes.
 const LOCK_REPLAY = {
   ...statement('lock_replay', `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`),
   locks: false,
@@ -58,8 +59,9 @@ export async function lockForReplay(sql: Sql, tenantId: Id, endpointId: Id): Pro
   return (await sql<Replayed>(FIND_REPLAYED, [tenantId, endpointId]))[0]
 }
 
-// EXCEPT hashes or sorts, whatever the planner takes the tables for: joined row by row, two long lists would take hours. A
-// delivery is not older than its event, but for the clocks of two machines: so not all of the endpoint's are looked at.
+// EXCEPT hashes or sorts, whatever the planner takes the tables for: joined row by row, two long
+// lists would take hours. A delivery is not older than its event, but for the clocks of two
+// machines: so not all of the endpoint's are looked at.
 const REPLAY = {
   ...statement(
     'replay_events',
@@ -94,7 +96,10 @@ export interface Replay {
   paceMs: number
 }
 
-/** Queues what happened in a span and neither reached the endpoint nor is on its way to it, oldest first. Returns how many. */
+/**
+ * Queues what happened in a span and neither reached the endpoint nor is on its way to it, oldest
+ * first. Returns how many.
+ */
 export async function replayEvents(sql: Sql, tenantId: Id, endpointId: Id, replay: Replay): Promise<number> {
   const { from, to, eventTypes, limit, paceMs } = replay
   const span = [from.toISOString(), to.toISOString()]

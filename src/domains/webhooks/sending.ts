@@ -14,8 +14,9 @@ import * as queue from './sending-sql.ts'
 import { findDelivery } from './sql.ts'
 
 /**
- * Sends an example event to a verified endpoint, signed and retried as any other; `seq` 0 and the header `…-Test` mark it.
- * Throws `not_found`, `validation_failed`, and `invalid_transition` where the endpoint is not verified.
+ * Sends an example event to a verified endpoint, signed and retried as any other; `seq` 0 and the
+ * header `…-Test` mark it. Throws `not_found`, `validation_failed`, and `invalid_transition` where
+ * the endpoint is not verified.
  */
 export async function testWebhookEndpoint(
   ctx: Ctx,
@@ -30,9 +31,9 @@ export async function testWebhookEndpoint(
 }
 
 /**
- * Delivers once more what a delivery carried, but for texts that were withdrawn since: a new delivery id, the same
- * idempotency key. Throws `not_found`, and `invalid_transition` where the endpoint is not verified or the event is no
- * longer stored.
+ * Delivers once more what a delivery carried, but for texts that were withdrawn since: a new
+ * delivery id, the same idempotency key. Throws `not_found`, and `invalid_transition` where the
+ * endpoint is not verified or the event is no longer stored.
  */
 export async function redeliverDelivery(
   ctx: Ctx,
@@ -85,10 +86,10 @@ const PACE_MS = 5
 const MAX_REPLAYED = 200_000
 
 /**
- * Queues the events from `from` to `to` (now) that have neither been delivered to the endpoint nor are on their way to it,
- * oldest first, at most 200 000 at once: the same call again queues what is left. Without `eventTypes` those that the
- * endpoint gets. Returns how many. Throws `not_found`, `validation_failed`, and `invalid_transition` where the endpoint is
- * not verified.
+ * Queues the events from `from` to `to` (now) that have neither been delivered to the endpoint nor
+ * are on their way to it, oldest first, at most 200 000 at once: the same call again queues what is
+ * left. Without `eventTypes` those that the endpoint gets. Returns how many. Throws `not_found`,
+ * `validation_failed`, and `invalid_transition` where the endpoint is not verified.
  */
 export async function replayWebhookEvents(ctx: Ctx, input: ReplayInput): Promise<{ queued: number }> {
   const { tenant } = requireCaller(ctx)

@@ -17,7 +17,10 @@ export const lockEndpoint = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> =
 
 const NOW = statement('database_now', 'SELECT now() AS now')
 
-/** The time by the database's clock: workers go by it for what is due, and for the secrets that sign. */
+/**
+ * The time by the database's clock: workers go by it for what is due, and for the secrets that
+ * sign.
+ */
 export async function databaseNow(sql: Sql): Promise<Date> {
   const [row] = await sql<{ now: Date }>(NOW)
   return row?.now ?? new Date()
@@ -74,7 +77,10 @@ const LIST_DELIVERIES = statement(
    ORDER BY d.id DESC LIMIT $9`,
 )
 
-/** An id is as old as its row, but for clocks and long transactions: it bounds what is looked through. */
+/**
+ * An id is as old as its row, but for clocks and long transactions: it bounds what is looked
+ * through.
+ */
 const SLACK_MS = 3_600_000
 
 /** Deliveries to one endpoint, newest first, older than `after`. */

@@ -6,8 +6,9 @@ export interface Survey {
   circuitsOpen: number
 }
 
-// One look into the index per verified endpoint, however long its backlog. Endpoints with a tripped circuit are left out of
-// the age: their deliveries wait on purpose. Replays too: they wait for all others.
+// One look into the index per verified endpoint, however long its backlog. Endpoints with a tripped
+// circuit are left out of the age: their deliveries wait on purpose. Replays too: they wait for all
+// others.
 const SURVEY = statement(
   'survey_deliveries',
   `SELECT

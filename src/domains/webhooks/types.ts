@@ -84,7 +84,8 @@ export const PolicyInput = builder.inputType('WebhookPolicyInput', {
 
 const SecretRef = builder.prismaObject('WebhookSecret', {
   description: 'The public part of a signing secret.',
-  // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again: these resolve.
+  // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again:
+  // these resolve.
   select: PUBLIC_SECRET,
   fields: (t) => ({
     kid: t.string({ description: 'Names the secret in signatures: 8 hex characters.', resolve: ({ kid }) => kid }),

@@ -8,7 +8,10 @@ export type UrlSettings = Pick<Settings, 'WEBHOOK_ALLOW_HTTP' | 'WEBHOOK_ALLOWED
 
 const MAX_URL_LENGTH = 2048
 
-/** An address that workers call for a tenant: a webhook, a classifier or a key set (docs/reference/choices.md). */
+/**
+ * An address that workers call for a tenant: a webhook, a classifier or a key set
+ * (docs/reference/choices.md).
+ */
 export function outboundUrl(settings: UrlSettings): z.ZodType<string> {
   return atMost(MAX_URL_LENGTH, z.string()).superRefine((text, issues) => {
     const refusal = refuseUrl(text, settings)
@@ -16,7 +19,10 @@ export function outboundUrl(settings: UrlSettings): z.ZodType<string> {
   })
 }
 
-/** What is wrong with a URL, as code and words. A host name is judged when it is connected to: what it resolves to may change. */
+/**
+ * What is wrong with a URL, as code and words. A host name is judged when it is connected to: what
+ * it resolves to may change.
+ */
 function refuseUrl(text: string, settings: UrlSettings): [code: string, message: string] | null {
   if (!isCleanUrl(text) || !URL.canParse(text)) return ['invalid_url', 'must be a URL']
   const url = new URL(text)

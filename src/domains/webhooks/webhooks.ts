@@ -23,8 +23,8 @@ export interface WebhookInput {
 }
 
 /**
- * Registers an endpoint: unverified, its handshake due. The secret is shown only here. Throws `validation_failed`,
- * `endpoint_budget_exhausted`.
+ * Registers an endpoint: unverified, its handshake due. The secret is shown only here. Throws
+ * `validation_failed`, `endpoint_budget_exhausted`.
  */
 export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
   const { app } = ctx
@@ -92,9 +92,9 @@ export async function listWebhookEndpoints(ctx: Ctx, args: PageArgs): Promise<Pa
 }
 
 /**
- * Changes the given fields. Another URL resets verification, failures and circuit: waiting deliveries wait until it is
- * verified, then go there. A disabled endpoint stays disabled: only an admin enables it. Throws `not_found`,
- * `validation_failed`.
+ * Changes the given fields. Another URL resets verification, failures and circuit: waiting
+ * deliveries wait until it is verified, then go there. A disabled endpoint stays disabled: only an
+ * admin enables it. Throws `not_found`, `validation_failed`.
  */
 export async function updateWebhookEndpoint(
   ctx: Ctx,
@@ -130,7 +130,10 @@ const otherReceiver = (before: WebhookEndpoint, now: Date) => ({
   lastVerificationError: null,
 })
 
-/** Deletes an endpoint: nothing more is sent to it, and a worker clears its deliveries. Returns it as it was. Throws `not_found`. */
+/**
+ * Deletes an endpoint: nothing more is sent to it, and a worker clears its deliveries. Returns it
+ * as it was. Throws `not_found`.
+ */
 export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (sql) => {

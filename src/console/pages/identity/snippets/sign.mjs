@@ -8,8 +8,9 @@ if (!SECRET) throw new Error('ENGAGEMENT_IDENTITY_SECRET is not set')
 const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 /**
- * Vouches for the reader who is signed in with you, for ten minutes: the value of the header X-Service-Identity.
- * `id` is their id with you; `profile` may have `name`, `avatarUrl` and `profileUrl`.
+ * Vouches for the reader who is signed in with you, for ten minutes: the value of the header
+ * X-Service-Identity. `id` is their id with you; `profile` may have `name`, `avatarUrl` and
+ * `profileUrl`.
  */
 export function signIdentity(id, profile = {}) {
   const now = Math.floor(Date.now() / 1000)

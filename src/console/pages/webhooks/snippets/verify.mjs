@@ -3,8 +3,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 const TOLERANCE_MS = 300_000
 
 /**
- * Whether a request comes from the service. `headers` have names in lower case, as Node gives them; `rawBody` is the body
- * as it came, never parsed and printed again; `secrets` are the endpoint's: after a rotation the new and the old one.
+ * Whether a request comes from the service. `headers` have names in lower case, as Node gives them;
+ * `rawBody` is the body as it came, never parsed and printed again; `secrets` are the endpoint's:
+ * after a rotation the new and the old one.
  */
 export function isGenuine(headers, rawBody, secrets) {
   const timestamp = headers['x-service-timestamp'] ?? ''
