@@ -134,10 +134,9 @@ const createComments = (name: string, { ifLocked, otherwise }: LockedDiscussions
    ),
    ruled AS (
      SELECT *, CASE
-       WHEN repeats AND text_digest IS NOT NULL AND (
-         row_number() OVER (PARTITION BY tenant_id, author_id, text_digest ORDER BY n) > 1
-         OR ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest::bigint', '$20::uuid')}
-       ) THEN 'repeated_text'
+       WHEN repeats AND text_digest IS NOT NULL
+         AND ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest::bigint', '$20::uuid')}
+       THEN 'repeated_text'
        WHEN approved_below > 0
          AND ${approvedComments('judged.tenant_id', 'judged.author_id', 'judged.approved_below')} < approved_below
        THEN 'first_comments'

@@ -93,7 +93,22 @@ const commentWriter = perApp((app): Write => {
   const unlocked: Insert = (drafts) => insertAll(app, insertUnlockedComments, drafts)
   const shared = inBatches<Draft, Written>(MAX_BATCH, (batch) => flush(unlocked, batch, inLane))
 
-  return (draft) => (lanes.has(keyOf(draft)) || isStuck(app, draft.row.tenantId) ? inLane(draft) : shared(draft))
+  const write: Write = (draft) =>
+    lanes.has(keyOf(draft)) || isStuck(app, draft.row.tenantId) ? inLane(draft) : shared(draft)
+
+  /** The last of each text that an author is posting where a repetition is looked for. */
+  const repeated = new Map<string, Promise<unknown>>()
+  return (draft) => {
+    const { tenantId, authorId, repeats, textDigest } = draft.row
+    if (!repeats || textDigest === null) return write(draft)
+    // One after the other: a statement does not see what another one has not committed yet.
+    const key = `${tenantId} ${authorId} ${textDigest}`
+    const before = repeated.get(key)
+    const written = before === undefined ? write(draft) : before.then(() => write(draft))
+    const over = written.catch(() => undefined).finally(() => repeated.get(key) === over && repeated.delete(key))
+    repeated.set(key, over)
+    return written
+  }
 })
 
 /** Writes a batch; `elsewhere` takes what has to wait for a lock. */
