@@ -140,6 +140,15 @@ describe('GET /openapi.json', () => {
     for (const { operationId, summary } of operations()) {
       expect(summary, operationId).toMatch(/^[A-Z][a-z]+( [\w']+){1,5}$/)
     }
+    const titles = operations().map(({ summary }) => summary)
+    expect(new Set(titles).size).toBe(titles.length)
+  })
+
+  test('every tag says what its operations are about', () => {
+    const said = document.tags.map(({ name, description }) => [name, /\w/.test(description)])
+    expect(Object.fromEntries(said)).toEqual(
+      Object.fromEntries(operations().flatMap(({ tags }) => tags.map((tag) => [tag, true]))),
+    )
   })
 
   test('every operation, parameter and field says what it is', () => {

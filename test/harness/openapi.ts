@@ -12,6 +12,7 @@ import type { TestResponse } from './service.ts'
 export interface OpenApi {
   info: { description: string }
   servers: { url: string }[]
+  tags: { name: string; description: string }[]
   paths: Record<string, Record<string, Operation>>
   webhooks: Record<string, { post: Operation }>
   components: {
@@ -24,6 +25,7 @@ export interface OpenApi {
 
 export interface Operation {
   operationId: string
+  tags: string[]
   summary: string
   description?: string
   parameters?: (Parameter | { $ref: string })[]

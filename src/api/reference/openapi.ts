@@ -10,6 +10,27 @@ import { outsidePaths } from './outside.ts'
 import { PROBLEM, PROBLEM_EXAMPLES } from './refusals.ts'
 import { webhookItems } from './webhooks.ts'
 
+/** What the operations of each domain are about. */
+const TAGS: Readonly<Record<keyof typeof ROUTES_BY_DOMAIN | 'service', string>> = {
+  discussions: 'A discussion holds the comments of one page. The page names it by an external id.',
+  comments: 'Readers post, reply, edit and delete. Lists come by cursor, in the order that you ask for.',
+  reactions: 'A reader holds at most one reaction to a comment, of a type that the tenant allows.',
+  moderation: 'The queues of comments that wait for a moderator, decisions on them, and reports.',
+  readers:
+    'Who reads and writes: an identity assertion of your backend brings one into being. Bans, and what signs assertions.',
+  privacy: 'A reader is exported as one document, or erased.',
+  stream: 'Tickets with which browsers follow a discussion, and how many do.',
+  webhooks: 'Endpoints of your servers, their deliveries and attempts, replays and tests.',
+  overview: 'What waits for somebody, in one answer.',
+  analytics: 'Numbers by hour and day, and the busiest discussions and readers.',
+  keys: 'API keys of the tenant, each with its capabilities.',
+  settings: 'What a tenant can decide, and what the service falls back on.',
+  audit: 'Who did what to what: every write by a key or an admin.',
+  classifier: 'Your own service that judges comments before they appear.',
+  tenants: 'Admins log in, and learn who they are.',
+  service: 'Health, readiness, metrics and the documents of the service itself.',
+}
+
 /**
  * OpenAPI 3.1 of the REST API: made from the route table and the schema, so that it says what the
  * service does.
@@ -39,7 +60,7 @@ export function openApiDocument(schema: GraphQLSchema, settings: Settings, baseU
     },
     servers: [{ url: baseUrl }],
     externalDocs: { description: 'Guides', url: `${baseUrl}/docs/guides/` },
-    tags: [...Object.keys(ROUTES_BY_DOMAIN), 'service'].map((name) => ({ name })),
+    tags: Object.entries(TAGS).map(([name, text]) => ({ name, description: text })),
     paths: { ...paths, ...outsidePaths(components) },
     webhooks: webhookItems(schema, settings, components),
     components: {

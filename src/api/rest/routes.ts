@@ -18,7 +18,7 @@ import type { Route } from '../../schema/route.ts'
 export { eventDocument } from '../../domains/stream/rest.ts'
 
 /** The REST routes by their domain, in the order of the reference. */
-export const ROUTES_BY_DOMAIN: Readonly<Record<string, readonly Route[]>> = {
+export const ROUTES_BY_DOMAIN = {
   discussions,
   comments,
   reactions,
@@ -34,7 +34,7 @@ export const ROUTES_BY_DOMAIN: Readonly<Record<string, readonly Route[]>> = {
   audit,
   classifier,
   tenants,
-}
+} satisfies Readonly<Record<string, readonly Route[]>>
 
 /** Every REST route. */
 export const ROUTES: readonly Route[] = Object.values(ROUTES_BY_DOMAIN).flat()

@@ -2,11 +2,11 @@ import { ApiKeysDocument, CreateApiKeyDocument, RevokeApiKeyDocument } from '../
 import { type Route, route } from '../../schema/route.ts'
 
 /** The same three below `/admin/`, where only an admin token is taken. */
-const under = (base: '/keys' | '/admin/keys'): Route[] => [
+const under = (base: '/keys' | '/admin/keys', by: '' | ' as admin'): Route[] => [
   route({
     method: 'POST',
     path: base,
-    summary: 'Create an API key',
+    summary: `Create an API key${by}`,
     document: CreateApiKeyDocument,
     status: 201,
     answer: ({ createApiKey: { apiKey, key } }) => ({ ...apiKey, key }),
@@ -14,17 +14,17 @@ const under = (base: '/keys' | '/admin/keys'): Route[] => [
   route({
     method: 'GET',
     path: base,
-    summary: 'List API keys',
+    summary: `List API keys${by}`,
     document: ApiKeysDocument,
     status: 200,
   }),
   route({
     method: 'DELETE',
     path: `${base}/:id`,
-    summary: 'Revoke an API key',
+    summary: `Revoke an API key${by}`,
     document: RevokeApiKeyDocument,
     status: 204,
   }),
 ]
 
-export const routes: readonly Route[] = [...under('/keys'), ...under('/admin/keys')]
+export const routes: readonly Route[] = [...under('/keys', ''), ...under('/admin/keys', ' as admin')]
