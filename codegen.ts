@@ -1,7 +1,8 @@
-// schema → schema.graphql (committed: the contract in a diff) and typed documents of the operations that REST runs.
-// The table of the settings, from which the console makes its form, has the form of `SettingsTable`. The console's filter
-// of the audit log comes from the list of actions.
-// `--check` does not write schema.graphql, and fails where it is not the code's; the documents, which git ignores, it writes.
+// schema → schema.graphql (committed: the contract in a diff) and typed documents of the operations
+// that REST runs. The table of the settings, from which the console makes its form, has the form of
+// `SettingsTable`. The console's filter of the audit log comes from the list of actions. `--check`
+// does not write schema.graphql, and fails where it is not the code's; the documents, which git
+// ignores, it writes.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
