@@ -1,6 +1,8 @@
-// npm run bench [-- name …]: each bench prints its figures beside a reference that it measures in the same run.
+// npm run bench [-- name …]: each bench prints its figures beside a reference that it measures in
+// the same run.
 import { benchAnalytics } from './analytics.ts'
 import { benchApi } from './api.ts'
+import { benchEmbedded } from './embedded.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchPost } from './post.ts'
 import { benchRetention } from './retention.ts'
@@ -17,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   analytics: benchAnalytics,
   webhooks: benchWebhooks,
   retention: benchRetention,
+  embedded: benchEmbedded,
 }
 
 const asked = process.argv.slice(2)

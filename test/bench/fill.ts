@@ -1,5 +1,5 @@
 import { newId } from '../../src/core/ids.ts'
-import { statement } from '../../src/core/sql.ts'
+import { type Db, statement } from '../../src/core/sql.ts'
 import { openServer } from '../../src/data/server.ts'
 
 export interface Filled {
@@ -12,6 +12,9 @@ export interface Filled {
 }
 
 const TENANT = statement('fill_tenant', "SELECT id FROM tenants WHERE slug = 'demo'")
+
+const PATIENCE = statement('fill_patience', 'SET LOCAL statement_timeout = 0')
+const ANALYZE = statement('fill_analyze', 'VACUUM ANALYZE')
 
 const READERS = statement(
   'fill_readers',
@@ -42,32 +45,36 @@ const SOME = statement(
   'SELECT id FROM comments WHERE tenant_id = $1 AND discussion_id = ANY($2::uuid[]) ORDER BY random() LIMIT 5000',
 )
 
+interface Size {
+  discussions: number
+  comments: number
+  readers: number
+}
+
 /** Writes discussions with comments of many readers straight into the database, without events. */
-export async function fillDiscussions(
-  url: string,
-  size: { discussions: number; comments: number; readers: number },
-): Promise<Filled> {
+export async function fillDiscussions(url: string, size: Size): Promise<Filled> {
   const { db, close } = await openServer({ url, size: 1, onError: () => undefined })
-  try {
-    const tenantId = (await db.query<{ id: string }>(TENANT))[0]?.id ?? ''
-    const ids = (n: number): string[] => Array.from({ length: n }, newId)
-    const [readerIds, discussionIds] = [ids(size.readers), ids(size.discussions)]
-    await db.transaction(async (sql) => {
-      await sql(statement('fill_patience', 'SET LOCAL statement_timeout = 0'))
-      await sql(READERS, [tenantId, readerIds])
-      await sql(DISCUSSIONS, [tenantId, discussionIds, size.comments])
-      await sql(COMMENTS, [tenantId, discussionIds, readerIds, size.comments])
-    })
-    await db.query(statement('fill_analyze', 'VACUUM ANALYZE'))
-    const comments = await db.query<{ id: string }>(SOME, [tenantId, discussionIds])
-    return {
-      tenantId,
-      discussionIds,
-      externalIds: discussionIds.map((id) => `filled-${id}`),
-      readers: readerIds.map((id) => ({ id, externalId: `filled-${id}` })),
-      commentIds: comments.map(({ id }) => id),
-    }
-  } finally {
-    await close()
+  return fill(db, size).finally(close)
+}
+
+/** The same on a database that is open and has a tenant `demo`. */
+export async function fill(db: Db, size: Size): Promise<Filled> {
+  const tenantId = (await db.query<{ id: string }>(TENANT))[0]?.id ?? ''
+  const ids = (n: number): string[] => Array.from({ length: n }, newId)
+  const [readerIds, discussionIds] = [ids(size.readers), ids(size.discussions)]
+  await db.transaction(async (sql) => {
+    await sql(PATIENCE)
+    await sql(READERS, [tenantId, readerIds])
+    await sql(DISCUSSIONS, [tenantId, discussionIds, size.comments])
+    await sql(COMMENTS, [tenantId, discussionIds, readerIds, size.comments])
+  })
+  await db.query(ANALYZE)
+  const comments = await db.query<{ id: string }>(SOME, [tenantId, discussionIds])
+  return {
+    tenantId,
+    discussionIds,
+    externalIds: discussionIds.map((id) => `filled-${id}`),
+    readers: readerIds.map((id) => ({ id, externalId: `filled-${id}` })),
+    commentIds: comments.map(({ id }) => id),
   }
 }
