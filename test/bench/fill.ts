@@ -54,7 +54,11 @@ interface Size {
 /** Writes discussions with comments of many readers straight into the database, without events. */
 export async function fillDiscussions(url: string, size: Size): Promise<Filled> {
   const { db, close } = await openServer({ url, size: 1, onError: () => undefined })
-  return fill(db, size).finally(close)
+  try {
+    return await fill(db, size)
+  } finally {
+    await close()
+  }
 }
 
 /** The same on a database that is open and has a tenant `demo`. */

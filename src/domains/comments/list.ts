@@ -74,7 +74,7 @@ const loadRoots = perRequest<Id, Listed>(async (ctx, group, discussionIds) => {
     return discussionIds.map(() => roots)
   }
   const rows = await listRootsOfEach(query, tenantId, asked, level)
-  const listed = byKey(rows, asked, ({ discussionId }) => discussionId)
+  const listed = byKey(rows, asked, (row) => row.discussionId)
   return discussionIds.map((id) => listed.get(id) ?? NONE)
 })
 
