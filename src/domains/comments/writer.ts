@@ -42,6 +42,9 @@ const MAX_BATCH = 128
  */
 const MAX_IN_LANE = 1000
 
+/** The most comments of one author with one text that wait for one another. */
+const MAX_REPEATED = 50
+
 /**
  * PostgreSQL's own refusals. Anything else may have come after the commit, and must not be tried
  * again.
@@ -96,17 +99,19 @@ const commentWriter = perApp((app): Write => {
   const write: Write = (draft) =>
     lanes.has(keyOf(draft)) || isStuck(app, draft.row.tenantId) ? inLane(draft) : shared(draft)
 
-  /** The last of each text that an author is posting where a repetition is looked for. */
-  const repeated = new Map<string, Promise<unknown>>()
-  return (draft) => {
+  /** Each text that an author is posting where a repetition is looked for: how often, and the last. */
+  const repeated = new Map<string, { times: number; last: Promise<unknown> }>()
+  return async (draft) => {
     const { tenantId, authorId, repeats, textDigest } = draft.row
     if (!repeats || textDigest === null) return write(draft)
     // One after the other: a statement does not see what another one has not committed yet.
     const key = `${tenantId} ${authorId} ${textDigest}`
-    const before = repeated.get(key)
-    const written = before === undefined ? write(draft) : before.then(() => write(draft))
-    const over = written.catch(() => undefined).finally(() => repeated.get(key) === over && repeated.delete(key))
-    repeated.set(key, over)
+    const text = repeated.get(key) ?? { times: 0, last: Promise.resolve() }
+    if (text.times >= MAX_REPEATED) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    repeated.set(key, text)
+    const written = text.times++ === 0 ? write(draft) : text.last.then(() => write(draft))
+    const over = (): void => void (--text.times === 0 && repeated.delete(key))
+    text.last = written.then(over, over)
     return written
   }
 })
