@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises'
+
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
@@ -42,8 +44,10 @@ export function overPool(pool: pg.Pool, { close, ...form }: Form): Database {
     prisma: prisma.client,
     observe: (listener) => void (hear = listener),
     close: async () => {
-      await prisma.close()
+      // A pool that has been ended forgets who waits for a connection.
+      while (pool.waitingCount > 0) await setTimeout(10)
       await pool.end()
+      await prisma.close()
       await close?.()
     },
   }

@@ -88,6 +88,8 @@ const CATALOGS = {
   trigger: 'oid',
   proc: 'oid',
   type: 'oid',
+  policy: 'oid',
+  namespace: 'oid',
 }
 const FIRST_OID = 16_384
 const CHANGING = "'{relfilenode,relpages,reltuples,relallvisible,relfrozenxid,relminmxid}'::text[]"

@@ -1,0 +1,55 @@
+import { PGlite } from '@electric-sql/pglite'
+import { expect, test, vi } from 'vitest'
+
+import { poolOn } from '../../src/data/embedded-session.ts'
+import { openTestDatabase } from '../harness/database.ts'
+import { unnamed } from '../harness/sql.ts'
+
+test('what waits for a connection when the database is closed is answered', async () => {
+  const { db, close } = await openTestDatabase()
+  const numbers = Array.from({ length: 40 }, (_, n) => n)
+  const answers = numbers.map((n) => db.query<{ n: number }>(unnamed('SELECT $1::int AS n'), [n]))
+  const closed = close()
+  expect((await Promise.all(answers)).map(([row]) => row?.n)).toEqual(numbers)
+  await closed
+})
+
+test('a transaction that is under way when the database is closed goes on, with Prisma too', async () => {
+  const { db, close } = await openTestDatabase()
+  const closed: Promise<void>[] = []
+  const counted = await db.transaction(async (sql) => {
+    const before = await sql.prisma.tenant.count()
+    closed.push(close())
+    await sql(unnamed('SELECT pg_sleep(0.05)'))
+    return [before, await sql.prisma.tenant.count()]
+  })
+  expect(counted).toEqual([0, 0])
+  await Promise.all(closed)
+})
+
+test('a transaction that failed leaves nothing to the next statement', async () => {
+  const { db, close } = await openTestDatabase()
+  const failed = db.transaction(async (sql) => {
+    await sql(unnamed("SET LOCAL application_name = 'of the transaction'"))
+    await sql(unnamed('SELECT 1 / 0'))
+  })
+  await expect(failed).rejects.toMatchObject({ code: '22012' })
+  const [row] = await db.query<{ name: string }>(unnamed("SELECT current_setting('application_name') AS name"))
+  expect(row?.name).not.toBe('of the transaction')
+  await close()
+})
+
+test('a PGlite whose program has ended is not asked again', async () => {
+  const pglite = await PGlite.create()
+  const pool = poolOn(pglite)
+  pool.on('error', () => undefined)
+  const asked = vi.spyOn(pglite, 'execProtocolRaw')
+  await pool.query('SELECT 1')
+  asked.mockRejectedValueOnce(new Error('Program terminated with exit(1)'))
+  await expect(pool.query('SELECT 2')).rejects.toThrow('Program terminated')
+  const times = asked.mock.calls.length
+  await expect(pool.query('SELECT 3')).rejects.toThrow('PGlite is closed')
+  expect(asked).toHaveBeenCalledTimes(times)
+  await pool.end()
+  await pglite.close()
+})
