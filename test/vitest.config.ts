@@ -4,8 +4,8 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** A folder of tests. */
-const project = (name: string): TestProjectInlineConfiguration => ({
+/** A folder of tests. Without `isolate` a worker loads the service once for all its files. */
+const project = (name: string, isolate: boolean): TestProjectInlineConfiguration => ({
   root,
   resolve: {
     // vitest would load the CommonJS and the ES form of graphql side by side, and one does not know
@@ -15,9 +15,7 @@ const project = (name: string): TestProjectInlineConfiguration => ({
   test: {
     name,
     include: [`test/${name}/**/*.test.ts`],
-    // A worker loads the service once for all its files: it keeps nothing outside of an app, and no
-    // module is mocked.
-    isolate: false,
+    isolate,
     pool: 'forks',
     setupFiles: ['test/harness/patience.ts'],
     testTimeout: 120_000,
@@ -29,7 +27,14 @@ const project = (name: string): TestProjectInlineConfiguration => ({
 export default defineConfig({
   root,
   test: {
-    projects: [project('contract'), project('unit'), project('faults'), project('browser')],
+    projects: [
+      // The service keeps nothing outside of an app, and no module is mocked.
+      project('contract', false),
+      project('unit', false),
+      project('browser', false),
+      // They measure memory, set clocks, and listen to what their process does not catch.
+      project('faults', true),
+    ],
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.
     maxWorkers: 3,
