@@ -14,7 +14,8 @@ export function perRequest<Key, Value>(
     const groups = loaders(ctx)
     let loader = groups.get(group)
     if (loader === undefined) {
-      // A field under two aliases has two objects for one comment: each asks, in the same statement.
+      // A field under two aliases has two objects for one comment: each asks, in the same
+      // statement.
       loader = new DataLoader<Key, Value>((keys) => load(ctx, group, keys), { cache: false })
       groups.set(group, loader)
     }

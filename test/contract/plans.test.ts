@@ -100,6 +100,7 @@ test('a comment costs no more in a discussion that has grown since its statement
 test('statistics follow a table that has outgrown them', async () => {
   await service.app.db.query(GROW)
   await vi.waitFor(async () => {
+    await service.app.db.query(unnamed('SELECT pg_stat_force_next_flush()'))
     await renewStatistics(service.app.db, 0)
     const known = unnamed(`SELECT reltuples FROM pg_class WHERE oid = 'comments'::regclass`)
     const [{ reltuples } = { reltuples: 0 }] = await service.app.db.query<{ reltuples: number }>(known)

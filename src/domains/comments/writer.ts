@@ -99,7 +99,9 @@ const commentWriter = perApp((app): Write => {
   const write: Write = (draft) =>
     lanes.has(keyOf(draft)) || isStuck(app, draft.row.tenantId) ? inLane(draft) : shared(draft)
 
-  /** Each text that an author is posting where a repetition is looked for: how often, and the last. */
+  /**
+   * Each text that an author is posting where a repetition is looked for: how often, and the last.
+   */
   const repeated = new Map<string, { times: number; last: Promise<unknown> }>()
   return async (draft) => {
     const { tenantId, authorId, repeats, textDigest } = draft.row
