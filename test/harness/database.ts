@@ -62,8 +62,8 @@ async function openEmptyPGlite(): Promise<Database> {
   const pglite = empty.pop() ?? (await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) }))
   const before = await look(pglite)
   return overPGlite(pglite, async () => {
-    // PGlite goes by the clock of the process, and keeps its counts back until an instant that a test
-    // may have set far ahead.
+    // PGlite goes by the clock of the process, and keeps its counts back until an instant that a
+    // test may have set far ahead.
     if (vi.isFakeTimers()) return pglite.close()
     await pglite.exec('SELECT pg_stat_force_next_flush()')
     await pglite.exec(before.clear)
