@@ -6,8 +6,7 @@ const SWEEP_MS = 50
 /** Knows the connections of a server, so that none of them holds up its end. */
 export function watchConnections(server: Server): {
   /**
-   * Waits for `closed`, and closes what would delay it: what is idle at once, whatever is left
-   * after `graceMs`.
+   * Waits for `closed`. Idle connections are closed at once, all others after `graceMs`.
    */
   drain(closed: Promise<unknown>, graceMs: number): Promise<void>
 } {

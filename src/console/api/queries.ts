@@ -112,8 +112,8 @@ const PACE_MS = 400
 const WAIT_MS = 100
 
 /**
- * Runs the named queries again, as often as it is called, but one time after the other: what is
- * called for meanwhile is done once, and what is under way, such as another page of a list, is not
+ * Runs the named queries again, as often as it is called, but one time after the other. Calls
+ * that come meanwhile are one more run. A query under way, such as another page of a list, is not
  * broken off. A tab out of view waits until it is back in it.
  */
 export function calmRefresh(outdated: readonly Document<unknown, never>[]): () => void {

@@ -31,8 +31,8 @@ export function Toolbar({
   onShowFresh: () => void
   onClear: () => void
 }) {
-  // What is said next must be in what is there already, to be read out; with nothing in it, it is
-  // only not seen.
+  // A screen reader reads out what changes in an element that is there already. So the element
+  // stays while it is empty, and is only not seen.
   const isBare = waiting + dealt + fresh === 0 && said.words === ''
   return (
     <Paper
