@@ -124,7 +124,7 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect(json.oldKeys).toMatchObject([{ secrets: 0, canBeRemoved: true }])
     expect(read()).toEqual({
       ADMIN_JWT_SECRET,
-      ENCRYPTION_KEY: expect.not.stringMatching(String(old)),
+      ENCRYPTION_KEY: expect.not.stringContaining(String(old)),
       ENCRYPTION_KEYS: [old],
     })
     expect(statSync(file).mode & 0o777).toBe(0o600)
