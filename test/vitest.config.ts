@@ -38,5 +38,7 @@ export default defineConfig({
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.
     maxWorkers: 3,
+    // Each run and each isolated file would transform the same sources.
+    experimental: { fsModuleCache: true },
   },
 })
