@@ -1,7 +1,7 @@
-import type { Trouble } from './outage.ts'
+import type { Outage } from './outage.ts'
 
 /** Why a process cannot serve. `starting`: the first start is not over, no tenant exists yet. */
-export type NotReady = Exclude<Trouble, 'busy'> | 'starting'
+export type NotReady = Outage | 'starting'
 
 /** Whether this process can serve: what `/readyz` answers. */
 export interface Health {

@@ -1,17 +1,29 @@
 /**
  * Why a database cannot do its work. `down`: it does not answer. `standby`: it follows another
- * server. `read_only`: it takes no writes. `full`: it is out of disk space. `busy`: this statement
- * had to give up; another try may succeed.
+ * server. `read_only`: it takes no writes. `unreplicated`: its commits wait for a standby that is
+ * away. `full`: it is out of disk space. `busy`: this statement had to give up; another try may
+ * succeed.
  */
-export type Trouble = 'down' | 'standby' | 'read_only' | 'full' | 'busy'
+export type Trouble = Outage | 'busy'
 
-/**
- * A connection to a server that only follows another one: it would answer from the past and take no
- * writes.
- */
-export class StandbyError extends Error {
-  constructor() {
-    super('the database server is a standby')
+/** What all statements suffer from, or all writes. */
+export type Outage = keyof typeof OUTAGES
+
+export const OUTAGES = {
+  down: 'the database does not answer',
+  standby: 'the database server is a standby',
+  read_only: 'the database is read-only',
+  unreplicated: 'commits of the database wait for a synchronous standby that is away',
+  full: 'the database is out of disk space',
+} as const
+
+/** A statement that was not sent: what is known of the database says that it would fail. */
+export class OutageError extends Error {
+  readonly outage: Outage
+
+  constructor(outage: Outage) {
+    super(OUTAGES[outage])
+    this.outage = outage
   }
 }
 
@@ -26,7 +38,7 @@ const BUSY = /^(40001|40P01|57014|55P03|53200|53300)$/
 // The last three: a request that is still under way when the process has let go of its clients, at
 // the end of a stop.
 const DOWN_WORDS =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|PGlite is closed/
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|timeout expired|Cannot use a pool after calling end|PGlite is closed/
 
 /**
  * The SQLSTATE of an error of the database, or its driver's or Prisma's own code. Prisma has its
@@ -46,7 +58,7 @@ export function codeOf(error: Error): unknown {
  */
 export function troubleOf(error: unknown): Trouble | null {
   if (!(error instanceof Error)) return null
-  if (error instanceof StandbyError) return 'standby'
+  if (error instanceof OutageError) return error.outage
   const code = codeOf(error)
   const { severity } = error as { severity?: unknown }
   if (code === '25006') return 'read_only'

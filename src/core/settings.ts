@@ -1,6 +1,8 @@
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
+import { databaseHosts } from './database-url.ts'
+
 /** A setting is wrong or missing. `message` is one line that names it. */
 export class SettingsError extends Error {}
 
@@ -53,8 +55,14 @@ export const environmentSchema = z.object({
   NODE_ENV: z.string().default('development'),
 
   DATA_DIR: path.default('.data'),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' }).optional(),
+  DATABASE_URL: z
+    .string()
+    .refine((url) => databaseHosts(url) !== null, 'must be a postgres:// URL; several hosts are separated by commas')
+    .optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(200).default(16),
+  DATABASE_CONNECT_TIMEOUT_SECONDS: seconds.default(3),
+  DATABASE_POOL_TIMEOUT_SECONDS: seconds.default(5),
+  DATABASE_STATEMENT_TIMEOUT_SECONDS: seconds.default(10),
   DATABASE_LOCK_PATIENCE_SECONDS: z.coerce.number().min(0.1).max(25).default(5),
   REDIS_URL: list
     .pipe(z.array(z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })).min(1))

@@ -38,6 +38,8 @@ export interface Db {
   transaction<T>(work: (sql: TxSql) => Promise<T>, lockWaitMs?: number): Promise<T>
   /** How many statements can run at once. */
   connections: number
+  /** How long one waits for its turn, in milliseconds. */
+  maxWaitMs: number
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 
-import type { Db, Prisma } from '../core/sql.ts'
+import type { Db, Prisma, Sql } from '../core/sql.ts'
 
 /** PostgreSQL in one of its two forms. Nothing outside this folder asks which. */
 export interface Database {
@@ -14,6 +14,13 @@ export interface Database {
    * adapter's sessions ends with it.
    */
   exclusively<T>(work: (adapter: SqlMigrationAwareDriverAdapterFactory) => Promise<T>): Promise<T>
+  /**
+   * For questions about its health, which wait for no other statement where they need not.
+   * `patienceMs`: what has no answer for so long will have none.
+   */
+  probe: { sql: Sql; patienceMs: number }
+  /** Looks for the host that takes writes, where it has several. Rejects where none does. */
+  findHost(): Promise<void>
   /**
    * Replaces every connection: idle ones now, busy ones after their work. They may lead to a server
    * that takes no writes.

@@ -10,7 +10,7 @@ import type { Database } from './database.ts'
 import { poolOn } from './embedded-session.ts'
 import { lockFolder } from './lock.ts'
 import { migrate } from './migrate.ts'
-import { migrationAdapter, overPool } from './pool.ts'
+import { migrationAdapter, overPool, sqlOn } from './pool.ts'
 
 /**
  * A PostgreSQL in this process (PGlite), its files below `dataDir`. PGlite has no lock of its own,
@@ -45,6 +45,9 @@ export async function overPGlite(pglite: PGlite, close = (): Promise<void> => pg
   return overPool(pool, {
     // One process holds the files: there is nobody to lock out.
     exclusively: (work) => work(migrationAdapter(pool)),
+    // It has one session: its own questions wait like those of others.
+    probe: { sql: sqlOn(pool), patienceMs: 10_000 },
+    findHost: () => Promise.resolve(),
     renew: () => undefined,
     abandon: () => undefined,
     close,

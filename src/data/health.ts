@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 
 import type { Health, NotReady } from '../core/health.ts'
-import { markTold, type Trouble, troubleOf } from '../core/outage.ts'
-import { type Db, type Sql, statement } from '../core/sql.ts'
+import { markTold, type Outage, OutageError, OUTAGES, troubleOf } from '../core/outage.ts'
+import { type Db, type Sql, type Statement, statement } from '../core/sql.ts'
 import type { Database } from './database.ts'
 
 /** How often the database is asked whether it takes writes. */
@@ -10,15 +10,18 @@ interface Timing {
   everyMs: number
   /** The same while it does not, or before the first tenant exists. */
   againMs: number
-  /** A question without an answer for so long counts as one that failed. */
-  patienceMs: number
 }
 
-const TIMING: Timing = { everyMs: 2000, againMs: 500, patienceMs: 10_000 }
+const TIMING: Timing = { everyMs: 2000, againMs: 500 }
 
+// A role sees what its own sessions wait for.
 const PROBE = statement(
   'health_probe',
-  `SELECT pg_is_in_recovery() AS "isStandby", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`,
+  `SELECT pg_is_in_recovery() AS "isStandby", current_setting('transaction_read_only') = 'on' AS "isReadOnly",
+     current_setting('synchronous_standby_names') <> '' AND EXISTS (
+       SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user
+         AND wait_event = 'SyncRep' AND state_change < now() - interval '3 seconds'
+     ) AS "isUnreplicated"`,
 )
 const HAS_TENANT = statement('health_has_tenant', 'SELECT 1 FROM tenants LIMIT 1')
 // It takes pages on the disk, so that it fails while the disk is full. Nothing of it stays.
@@ -26,13 +29,6 @@ const TAKE_SPACE = statement(
   'health_take_space',
   'CREATE TEMP TABLE health_space ON COMMIT DROP AS SELECT n FROM generate_series(1, 5000) n',
 )
-
-const TEXTS: Readonly<Record<Exclude<Trouble, 'busy'>, string>> = {
-  down: 'the database does not answer',
-  standby: 'the database server is a standby',
-  read_only: 'the database is read-only',
-  full: 'the database is out of disk space',
-}
 
 /**
  * Watches a database: by the errors of the statements that go through `db`, and by asking it
@@ -44,7 +40,7 @@ export class DatabaseHealth implements Health {
   readonly #database: Database
   readonly #log: Logger
   readonly #timing: Timing
-  #trouble: Exclude<Trouble, 'busy'> | null = null
+  #outage: Outage | null = null
   #isSetUp = false
   #mayBeFull = false
   #probing: Promise<void> | undefined
@@ -56,16 +52,17 @@ export class DatabaseHealth implements Health {
     this.#log = log
     this.#timing = timing
     this.db = {
-      query: (...args) => database.db.query<never>(...args).catch(this.#see),
-      transaction: (work, lockWaitMs) => database.db.transaction(work, lockWaitMs).catch(this.#see),
+      query: (asked, params) => this.#refusal(asked) ?? database.db.query<never>(asked, params).catch(this.#see),
+      transaction: (work, lockWaitMs) => this.#refusal() ?? database.db.transaction(work, lockWaitMs).catch(this.#see),
       connections: database.db.connections,
+      maxWaitMs: database.db.maxWaitMs,
     }
     database.observe((error) => this.note(error))
     this.#schedule(0)
   }
 
   get notReady(): NotReady | null {
-    return this.#trouble ?? (this.#isSetUp ? null : 'starting')
+    return this.#outage ?? (this.#isSetUp ? null : 'starting')
   }
 
   get isSetUp(): boolean {
@@ -89,7 +86,7 @@ export class DatabaseHealth implements Health {
     if (trouble === 'read_only') this.#database.renew()
     // One connection says little of the database: it is asked at once. In an outage it is asked
     // often anyway.
-    if (this.#trouble === null) this.#schedule(0)
+    if (this.#outage === null) this.#schedule(0)
   }
 
   async close(): Promise<void> {
@@ -101,6 +98,14 @@ export class DatabaseHealth implements Health {
   readonly #see = (error: unknown): never => {
     this.note(error)
     throw error
+  }
+
+  // Each write that hangs takes a connection of the server with it, until nobody can read either.
+  #refusal(asked?: Statement): Promise<never> | null {
+    if (this.#outage !== 'unreplicated' || asked?.locks === false) return null
+    const error = new OutageError('unreplicated')
+    markTold(error)
+    return Promise.reject(error)
   }
 
   #schedule(inMs: number): void {
@@ -119,8 +124,9 @@ export class DatabaseHealth implements Health {
     const late = setTimeout(() => {
       this.#set('down')
       this.#database.abandon()
-    }, this.#timing.patienceMs)
+    }, this.#database.probe.patienceMs)
     try {
+      if (this.#outage !== null) await this.#database.findHost()
       this.#set(await this.#ask())
     } catch (error) {
       markTold(error)
@@ -131,9 +137,10 @@ export class DatabaseHealth implements Health {
     }
   }
 
-  async #ask(): Promise<Exclude<Trouble, 'busy'> | null> {
-    const { query, transaction } = this.#database.db
-    const [state] = await query<{ isStandby: boolean; isReadOnly: boolean }>(PROBE)
+  async #ask(): Promise<Outage | null> {
+    const { probe, db } = this.#database
+    const [state] = await probe.sql<{ isStandby: boolean; isReadOnly: boolean; isUnreplicated: boolean }>(PROBE)
+    if (state?.isUnreplicated === true) return 'unreplicated'
     if (state?.isStandby === true || state?.isReadOnly === true) {
       // A session keeps what it was told at its beginning: the next question goes through a new
       // one.
@@ -143,23 +150,25 @@ export class DatabaseHealth implements Health {
     if (this.#mayBeFull) {
       // A role that may make no temporary table cannot be asked: it is told again by the next write
       // that fails.
-      await transaction((sql: Sql) => sql(TAKE_SPACE)).catch((error: unknown) => {
-        if (troubleOf(error) !== null) throw error
-      })
+      await db
+        .transaction((sql: Sql) => sql(TAKE_SPACE))
+        .catch((error: unknown) => {
+          if (troubleOf(error) !== null) throw error
+        })
       this.#mayBeFull = false
     }
-    if (!this.#isSetUp) this.#isSetUp = (await query(HAS_TENANT)).length > 0
+    if (!this.#isSetUp) this.#isSetUp = (await probe.sql(HAS_TENANT)).length > 0
     return null
   }
 
-  #set(trouble: Exclude<Trouble, 'busy'> | null, cause?: unknown): void {
-    if (trouble === this.#trouble || this.#isClosed) return
-    this.#trouble = trouble
+  #set(trouble: Outage | null, cause?: unknown): void {
+    if (trouble === this.#outage || this.#isClosed) return
+    this.#outage = trouble
     if (trouble === null) return this.#log.info('the database takes writes again')
     const reason = cause instanceof Error ? cause.message : undefined
     this.#log.warn(
       { database: trouble, reason },
-      `${TEXTS[trouble]}; what needs it is answered 503 until it works again`,
+      `${OUTAGES[trouble]}; what needs it is answered 503 until it works again`,
     )
   }
 }

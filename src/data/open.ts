@@ -13,7 +13,13 @@ export async function openDatabase(
   onError: (error: Error) => void,
 ): Promise<Database> {
   const { DATABASE_URL: url, DATABASE_POOL_SIZE: size, DATA_DIR } = settings
-  const database = url === undefined ? await openEmbedded(DATA_DIR) : await openServer({ url, size, onError })
+  const deadlines = {
+    connectMs: settings.DATABASE_CONNECT_TIMEOUT_SECONDS * 1000,
+    poolMs: settings.DATABASE_POOL_TIMEOUT_SECONDS * 1000,
+    statementMs: settings.DATABASE_STATEMENT_TIMEOUT_SECONDS * 1000,
+  }
+  const database =
+    url === undefined ? await openEmbedded(DATA_DIR) : await openServer({ url, size, onError, deadlines })
   try {
     await upgrade(database, log)
     return database

@@ -18,7 +18,7 @@ export const TYPES = {
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) as typeof pg.types.getTypeParser,
 }
 
-interface Form extends Pick<Database, 'exclusively' | 'renew' | 'abandon'> {
+interface Form extends Pick<Database, 'exclusively' | 'probe' | 'findHost' | 'renew' | 'abandon'> {
   /** What is closed after the pool. */
   close?: () => Promise<void>
 }
@@ -40,6 +40,7 @@ export function overPool(pool: pg.Pool, { close, ...form }: Form): Database {
           return work(txSql(sqlOn(client), session)).finally(() => session.end())
         }),
       connections: pool.options.max,
+      maxWaitMs: pool.options.connectionTimeoutMillis ?? Infinity,
     },
     prisma: prisma.client,
     observe: (listener) => void (hear = listener),
@@ -53,7 +54,7 @@ export function overPool(pool: pg.Pool, { close, ...form }: Form): Database {
   }
 }
 
-const sqlOn =
+export const sqlOn =
   (target: pg.Pool | pg.PoolClient): Sql =>
   async <Row>({ name, text }: { name: string; text: string }, params: readonly unknown[] = []) =>
     (await target.query<Row & pg.QueryResultRow>({ name, text, values: params as unknown[] })).rows

@@ -1,56 +1,102 @@
-import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 
-import type { Database } from './database.ts'
-import { StandbyError } from '../core/outage.ts'
 import { LOCK_WAIT_MS } from '../core/sql.ts'
-import { migrationAdapter, overPool, TYPES } from './pool.ts'
+import { Connection, DEADLINES, type Deadlines } from './connection.ts'
+import type { Database } from './database.ts'
+import { Hosts, refuseStandby } from './hosts.ts'
+import { migrationAdapter, overPool, sqlOn, TYPES } from './pool.ts'
 
 const MIGRATION_LOCK = 7_203_114_559
+
+/** How often the connections are looked at. */
+const WATCH_MS = 500
+
+/**
+ * The server ends a statement at its deadline, and the connection goes on. One that does not even
+ * do that within this time is given up.
+ */
+const GRACE_MS = 500
+
+/** How long the one that asks after the health of a server waits for its answer. */
+const PROBE_MS = 4000
 
 interface PoolOptions {
   url: string
   size: number
   /** Called with the error of a connection that dies while it is idle. */
   onError: (error: Error) => void
+  deadlines?: Deadlines
 }
 
 /** A PostgreSQL server, through one pool that the hot statements and Prisma share. */
-export async function openServer({ url, size, onError }: PoolOptions): Promise<Database> {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: size,
+export async function openServer({ url, size, onError, deadlines = DEADLINES }: PoolOptions): Promise<Database> {
+  const { connectMs, poolMs, statementMs } = deadlines
+  const hosts = new Hosts(url, connectMs)
+  const options: pg.PoolConfig = {
     types: TYPES,
     application_name: 'engagement-service',
-    keepAlive: true,
-    connectionTimeoutMillis: 5000,
+    connectionTimeoutMillis: poolMs,
     idle_in_transaction_session_timeout: 30_000,
-    statement_timeout: 60_000,
+    statement_timeout: statementMs,
     lock_timeout: LOCK_WAIT_MS,
     verify: (client, done) => void refuseStandby(client).then(() => done(), done),
-  })
-  const renew = renewing(pool)
-  const abandon = abandoning(pool)
-  pool.on('error', onError)
+    Client: connectionTo(hosts),
+  }
+  const pool = new pg.Pool({ ...options, max: size })
+  // Questions about the server's health wait for nobody else's statements.
+  const probe = new pg.Pool({ ...options, max: 1 })
+  const connections = [pool, probe].map(openConnections)
+  const cut = (isLate: (connection: Connection) => boolean): void => {
+    for (const open of connections) for (const each of open) if (isLate(each)) each.cut()
+  }
+  const watch = setInterval(() => {
+    const now = performance.now()
+    cut((connection) => connection.waitedMs(now) > statementMs + GRACE_MS)
+  }, WATCH_MS).unref()
+  const close = async (): Promise<void> => {
+    await probe.end()
+    clearInterval(watch)
+  }
+  const renewals = [pool, probe].map(renewing)
+  const renew = (): void => renewals.forEach((each) => each())
+  for (const each of [pool, probe]) each.on('error', onError)
   try {
+    await hosts.find()
     await pool.query('SELECT 1')
   } catch (error) {
     await pool.end()
+    await close()
     throw error
   }
-  return overPool(pool, { exclusively: (work) => exclusively(url, work), renew, abandon })
+  return overPool(pool, {
+    exclusively: (work) => exclusively(hosts, work),
+    probe: { sql: sqlOn(probe), patienceMs: PROBE_MS },
+    findHost: async () => {
+      if (await hosts.find()) renew()
+    },
+    renew,
+    abandon: () => cut(() => true),
+    close,
+  })
 }
 
-/**
- * A standby answers from the past and takes no writes: a connection that leads to one is given up
- * before it is used.
- */
-async function refuseStandby(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"')
-  if (rows[0]?.isStandby === true) throw new StandbyError()
+/** A new connection goes where the writes go then, and has its own time to get there. */
+const connectionTo = (hosts: Hosts): typeof Connection =>
+  class extends Connection {
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, ...hosts.config })
+    }
+  }
+
+/** The open connections of a pool. */
+function openConnections(pool: pg.Pool): ReadonlySet<Connection> {
+  const open = new Set<Connection>()
+  pool.on('connect', (client) => client instanceof Connection && open.add(client))
+  pool.on('remove', (client) => client instanceof Connection && open.delete(client))
+  return open
 }
 
 /**
@@ -75,31 +121,17 @@ function renewing(pool: pg.Pool): () => void {
   }
 }
 
-/** Cuts all connections of a pool, which then drops them. */
-function abandoning(pool: pg.Pool): () => void {
-  const open = new Set<pg.PoolClient>()
-  pool.on('connect', (client) => open.add(client))
-  pool.on('remove', (client) => open.delete(client))
-  return () => {
-    for (const client of open) {
-      // Its own `end` would wait for the answer.
-      const { connection } = client as unknown as { connection: { stream: Socket } }
-      connection.stream.destroy()
-    }
-  }
-}
-
 /**
  * Runs `work` while no other node does: an advisory lock on a connection of its own. The migration
  * engine takes one too and never lets go of it: on the shared pool the next node would wait for
  * that connection's end.
  */
 async function exclusively<T>(
-  url: string,
+  hosts: Hosts,
   work: (adapter: SqlMigrationAwareDriverAdapterFactory) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ connectionString: url })
-  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  const client = new Connection(hosts.config)
+  const pool = new pg.Pool({ max: 2, Client: connectionTo(hosts) })
   // What a dying connection takes with it is told by the statement that waits for it.
   client.on('error', () => undefined)
   pool.on('error', () => undefined)

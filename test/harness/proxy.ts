@@ -14,6 +14,11 @@ export interface Proxy {
    * stay.
    */
   swallow(isLost: ((chunk: Buffer) => boolean) | null): void
+  /**
+   * Forwards nothing, not even the end of a connection, as a network that drops packets. What is
+   * sent meanwhile arrives afterwards, unless its connection has been ended. New ones are taken.
+   */
+  silence(isSilent: boolean): void
   /** How many chunks have been swallowed. */
   readonly swallowed: number
   close(): Promise<void>
@@ -24,8 +29,13 @@ export async function startProxy(target: { host: string; port: number }): Promis
   const sockets = new Set<Socket>()
   let isLost: ((chunk: Buffer) => boolean) | null = null
   let swallowed = 0
+  let isSilent = false
+  /** What waits for the end of a silence. */
+  const held: (() => void)[] = []
   let server: Server | undefined
   const port = await freePort()
+
+  const forward = (step: () => void): void => void (isSilent ? held.push(step) : step())
 
   const join = (client: Socket): void => {
     const upstream = connect(target)
@@ -34,13 +44,20 @@ export async function startProxy(target: { host: string; port: number }): Promis
       sockets.add(socket)
       socket.setNoDelay(true)
       socket.on('error', () => undefined)
-      socket.on('close', () => ends.forEach((end) => sockets.delete(end) && end.destroy()))
+      socket.on('close', () => {
+        sockets.delete(socket)
+        forward(() => ends.forEach((end) => end.destroy()))
+      })
     }
-    client.pipe(upstream)
-    upstream.on('data', (chunk: Buffer) => {
-      if (isLost?.(chunk) === true) swallowed++
-      else client.write(chunk)
-    })
+    const pipe = (from: Socket, to: Socket): void => {
+      from.on('data', (chunk: Buffer) => {
+        if (from === upstream && isLost?.(chunk) === true) swallowed++
+        // What its sender has given up is sent no more.
+        else forward(() => void (from.destroyed || to.write(chunk)))
+      })
+    }
+    pipe(client, upstream)
+    pipe(upstream, client)
   }
 
   const up = async (): Promise<void> => {
@@ -52,6 +69,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
 
   const down = async (): Promise<void> => {
     const closed = new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)))
+    held.length = 0
     for (const socket of sockets) socket.destroy()
     await closed
     server = undefined
@@ -63,6 +81,10 @@ export async function startProxy(target: { host: string; port: number }): Promis
     down,
     up,
     swallow: (rule) => void (isLost = rule),
+    silence: (silent) => {
+      isSilent = silent
+      if (!silent) for (const step of held.splice(0)) step()
+    },
     get swallowed() {
       return swallowed
     },

@@ -3,7 +3,8 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { isTold, StandbyError } from '../../src/core/outage.ts'
+import { isTold, OutageError } from '../../src/core/outage.ts'
+import type { Sql } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { DatabaseHealth } from '../../src/data/health.ts'
 import { openTestDatabase } from '../harness/database.ts'
@@ -11,7 +12,7 @@ import { SILENT } from '../harness/log.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const ONE = unnamed('SELECT 1 AS one')
-const TIMING = { everyMs: 5, againMs: 5, patienceMs: 10_000 }
+const TIMING = { everyMs: 5, againMs: 5 }
 
 let database: Database
 let health: DatabaseHealth
@@ -26,18 +27,17 @@ beforeEach(async () => {
   asked = renewed = 0
   lines = []
   const opened = await openTestDatabase()
+  const failing: Sql = async (...args) => {
+    if (args[0].name.startsWith('health_')) asked++
+    if (failure !== null) throw failure
+    return opened.db.query(...args)
+  }
   database = {
     ...opened,
     renew: () => renewed++,
     abandon: () => undefined,
-    db: {
-      ...opened.db,
-      query: async (...args) => {
-        if (args[0].name.startsWith('health_')) asked++
-        if (failure !== null) throw failure
-        return opened.db.query(...args)
-      },
-    },
+    probe: { sql: failing, patienceMs: 10_000 },
+    db: { ...opened.db, query: failing },
   }
   const write = (line: Buffer, _encoding: string, done: () => void): void => {
     lines.push(JSON.parse(line.toString()) as (typeof lines)[number])
@@ -56,7 +56,7 @@ const withCode = (code: string): Error => Object.assign(new Error('no'), { code 
 
 test.each([
   ['does not answer', withCode('ECONNREFUSED'), 'down'],
-  ['has become a standby', new StandbyError(), 'standby'],
+  ['has become a standby', new OutageError('standby'), 'standby'],
   ['has become read-only', withCode('25006'), 'read_only'],
 ])('a database that %s: not ready until it works again, and one line at each end', async (_what, error, state) => {
   failure = error
@@ -116,12 +116,12 @@ test('a database that never answers has its connections cut, each time it does n
   const silent: Database = {
     ...database,
     abandon: () => cut(),
-    db: {
-      ...database.db,
-      query: () => new Promise((_resolve, reject) => (cut = () => reject(withCode('ECONNRESET')))),
+    probe: {
+      sql: () => new Promise((_resolve, reject) => (cut = () => reject(withCode('ECONNRESET')))),
+      patienceMs: 20,
     },
   }
-  const impatient = new DatabaseHealth(silent, SILENT, { ...TIMING, patienceMs: 20 })
+  const impatient = new DatabaseHealth(silent, SILENT, TIMING)
   const cuts = vi.spyOn(silent, 'abandon')
   await vi.waitFor(() => expect(cuts.mock.calls.length).toBeGreaterThan(2))
   expect(impatient.notReady).toBe('down')

@@ -11,6 +11,7 @@ const REASONS: Readonly<Record<NotReady, string>> = {
   down: 'The database does not answer.',
   standby: 'The database server is a standby: it takes no writes.',
   read_only: 'The database is read-only: it takes no writes.',
+  unreplicated: 'Commits of the database wait for a synchronous standby that is away.',
   full: 'The database is out of disk space.',
 }
 

@@ -22,8 +22,15 @@ const HELP: Readonly<Record<Variable, Help>> = {
   LOG_LEVEL: 'The least severe log lines that are written. They are JSON.',
   NODE_ENV: '`production` turns GraphiQL off, unless `GRAPHIQL` says otherwise.',
   DATA_DIR: 'The folder of the embedded database and its secrets. Used without `DATABASE_URL`.',
-  DATABASE_URL: ['PostgreSQL 15 or newer.', 'the embedded database'],
+  DATABASE_URL: [
+    'PostgreSQL 15 or newer. It may name several hosts, as `postgres://one:5432,two:5432/name`: the service goes to the one that takes writes.',
+    'the embedded database',
+  ],
   DATABASE_POOL_SIZE: "Connections per process. One tenant's writes use at most half of them at once.",
+  DATABASE_CONNECT_TIMEOUT_SECONDS: 'How long a new connection may take.',
+  DATABASE_POOL_TIMEOUT_SECONDS: 'How long a request waits for a free connection. Then it is 503 `unavailable`.',
+  DATABASE_STATEMENT_TIMEOUT_SECONDS:
+    'How long a statement may take. Then the server ends it; where it does not, its connection is cut.',
   DATABASE_LOCK_PATIENCE_SECONDS:
     'How long a write is tried while another transaction holds a lock that it needs. Then it is 503 `unavailable`.',
   REDIS_URL: ['Redis. Several URLs, comma-separated, are a Redis Cluster.', 'the in-process bus'],

@@ -1,0 +1,58 @@
+import { Socket } from 'node:net'
+
+import pg from 'pg'
+
+/** How long what waits for the database does so, in milliseconds. */
+export interface Deadlines {
+  /** For a new connection. */
+  connectMs: number
+  /** For a connection of the pool that is free. */
+  poolMs: number
+  /** For the answer to a statement. */
+  statementMs: number
+}
+
+export const DEADLINES: Deadlines = { connectMs: 3000, poolMs: 5000, statementMs: 10_000 }
+
+/** How long the server may take to let go of a connection that is ended. */
+const END_MS = 1000
+
+/**
+ * A connection that knows how long it has been waiting: a server that has vanished ends nothing by
+ * itself, and TCP finds out after a quarter of an hour.
+ */
+export class Connection extends pg.Client {
+  readonly #socket: Socket
+  #waitingSince: number | undefined
+
+  constructor(config?: pg.ClientConfig) {
+    const socket = new Socket()
+    super({ ...config, stream: () => socket })
+    this.#socket = socket
+    this.on('drain', () => void (this.#waitingSince = undefined))
+    const { query, end } = this
+    this.query = ((...args: unknown[]) => {
+      this.#waitingSince ??= performance.now()
+      return Reflect.apply(query, this, args)
+    }) as typeof query
+    this.end = ((...args: unknown[]) => {
+      const late = setTimeout(() => this.cut(), END_MS).unref()
+      this.once('end', () => clearTimeout(late))
+      return Reflect.apply(end, this, args)
+    }) as typeof end
+  }
+
+  /** How long the statements under way have been without an answer. */
+  waitedMs(now = performance.now()): number {
+    return this.#waitingSince === undefined ? 0 : now - this.#waitingSince
+  }
+
+  /**
+   * Ends the connection at once, and fails what waits on it. What has not reached the server is
+   * thrown away: TCP would send it on, and it would be executed long after its caller was refused.
+   */
+  cut(): void {
+    if (this.#socket.connecting) this.#socket.destroy()
+    else this.#socket.resetAndDestroy()
+  }
+}
