@@ -41,6 +41,8 @@ export interface App {
   readonly health: Health
   /** The process's own app, where this is a view of it for one tenant or one request. */
   readonly root?: App
+  /** Whether the client that waits for the answer has gone; absent where none does. */
+  readonly isGone?: () => boolean
   /**
    * Where all that a request writes commits together; absent where each change commits by itself.
    */

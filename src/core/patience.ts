@@ -41,9 +41,12 @@ export class Patience {
   #waiting = 0
   #stuckUntil = 0
 
-  /** `patienceMs`: how long a write is tried again. */
-  constructor({ connections, patienceMs }: { connections: number; patienceMs: number }) {
-    this.#places = new Line(Math.max(1, Math.floor(connections / 2)))
+  /**
+   * `patienceMs`: how long a write is tried again. `maxWaitMs`: how long it waits for its turn
+   * among the tenant's writes.
+   */
+  constructor({ connections, patienceMs, maxWaitMs }: { connections: number; patienceMs: number; maxWaitMs?: number }) {
+    this.#places = new Line(Math.max(1, Math.floor(connections / 2)), maxWaitMs)
     this.#patienceMs = patienceMs
   }
 
@@ -99,28 +102,59 @@ export class Patience {
   }
 }
 
-/** At most `free` at once; the others wait in line. */
+/** At most `free` at once; the others wait in line, each for `maxWaitMs` at most. */
 class Line {
   #free: number
-  readonly #line: (() => void)[] = []
+  readonly #maxWaitMs: number
+  readonly #line: Waiting[] = []
+  #timer: NodeJS.Timeout | undefined
 
-  constructor(free: number) {
+  constructor(free: number, maxWaitMs = Infinity) {
     this.#free = free
+    this.#maxWaitMs = maxWaitMs
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#line.push(resolve))
+    else await this.#wait()
     try {
       return await work()
     } finally {
       // The next in line takes the place over.
       const next = this.#line.shift()
       if (next === undefined) this.#free++
-      else next()
+      else next.enter()
     }
   }
+
+  #wait(): Promise<void> {
+    return new Promise<void>((enter, refuse) => {
+      this.#line.push({ enter, refuse, until: performance.now() + this.#maxWaitMs })
+      if (this.#timer === undefined && this.#maxWaitMs < Infinity) this.#refuseLate()
+    })
+  }
+
+  // All wait equally long: who came first is late first.
+  #refuseLate(): void {
+    const now = performance.now()
+    while ((this.#line[0]?.until ?? Infinity) <= now) this.#line.shift()?.refuse(tooBusy())
+    const next = this.#line[0]
+    this.#timer = next && setTimeout(() => this.#refuseLate(), next.until - now).unref()
+  }
 }
+
+interface Waiting {
+  enter: () => void
+  refuse: (error: Error) => void
+  until: number
+}
+
+/** A write that did not get its turn in time. It has not been sent. */
+export const tooBusy = (): ServiceError =>
+  new ServiceError('unavailable', {
+    detail: 'The database did not take the change in time. Nothing was changed; try again.',
+    retryAfterSeconds: 1,
+  })
 
 const stillLocked = (cause: unknown): ServiceError =>
   new ServiceError('unavailable', {
@@ -144,7 +178,10 @@ const tenantApps = perApp((root) => {
   return (tenantId: Id): TenantApp => {
     const existing = known.get(tenantId)
     if (existing !== undefined) return existing
-    const made = tenantAppOf(root)
+    const { connections, maxWaitMs } = root.db
+    const patienceMs = root.settings.DATABASE_LOCK_PATIENCE_SECONDS * 1000
+    const patience = new Patience({ connections, patienceMs, maxWaitMs })
+    const made = { app: { ...root, root, db: patientDb(root.db, patience) }, patience }
     known.set(tenantId, made)
     return made
   }
@@ -159,20 +196,25 @@ export const isStuck = (app: App, tenantId: Id): boolean => tenantApps(app)(tena
  */
 export const ofTenant = (app: App, tenantId: Id): App => tenantApps(app)(tenantId).app
 
-function tenantAppOf(root: App): TenantApp {
-  const { connections } = root.db
-  const patience = new Patience({ connections, patienceMs: root.settings.DATABASE_LOCK_PATIENCE_SECONDS * 1000 })
-  const db: Db = {
+/** The same for one request, whose writes are not sent once `isGone`: nobody waits for them. */
+export function ofRequester(app: App, tenantId: Id, isGone: () => boolean): App {
+  const root = app.root ?? app
+  const { app: ofItsTenant, patience } = tenantApps(app)(tenantId)
+  return { ...ofItsTenant, isGone, db: patientDb(root.db, patience, isGone) }
+}
+
+function patientDb({ query, transaction, connections, maxWaitMs }: Db, patience: Patience, isGone?: () => boolean): Db {
+  const run = <T>(write: (lockWaitMs?: number) => Promise<T>): Promise<T> =>
+    patience.run((lockWaitMs) => (isGone?.() === true ? Promise.reject(tooBusy()) : write(lockWaitMs)))
+  return {
     query: (statement, params) => {
-      if (!statement.locks) return root.db.query(statement, params)
-      return patience.run((lockWaitMs) =>
-        lockWaitMs === undefined
-          ? root.db.query(statement, params)
-          : root.db.transaction((sql) => sql(statement, params), lockWaitMs),
+      if (!statement.locks) return query(statement, params)
+      return run((lockWaitMs) =>
+        lockWaitMs === undefined ? query(statement, params) : transaction((sql) => sql(statement, params), lockWaitMs),
       )
     },
-    transaction: (work) => patience.run((lockWaitMs) => root.db.transaction(work, lockWaitMs)),
+    transaction: (work) => run((lockWaitMs) => transaction(work, lockWaitMs)),
     connections,
+    maxWaitMs,
   }
-  return { app: { ...root, root, db }, patience }
 }

@@ -55,6 +55,7 @@ function scopedApp(app: App, sql: TxSql, scope: Scope, line: Line): App {
     query: inLine,
     transaction: (work) => line.join(() => inSavepoint(sql, scope, () => work(sql))),
     connections: 1,
+    maxWaitMs: app.db.maxWaitMs,
   }
   return {
     settings: root.settings,

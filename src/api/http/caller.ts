@@ -1,12 +1,16 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 
-import { type App, identityHeader } from '../../core/context.ts'
-import { ofTenant } from '../../core/patience.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+import { type App, identityHeader, type Tenant } from '../../core/context.ts'
+import { ofRequester, ofTenant } from '../../core/patience.ts'
 import { verifyIdentity } from '../../domains/readers/identity.ts'
 import { allowOrigin, varyByOrigin } from './cors.ts'
 import { authenticate, cameIn } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const NO_BODY = Buffer.alloc(0)
 
 /**
@@ -27,9 +31,16 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
       countCaller(app, reply, authenticated)
     }
     const caller = authenticated === null ? null : { ...authenticated, identity: null }
-    const ofCaller = caller === null ? app : ofTenant(app, caller.tenant.id)
-    request.ctx = { app: ofCaller, requestId: request.id, caller, address: request.ip }
+    request.ctx = {
+      app: caller === null ? app : appOf(caller.tenant, request, reply),
+      requestId: request.id,
+      caller,
+      address: request.ip,
+    }
   })
+
+  const appOf = ({ id }: Tenant, { method }: FastifyRequest, { raw }: FastifyReply): App =>
+    READS.has(method) ? ofTenant(app, id) : ofRequester(app, id, () => (isHttp2(raw) ? raw.stream : raw).destroyed)
 
   scope.addHook('preHandler', async (request) => {
     const { caller } = request.ctx
@@ -41,6 +52,8 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
     request.ctx = { ...request.ctx, caller: { ...caller, identity } }
   })
 }
+
+const isHttp2 = (raw: ServerResponse | Http2ServerResponse): raw is Http2ServerResponse => 'stream' in raw
 
 function header({ headers }: FastifyRequest, name: string): string | undefined {
   const value = headers[name]

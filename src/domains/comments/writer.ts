@@ -4,7 +4,7 @@ import { ServiceError } from '../../core/errors.ts'
 import type { StoredEvent } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { troubleOf } from '../../core/outage.ts'
-import { isStuck, ofTenant } from '../../core/patience.ts'
+import { isStuck, ofTenant, tooBusy } from '../../core/patience.ts'
 import { isLockFailure } from '../../core/sql.ts'
 import { announce } from '../discussions/events.ts'
 import { tellClassifiers } from './classifier-sql.ts'
@@ -23,6 +23,12 @@ export interface Draft {
   row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment'>
   /** The comment's JSON, made at the last moment, with DEPTH_SLOT and STATUS_SLOT. */
   toJson: (id: string, createdAt: Date) => string
+}
+
+/** A draft on its way to a statement. After `until`, and once `isGone`, it is not sent any more. */
+interface Queued extends Draft {
+  until: number
+  isGone: (() => boolean) | undefined
 }
 
 export interface Written {
@@ -51,7 +57,7 @@ const MAX_REPEATED = 50
  */
 const SQLSTATE = /^(?!08|57P|XX|40003)[0-9A-Z]{5}$/
 
-type Write = (draft: Draft) => Promise<Written>
+type Write = (draft: Queued) => Promise<Written>
 type Insert = (drafts: readonly Draft[]) => Promise<Written[]>
 
 interface Lane {
@@ -77,7 +83,7 @@ const commentWriter = perApp((app): Write => {
 
   const openLane = ({ tenantId }: Draft['row']): Lane => {
     const waiting: Insert = (drafts) => insertAll(ofTenant(app, tenantId), insertComments, drafts)
-    return { write: inBatches<Draft, Written>(MAX_BATCH, (batch) => flush(waiting, batch)), drafts: 0 }
+    return { write: inBatches<Queued, Written>(MAX_BATCH, (batch) => flush(waiting, batch)), drafts: 0 }
   }
 
   const inLane: Write = async (draft) => {
@@ -94,7 +100,7 @@ const commentWriter = perApp((app): Write => {
   }
 
   const unlocked: Insert = (drafts) => insertAll(app, insertUnlockedComments, drafts)
-  const shared = inBatches<Draft, Written>(MAX_BATCH, (batch) => flush(unlocked, batch, inLane))
+  const shared = inBatches<Queued, Written>(MAX_BATCH, (batch) => flush(unlocked, batch, inLane))
 
   const write: Write = (draft) =>
     lanes.has(keyOf(draft)) || isStuck(app, draft.row.tenantId) ? inLane(draft) : shared(draft)
@@ -119,8 +125,15 @@ const commentWriter = perApp((app): Write => {
 })
 
 /** Writes a batch; `elsewhere` takes what has to wait for a lock. */
-async function flush(insert: Insert, batch: readonly Waiting<Draft, Written>[], elsewhere?: Write): Promise<void> {
-  const move = ({ input, resolve, reject }: Waiting<Draft, Written>): void => {
+async function flush(insert: Insert, all: readonly Waiting<Queued, Written>[], elsewhere?: Write): Promise<void> {
+  const now = performance.now()
+  const batch = all.filter(({ input: { until, isGone }, reject }) => {
+    const isWanted = now < until && isGone?.() !== true
+    if (!isWanted) reject(tooBusy())
+    return isWanted
+  })
+  if (batch.length === 0) return
+  const move = ({ input, resolve, reject }: Waiting<Queued, Written>): void => {
     elsewhere?.(input).then(resolve, reject)
   }
   try {
@@ -144,7 +157,10 @@ async function flush(insert: Insert, batch: readonly Waiting<Draft, Written>[], 
  * transaction of its own.
  */
 export async function writeComment(app: App, draft: Draft): Promise<Written> {
-  if (app.scope === undefined) return commentWriter(app)(draft)
+  if (app.scope === undefined) {
+    const until = performance.now() + app.db.maxWaitMs
+    return commentWriter(app)({ ...draft, until, isGone: app.isGone })
+  }
   const [written] = await insertAll(app, insertComments, [draft])
   if (written === undefined) throw new Error('the statement lost a row')
   return written
