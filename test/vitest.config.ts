@@ -32,6 +32,7 @@ export default defineConfig({
       project('contract', false),
       project('unit', false),
       project('browser', false),
+      project('cluster', false),
       // They measure memory, set clocks, and listen to what their process does not catch.
       project('faults', true),
     ],

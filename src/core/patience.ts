@@ -203,18 +203,20 @@ export function ofRequester(app: App, tenantId: Id, isGone: () => boolean): App 
   return { ...ofItsTenant, isGone, db: patientDb(root.db, patience, isGone) }
 }
 
-function patientDb({ query, transaction, connections, maxWaitMs }: Db, patience: Patience, isGone?: () => boolean): Db {
+function patientDb(db: Db, patience: Patience, isGone?: () => boolean): Db {
   const run = <T>(write: (lockWaitMs?: number) => Promise<T>): Promise<T> =>
     patience.run((lockWaitMs) => (isGone?.() === true ? Promise.reject(tooBusy()) : write(lockWaitMs)))
   return {
     query: (statement, params) => {
-      if (!statement.locks) return query(statement, params)
+      if (!statement.locks) return db.query(statement, params)
       return run((lockWaitMs) =>
-        lockWaitMs === undefined ? query(statement, params) : transaction((sql) => sql(statement, params), lockWaitMs),
+        lockWaitMs === undefined
+          ? db.query(statement, params)
+          : db.transaction((sql) => sql(statement, params), lockWaitMs),
       )
     },
-    transaction: (work) => run((lockWaitMs) => transaction(work, lockWaitMs)),
-    connections,
-    maxWaitMs,
+    transaction: (work) => run((lockWaitMs) => db.transaction(work, lockWaitMs)),
+    connections: db.connections,
+    maxWaitMs: db.maxWaitMs,
   }
 }

@@ -4,7 +4,9 @@ import { databaseHosts } from '../core/database-url.ts'
 import { OutageError } from '../core/outage.ts'
 import { Connection } from './connection.ts'
 
-/** The hosts of a database's URL. One of them takes writes; the others may follow it, or be away. */
+/**
+ * The hosts of a database's URL. One of them takes writes; the others may follow it, or be away.
+ */
 export class Hosts {
   readonly #urls: readonly string[]
   readonly #connectMs: number
