@@ -1,19 +1,27 @@
-// Brings dist/ up to date, and does nothing that is not needed: a start on a warm build must not
-// wait for it.
-import { spawnSync } from 'node:child_process'
+// Brings dist/ up to date. A step runs only when its inputs have changed, because each start waits
+// for this.
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
+/** Something to build: the step runs when the digest of its inputs is not the one in its stamp. */
+interface Step {
+  name: string
+  stamp: string
+  inputs: readonly string[]
+  build: () => Promise<void>
+}
+
 const root = join(import.meta.dirname, '..')
-const generatedStamp = join(root, 'src/generated/.stamp')
-const builtStamp = join(root, 'dist/.stamp')
 
 const files = (folder: string): string[] =>
-  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-    .sort()
+  existsSync(join(root, folder))
+    ? readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+        .sort()
+    : []
 
 function digest(names: readonly string[]): string {
   const hash = createHash('sha256')
@@ -21,100 +29,130 @@ function digest(names: readonly string[]): string {
   return hash.digest('hex')
 }
 
-const isCurrent = (stamp: string, value: string): boolean => existsSync(stamp) && readFileSync(stamp, 'utf8') === value
-
-function run(script: string, ...args: string[]): void {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'node_modules', script), ...args], {
-    cwd: root,
-    encoding: 'utf8',
+function run(script: string, ...args: string[]): Promise<void> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [join(root, 'node_modules', script), ...args], { cwd: root }, (error, stdout, stderr) => {
+      if (error === null) return resolve()
+      // Compilers write their errors to standard output.
+      console.error(`${stdout}${stderr}`)
+      process.exit(1)
+    })
   })
-  if (status === 0) return
-  // A compiler tells its errors on standard output.
-  console.error(`${stdout}${stderr}`)
-  process.exit(1)
 }
 
-const isOf = (name: string, ...folders: string[]): boolean =>
+/** Runs the steps that are due, side by side. */
+async function runDue(...steps: readonly Step[]): Promise<void> {
+  const runOne = async ({ name, stamp, inputs, build }: Step): Promise<void> => {
+    const path = join(root, stamp)
+    const from = digest(inputs)
+    if (existsSync(path) && readFileSync(path, 'utf8') === from) return
+    console.error(`Building the ${name} …`)
+    // A build that is interrupted leaves files of two states, and so must run again.
+    rmSync(path, { force: true })
+    await build()
+    writeFileSync(path, from)
+  }
+  await Promise.all(steps.map(runOne))
+}
+
+const isIn = (name: string, ...folders: string[]): boolean =>
   folders.some((folder) => name.startsWith(`src/${folder}/`))
-const sources = files('src').filter((name) => !isOf(name, 'generated'))
-const generatedFrom = digest([...sources, 'prisma/schema.prisma', 'codegen.ts', 'package-lock.json'])
-if (!isCurrent(generatedStamp, generatedFrom)) {
-  console.error('Building …')
-  run('prisma/build/index.js', 'generate')
-  run('tsx/dist/cli.mjs', 'codegen.ts')
-  writeFileSync(generatedStamp, generatedFrom)
-}
+const sources = files('src').filter((name) => !isIn(name, 'generated'))
+const serviceSources = sources.filter((name) => !isIn(name, 'console', 'clients/widget'))
+const consoleSources = sources.filter((name) => isIn(name, 'console'))
 
-const builtFrom = digest([
-  ...sources.filter((name) => !isOf(name, 'console', 'clients/widget')),
-  ...files('src/generated'),
-  'tsconfig.json',
-])
-if (!isCurrent(builtStamp, builtFrom)) {
-  run('typescript/bin/tsc', '-p', 'src')
-  run('typescript/bin/tsc', '-p', 'src/clients/browser')
+await runDue({
+  name: 'database client',
+  stamp: 'src/generated/.prisma-stamp',
+  inputs: ['prisma/schema.prisma', 'package-lock.json'],
+  build: () => run('prisma/build/index.js', 'generate'),
+})
+// It loads the schema, which needs the client.
+await runDue({
+  name: 'typed documents',
+  stamp: 'src/generated/.codegen-stamp',
+  inputs: [
+    ...serviceSources,
+    ...consoleSources.filter((name) => name.endsWith('.graphql')),
+    'prisma/schema.prisma',
+    'codegen.ts',
+    'package-lock.json',
+  ],
+  build: () => run('tsx/dist/cli.mjs', 'codegen.ts'),
+})
+
+const generated = files('src/generated')
+await runDue(
+  {
+    name: 'service',
+    stamp: 'dist/.stamp',
+    inputs: [...serviceSources, ...generated.filter((name) => name.endsWith('.ts')), 'tsconfig.json'],
+    build: buildService,
+  },
+  {
+    name: 'console',
+    stamp: 'dist/.console-stamp',
+    inputs: [
+      ...consoleSources,
+      ...generated.filter((name) => /\/(console\.ts|settings\.json|audit-actions\.json)$/.test(name)),
+      'package-lock.json',
+    ],
+    build: buildConsole,
+  },
+  {
+    name: 'widget',
+    stamp: 'dist/.widget-stamp',
+    inputs: [...sources.filter((name) => isIn(name, 'clients/widget', 'clients/browser')), 'package-lock.json'],
+    build: () => bundle('src/clients/widget'),
+  },
+)
+
+async function buildService(): Promise<void> {
+  const tsc = (...args: string[]) => run('typescript/bin/tsc', '-p', ...args)
   // Types only where others import from: those of the rest would be thousands of lines that nobody
   // reads.
-  for (const name of ['backend', 'browser', 'receiver']) {
-    run(
-      'typescript/bin/tsc',
-      '-p',
-      `src/clients/${name}`,
-      '--declaration',
-      '--emitDeclarationOnly',
-      '--removeComments',
-      'false',
-    )
-  }
+  const types = ['--declaration', '--emitDeclarationOnly', '--removeComments', 'false']
+  await Promise.all([
+    // Both write what the receiver's types compile to; the one without comments comes last.
+    tsc('src').then(() => tsc('src/clients/browser')),
+    ...['backend', 'browser', 'receiver'].map((name) => tsc(`src/clients/${name}`, ...types)),
+  ])
   removeStale()
-  writeFileSync(builtStamp, builtFrom)
 }
 
-/** What was compiled of sources that are no more: nobody may run or import it by mistake. */
+/** Removes what was compiled from sources that are gone, so that nothing runs or imports it. */
 function removeStale(): void {
-  const known = new Set([...sources, ...files('src/generated')])
+  const known = new Set([...sources, ...generated])
   for (const name of files('dist').filter((each) => /\.(js|d\.ts)(\.map)?$/.test(each))) {
     const isBundle = /^dist\/(console|widget)\//.test(name)
     const source = name.replace(/^dist/, 'src').replace(/\.(js|d\.ts)(\.map)?$/, '.ts')
-    if (!isBundle && !known.has(source)) rmSync(join(root, name))
+    if (!isBundle && !known.has(source)) rmSync(join(root, name), { force: true })
   }
 }
 
-// What browsers load is bundled, each when it has changed itself.
-const consoleFiles = join(root, 'dist/console')
-const filesBefore = builtFiles()
-const generated = files('src/generated').filter((name) => /\/(console\.ts|settings\.json)$/.test(name))
-bundle('console', 'src/console', [...sources.filter((name) => isOf(name, 'console')), ...generated])
-bundle(
-  'widget',
-  'src/clients/widget',
-  sources.filter((name) => isOf(name, 'clients/widget', 'clients/browser')),
-)
-
-if (builtFiles().join() !== filesBefore.join()) removeOldFiles(new Set([...builtFiles(), ...filesBefore]))
-
-/** The files with names of their content that the last build of the console has made. */
-function builtFiles(): string[] {
-  const manifest = join(consoleFiles, 'manifest.json')
-  if (!existsSync(manifest)) return []
-  const chunks: Record<string, { file: string; css?: string[] }> = JSON.parse(readFileSync(manifest, 'utf8'))
-  return Object.values(chunks).flatMap(({ file, css = [] }) => [file, ...css])
+function bundle(folder: string): Promise<void> {
+  return run('vite/bin/vite.js', 'build', '--config', `${folder}/vite.config.ts`)
 }
 
 /**
  * A page that was opened before an upgrade loads files of its own build: those are kept for one
  * build more.
  */
-function removeOldFiles(kept: ReadonlySet<string>): void {
-  for (const name of readdirSync(join(consoleFiles, 'assets'))) {
-    if (!kept.has(`assets/${name}`)) rmSync(join(consoleFiles, 'assets', name))
+async function buildConsole(): Promise<void> {
+  const before = bundledFiles()
+  await bundle('src/console')
+  const now = bundledFiles()
+  if (now.join() === before.join()) return
+  const kept = new Set([...now, ...before])
+  for (const name of files('dist/console/assets').map((path) => relative('dist/console', path))) {
+    if (!kept.has(name)) rmSync(join(root, 'dist/console', name))
   }
 }
 
-function bundle(name: string, folder: string, from: readonly string[]): void {
-  const stamp = join(root, `dist/.${name}-stamp`)
-  const bundledFrom = digest([...from, 'package-lock.json'])
-  if (isCurrent(stamp, bundledFrom)) return
-  run('vite/bin/vite.js', 'build', '--config', `${folder}/vite.config.ts`)
-  writeFileSync(stamp, bundledFrom)
+/** The files of the console's last build that are named by their content. */
+function bundledFiles(): string[] {
+  const manifest = join(root, 'dist/console/manifest.json')
+  if (!existsSync(manifest)) return []
+  const chunks: Record<string, { file: string; css?: string[] }> = JSON.parse(readFileSync(manifest, 'utf8'))
+  return Object.values(chunks).flatMap(({ file, css = [] }) => [file, ...css])
 }

@@ -22,6 +22,8 @@ interface Role {
 async function main(): Promise<void> {
   const settings = readSettings(process.env, embeddedSecrets)
   const log = createLog(settings.LOG_LEVEL)
+  // The first start makes the embedded database, which takes seconds.
+  if (process.stderr.isTTY) console.error('Opening the database …')
   const { app, database, close } = await openApp(settings, log).catch(explainDatabase)
   await warnOfMissingKeys(app)
   const roles: Role[] = []
