@@ -31,12 +31,17 @@ function digest(names: readonly string[]): string {
 
 function run(script: string, ...args: string[]): Promise<void> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [join(root, 'node_modules', script), ...args], { cwd: root }, (error, stdout, stderr) => {
-      if (error === null) return resolve()
-      // Compilers write their errors to standard output.
-      console.error(`${stdout}${stderr}`)
-      process.exit(1)
-    })
+    execFile(
+      process.execPath,
+      [join(root, 'node_modules', script), ...args],
+      { cwd: root },
+      (error, stdout, stderr) => {
+        if (error === null) return resolve()
+        // Compilers write their errors to standard output.
+        console.error(`${stdout}${stderr}`)
+        process.exit(1)
+      },
+    )
   })
 }
 
