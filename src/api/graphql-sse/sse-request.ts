@@ -7,7 +7,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import type { Payload } from '../../live/batch.ts'
 import type { Source } from '../../live/source.ts'
-import { notAcceptable } from '../graphql/limits.ts'
+import { notAcceptable } from '../graphql/errors.ts'
 import { Line } from './line.ts'
 import type { Subscription } from './subscription.ts'
 

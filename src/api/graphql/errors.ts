@@ -65,3 +65,7 @@ export function toGraphQLError(error: unknown, log: Logger, requestId: string): 
   told.add(answer)
   return answer
 }
+
+/** The refusal of an `Accept` that no answer fits. */
+export const notAcceptable = (): ServiceError =>
+  new ServiceError('validation_failed', { detail: 'No answer here is of a type that Accept names.' })

@@ -6,11 +6,11 @@ import {
   type GraphQLSchema,
   isEnumType,
   isInputObjectType,
+  isInputType,
   isListType,
   isNonNullType,
   isRequiredInputField,
   isScalarType,
-  Kind,
   typeFromAST,
   type VariableDefinitionNode,
 } from 'graphql'
@@ -31,7 +31,8 @@ interface Place {
 
 /**
  * Checks a JSON value against an input type of the schema: nothing unknown, nothing missing, no
- * wrong type. It goes no deeper than the type does.
+ * wrong type. It goes no deeper than the type does. graphql-js' `coerceInputValue` reports neither
+ * a code nor the field that is unknown or missing, but an English sentence about the object.
  */
 export function checkInput(type: GraphQLInputType, value: unknown, place: Place = {}): FieldError[] {
   const { path = [], given = NOTHING, coerces = false } = place
@@ -115,9 +116,9 @@ export function variableTypes(
 ): Map<string, GraphQLInputType> {
   return new Map(
     definitions.map(({ variable, type }) => {
-      const inputType = type.kind === Kind.NAMED_TYPE ? typeFromAST(schema, type) : typeFromAST(schema, type as never)
-      if (inputType === undefined) throw new Error(`variable $${variable.name.value} has an unknown type`)
-      return [variable.name.value, inputType as GraphQLInputType]
+      const inputType = typeFromAST(schema, type)
+      if (!isInputType(inputType)) throw new Error(`variable $${variable.name.value} has no input type`)
+      return [variable.name.value, inputType]
     }),
   )
 }

@@ -1,6 +1,6 @@
 import { Lexer, Source, TokenKind } from 'graphql'
 
-import { invalid, ServiceError } from '../../core/errors.ts'
+import { invalid } from '../../core/errors.ts'
 
 /** A document this short can do no harm; most are, and so are not read twice. */
 const HARMLESS_LENGTH = 1000
@@ -11,10 +11,10 @@ const OPENING: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACK
 const CLOSING: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R])
 
 /**
- * Refuses a document before it is parsed: a deep one would overflow the parser's stack, and 256 KiB
- * hold thousands of aliases, each a query of its own or, without any credentials, a whole
- * introspection (measured: 36 MB of answer, 2 s of the process). Throws `validation_failed`. What
- * is no document is the parser's to refuse.
+ * Refuses a large document before it is parsed. 256 KiB hold thousands of aliases, each a query of
+ * its own or, without any credentials, a whole introspection (measured: 36 MB of answer, 2 s of the
+ * process). The parser's own `maxTokens` does not suffice: 2 000 tokens `[` overflow its stack.
+ * Throws `validation_failed`. The parser refuses a text that is no document.
  */
 export function checkDocument(text: string): void {
   if (text.length <= HARMLESS_LENGTH) return
@@ -38,7 +38,3 @@ function advance(lexer: Lexer): TokenKind {
     return TokenKind.EOF
   }
 }
-
-/** The refusal of an `Accept` that no answer fits. */
-export const notAcceptable = (): ServiceError =>
-  new ServiceError('validation_failed', { detail: 'No answer here is of a type that Accept names.' })

@@ -10,7 +10,7 @@ import type { FastifyInstance } from 'fastify'
 import { baseUrl } from '../../core/address.ts'
 import type { App } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { type Asset, assetOf, sendAsset } from './documents.ts'
+import { type Asset, assetOf, sendAsset } from './assets.ts'
 
 /** What `npm run build` has made of src/console. */
 const FOLDER = join(import.meta.dirname, '../../../dist/console')

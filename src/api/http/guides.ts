@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import MarkdownIt, { type Token } from 'markdown-it'
 
 import { ServiceError } from '../../core/errors.ts'
-import { type Asset, assetOf, sendAsset } from './documents.ts'
+import { type Asset, assetOf, sendAsset } from './assets.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../docs')
 

@@ -5,7 +5,13 @@ import { gzipSync } from 'node:zlib'
 
 import type { FastifyInstance } from 'fastify'
 
-import { assetOf, serveAsset } from './documents.ts'
+import { baseUrl } from '../../core/address.ts'
+import type { App } from '../../core/context.ts'
+import { API_BASE } from '../../schema/route.ts'
+import { schema } from '../graphql/schema.ts'
+import { asyncApiDocument } from '../reference/asyncapi.ts'
+import { openApiDocument } from '../reference/openapi.ts'
+import { type Asset, assetOf, serveAsset } from './assets.ts'
 
 // The page loads nothing from elsewhere, sends nothing elsewhere, and cannot be framed. Styles are
 // made by the script.
@@ -61,10 +67,19 @@ const START = `Scalar.createApiReference('#reference', {
 `
 
 /**
- * `GET /docs`: the API reference as a page, made in the browser from `openapi.json` by files of our
- * own.
+ * The API reference: `GET /docs` is a page that the browser makes from the documents
+ * `/api/v1/openapi.json` and `/api/v1/asyncapi.json`, with files of our own. Each is made at its
+ * first request, so that a start does not wait for it.
  */
-export function registerReference(server: FastifyInstance): void {
+export function registerReference(server: FastifyInstance, app: App): void {
+  const { settings } = app
+  const json = (document: object): Asset =>
+    assetOf('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
+  serveAsset(server, `${API_BASE}/openapi.json`, () => json(openApiDocument(schema, settings, baseUrl(app))))
+  serveAsset(server, `${API_BASE}/asyncapi.json`, () => json(asyncApiDocument(schema, settings, baseUrl(app))))
+  // Many tools look for the document at the root. Relative, so that a path which a proxy puts in
+  // front stays.
+  server.get('/openapi.json', (_request, reply) => reply.redirect(`.${API_BASE}/openapi.json`, 308))
   const script = 'text/javascript; charset=utf-8'
   serveAsset(server, '/docs', () => assetOf('text/html; charset=utf-8', Buffer.from(PAGE), HEADERS))
   serveAsset(server, '/docs/start.js', () => assetOf(script, Buffer.from(START), HEADERS))

@@ -17,7 +17,6 @@ import { registerCaller } from './caller.ts'
 import { limitConnections } from './connection-limits.ts'
 import { registerConsole } from './console.ts'
 import { registerPreflights } from './cors.ts'
-import { registerDocuments } from './documents.ts'
 import { registerGuides } from './guides.ts'
 import { refuseUntilSetUp, registerHealth } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
@@ -106,8 +105,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   await server.register(async (scope) => {
     const refuseOthers = methods.watch(scope)
     scope.addHook('onRequest', async ({ ip }) => countAddress(app, ip))
-    registerDocuments(scope, app)
-    registerReference(scope)
+    registerReference(scope, app)
     registerGuides(scope)
     registerConsole(scope, app)
     refuseOthers()

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 
 import type { FastifyInstance } from 'fastify'
 
-import { type Asset, assetOf, sendAsset } from './documents.ts'
+import { type Asset, assetOf, sendAsset } from './assets.ts'
 
 /** Built by Vite from `src/clients/widget`. */
 const FOLDER = join(import.meta.dirname, '../../../dist/widget')

@@ -2,14 +2,12 @@ import { createHash } from 'node:crypto'
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-import { baseUrl } from '../../core/address.ts'
-import type { App } from '../../core/context.ts'
-import { schema } from '../graphql/schema.ts'
-import { asyncApiDocument } from '../reference/asyncapi.ts'
-import { openApiDocument } from '../reference/openapi.ts'
-import { API_BASE } from '../../schema/route.ts'
 
-/** Bytes that stay as they are while the process runs, and the name of that state. */
+/**
+ * Bytes that stay the same while the process runs, and the hash that names them. Most are made in
+ * memory, which @fastify/static does not serve. Its ETag is a file's size and date, which differ
+ * between two machines of one release.
+ */
 export interface Asset {
   type: string
   bytes: Buffer
@@ -35,16 +33,4 @@ export function sendAsset(request: FastifyRequest, reply: FastifyReply, { type, 
   void reply.headers({ etag, 'cache-control': 'no-cache', ...headers })
   if (known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === etag)) return reply.code(304).send()
   return reply.type(type).send(bytes)
-}
-
-/**
- * `GET /openapi.json` and `GET /asyncapi.json`. Made at the first request, so that a start need not
- * wait for them.
- */
-export function registerDocuments(server: FastifyInstance, app: App): void {
-  const { settings } = app
-  const json = (document: object): Asset =>
-    assetOf('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
-  serveAsset(server, `${API_BASE}/openapi.json`, () => json(openApiDocument(schema, settings, baseUrl(app))))
-  serveAsset(server, `${API_BASE}/asyncapi.json`, () => json(asyncApiDocument(schema, settings, baseUrl(app))))
 }
