@@ -12,7 +12,7 @@ import { openCopy } from '../data/embedded.ts'
 import { holderOf } from '../data/lock.ts'
 import { compareMigrations, explainForeign } from '../data/migrate.ts'
 import { createRedisBus, redisVersion } from '../data/redis-bus.ts'
-import { keptSecrets } from '../data/secrets.ts'
+import { keptSecrets } from '../data/embedded-secrets.ts'
 import { openServer } from '../data/server.ts'
 import { findKeyUse, missingKeysText } from '../domains/secrets/reseal.ts'
 

@@ -1,6 +1,6 @@
 import { inBatches } from '../core/batches.ts'
 import { type Frame, frameOf, isVisible, occurredAt, type Viewer, visibleTo } from './frames.ts'
-import type { EventLog } from './log.ts'
+import type { EventLog } from './event-log.ts'
 import { Ring, type RingBudget } from './ring.ts'
 import type { DiscussionKey, Range, Survey } from './sql.ts'
 

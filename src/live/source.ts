@@ -5,7 +5,7 @@ import { admitConnection, credentialOf, viewerOf } from './admission.ts'
 import type { Payload } from './batch.ts'
 import type { Frame } from './frames.ts'
 import { type Beginning, hubOf } from './hub.ts'
-import { Backlog, Queue } from './queue.ts'
+import { Backlog, Queue } from './source-queue.ts'
 import type { Feed, Taker } from './seat.ts'
 
 interface Following {

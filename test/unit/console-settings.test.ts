@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import table from '../../src/generated/settings.json' with { type: 'json' }
 import { changedPaths, conflicts, patchOf, valuesOf } from '../../src/console/pages/settings/draft.ts'
-import { LABELS } from '../../src/console/pages/settings/words.ts'
+import { LABELS } from '../../src/console/pages/settings/labels.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 
 const NONE = valuesOf(tenantSettings({}))

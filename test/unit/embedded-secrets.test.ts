@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
-import { embeddedSecrets, replaceEncryptionKey } from '../../src/data/secrets.ts'
+import { embeddedSecrets, replaceEncryptionKey } from '../../src/data/embedded-secrets.ts'
 
 let folder: string
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
-import { digestOf as digestOfFolded, foldText, wordsOf } from '../../src/domains/comments/fold.ts'
+import { digestOf as digestOfFolded, foldText, wordsOf } from '../../src/domains/comments/normalize.ts'
 import { compileWords } from '../../src/domains/comments/words.ts'
 
 const digestOf = (text: string): string | null => digestOfFolded(foldText(text))

@@ -1,5 +1,5 @@
 import type { Payload } from '../../live/batch.ts'
-import { Backlog } from '../../live/queue.ts'
+import { Backlog } from '../../live/source-queue.ts'
 import type { Source } from '../../live/source.ts'
 import { Gate } from './gate.ts'
 

@@ -1,7 +1,7 @@
 import type { ExecutionResult } from 'graphql'
 
 import type { Payload } from '../../live/batch.ts'
-import type { Backlog } from '../../live/queue.ts'
+import type { Backlog } from '../../live/source-queue.ts'
 import type { Source } from '../../live/source.ts'
 import type { Subscription } from './subscription.ts'
 

@@ -12,7 +12,7 @@ import {
 } from 'graphql'
 
 import { DEFAULT_PAGE, MAX_PAGE } from '../../core/cursor.ts'
-import { refusal } from './rules.ts'
+import { refusal } from './document-rules.ts'
 
 /**
  * Values that a document may ask for, lists counted by the size of their pages. Measured: 16 000

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 
 import { problemOf, retryAfterOf, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
-import { requestRefusal } from './words.ts'
+import { requestRefusal } from './rule-texts.ts'
 
 /**
  * Any thrown value as the error that the caller may see. What is not a ServiceError is logged, and

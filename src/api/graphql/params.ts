@@ -3,7 +3,7 @@ import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse, typ
 import { invalid, validationFailed } from '../../core/errors.ts'
 import { isTooDeep, MAX_JSON_DEPTH } from '../../core/json-depth.ts'
 import { pointer } from '../../core/validate.ts'
-import { checkDocument } from './limits.ts'
+import { checkDocument } from './document-size.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)

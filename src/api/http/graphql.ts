@@ -19,7 +19,7 @@ import { maskResult, statusOf } from '../graphql/mask.ts'
 import { answerMutation, type Once, type Responded } from '../graphql/once.ts'
 import { asksFor, checkParams, checkQuery, countMutations } from '../graphql/params.ts'
 import { requestErrors } from '../graphql/prepare.ts'
-import { documentErrors } from '../graphql/rules.ts'
+import { documentErrors } from '../graphql/document-rules.ts'
 import { schema } from '../graphql/schema.ts'
 
 const PATH = '/graphql'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { format, resolveConfig } from 'prettier'
 
 import { schema } from '../graphql/schema.ts'
-import { referencePages } from './pages.ts'
+import { referencePages } from './doc-pages.ts'
 import { writeOrCheck } from './write.ts'
 
 for (const [name, markdown] of Object.entries(referencePages(schema))) {

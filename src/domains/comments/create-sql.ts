@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { queueDeliveries } from '../discussions/events.ts'
+import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
-import { digestOf, foldText, wordsIn, wordsOf } from './fold.ts'
+import { digestOf, foldText, wordsIn, wordsOf } from './normalize.ts'
 import { countLinks, visibleText } from './markdown.ts'
 import { wordFilter } from './words.ts'
 

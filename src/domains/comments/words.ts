@@ -1,4 +1,4 @@
-import { wordsOf } from './fold.ts'
+import { wordsOf } from './normalize.ts'
 
 interface Node {
   next: Map<string, Node>

@@ -6,7 +6,7 @@ import { newId } from '../../core/ids.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { isStuck, ofTenant, tooBusy } from '../../core/patience.ts'
 import { isLockFailure } from '../../core/sql.ts'
-import { announce } from '../discussions/events.ts'
+import { announce } from '../discussions/append-events.ts'
 import { tellClassifiers } from './classifier-sql.ts'
 import {
   DEPTH_SLOT,

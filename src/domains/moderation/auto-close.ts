@@ -4,7 +4,7 @@ import { isLockFailure, type Sql, statement } from '../../core/sql.ts'
 import { storedNumber } from '../../core/stored.ts'
 import { tenantSettingsSchema } from '../../core/tenant-settings.ts'
 import { toDiscussion } from '../discussions/discussions.ts'
-import { announce, appendEvent } from '../discussions/events.ts'
+import { announce, appendEvent } from '../discussions/append-events.ts'
 import { lockDiscussion } from '../discussions/locks.ts'
 import { setDiscussionState } from './sql.ts'
 

@@ -8,9 +8,9 @@ import type { Sql } from '../../core/sql.ts'
 import { forgetReader as forgetInAnalytics } from '../analytics/fold.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { loadTenant } from '../tenants/tenants.ts'
-import { eraseComments } from './comments.ts'
-import { eraseReactions, eraseReports } from './marks.ts'
-import { beginWork, type Erasure } from './erasure.ts'
+import { eraseComments } from './erase-comments.ts'
+import { eraseReactions, eraseReports } from './erase-reactions-and-reports.ts'
+import { beginWork, type Erasure } from './erase-batches.ts'
 import * as sql from './sql.ts'
 
 /**

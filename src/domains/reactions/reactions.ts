@@ -1,7 +1,7 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import { announce } from '../discussions/events.ts'
+import { announce } from '../discussions/append-events.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
 import { type ReactionMode, writeReaction } from './sql.ts'

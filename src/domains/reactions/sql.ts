@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { queueDeliveries } from '../discussions/events.ts'
+import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 
 /** `toggle`: the same type again removes it. `set` and `remove` may be repeated without harm. */

@@ -6,7 +6,7 @@ import { useWrite } from '../../api/queries.ts'
 import { changedPaths, conflicts, type Draft, isSame, patchOf, type Values } from './draft.ts'
 import { mistakeIn } from './field.tsx'
 import { FIELDS, type Value } from './table.ts'
-import { LABELS } from './words.ts'
+import { LABELS } from './labels.ts'
 
 /** What is in force, what somebody changes of it, and what becomes of that. */
 export function useSettingsForm(values: Values, reload: () => Promise<Values>) {

@@ -1,5 +1,5 @@
 import table from '../../../generated/settings.json' with { type: 'json' }
-import { LABELS, textOf } from './words.ts'
+import { LABELS, textOf } from './labels.ts'
 
 /** What a setting can be; of a group that can be null, whether there is one. */
 export type Value = string | number | boolean | null | readonly string[]

@@ -1,7 +1,7 @@
 import type { EndpointFragment } from '../../../generated/console.ts'
 import table from '../../../generated/settings.json' with { type: 'json' }
 import type { Labels } from '../../api/errors.ts'
-import { textOf } from '../settings/words.ts'
+import { textOf } from '../settings/labels.ts'
 
 export type PolicyName = keyof EndpointFragment['ownPolicy']
 

@@ -1,8 +1,8 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
-import type { NewEvent } from '../discussions/events.ts'
-import { BATCH, eraseAt, type Erasure } from './erasure.ts'
+import type { NewEvent } from '../discussions/append-events.ts'
+import { BATCH, eraseAt, type Erasure } from './erase-batches.ts'
 import type { Place } from './sql.ts'
 
 /** Takes a batch of the reader's reactions back. False where none was left. */

@@ -11,7 +11,7 @@ import {
 } from 'graphql'
 
 import { invalid, ServiceError } from '../../core/errors.ts'
-import { NO_INTROSPECTION, RULES } from './words.ts'
+import { NO_INTROSPECTION, RULES } from './rule-texts.ts'
 
 // Twice what the deepest operation of REST has (9); what GraphiQL asks for is left out of account.
 const MAX_DEPTH = 20

@@ -3,9 +3,9 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { audienceOf, changeView } from '../comments/change.ts'
 import { toComment } from '../comments/comments.ts'
 import { lockComment, type LockedComment } from '../comments/locked.ts'
-import type { NewEvent } from '../discussions/events.ts'
+import type { NewEvent } from '../discussions/append-events.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
-import { BATCH, eraseAt, type Erasure } from './erasure.ts'
+import { BATCH, eraseAt, type Erasure } from './erase-batches.ts'
 import type { Place } from './sql.ts'
 
 /**
