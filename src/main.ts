@@ -7,7 +7,7 @@ import { createLog } from './core/log.ts'
 import { readSettings, type Settings, SettingsError } from './core/settings.ts'
 import { embeddedSecrets } from './data/embedded-secrets.ts'
 import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
-import { bootstrap, type Credentials, findTenants } from './domains/tenants/bootstrap.ts'
+import { bootstrap, type FirstCredentials, findTenants } from './domains/tenants/bootstrap.ts'
 import { hubOf } from './live/hub.ts'
 import { watchConnections } from './api/http/connections.ts'
 import { createHealthServer } from './api/http/health.ts'
@@ -119,7 +119,7 @@ async function startListeners(app: App): Promise<Role[]> {
 }
 
 /** What a person who starts the service needs to know, on standard output. */
-function announce(url: string, where: string, credentials: Credentials | null): void {
+function announce(url: string, where: string, credentials: FirstCredentials | null): void {
   console.log(`The Engagement Service is ready at ${url}${where}
 
   Console    ${url}/console/

@@ -1,5 +1,5 @@
 /** Who waits for a batch, and with what. */
-export interface Waiting<Input, Output> {
+export interface BatchEntry<Input, Output> {
   input: Input
   resolve: (output: Output) => void
   reject: (error: unknown) => void
@@ -12,9 +12,9 @@ export interface Waiting<Input, Output> {
  */
 export function inBatches<Input, Output>(
   max: number,
-  flush: (batch: readonly Waiting<Input, Output>[]) => Promise<void>,
+  flush: (batch: readonly BatchEntry<Input, Output>[]) => Promise<void>,
 ): (input: Input) => Promise<Output> {
-  const waiting: Waiting<Input, Output>[] = []
+  const waiting: BatchEntry<Input, Output>[] = []
   let isFlushing = false
 
   async function drain(): Promise<void> {

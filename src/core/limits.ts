@@ -7,7 +7,7 @@ export interface Rate {
 }
 
 /** What became of one request for a token. */
-export interface Verdict {
+export interface RateLimitResult {
   readonly isAllowed: boolean
   /** Whole tokens left. */
   readonly remaining: number
@@ -35,12 +35,12 @@ export interface Limits {
    * holds over any number of processes. Takes several where there is one: those that are not there
    * are a debt too.
    */
-  take(kind: BucketKind, name: string, rate: Rate, tokens?: number): Verdict
+  take(kind: BucketKind, name: string, rate: Rate, tokens?: number): RateLimitResult
   /**
    * Takes a token of the shared bucket itself, exactly. For what is rare and must not be guessed,
    * such as a login.
    */
-  takeExactly(kind: BucketKind, name: string, rate: Rate): Promise<Verdict>
+  takeExactly(kind: BucketKind, name: string, rate: Rate): Promise<RateLimitResult>
   /**
    * Takes tokens for work whose cost shows only once it is begun. What is not there becomes a debt.
    */
@@ -57,7 +57,7 @@ export const SETTLE_MS = 100
  * One bucket. It is full until somebody takes. Times are milliseconds of any clock that only goes
  * on.
  */
-export class Bucket {
+export class TokenBucket {
   /** Below zero is a debt. */
   #tokens: number
   #at: number
@@ -67,11 +67,11 @@ export class Bucket {
     this.#at = now
   }
 
-  take(rate: Rate, now: number, tokens = 1): Verdict {
+  take(rate: Rate, now: number, tokens = 1): RateLimitResult {
     this.#refill(rate, now)
     const isAllowed = this.#tokens >= 1
     if (isAllowed) this.#tokens -= tokens
-    return verdictOf(isAllowed, this.#tokens, rate)
+    return rateLimitResultOf(isAllowed, this.#tokens, rate)
   }
 
   charge(rate: Rate, now: number, tokens: number): void {
@@ -97,7 +97,7 @@ export class Bucket {
 }
 
 /** How a bucket with so many tokens answers. */
-export const verdictOf = (isAllowed: boolean, tokens: number, { perSecond, burst }: Rate): Verdict => ({
+export const rateLimitResultOf = (isAllowed: boolean, tokens: number, { perSecond, burst }: Rate): RateLimitResult => ({
   isAllowed,
   remaining: Math.max(0, Math.floor(tokens)),
   resetSeconds: Math.ceil((burst - tokens) / perSecond),

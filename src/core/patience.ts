@@ -35,9 +35,9 @@ const PAUSE_MS = 40
  */
 export class Patience {
   readonly #patienceMs: number
-  readonly #places: Line
+  readonly #slots: Semaphore
   /** Writes that wait for a lock are tried one at a time, in the order in which they came. */
-  readonly #tries = new Line(1)
+  readonly #tries = new Semaphore(1)
   #waiting = 0
   #stuckUntil = 0
 
@@ -46,7 +46,7 @@ export class Patience {
    * among the tenant's writes.
    */
   constructor({ connections, patienceMs, maxWaitMs }: { connections: number; patienceMs: number; maxWaitMs?: number }) {
-    this.#places = new Line(Math.max(1, Math.floor(connections / 2)), maxWaitMs)
+    this.#slots = new Semaphore(Math.max(1, Math.floor(connections / 2)), maxWaitMs)
     this.#patienceMs = patienceMs
   }
 
@@ -62,7 +62,7 @@ export class Patience {
    */
   async run<T>(write: (lockWaitMs?: number) => Promise<T>): Promise<T> {
     const until = performance.now() + this.#patienceMs
-    const attempt = (): Promise<T> => this.#places.run(() => write(this.isStuck ? HASTY_WAIT_MS : undefined))
+    const attempt = (): Promise<T> => this.#slots.run(() => write(this.isStuck ? HASTY_WAIT_MS : undefined))
     try {
       return await attempt()
     } catch (cause) {
@@ -102,11 +102,11 @@ export class Patience {
   }
 }
 
-/** At most `free` at once; the others wait in line, each for `maxWaitMs` at most. */
-class Line {
+/** At most `free` at once; the others wait, each for `maxWaitMs` at most. */
+class Semaphore {
   #free: number
   readonly #maxWaitMs: number
-  readonly #line: Waiting[] = []
+  readonly #waiting: Waiter[] = []
   #timer: NodeJS.Timeout | undefined
 
   constructor(free: number, maxWaitMs = Infinity) {
@@ -120,8 +120,8 @@ class Line {
     try {
       return await work()
     } finally {
-      // The next in line takes the place over.
-      const next = this.#line.shift()
+      // The next that waits takes the slot over.
+      const next = this.#waiting.shift()
       if (next === undefined) this.#free++
       else next.enter()
     }
@@ -129,7 +129,7 @@ class Line {
 
   #wait(): Promise<void> {
     return new Promise<void>((enter, refuse) => {
-      this.#line.push({ enter, refuse, until: performance.now() + this.#maxWaitMs })
+      this.#waiting.push({ enter, refuse, until: performance.now() + this.#maxWaitMs })
       if (this.#timer === undefined && this.#maxWaitMs < Infinity) this.#refuseLate()
     })
   }
@@ -137,13 +137,13 @@ class Line {
   // All wait equally long: who came first is late first.
   #refuseLate(): void {
     const now = performance.now()
-    while ((this.#line[0]?.until ?? Infinity) <= now) this.#line.shift()?.refuse(tooBusy())
-    const next = this.#line[0]
+    while ((this.#waiting[0]?.until ?? Infinity) <= now) this.#waiting.shift()?.refuse(tooBusy())
+    const next = this.#waiting[0]
     this.#timer = next && setTimeout(() => this.#refuseLate(), next.until - now).unref()
   }
 }
 
-interface Waiting {
+interface Waiter {
   enter: () => void
   refuse: (error: Error) => void
   until: number

@@ -21,7 +21,7 @@ export interface ReadCache<Value> {
   readonly clear: () => void
 }
 
-interface Entry<Value> {
+interface CachedRead<Value> {
   value: Promise<Value>
   /** When the read began, not when it ended: what it saw may be as old as that. */
   since: number
@@ -38,7 +38,7 @@ export function createReadCache<Value>(options: {
   keep?: (value: Value) => boolean
 }): ReadCache<Value> {
   const { max, maxAgeMs = MAX_AGE_MS, read, keep = () => true } = options
-  const entries = new LRUCache<string, Entry<Value>>({ max })
+  const entries = new LRUCache<string, CachedRead<Value>>({ max })
   /** Unlike entries these do not age, and outlive what is forgotten. */
   const found = new LRUCache<string, true>({ max })
 

@@ -11,7 +11,7 @@ const ROLL_BACK = statement('rollback_to_savepoint', 'ROLLBACK TO SAVEPOINT step
  * Runs `work` on an app whose statements all go to the one transaction. Where it throws, what it
  * has written is gone, and the transaction goes on.
  */
-export type Attempt = <T>(work: (app: App) => Promise<T>) => Promise<T>
+export type Savepoint = <T>(work: (app: App) => Promise<T>) => Promise<T>
 
 /**
  * One transaction around what would be several. Operations do not know: on the app that `attempt`
@@ -26,18 +26,18 @@ export type Attempt = <T>(work: (app: App) => Promise<T>) => Promise<T>
  * to be had, all is rolled back and `work` runs again later, as where it takes too long. See
  * `Hold`.
  */
-export async function inOneTransaction<T>(app: App, work: (sql: Sql, attempt: Attempt) => Promise<T>): Promise<T> {
+export async function inOneTransaction<T>(app: App, work: (sql: Sql, attempt: Savepoint) => Promise<T>): Promise<T> {
   const { result, effects } = await app.db.transaction(async (sql) => {
     const scope: Scope = { effects: [], erasedReaders: new Set() }
     const outcome = await work(sql, (attempted) =>
       inSavepoint(sql, scope, async () => {
-        const line = new Line()
+        const mutex = new Mutex()
         const hold = new Hold()
         try {
-          return await attempted(scopedApp(app, sql.within(hold.around), scope, line))
+          return await attempted(scopedApp(app, sql.within(hold.around), scope, mutex))
         } finally {
           // GraphQL may answer while fields beside the one that failed are still being read.
-          await line.close()
+          await mutex.close()
           hold.throwFailure()
         }
       }),
@@ -48,12 +48,12 @@ export async function inOneTransaction<T>(app: App, work: (sql: Sql, attempt: At
   return result
 }
 
-function scopedApp(app: App, sql: TxSql, scope: Scope, line: Line): App {
+function scopedApp(app: App, sql: TxSql, scope: Scope, mutex: Mutex): App {
   const root = app.root ?? app
-  const inLine = sql.within((_asked, run) => line.join(run))
+  const inTurn = sql.within((_asked, run) => mutex.join(run))
   const db: Db = {
-    query: inLine,
-    transaction: (work) => line.join(() => inSavepoint(sql, scope, () => work(sql))),
+    query: inTurn,
+    transaction: (work) => mutex.join(() => inSavepoint(sql, scope, () => work(sql))),
     connections: 1,
     maxWaitMs: app.db.maxWaitMs,
   }
@@ -68,7 +68,7 @@ function scopedApp(app: App, sql: TxSql, scope: Scope, line: Line): App {
     db,
     bus: { ...root.bus, publish: (...args) => void scope.effects.push(() => root.bus.publish(...args)) },
     get prisma() {
-      return inLine.prisma
+      return inTurn.prisma
     },
   }
 }
@@ -130,7 +130,7 @@ async function inSavepoint<T>(sql: Sql, { effects }: Scope, work: () => Promise<
  * One after the other: two savepoints on one connection must not interleave, as a request's fields
  * do.
  */
-class Line {
+class Mutex {
   #last: Promise<unknown> = Promise.resolve()
   #isClosed = false
 

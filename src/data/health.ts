@@ -6,13 +6,13 @@ import { type Db, type Sql, type Statement, statement } from '../core/sql.ts'
 import type { Database } from './database.ts'
 
 /** How often the database is asked whether it takes writes. */
-interface Timing {
+interface HealthTiming {
   everyMs: number
   /** The same while it does not, or before the first tenant exists. */
   againMs: number
 }
 
-const TIMING: Timing = { everyMs: 2000, againMs: 500 }
+const TIMING: HealthTiming = { everyMs: 2000, againMs: 500 }
 
 // A role sees what its own sessions wait for.
 const PROBE = statement(
@@ -39,7 +39,7 @@ export class DatabaseHealth implements Health {
   readonly db: Db
   readonly #database: Database
   readonly #log: Logger
-  readonly #timing: Timing
+  readonly #timing: HealthTiming
   #outage: Outage | null = null
   #isSetUp = false
   #mayBeFull = false

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-import { Bucket, type BucketKind, type Limits, type Rate } from '../core/limits.ts'
+import { TokenBucket, type BucketKind, type Limits, type Rate } from '../core/limits.ts'
 
 /**
  * Buckets that one process remembers of each kind; 140 bytes each, measured. One that is forgotten
@@ -31,7 +31,7 @@ export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Ra
 
 /** The limits of a process that is alone. `now` in milliseconds. */
 export function createMemoryLimits(now: () => number = () => performance.now()): Limits {
-  const bucketOf = createBuckets((_kind, _name, rate) => new Bucket(rate, now()))
+  const bucketOf = createBuckets((_kind, _name, rate) => new TokenBucket(rate, now()))
   const take: Limits['take'] = (kind, name, rate, tokens) => bucketOf(kind, name, rate).take(rate, now(), tokens)
   return {
     take,

@@ -24,7 +24,7 @@ const ENUMS = [
   enumOf(['webhook_endpoints', 'state'], EndpointState, 'unverified'),
 ]
 
-interface Answer {
+interface QueryAnswer {
   fields?: { name: string }[]
   rows: unknown[][]
 }
@@ -35,7 +35,7 @@ interface Answer {
  * list.
  */
 export function replaceNewerValues(text: string, answer: unknown): unknown {
-  const { fields = [], rows } = answer as Answer
+  const { fields = [], rows } = answer as QueryAnswer
   for (const { column, known, nearest } of ENUMS.filter(({ asked }) => text.includes(asked))) {
     const index = fields.findIndex(({ name }) => name === column)
     for (const row of rows) if (typeof row[index] === 'string' && !known.has(row[index])) row[index] = nearest

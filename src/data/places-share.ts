@@ -9,7 +9,7 @@ import type { OwnCount, SyncAnswer, SyncMessage } from './places-script.ts'
 export const MAX_MESSAGE = 100
 
 /** How many streams a name has. */
-class Tally {
+class StreamCount {
   own = 0
   #others = 0
   #heardUntil = 0
@@ -25,7 +25,7 @@ class Tally {
   }
 }
 
-export interface Asked {
+export interface PendingPlace {
   request: PlaceRequest
   resolve: (giveBack: (() => void) | null) => void
 }
@@ -38,10 +38,10 @@ export class Share {
    * matter.
    */
   processId = newId()
-  readonly total = new Tally()
-  readonly tallies = new Map<string, Tally>()
+  readonly total = new StreamCount()
+  readonly tallies = new Map<string, StreamCount>()
   /** Requests that wait for a place, in the order in which they came. */
-  waiting: Asked[] = []
+  waiting: PendingPlace[] = []
   /** What Redis has not been told of: whether the total, and which names. */
   isDirty = false
   dirtyNames = new Set<string>()
@@ -61,8 +61,8 @@ export class Share {
   }
 
   /** The tally of a name. It is kept in the map while it counts something. */
-  tally(name: string): Tally {
-    return this.tallies.get(name) ?? new Tally()
+  tally(name: string): StreamCount {
+    return this.tallies.get(name) ?? new StreamCount()
   }
 
   hasRoom({ perTenant, quotas }: PlaceRequest, now: number): boolean {
@@ -94,7 +94,7 @@ export class Share {
 }
 
 /** The message for what the share has to report, and for the places that it asks for. */
-export function messageOf(share: Share, asked: readonly Asked[]): SyncMessage {
+export function messageOf(share: Share, asked: readonly PendingPlace[]): SyncMessage {
   const counts: OwnCount[] = []
   const indexes = new Map<string, number>()
   const indexOf = (name: string, cap: number): number => {

@@ -1,4 +1,12 @@
-import { Bucket, type BucketKind, type Limits, type Rate, SETTLE_MS, type Verdict, verdictOf } from '../core/limits.ts'
+import {
+  TokenBucket,
+  type BucketKind,
+  type Limits,
+  type Rate,
+  SETTLE_MS,
+  type RateLimitResult,
+  rateLimitResultOf,
+} from '../core/limits.ts'
 import { createBuckets } from './memory-limits.ts'
 import { connect } from './redis-bus.ts'
 import { redisScript } from './redis-script.ts'
@@ -21,7 +29,7 @@ return {allowed, tostring(tokens)}`)
 /** A bucket as this process sees it, between two words with Redis. */
 interface SharedBucket {
   readonly key: string
-  readonly bucket: Bucket
+  readonly bucket: TokenBucket
   rate: Rate
   /** Tokens that Redis has not been told of. */
   taken: number
@@ -49,7 +57,7 @@ export function createRedisLimits({ urls, prefix, now = () => performance.now() 
   let timer: NodeJS.Timeout | undefined
   const bucketOf = createBuckets<SharedBucket>((kind, name, rate) => ({
     key: keyOf(kind, name),
-    bucket: new Bucket(rate, now()),
+    bucket: new TokenBucket(rate, now()),
     rate,
     taken: 0,
     toldAt: -Infinity,
@@ -84,7 +92,7 @@ export function createRedisLimits({ urls, prefix, now = () => performance.now() 
 
   const schedule = (): void => void (timer ??= setTimeout(tellAll, SETTLE_MS).unref())
 
-  function take(kind: BucketKind, name: string, rate: Rate, tokens = 1): Verdict {
+  function take(kind: BucketKind, name: string, rate: Rate, tokens = 1): RateLimitResult {
     const shared = bucketOf(kind, name, rate)
     const verdict = shared.bucket.take(rate, now(), tokens)
     if (verdict.isAllowed) note(shared, rate, tokens)
@@ -109,7 +117,7 @@ export function createRedisLimits({ urls, prefix, now = () => performance.now() 
         const { isAllowed, tokens } = await run(keyOf(kind, name), rate, 1, 'exactly')
         // For the time when Redis is away.
         bucketOf(kind, name, rate).bucket.set(tokens, now())
-        return verdictOf(isAllowed, tokens, rate)
+        return rateLimitResultOf(isAllowed, tokens, rate)
       } catch {
         return take(kind, name, rate)
       }

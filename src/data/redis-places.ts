@@ -1,7 +1,7 @@
 import type { Id } from '../core/ids.ts'
 import type { StreamPlaces } from '../core/stream-places.ts'
 import { syncPlaces } from './places-script.ts'
-import { applyAnswer, type Asked, MAX_MESSAGE, messageOf, Share } from './places-share.ts'
+import { applyAnswer, type PendingPlace, MAX_MESSAGE, messageOf, Share } from './places-share.ts'
 import { connect } from './redis-bus.ts'
 
 /** How long a reported count holds. A process that was killed gives its share back by then. */
@@ -55,7 +55,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   const keyOf = ({ tenantId }: Share): string => `${prefix}places:{${tenantId}}`
   const isAlone = (share: Share): boolean => client.status !== 'ready' || performance.now() < share.aloneUntil
 
-  function decide(share: Share, { request: { quotas }, resolve }: Asked, hasRoom: boolean): void {
+  function decide(share: Share, { request: { quotas }, resolve }: PendingPlace, hasRoom: boolean): void {
     if (!hasRoom) return resolve(null)
     share.count(quotas, 1)
     let isHeld = true
@@ -69,7 +69,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   }
 
   /** Goes by what this process knows. */
-  function decideAlone(share: Share, asked: readonly Asked[]): void {
+  function decideAlone(share: Share, asked: readonly PendingPlace[]): void {
     for (const one of asked) {
       decide(share, one, share.hasRoom(one.request, performance.now()))
       share.markDirty(namesOf(one.request.quotas))

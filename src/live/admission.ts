@@ -2,7 +2,7 @@ import { type Actor, type Ctx, hasCapability, requireCaller } from '../core/cont
 import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
 import { admitStream } from './caps.ts'
-import type { Viewer } from './frames.ts'
+import type { StreamViewer } from './frames.ts'
 import type { Session } from './sessions.ts'
 import type { Credential } from './sql.ts'
 
@@ -14,7 +14,7 @@ export const credentialOf = (actor: Actor, tenantId: Id): Credential => ({
 })
 
 /** What a caller with a key or an admin token may see. */
-export const viewerOf = (actor: Actor): Viewer => ({
+export const viewerOf = (actor: Actor): StreamViewer => ({
   kind: hasCapability(actor, 'moderate_content') ? 'moderator' : 'tenant',
 })
 

@@ -1,6 +1,6 @@
 import type { Id } from '../core/ids.ts'
 import { type Chunk, chunkOf } from './chunk.ts'
-import { type Frame, type Viewer, visibleTo } from './frames.ts'
+import { type Frame, type StreamViewer, visibleTo } from './frames.ts'
 
 /** Something that goes out to listeners. */
 export interface Payload {
@@ -64,14 +64,14 @@ export class Broadcast {
   }
 
   /** What of it is for this viewer; null for nothing. */
-  for(viewer: Viewer): Batch | null {
+  for(viewer: StreamViewer): Batch | null {
     if (viewer.kind === 'moderator') return this.#whole
     if (viewer.kind === 'tenant') return this.#keys
     if (this.#readers.size === 0 || viewer.readerId === null) return this.#anyone
     return this.#readers.get(viewer.readerId) ?? this.#anyone
   }
 
-  #batchFor(viewer: Viewer): Batch | null {
+  #batchFor(viewer: StreamViewer): Batch | null {
     const { frames } = this.#whole
     const visible = visibleTo(frames, viewer)
     if (visible.length === 0) return null

@@ -47,7 +47,7 @@ interface ConnectionOptions extends Owner {
 }
 
 /** One open SSE connection of a discussion. */
-export class Connection extends Outlet implements Session, Sink {
+export class StreamConnection extends Outlet implements Session, Sink {
   readonly tenantId: Id
   readonly credential: Credential | null
   readonly endsAt: number

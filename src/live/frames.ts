@@ -44,10 +44,10 @@ export function occurredAt({ json }: Frame): Date {
  * ticket, which may name a reader. Moderators and keys see all events; only moderators see in
  * replays what was withdrawn since.
  */
-export type Viewer = { kind: 'moderator' } | { kind: 'tenant' } | { kind: 'public'; readerId: Id | null }
+export type StreamViewer = { kind: 'moderator' } | { kind: 'tenant' } | { kind: 'public'; readerId: Id | null }
 
 /** Whether an event is for this viewer (docs/reference/choices.md). */
-export function isVisible(event: Pick<Frame, 'audience' | 'recipientId'>, viewer: Viewer): boolean {
+export function isVisible(event: Pick<Frame, 'audience' | 'recipientId'>, viewer: StreamViewer): boolean {
   if (event.audience === 'public' || viewer.kind !== 'public') return true
   return event.audience === 'recipient' && viewer.readerId !== null && event.recipientId === viewer.readerId
 }
@@ -56,7 +56,7 @@ export function isVisible(event: Pick<Frame, 'audience' | 'recipientId'>, viewer
  * What of `frames` is for this viewer, as this viewer may see it now. Without a copy where that is
  * all of it as it is.
  */
-export function visibleTo(frames: readonly Frame[], viewer: Viewer): readonly Frame[] {
+export function visibleTo(frames: readonly Frame[], viewer: StreamViewer): readonly Frame[] {
   if (viewer.kind === 'moderator') return frames
   if (frames.every((frame) => frame.withdrawn === null && isVisible(frame, viewer))) return frames
   return frames.filter((frame) => isVisible(frame, viewer)).map((frame) => frame.withdrawn ?? frame)

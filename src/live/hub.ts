@@ -7,7 +7,7 @@ import { perApp } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { metricsOf } from '../core/metrics.ts'
 import { followCacheNews } from '../core/read-cache.ts'
-import type { Viewer } from './frames.ts'
+import type { StreamViewer } from './frames.ts'
 import { databaseLog, type EventLog } from './event-log.ts'
 import { type CutReason, StreamMetrics } from './metrics.ts'
 import type { RingBudget } from './ring.ts'
@@ -23,7 +23,7 @@ export interface ReplayWindow {
 }
 
 export interface JoinRequest extends DiscussionKey {
-  viewer: Viewer
+  viewer: StreamViewer
   /**
    * Resume strictly after this position, as the client sent it; null begins with what comes next.
    */
@@ -209,7 +209,7 @@ export class Hub {
     if (after > topic.seq) await topic.refresh()
     if (after > topic.seq || topic.seq - after > window.replayEvents) return null
     if (after === topic.seq) return { after, replayed: 0 }
-    const { visible, firstAt } = await topic.survey(after, viewer)
+    const { visible, firstAt } = await topic.missed(after, viewer)
     if (firstAt === null || firstAt.getTime() < Date.now() - window.replayHours * HOUR_MS) return null
     this.metrics.replays()
     return { after, replayed: visible }

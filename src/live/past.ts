@@ -1,8 +1,8 @@
 import { inBatches } from '../core/batches.ts'
-import { type Frame, frameOf, isVisible, occurredAt, type Viewer, visibleTo } from './frames.ts'
+import { type Frame, frameOf, isVisible, occurredAt, type StreamViewer, visibleTo } from './frames.ts'
 import type { EventLog } from './event-log.ts'
 import { Ring, type RingBudget } from './ring.ts'
-import type { DiscussionKey, Range, Survey } from './sql.ts'
+import type { DiscussionKey, SeqRange, MissedEvents } from './sql.ts'
 
 /** Rows of one read. A row may carry a comment of 10 000 characters twice, as Markdown and HTML. */
 const READ_ROWS = 200
@@ -63,16 +63,16 @@ export class Past {
   }
 
   /** What a replay of a range would bring. */
-  async survey(range: Range, viewer: Viewer): Promise<Survey> {
+  async missed(range: SeqRange, viewer: StreamViewer): Promise<MissedEvents> {
     const recent = await this.#recent(range)
-    if (recent === null) return this.#options.events.survey(this.#options.key, range, viewer)
+    if (recent === null) return this.#options.events.missed(this.#options.key, range, viewer)
     const [first] = recent
     const visible = recent.filter((frame) => frame.seq <= range.upTo && isVisible(frame, viewer)).length
     return { visible, firstAt: first === undefined ? null : occurredAt(first) }
   }
 
   /** What the viewer may see of a range from its beginning on, and up to where that is. */
-  async read(range: Range, viewer: Viewer): Promise<{ frames: readonly Frame[]; upTo: number }> {
+  async read(range: SeqRange, viewer: StreamViewer): Promise<{ frames: readonly Frame[]; upTo: number }> {
     const recent = this.#ring.after(range.after)
     if (recent !== null) return { frames: visibleTo(recent, viewer), upTo: recent.at(-1)?.seq ?? range.after }
     const news = await this.#options.events.events(this.#options.key, range, viewer, READ_ROWS)
@@ -80,7 +80,7 @@ export class Past {
     return { frames: visibleTo(news.map(frameOf), viewer), upTo }
   }
 
-  async #recent(range: Range): Promise<readonly Frame[] | null> {
+  async #recent(range: SeqRange): Promise<readonly Frame[] | null> {
     const recent = this.#ring.after(range.after)
     if (recent !== null) return recent
     if (range.upTo - range.after > REACH) return null

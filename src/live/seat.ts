@@ -1,5 +1,5 @@
 import type { Batch, Payload } from './batch.ts'
-import type { Frame, Viewer } from './frames.ts'
+import type { Frame, StreamViewer } from './frames.ts'
 
 /**
  * Where a stream's events go: a socket, a GraphQL subscription. The hub knows nothing more of it.
@@ -31,7 +31,7 @@ export interface Feed<P extends Payload = Frame> {
 
 /** One listener's place in a discussion. */
 export interface Seat extends Feed {
-  readonly viewer: Viewer
+  readonly viewer: StreamViewer
   /**
    * The position that the listener has been brought up to: nothing of its audience up to there is
    * still to come.

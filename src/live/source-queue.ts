@@ -44,7 +44,7 @@ interface QueueOptions {
 }
 
 /** Events that an iteration has not taken yet, bounded. */
-export class Queue<P extends Payload = Frame> implements Taker<P> {
+export class SourceQueue<P extends Payload = Frame> implements Taker<P> {
   readonly #backlog: Backlog
   readonly #options: QueueOptions
   #frames: P[] = []

@@ -5,7 +5,7 @@ import { admitConnection, credentialOf, viewerOf } from './admission.ts'
 import type { Payload } from './batch.ts'
 import type { Frame } from './frames.ts'
 import { type Beginning, hubOf } from './hub.ts'
-import { Backlog, Queue } from './source-queue.ts'
+import { Backlog, SourceQueue } from './source-queue.ts'
 import type { Feed, Taker } from './seat.ts'
 
 interface Following {
@@ -135,7 +135,7 @@ export class Source<P extends Payload = Frame> implements AsyncIterable<P> {
    * time.
    */
   iterate(backlog: Backlog): AsyncIterableIterator<P> {
-    const queue = new Queue<P>(backlog, {
+    const queue = new SourceQueue<P>(backlog, {
       onEnd: () => this.leave(),
       onOverflow: this.#onOverflow,
     })

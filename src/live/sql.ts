@@ -3,7 +3,7 @@ import { newsOf, type StoredEvent } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
 import { type Sql, statement } from '../core/sql.ts'
 import { type CommentState, commentState, tellNow } from '../core/withdrawal.ts'
-import type { PastNews, Viewer } from './frames.ts'
+import type { PastNews, StreamViewer } from './frames.ts'
 
 /** A discussion by its whole key. */
 export interface DiscussionKey {
@@ -18,7 +18,7 @@ export interface Head extends DiscussionKey {
   scrubs: number
 }
 
-export interface Range {
+export interface SeqRange {
   /** Exclusive. */
   after: number
   /** Inclusive. */
@@ -31,8 +31,8 @@ const IN_RANGE = 'tenant_id = $1 AND discussion_id = $2 AND seq > $3 AND seq <= 
 
 const rangeParams = (
   { tenantId, discussionId }: DiscussionKey,
-  { after, upTo }: Range,
-  viewer: Viewer | null,
+  { after, upTo }: SeqRange,
+  viewer: StreamViewer | null,
 ): unknown[] => [
   tenantId,
   discussionId,
@@ -69,8 +69,8 @@ const READ_EVENTS = statement(
 export async function readEvents(
   sql: Sql,
   key: DiscussionKey,
-  range: Range,
-  viewer: Viewer | null,
+  range: SeqRange,
+  viewer: StreamViewer | null,
   limit: number,
 ): Promise<PastNews[]> {
   const params = [...rangeParams(key, range, viewer), limit, viewer?.kind !== 'moderator']
@@ -82,23 +82,28 @@ export async function readEvents(
   })
 }
 
-export interface Survey {
+export interface MissedEvents {
   /** How many events of the range the viewer may see. */
   visible: number
   /** When the first event of the range happened; null where it is not in the log. */
   firstAt: Date | null
 }
 
-const SURVEY_RANGE = statement(
-  'stream_survey_range',
+const MISSED_EVENTS = statement(
+  'stream_missed_events',
   `SELECT count(*) FILTER (WHERE ${VISIBLE}) AS visible, min(occurred_at) FILTER (WHERE seq = $3 + 1) AS "firstAt"
    FROM events WHERE ${IN_RANGE}`,
 )
 
 /** What a replay of a range would bring. */
-export async function surveyRange(sql: Sql, key: DiscussionKey, range: Range, viewer: Viewer): Promise<Survey> {
-  const [survey] = await sql<Survey>(SURVEY_RANGE, rangeParams(key, range, viewer))
-  return survey ?? { visible: 0, firstAt: null }
+export async function readMissed(
+  sql: Sql,
+  key: DiscussionKey,
+  range: SeqRange,
+  viewer: StreamViewer,
+): Promise<MissedEvents> {
+  const [missed] = await sql<MissedEvents>(MISSED_EVENTS, rangeParams(key, range, viewer))
+  return missed ?? { visible: 0, firstAt: null }
 }
 
 /** What a stream was opened with, and ends with: an API key, or an admin's password. */

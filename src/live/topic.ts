@@ -7,13 +7,13 @@ import { type Bus, CHANNELS, type Unsubscribe } from '../core/bus.ts'
 import { ServiceError } from '../core/errors.ts'
 import { decodeNews, type News } from '../core/events.ts'
 import { Batch, Broadcast } from './batch.ts'
-import { type Frame, frameOf, type Viewer } from './frames.ts'
+import { type Frame, frameOf, type StreamViewer } from './frames.ts'
 import type { EventLog } from './event-log.ts'
 import type { StreamMetrics } from './metrics.ts'
 import { Past } from './past.ts'
 import type { RingBudget } from './ring.ts'
 import type { Seat, Sink } from './seat.ts'
-import type { DiscussionKey, Head, Survey } from './sql.ts'
+import type { DiscussionKey, Head, MissedEvents } from './sql.ts'
 
 /** News that overtook others waits this long for them before the database is asked. */
 const HOLE_WAIT_MS = 20
@@ -101,7 +101,7 @@ export class Topic {
   }
 
   /** Reserves a place, so that the topic stays. It is fed from `start` on. */
-  sit(viewer: Viewer): TopicSeat {
+  sit(viewer: StreamViewer): TopicSeat {
     const seat = new TopicSeat(viewer, this)
     this.#seats.add(seat)
     return seat
@@ -137,8 +137,8 @@ export class Topic {
   }
 
   /** What a replay after `after` up to now would bring. */
-  async survey(after: number, viewer: Viewer): Promise<Survey> {
-    return this.#past.survey({ after, upTo: this.#seq }, viewer)
+  async missed(after: number, viewer: StreamViewer): Promise<MissedEvents> {
+    return this.#past.missed({ after, upTo: this.#seq }, viewer)
   }
 
   /**
@@ -330,7 +330,7 @@ export class Topic {
 }
 
 class TopicSeat implements Seat {
-  readonly viewer: Viewer
+  readonly viewer: StreamViewer
   /** How far it has been fed while not live. */
   fed = 0
   /** Where live events go; null while it is behind. */
@@ -338,7 +338,7 @@ class TopicSeat implements Seat {
   left = false
   readonly #topic: Topic
 
-  constructor(viewer: Viewer, topic: Topic) {
+  constructor(viewer: StreamViewer, topic: Topic) {
     this.viewer = viewer
     this.#topic = topic
   }

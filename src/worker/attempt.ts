@@ -6,7 +6,6 @@ import type { Outcome } from '../domains/webhooks/record-sql.ts'
 import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Outbound, OutboundAnswer } from './outbound.ts'
-import { snippetOf } from './snippet.ts'
 
 /**
  * Makes one attempt to deliver. Null where `signal` ended it: then nothing is known, and nothing is
@@ -71,4 +70,23 @@ function failureOf({ statusCode, error }: OutboundAnswer): string | null {
   if (statusCode === null) return 'request failed'
   if (statusCode >= 200 && statusCode < 300) return null
   return statusCode >= 300 && statusCode < 400 ? 'redirect not followed' : `status ${statusCode}`
+}
+
+const MAX_SNIPPET_BYTES = 1024
+
+const SENT_SIGNATURE = /v1=([0-9a-f]{64})/
+
+/**
+ * The beginning of an answer, at most 1 KiB of valid UTF-8 that the database can hold; null where
+ * there is none. A receiver that echoes what it got must not bring a signature into the delivery
+ * log.
+ */
+export function snippetOf(body: Buffer, sentHeaders: Readonly<Record<string, string>>): string | null {
+  if (body.length === 0) return null
+  let text = body.toString('utf8').replaceAll('\0', '\uFFFD')
+  for (const value of Object.values(sentHeaders)) {
+    const signature = SENT_SIGNATURE.exec(value)?.[1]
+    if (signature !== undefined) text = text.replaceAll(signature, '[signature]')
+  }
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, MAX_SNIPPET_BYTES), { stream: true })
 }

@@ -43,13 +43,13 @@ async function classify(app: App, outbound: Outbound, request: DueRequest, signa
   await applyVerdict(ofTenant(app, tenantId), request, verdict ?? fallback)
 }
 
-interface Asked {
+interface ClassifierResult {
   verdict: Verdict | null
   /** Why there is no verdict. */
   error: string | null
 }
 
-const unasked = (error: string): Asked => ({ verdict: null, error })
+const unasked = (error: string): ClassifierResult => ({ verdict: null, error })
 
 /**
  * Asks, signed like a delivery. It has no verdict after a redirect, a status other than 2xx, and an
@@ -61,7 +61,7 @@ async function ask(
   request: DueRequest,
   url: string,
   signal: AbortSignal,
-): Promise<Asked> {
+): Promise<ClassifierResult> {
   const secrets = openSecrets(app.settings, request.tenantId, request.secrets)
   if (secrets === null) return unasked('there is no secret to sign with, or it cannot be opened')
   const event = 'comment_classify'

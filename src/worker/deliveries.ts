@@ -18,12 +18,12 @@ const MAX_PER_ENDPOINT = 8
  * A dead worker's deliveries are taken up after `leaseMs`; a living one's lease is extended long
  * before.
  */
-interface Timing {
+interface LeaseTiming {
   leaseMs: number
   heartbeatMs: number
 }
 
-const TIMING: Timing = { leaseMs: 15_000, heartbeatMs: 3000 }
+const TIMING: LeaseTiming = { leaseMs: 15_000, heartbeatMs: 3000 }
 
 interface InFlight {
   lease: Lease

@@ -13,7 +13,7 @@ export interface Recorder {
   close(): void
 }
 
-interface Waiting {
+interface PendingOutcome {
   outcome: Outcome
   since: number
   done: (hasMore: boolean | Promise<boolean>) => void
@@ -60,7 +60,7 @@ export function createRecorder(app: App): Recorder {
  * at once. `elsewhere` takes a batch that has met a lock.
  */
 function createLine(app: App, elsewhere?: (outcome: Outcome) => Promise<boolean>): Recorder {
-  const queue: Waiting[] = []
+  const queue: PendingOutcome[] = []
   let writing = false
   let closed = false
 

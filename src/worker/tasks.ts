@@ -13,7 +13,7 @@ export interface Task {
 }
 
 /** What a task does with its pieces of work. */
-interface Work<T> {
+interface TaskOptions<T> {
   name: string
   /** Pieces under way in one worker. */
   maxInFlight: number
@@ -30,7 +30,7 @@ interface Work<T> {
 }
 
 /** Leases due pieces of work and does them side by side; any number of workers do so at once. */
-export function startTask<T>(app: App, work: Work<T>): Task {
+export function startTask<T>(app: App, work: TaskOptions<T>): Task {
   const { name, maxInFlight, lease, perform, release, idsOf } = work
   const inFlight = new Map<T, { giveUp: AbortController; over: Promise<void> }>()
   let stopping = false

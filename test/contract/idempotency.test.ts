@@ -5,7 +5,12 @@ import { ServiceError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import { unnamed } from '../harness/sql.ts'
 import { createComment } from '../../src/domains/comments/create.ts'
-import { type Answer, deleteExpiredRecords, forgetReader, runOnce } from '../../src/domains/idempotency/idempotency.ts'
+import {
+  type OutgoingResponse,
+  deleteExpiredRecords,
+  forgetReader,
+  runOnce,
+} from '../../src/domains/idempotency/idempotency.ts'
 import { createDiscussion } from '../../src/domains/discussions/discussions.ts'
 import { findCallerByKey } from '../../src/domains/keys/keys.ts'
 import { onServer } from '../harness/database.ts'
@@ -302,8 +307,8 @@ describe('requests at once', () => {
 /** Runs operations as a keyed request does. */
 describe('one transaction', () => {
   let ctx: Ctx
-  const DONE: Answer = { status: 200, contentType: 'application/json', body: '{}' }
-  const run = (key: string, work: (ctx: Ctx) => Promise<Answer>) =>
+  const DONE: OutgoingResponse = { status: 200, contentType: 'application/json', body: '{}' }
+  const run = (key: string, work: (ctx: Ctx) => Promise<OutgoingResponse>) =>
     runOnce(ctx, { key, method: 'POST', url: '/test', rawBody: Buffer.alloc(0) }, work)
 
   beforeAll(async () => {
@@ -365,7 +370,7 @@ describe('one transaction', () => {
   })
 
   test('a refusal undoes what came before it, and is stored', async () => {
-    const work = async (scoped: Ctx): Promise<Answer> => {
+    const work = async (scoped: Ctx): Promise<OutgoingResponse> => {
       await createComment(scoped, { externalId: 'undone', body: 'Undone' })
       throw new ServiceError('invalid_transition')
     }

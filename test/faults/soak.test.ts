@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { isVisible, type Viewer } from '../../src/live/frames.ts'
+import { isVisible, type StreamViewer } from '../../src/live/frames.ts'
 import { onServer } from '../harness/database.ts'
 import { byEventStream, byGraphQL, Follower, type Read, Tally, Violation } from '../harness/followers.ts'
 import { first, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'
@@ -85,7 +85,7 @@ describe.skipIf(!canRun)(`a long time of drops and faults${why}`, () => {
   async function follower(n: number): Promise<Follower> {
     const { id: discussionId } = discussions[n % DISCUSSIONS] ?? first(discussions)
     const path = `/api/v1/stream/${discussionId}`
-    const tenant: Viewer = { kind: 'tenant' }
+    const tenant: StreamViewer = { kind: 'tenant' }
     // Of each discussion's: two by ticket, one by key, one by GraphQL.
     const kind = Math.floor(n / DISCUSSIONS) % 4
     if (kind === 0) return new Follower({ discussionId, viewer: tenant, visit: byGraphQL(discussionId, key(), tally) })

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-import type { Viewer } from '../../src/live/frames.ts'
+import type { StreamViewer } from '../../src/live/frames.ts'
 import { type GraphQLEvent, subscribe } from './sse.ts'
 import { openStream, type Received } from './stream-client.ts'
 
@@ -32,7 +32,7 @@ export class Tally {
 
 interface FollowerOptions {
   discussionId: string
-  viewer: Viewer
+  viewer: StreamViewer
   /** A connection at an api for `stayMs`: what was read on it. Throws where there is none. */
   visit: (url: string, position: string, stayMs: number) => Promise<Read[]>
 }
@@ -40,7 +40,7 @@ interface FollowerOptions {
 /** A client that leaves whenever it likes, and resumes after the last event that it has read. */
 export class Follower {
   readonly discussionId: string
-  readonly viewer: Viewer
+  readonly viewer: StreamViewer
   readonly read: Read[] = []
   readonly #visit: FollowerOptions['visit']
 

@@ -7,7 +7,7 @@ import { createLog } from '../../src/core/log.ts'
 import { readSettings } from '../../src/core/settings.ts'
 import type { Database } from '../../src/data/database.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { bootstrap, createTenant, type Credentials } from '../../src/domains/tenants/bootstrap.ts'
+import { bootstrap, createTenant, type FirstCredentials } from '../../src/domains/tenants/bootstrap.ts'
 import { watchConnections } from '../../src/api/http/connections.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { startWorker } from '../../src/worker/worker.ts'
@@ -18,7 +18,7 @@ import { freePort } from './ports.ts'
 export const METRICS_TOKEN = 'a-token-of-the-tests'
 
 /** One tenant as its backend sees it. */
-export interface TestTenant extends Credentials {
+export interface TestTenant extends FirstCredentials {
   /** The header that vouches for a reader. */
   as(reader: string, claims?: Record<string, unknown>): Promise<Record<string, string>>
 }
@@ -120,7 +120,7 @@ export async function startService({ env = {}, worker = true, prepare }: Options
   }
 }
 
-const testTenant = (credentials: Credentials): TestTenant => ({
+const testTenant = (credentials: FirstCredentials): TestTenant => ({
   ...credentials,
   as: async (reader, claims = {}) => ({
     'x-service-identity': await signIdentity(

@@ -8,7 +8,7 @@ import type { Bus } from '../../src/core/bus.ts'
 import { type Audience, encodeNews, type News } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
 import type { Batch } from '../../src/live/batch.ts'
-import { isVisible, type Viewer } from '../../src/live/frames.ts'
+import { isVisible, type StreamViewer } from '../../src/live/frames.ts'
 import { Hub } from '../../src/live/hub.ts'
 import type { EventLog } from '../../src/live/event-log.ts'
 import type { Seat, Sink } from '../../src/live/seat.ts'
@@ -96,7 +96,7 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
           .filter((event) => viewer === null || isVisible(event, viewer))
           .slice(0, limit)
       }),
-    survey: (_key, { after, upTo }, viewer) =>
+    missed: (_key, { after, upTo }, viewer) =>
       answer(() => {
         reads++
         return {
@@ -163,7 +163,7 @@ afterEach(async () => {
   await Promise.all(hubs.splice(0).map((hub) => hub.close({ graceMs: 0 })))
 })
 
-const join = (world: World, lastEventId: string | null, viewer: Viewer = { kind: 'tenant' }) =>
+const join = (world: World, lastEventId: string | null, viewer: StreamViewer = { kind: 'tenant' }) =>
   world.hub.join({ ...KEY, viewer, lastEventId, window: WINDOW })
 
 test('whatever the bus loses, doubles and reorders, each stream sees each event of its audience once, in order', async () => {
@@ -171,11 +171,12 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
     fc.asyncProperty(fc.integer(), fc.constantFrom(0, 0.3, 1), fc.constantFrom(0, 0.1), async (seed, lose, fail) => {
       const chance = randomOf(seed)
       const world = open({ chance, lose, double: 0.3, delay: 0.5, fail })
-      const streams: { viewer: Viewer; listener: Listener; from: number; seat: Seat; leftAt: number | null }[] = []
-      const viewers: Viewer[] = [
+      const streams: { viewer: StreamViewer; listener: Listener; from: number; seat: Seat; leftAt: number | null }[] =
+        []
+      const viewers: StreamViewer[] = [
         { kind: 'tenant' },
         { kind: 'public', readerId: null },
-        ...READERS.map((readerId): Viewer => ({ kind: 'public', readerId })),
+        ...READERS.map((readerId): StreamViewer => ({ kind: 'public', readerId })),
       ]
       const pick = <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] as T
       const joining: Promise<void>[] = []
@@ -358,7 +359,7 @@ test('a storm of returning clients is answered from memory, with a handful of re
   for (let n = 0; n < 200; n++) world.commit()
   const listeners = await Promise.all(
     Array.from({ length: 5000 }, async (_, n) => {
-      const viewer: Viewer = n % 2 === 0 ? { kind: 'tenant' } : { kind: 'public', readerId: null }
+      const viewer: StreamViewer = n % 2 === 0 ? { kind: 'tenant' } : { kind: 'public', readerId: null }
       // Some have heard of what comes next from another process.
       const after = n % 7 === 0 ? 200 : 100 + (n % 90)
       const { seat, complete, replayed } = await join(world, String(after), viewer)

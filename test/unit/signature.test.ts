@@ -9,7 +9,7 @@ import {
   signatureOf,
   signedHeaders,
 } from '../../src/domains/webhooks/secrets.ts'
-import { snippetOf } from '../../src/worker/snippet.ts'
+import { snippetOf } from '../../src/worker/attempt.ts'
 
 const at = new Date('2026-11-21T02:30:00.123Z')
 const secret = { kid: '0a1b2c3d', secret: `whs_${'ab'.repeat(32)}` }

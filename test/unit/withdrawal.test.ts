@@ -4,14 +4,14 @@ import type { EventType } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
 import { tellNow } from '../../src/core/withdrawal.ts'
 import { Broadcast } from '../../src/live/batch.ts'
-import { type Frame, frameOf, type Viewer, visibleTo } from '../../src/live/frames.ts'
+import { type Frame, frameOf, type StreamViewer, visibleTo } from '../../src/live/frames.ts'
 import { Ring } from '../../src/live/ring.ts'
 
 const COMMENT = newId()
 
-const PUBLIC: Viewer = { kind: 'public', readerId: null }
-const KEY: Viewer = { kind: 'tenant' }
-const MODERATOR: Viewer = { kind: 'moderator' }
+const PUBLIC: StreamViewer = { kind: 'public', readerId: null }
+const KEY: StreamViewer = { kind: 'tenant' }
+const MODERATOR: StreamViewer = { kind: 'moderator' }
 
 function json(seq: number, status: string, comment: object = {}): string {
   const body = status === 'approved' || status === 'pending' ? 'text' : null
@@ -28,13 +28,13 @@ const frame = (seq: number, type: EventType, status: string, comment: object = {
 const newRing = (): Ring => new Ring({ bytes: 0, maxBytes: 1_000_000 })
 
 /** What a replay tells, by seq: whether there is a text, and an author. */
-const read = (ring: Ring, viewer: Viewer = PUBLIC): unknown[] =>
+const read = (ring: Ring, viewer: StreamViewer = PUBLIC): unknown[] =>
   visibleTo(ring.after(0) ?? [], viewer).map(({ seq, json: text, bytes }) => {
     expect(bytes.toString()).toContain(`\ndata: ${text}\n\n`)
     const { body, bodyHtml, author } = JSON.parse(text).data.comment
     return [seq, body, bodyHtml, author === null ? null : 'author']
   })
-const texts = (ring: Ring, viewer: Viewer = PUBLIC) =>
+const texts = (ring: Ring, viewer: StreamViewer = PUBLIC) =>
   read(ring, viewer).map((event) => (event as unknown[]).slice(0, 2))
 
 test.each([

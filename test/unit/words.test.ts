@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
-import { digestOf as digestOfFolded, foldText, wordsOf } from '../../src/domains/comments/normalize.ts'
+import { digestOf as digestOfFolded, normalizeText, wordsOf } from '../../src/domains/comments/normalize.ts'
 import { compileWords } from '../../src/domains/comments/words.ts'
 
-const digestOf = (text: string): string | null => digestOfFolded(foldText(text))
+const digestOf = (text: string): string | null => digestOfFolded(normalizeText(text))
 const finds = (entry: string, text: string): boolean => compileWords([entry])(wordsOf(text))
 
 describe('an entry of a word list', () => {
@@ -75,7 +75,7 @@ describe('folding', () => {
     const text = fc.string({ unit: 'binary', maxLength: 200 })
     fc.assert(
       fc.property(text, (any) => {
-        expect(wordsOf(foldText(any))).toEqual(wordsOf(any))
+        expect(wordsOf(normalizeText(any))).toEqual(wordsOf(any))
         digestOf(any)
       }),
       { numRuns: 2000 },

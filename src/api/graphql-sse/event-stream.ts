@@ -8,7 +8,7 @@ import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
 import { type Cut, headersOf, requireTurn } from '../../live/outlet.ts'
 import { Source } from '../../live/source.ts'
-import type { Line } from './line.ts'
+import type { SharedConnection } from './shared-connection.ts'
 import { maskResult } from '../graphql/mask.ts'
 import { isSubscription, prepare } from '../graphql/prepare.ts'
 import { beginStream, pump } from './pump.ts'
@@ -18,7 +18,7 @@ import {
   anyRequest,
   distinctRequest,
   ownsToken,
-  type Place,
+  type SseContext,
   refusalOf,
   type SseRequest,
 } from './sse-request.ts'
@@ -32,7 +32,7 @@ const RESERVATION_MS = 30_000
 
 /** A stream in single-connection mode, from its reservation on: it counts as an open one. */
 interface Reservation {
-  readonly line: Line
+  readonly shared: SharedConnection
   leave(): void
   /** Ends it, reserved or open. */
   end(): void
@@ -60,7 +60,7 @@ export function createEventStreams(app: App): EventStreams {
   const onError = (err: unknown): void => app.log.warn({ err }, 'a GraphQL stream ended')
   const onStall = (): void => hubOf(app).metrics.cut('stalled')
 
-  const handle = createHandler<FastifyRequest, Place, Record<PropertyKey, unknown>>({
+  const handle = createHandler<FastifyRequest, SseContext, Record<PropertyKey, unknown>>({
     authenticate: ({ context: { ctx, token } }) =>
       token === null || ownsToken(ctx, token) ? token : [null, NOT_FOUND],
     context: ({ context: { ctx } }) => ({ ...ctx }),
@@ -80,13 +80,13 @@ export function createEventStreams(app: App): EventStreams {
     execute,
     // `onOperation` makes answers of it.
     subscribe: (args) => createSourceEventStream(args) as OperationResult,
-    onOperation: (_ctx, { context: { ctx, line } }, args, result) => {
+    onOperation: (_ctx, { context: { ctx, shared } }, args, result) => {
       if (!(result instanceof Source)) return undefined
-      line.add(result)
-      return resultsOf(result, join(ctx, args, result), line.backlog)
+      shared.add(result)
+      return resultsOf(result, join(ctx, args, result), shared.backlog)
     },
-    onNext: async (_ctx, { context: { ctx, line } }, result) => {
-      await line.gate.enter()
+    onNext: async (_ctx, { context: { ctx, shared } }, result) => {
+      await shared.gate.enter()
       return maskResult(result, ctx)
     },
   })
@@ -96,7 +96,7 @@ export function createEventStreams(app: App): EventStreams {
   const forget = (token: string | null): void => {
     const reservation = token === null ? undefined : reservations.get(token)
     if (token !== null) reservations.delete(token)
-    reservation?.line.close()
+    reservation?.shared.close()
     reservation?.leave()
   }
 
@@ -110,9 +110,9 @@ export function createEventStreams(app: App): EventStreams {
   }
 
   const reserve = async (request: SseRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { ctx, line, token } = request.context
+    const { ctx, shared, token } = request.context
     const end = (): void => void release(request).catch(onError)
-    const reservation: Reservation = { line, leave: () => undefined, end }
+    const reservation: Reservation = { shared, leave: () => undefined, end }
     const leave = await admitConnection(ctx, { end: () => reservation.end() })
     const late = setTimeout(end, RESERVATION_MS).unref()
     reservation.leave = () => {
@@ -142,20 +142,20 @@ export function createEventStreams(app: App): EventStreams {
         .headers(init.headers ?? {})
         .send(body)
     }
-    const { token, line } = place
+    const { token, shared } = place
     const reservation = token === null ? undefined : reservations.get(token)
     if (reservation !== undefined) {
       reservation.end = () => {
         // Its subscriptions are told first that they are complete.
-        line.close()
+        shared.close()
         setImmediate(() => void body.return().catch(onError))
       }
     }
     const onTaken = (chunk: string | Uint8Array): void => {
-      if (isResult(chunk)) line.gate.leave()
+      if (isResult(chunk)) shared.gate.leave()
     }
     const end = (): void => {
-      line.close()
+      shared.close()
       forget(token)
     }
     try {
@@ -172,7 +172,7 @@ export function createEventStreams(app: App): EventStreams {
 
   return {
     async answer(fastifyRequest, reply) {
-      const request = anyRequest(fastifyRequest, (token) => reservations.get(token)?.line)
+      const request = anyRequest(fastifyRequest, (token) => reservations.get(token)?.shared)
       return request.method === 'PUT' ? reserve(request, reply) : answerRequest(request, reply)
     },
     answerDistinct: (request, reply) => answerRequest(distinctRequest(request), reply),
@@ -190,7 +190,7 @@ function requireShort({ query, variables }: RequestParams): void {
 const isResult = (chunk: string | Uint8Array): boolean => typeof chunk === 'string' && chunk.startsWith('event: next')
 
 /** Takes the response over from Fastify. */
-function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<Place['begun']>): FastifyReply {
+function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<SseContext['begun']>): FastifyReply {
   const headers = headersOf(reply.getHeaders())
   const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000
   const onCut = (cut: Cut): void => hubOf(app).metrics.cut(cut)

@@ -8,34 +8,42 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import type { Payload } from '../../live/batch.ts'
 import type { Source } from '../../live/source.ts'
 import { notAcceptable } from '../graphql/errors.ts'
-import { Line } from './line.ts'
+import { SharedConnection } from './shared-connection.ts'
 import type { Subscription } from './subscription.ts'
 
 /** A request of graphql-sse's protocol, and where its answers go. */
-export interface Place {
+export interface SseContext {
   ctx: Ctx
   /** Of the connection that it shares with others; null for one of its own. */
   token: string | null
-  line: Line
+  shared: SharedConnection
   /** What a subscription on a connection of its own has begun; null for all else. */
   begun: { source: Source<Payload>; subscription: Subscription } | null
 }
 
-export type SseRequest = Request<FastifyRequest, Place>
+export type SseRequest = Request<FastifyRequest, SseContext>
 
 /** A request on a connection of its own, which accepts events whatever else it does. */
 export function distinctRequest(fastifyRequest: FastifyRequest): SseRequest {
-  const request = sseRequest(fastifyRequest, { ctx: fastifyRequest.ctx, token: null, line: new Line(), begun: null })
+  const request = sseRequest(fastifyRequest, {
+    ctx: fastifyRequest.ctx,
+    token: null,
+    shared: new SharedConnection(),
+    begun: null,
+  })
   return { ...request, headers: { get: (name) => acceptEventStream(name) ?? request.headers.get(name) } }
 }
 
-/** A request in whichever mode it is. `lineOf`: the connection of a token. */
-export function anyRequest(request: FastifyRequest, lineOf: (token: string) => Line | undefined): SseRequest {
+/** A request in whichever mode it is. `sharedOf`: the connection of a token. */
+export function anyRequest(
+  request: FastifyRequest,
+  sharedOf: (token: string) => SharedConnection | undefined,
+): SseRequest {
   const { tenant } = requireCaller(request.ctx)
   const sent = header(request, TOKEN_HEADER_KEY) ?? (request.query as Record<string, unknown>)[TOKEN_QUERY_KEY]
   const token = typeof sent === 'string' ? sent : request.method === 'PUT' ? `${tenant.id}.${randomUUID()}` : null
-  const line = (token === null ? undefined : lineOf(token)) ?? new Line()
-  return sseRequest(request, { ctx: request.ctx, token, line, begun: null })
+  const shared = (token === null ? undefined : sharedOf(token)) ?? new SharedConnection()
+  return sseRequest(request, { ctx: request.ctx, token, shared, begun: null })
 }
 
 /** A token begins with its tenant, so that another tenant's does not fit. */
@@ -43,7 +51,7 @@ export const ownsToken = (ctx: Ctx, token: string): boolean => token.startsWith(
 
 export const acceptEventStream = (name: string): string | null => (name === 'accept' ? 'text/event-stream' : null)
 
-function sseRequest(request: FastifyRequest, place: Place): SseRequest {
+function sseRequest(request: FastifyRequest, context: SseContext): SseRequest {
   return {
     method: request.method,
     url: request.url,
@@ -51,7 +59,7 @@ function sseRequest(request: FastifyRequest, place: Place): SseRequest {
     headers: { get: (name) => (name === 'content-type' ? 'application/json' : header(request, name)) },
     body: (request.body ?? null) as Record<PropertyKey, unknown> | null,
     raw: request,
-    context: place,
+    context,
   }
 }
 

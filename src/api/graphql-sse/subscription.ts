@@ -4,7 +4,6 @@ import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Batch, Payload } from '../../live/batch.ts'
 import { type Chunk, chunkOf } from '../../live/chunk.ts'
-import { Answer } from './answer.ts'
 import { toGraphQLError } from '../graphql/errors.ts'
 import { maskResult } from '../graphql/mask.ts'
 
@@ -33,7 +32,7 @@ export class Subscription {
    */
   ctx: Ctx
   readonly #operation: ExecutionArgs
-  readonly #answers = new Map<Payload, MaybePromise<Answer>>()
+  readonly #answers = new Map<Payload, MaybePromise<EncodedResult>>()
   readonly #pieces = new WeakMap<Batch<Payload>, MaybePromise<Pieces>>()
 
   constructor(operation: ExecutionArgs, ctx: Ctx) {
@@ -54,19 +53,21 @@ export class Subscription {
   }
 
   /** The answer to one event. Never rejects. */
-  answerTo(frame: Payload): MaybePromise<Answer> {
+  answerTo(frame: Payload): MaybePromise<EncodedResult> {
     const known = this.#answers.get(frame)
     if (known !== undefined) return known
     const result = this.#execute(frame)
     const answer =
-      result instanceof Promise ? this.#inTime(result).then((settled) => new Answer(settled)) : new Answer(result)
+      result instanceof Promise
+        ? this.#inTime(result).then((settled) => new EncodedResult(settled))
+        : new EncodedResult(result)
     if (this.#answers.size === 0) setTimeout(() => this.#answers.clear(), SHARED_MS).unref()
     this.#answers.set(frame, answer)
     return answer
   }
 
   #encode(frames: readonly Payload[]): MaybePromise<Pieces> {
-    const answers: Answer[] = []
+    const answers: EncodedResult[] = []
     for (const frame of frames) {
       const answer = this.answerTo(frame)
       if (answer instanceof Promise) return this.#encodeSlowly(answers, answer, frames.slice(answers.length + 1))
@@ -76,11 +77,15 @@ export class Subscription {
   }
 
   /** One after the other: a replay is not to ask the database for a hundred things at once. */
-  async #encodeSlowly(answers: Answer[], next: Promise<Answer>, frames: readonly Payload[]): Promise<Pieces> {
+  async #encodeSlowly(
+    answers: EncodedResult[],
+    next: Promise<EncodedResult>,
+    frames: readonly Payload[],
+  ): Promise<Pieces> {
     const endsAt = Date.now() + ANSWER_MS
     answers.push(await next)
     for (const frame of frames) {
-      answers.push(Date.now() < endsAt ? await this.answerTo(frame) : new Answer(this.failed(late())))
+      answers.push(Date.now() < endsAt ? await this.answerTo(frame) : new EncodedResult(this.failed(late())))
     }
     return inPieces(answers)
   }
@@ -114,7 +119,7 @@ export class Subscription {
 }
 
 /** A single longer answer is a piece by itself. */
-function inPieces(answers: readonly Answer[]): Pieces {
+function inPieces(answers: readonly EncodedResult[]): Pieces {
   const pieces: string[][] = []
   let length = Infinity
   for (const { text } of answers) {
@@ -130,3 +135,20 @@ function inPieces(answers: readonly Answer[]): Pieces {
 
 const late = (): ServiceError =>
   new ServiceError('unavailable', { detail: 'The event could not be answered in time; resume before it.' })
+
+/**
+ * What a subscription says to one event. It is encoded once, however many subscribers there are.
+ */
+export class EncodedResult {
+  readonly result: ExecutionResult
+  #text: string | undefined
+
+  constructor(result: ExecutionResult) {
+    this.result = result
+  }
+
+  /** As a server-sent event of graphql-sse's distinct-connections mode. */
+  get text(): string {
+    return (this.#text ??= `event: next\ndata: ${JSON.stringify(this.result)}\n\n`)
+  }
+}

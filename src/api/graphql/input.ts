@@ -19,7 +19,7 @@ import { type FieldError, ServiceError } from '../../core/errors.ts'
 import { pointer } from '../../core/validate.ts'
 
 /** Where a value stands, and what may be said of it in another way than the schema has it. */
-interface Place {
+interface InputOptions {
   path?: readonly PropertyKey[]
   /** Fields that come from elsewhere (the path of a REST route) and must not be repeated. */
   given?: ReadonlySet<string>
@@ -34,8 +34,8 @@ interface Place {
  * wrong type. It goes no deeper than the type does. graphql-js' `coerceInputValue` reports neither
  * a code nor the field that is unknown or missing, but an English sentence about the object.
  */
-export function checkInput(type: GraphQLInputType, value: unknown, place: Place = {}): FieldError[] {
-  const { path = [], given = NOTHING, coerces = false } = place
+export function checkInput(type: GraphQLInputType, value: unknown, options: InputOptions = {}): FieldError[] {
+  const { path = [], given = NOTHING, coerces = false } = options
   const fail = (code: string, message: string): FieldError[] => [{ pointer: pointer(path), code, message }]
   if (value === null) return isNonNullType(type) ? fail('wrong_type', 'must not be null') : []
   const nullable = getNullableType(type)
@@ -74,7 +74,7 @@ export function checkInput(type: GraphQLInputType, value: unknown, place: Place 
 function checkFields(
   type: GraphQLInputObjectType,
   entries: Readonly<Record<string, unknown>>,
-  { path, given, coerces }: Required<Place>,
+  { path, given, coerces }: Required<InputOptions>,
 ): FieldError[] {
   const fields = type.getFields()
   const unknown = Object.keys(entries)

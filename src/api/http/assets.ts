@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-
 /**
  * Bytes that stay the same while the process runs, and the hash that names them. Most are made in
  * memory, which @fastify/static does not serve. Its ETag is a file's size and date, which differ

@@ -12,7 +12,7 @@ import { metricsOf } from '../../core/metrics.ts'
 /** The operator is told of refused connections at most this often. */
 const WARN_EVERY_MS = 60_000
 
-interface Connection {
+interface TrackedConnection {
   /** Whose share it takes; null for a trusted proxy, whose address stands for many clients. */
   owner: string | null
   /** Event streams that it carries now. */
@@ -40,7 +40,7 @@ export function limitConnections(server: Server, app: App): (request: FastifyReq
     }
     // Node hides which socket is below TLS and HTTP/2; its remote end tells one from all others.
     const name = nameOf(socket)
-    const connection: Connection = { owner, streams: 0, isClosed: false }
+    const connection: TrackedConnection = { owner, streams: 0, isClosed: false }
     connections.set(name, connection)
     counted.add(owner, 1)
     socket.once('close', () => {
@@ -62,14 +62,14 @@ export function limitConnections(server: Server, app: App): (request: FastifyReq
 
 /** All connections of a process, by their remote ends. */
 const connectionsOf = perApp((app) => {
-  const connections = new Map<string, Connection>()
-  return { counted: new Tally(), connections, onRefused: tellOperator(app, () => connections.size) }
+  const connections = new Map<string, TrackedConnection>()
+  return { counted: new ConnectionCounts(), connections, onRefused: tellOperator(app, () => connections.size) }
 })
 
 const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 /** Counts connections, together and by owner. */
-class Tally {
+class ConnectionCounts {
   total = 0
   readonly #byOwner = new Map<string, number>()
 

@@ -3,7 +3,7 @@ import { detailOf, ServiceError } from '../../core/errors.ts'
 import { findCallerByKey } from '../../domains/keys/keys.ts'
 import { verifyAdminToken } from '../../domains/tenants/admins.ts'
 
-export interface Credentials {
+export interface Principal {
   tenant: Tenant
   actor: Actor
 }
@@ -25,14 +25,14 @@ export async function authenticate(
   app: App,
   { apiKey, authorization }: { apiKey?: string | undefined; authorization?: string | undefined },
   beforeLookUp?: () => void,
-): Promise<Credentials | null> {
+): Promise<Principal | null> {
   if (apiKey !== undefined && authorization !== undefined) throw new ServiceError('ambiguous_credentials')
   if (apiKey !== undefined) return findCallerByKey(app, apiKey, beforeLookUp).catch(cameIn('X-API-Key'))
   if (authorization === undefined) return null
   return findAdmin(app, authorization, beforeLookUp).catch(cameIn('Authorization'))
 }
 
-async function findAdmin(app: App, authorization: string, beforeLookUp?: () => void): Promise<Credentials> {
+async function findAdmin(app: App, authorization: string, beforeLookUp?: () => void): Promise<Principal> {
   // The scheme is case-insensitive (RFC 9110, section 11.1).
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw refuseToken('It must be Bearer and an admin token.')
@@ -43,7 +43,7 @@ async function findAdmin(app: App, authorization: string, beforeLookUp?: () => v
 const refuseToken = (detail: string): ServiceError => new ServiceError('invalid_admin_token', { detail })
 
 /** Who sent `?token=`, a raw API key or an admin token (docs/reference/choices.md). */
-export const authenticateToken = (app: App, token: string, beforeLookUp?: () => void): Promise<Credentials> => {
+export const authenticateToken = (app: App, token: string, beforeLookUp?: () => void): Promise<Principal> => {
   const find = token.startsWith('ek_') ? findCallerByKey : verifyAdminToken
   return find(app, token, beforeLookUp).catch(cameIn('token'))
 }

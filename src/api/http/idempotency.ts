@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 import type { Ctx } from '../../core/context.ts'
-import { type Answer, runOnce } from '../../domains/idempotency/idempotency.ts'
+import { type OutgoingResponse, runOnce } from '../../domains/idempotency/idempotency.ts'
 
 const HEADER = 'idempotency-key'
 const NO_BODY = Buffer.alloc(0)
@@ -19,7 +19,7 @@ export const hasIdempotencyKey = ({ headers, ctx }: FastifyRequest): boolean =>
 export async function answerOnce(
   request: FastifyRequest,
   reply: FastifyReply,
-  run: (ctx: Ctx) => Promise<Answer>,
+  run: (ctx: Ctx) => Promise<OutgoingResponse>,
 ): Promise<FastifyReply> {
   const { ctx, method, url } = request
   const key = String(request.headers[HEADER])

@@ -4,7 +4,7 @@ import type { App } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { addressBucket, type Rate } from '../../core/limits.ts'
 import type { TicketUse } from '../../live/caps.ts'
-import type { Credentials } from './credentials.ts'
+import type { Principal } from './credentials.ts'
 
 /**
  * The statuses of refused credentials, a repeated one included. Whatever else fails is not the
@@ -16,7 +16,7 @@ const REFUSED = new Set([400, 401])
  * Takes a token, or several, of the bucket of a key or an admin, and says on the answer what is
  * left: every answer has it, whatever its status. Throws `rate_limited`.
  */
-export function countCaller({ limits }: App, reply: FastifyReply, { tenant, actor }: Credentials, tokens = 1): void {
+export function countCaller({ limits }: App, reply: FastifyReply, { tenant, actor }: Principal, tokens = 1): void {
   const { rateLimit } = tenant.settings
   const verdict = limits.take('caller', `${tenant.id}/${actor.kind}/${actor.id}`, rateLimit, tokens)
   void reply.headers({

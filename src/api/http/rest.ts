@@ -1,7 +1,7 @@
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 
 import type { Ctx } from '../../core/context.ts'
-import type { Answer } from '../../domains/idempotency/idempotency.ts'
+import type { OutgoingResponse } from '../../domains/idempotency/idempotency.ts'
 import { schema } from '../graphql/schema.ts'
 import { type CompiledRoute, compileRoute, type RestResponse, takesIdempotencyKey } from '../rest/handler.ts'
 import { API_BASE, type Route } from '../../schema/route.ts'
@@ -39,7 +39,7 @@ export function registerRest(scope: FastifyInstance): void {
   }
 }
 
-const toAnswer = ({ status, body }: RestResponse): Answer =>
+const toAnswer = ({ status, body }: RestResponse): OutgoingResponse =>
   body === undefined
     ? { status, contentType: null, body: '' }
     : { status, contentType: JSON_TYPE, body: JSON.stringify(body) }

@@ -5,8 +5,8 @@ import { type FieldError, ServiceError, validationFailed } from '../../core/erro
 import { type Id, isId } from '../../core/ids.ts'
 import { credentialOf, viewerOf } from '../../live/admission.ts'
 import { admitStream, type TicketUse } from '../../live/caps.ts'
-import { Connection, lifetimeMs, type Owner, refuseConnection } from '../../live/connection.ts'
-import type { Viewer } from '../../live/frames.ts'
+import { StreamConnection, lifetimeMs, type Owner, refuseConnection } from '../../live/connection.ts'
+import type { StreamViewer } from '../../live/frames.ts'
 import { hubOf } from '../../live/hub.ts'
 import { type Headers, headersOf, requireTurn } from '../../live/outlet.ts'
 import { presenceOf } from '../../domains/stream/presence.ts'
@@ -24,7 +24,7 @@ const NOTHING = {}
 const NO_LINES: string[] = []
 
 /** Which stream is asked for, and whether the browser's EventSource comes back by itself. */
-interface Asked {
+interface StreamRequest {
   query: ReadonlyMap<string, string>
   discussionId: Id
   isReconnect: boolean
@@ -33,7 +33,7 @@ interface Asked {
 /** Who opens a stream, and what goes with the way they came in. */
 interface Opener {
   tenant: Tenant
-  viewer: Viewer
+  viewer: StreamViewer
   /** Null for a ticket. */
   actor: Actor | null
   /** Null for a key or an admin token. */
@@ -69,7 +69,7 @@ async function openStream(
   const reconnectId = header(request, 'last-event-id') || undefined
   const lastEventId = reconnectId ?? query.get('lastEventId') ?? null
   const asked = { query, discussionId, isReconnect: reconnectId !== undefined }
-  let connection: Connection | undefined
+  let connection: StreamConnection | undefined
   let hasEntered = false
   try {
     const opener = await onBudgetOf(app, request.ip, (pay) => openerOf(app, request, asked, pay))
@@ -81,7 +81,7 @@ async function openStream(
 
     const hub = hubOf(app)
     const headers = headersOf(reply.getHeaders())
-    connection = new Connection(reply.raw, {
+    connection = new StreamConnection(reply.raw, {
       ...ownerOf(opener),
       heartbeatMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
       onCut: hub.onCut,
@@ -144,7 +144,12 @@ function ownerOf({ tenant, actor }: Opener): Owner {
  * Finds out who opens the stream: by a key or admin token in a header, by `?ticket=`, or by the
  * deprecated `?token=`.
  */
-async function openerOf(app: App, request: FastifyRequest, asked: Asked, beforeLookUp: () => void): Promise<Opener> {
+async function openerOf(
+  app: App,
+  request: FastifyRequest,
+  asked: StreamRequest,
+  beforeLookUp: () => void,
+): Promise<Opener> {
   const { query } = asked
   const credentials = { apiKey: header(request, 'x-api-key'), authorization: header(request, 'authorization') }
   const ticket = query.get('ticket')
@@ -181,7 +186,7 @@ async function openerByTicket(
   app: App,
   request: FastifyRequest,
   text: string,
-  { discussionId, isReconnect }: Asked,
+  { discussionId, isReconnect }: StreamRequest,
 ): Promise<Opener> {
   const ticket = await readTicket(app, text)
   if (ticket.discussionId !== discussionId)

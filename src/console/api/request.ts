@@ -13,7 +13,7 @@ interface Refusal {
   errors?: InvalidField[]
 }
 
-interface Answer<Result> {
+interface GraphQLResponse<Result> {
   data?: Result | null
   errors?: { message: string; extensions?: Refusal }[]
 }
@@ -71,15 +71,15 @@ export async function send<Result, Variables>(
   return resultOf(answer, response)
 }
 
-async function answerOf<Result>(response: Response): Promise<Answer<Result> | Problem> {
+async function answerOf<Result>(response: Response): Promise<GraphQLResponse<Result> | Problem> {
   try {
-    return (await response.json()) as Answer<Result> | Problem
+    return (await response.json()) as GraphQLResponse<Result> | Problem
   } catch {
     throw new ApiError('unreadable', `The service answered ${response.status} with something else than JSON.`)
   }
 }
 
-function resultOf<Result>({ data, errors }: Answer<Result>, response: Response): Result {
+function resultOf<Result>({ data, errors }: GraphQLResponse<Result>, response: Response): Result {
   const [error] = errors ?? []
   if (error !== undefined) throw errorOf(error.message, error.extensions ?? {}, response)
   if (data == null) throw new ApiError('unreadable', 'The service answered without data.')

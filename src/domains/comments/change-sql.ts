@@ -47,7 +47,7 @@ const MODERATE = statement(
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-export interface Judged {
+export interface JudgedComment {
   status: CommentStatus
   pinnedAt: Date | null
   now: Date
@@ -62,7 +62,7 @@ export interface Judged {
  * Gives a comment another state; a classifier is not waited for any longer. The counters are
  * `changeView`'s.
  */
-export async function setCommentState(sql: Sql, tenantId: Id, id: Id, to: Judged): Promise<void> {
+export async function setCommentState(sql: Sql, tenantId: Id, id: Id, to: JudgedComment): Promise<void> {
   await sql(MODERATE, [tenantId, id, to.status, to.pinnedAt, to.now, to.answersReports, to.holdReason])
   await forgetClassifierRequest(sql, tenantId, id)
 }

@@ -5,7 +5,7 @@ import type { Audience } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
-import { addToCommentCount, addToReplyCount, type Judged, setCommentState } from './change-sql.ts'
+import { addToCommentCount, addToReplyCount, type JudgedComment, setCommentState } from './change-sql.ts'
 import { type Comment, toComment } from './comments.ts'
 import { lockComment, type LockedComment } from './locked.ts'
 import { isInView } from './row.ts'
@@ -15,7 +15,7 @@ export interface ChangeEvent extends Pick<NewEvent, 'type' | 'audience' | 'actor
   data?: object
 }
 
-export interface Change {
+export interface CommentChange {
   comment: LockedComment
   /** None where nothing has changed, and so nothing is said. */
   events: readonly ChangeEvent[]
@@ -26,14 +26,14 @@ export interface Change {
  * with it. Returns the comment after the change. Throws `not_found`, and what `change` throws; then
  * nothing has changed.
  */
-export const changeComment = (ctx: Ctx, id: Id, change: Work): Promise<Comment> =>
+export const changeComment = (ctx: Ctx, id: Id, change: CommentChanger): Promise<Comment> =>
   changeCommentOf(ctx.app, requireCaller(ctx).tenant.id, id, change)
 
 /** What a change does, once the comment is locked. */
-type Work = (sql: Sql, comment: LockedComment, now: Date) => Promise<Change>
+type CommentChanger = (sql: Sql, comment: LockedComment, now: Date) => Promise<CommentChange>
 
 /** The same where nobody calls, but the service acts by itself. */
-export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Work): Promise<Comment> {
+export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: CommentChanger): Promise<Comment> {
   const { comment, written, isOfQueue } = await app.db.transaction(async (sql) => {
     const now = new Date()
     const locked = isId(id) ? await lockComment(sql, tenantId, id, now) : undefined
@@ -81,7 +81,12 @@ export async function changeView(sql: Sql, tenantId: Id, before: LockedComment, 
 }
 
 /** Gives a locked comment another state, with its counters. Returns it as it is then. */
-export async function setState(sql: Sql, tenantId: Id, before: LockedComment, to: Judged): Promise<LockedComment> {
+export async function setState(
+  sql: Sql,
+  tenantId: Id,
+  before: LockedComment,
+  to: JudgedComment,
+): Promise<LockedComment> {
   const { status, pinnedAt, holdReason, answersReports } = to
   const after = { ...before, status, pinnedAt, holdReason, flagged: before.flagged && !answersReports }
   await setCommentState(sql, tenantId, before.id, to)

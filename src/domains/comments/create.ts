@@ -42,7 +42,7 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   return asReader(ctx, (author) => postComment(ctx, place, text, author))
 }
 
-interface Place {
+interface CommentTarget {
   /** Null for a page that has no discussion yet. */
   discussionId: Id | null
   externalId: string
@@ -64,7 +64,7 @@ async function findDiscussion(ctx: Ctx, { discussionId, externalId }: CreateComm
  * more work than this look, and where a discussion would come into being for a reader who may not
  * write in it.
  */
-async function refuseEarly(ctx: Ctx, { discussionId, parentId }: Place): Promise<void> {
+async function refuseEarly(ctx: Ctx, { discussionId, parentId }: CommentTarget): Promise<void> {
   const { settings, id: tenantId } = requireCaller(ctx).tenant
   const { externalId: authorExternalId } = requireIdentity(ctx)
   const place = { tenantId, discussionId, parentId, authorExternalId, maxDepth: settings.maxDepth }
@@ -73,7 +73,7 @@ async function refuseEarly(ctx: Ctx, { discussionId, parentId }: Place): Promise
 }
 
 /** Posts what has been checked. Throws ReaderGone, and the refusals of `createComment`. */
-async function postComment(ctx: Ctx, place: Place, text: CheckedText, author: Reader): Promise<Comment> {
+async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedText, author: Reader): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   const { body, bodyHtml, judgement } = text
   const { parentId, externalId } = place

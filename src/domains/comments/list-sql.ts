@@ -35,7 +35,7 @@ const COLUMNS = `${COMMENT_COLUMNS}, c.reaction_count AS "reactionCount"`
  * Which levels a statement reads: the roots of a discussion, the replies of a comment, or those of
  * each of several.
  */
-type Scope = 'roots' | 'replies' | 'rootsOfEach' | 'repliesOfEach'
+type ListLevel = 'roots' | 'replies' | 'rootsOfEach' | 'repliesOfEach'
 
 interface ScopeSql {
   discussion: string
@@ -48,7 +48,7 @@ interface ScopeSql {
 
 // $1 is the tenant, $2 the limit, then come those of the scope, of the key, and of the place among
 // the pinned.
-const SCOPES: Readonly<Record<Scope, ScopeSql>> = {
+const SCOPES: Readonly<Record<ListLevel, ScopeSql>> = {
   roots: { discussion: '$3', parent: 'IS NULL', next: 4 },
   replies: { discussion: '$3', parent: '= $4', next: 5 },
   rootsOfEach: {
@@ -65,7 +65,7 @@ const SCOPES: Readonly<Record<Scope, ScopeSql>> = {
   },
 }
 
-const inLevel = (scope: Scope): string =>
+const inLevel = (scope: ListLevel): string =>
   `c.tenant_id = $1 AND c.discussion_id = ${SCOPES[scope].discussion} AND c.parent_id ${SCOPES[scope].parent}
    AND ${inView('c')}`
 
@@ -75,7 +75,7 @@ const sorted = (key: readonly string[], direction: string): string =>
 // Ordered by the parent first, which is one: PostgreSQL takes `parent_id IS NULL` for no constant,
 // and would not see that the index has the order of the roots (measured: 2 s instead of 0.3 ms
 // among 1 000 000 of them).
-function unpinned(scope: Scope, { direction, key, types }: Order): string {
+function unpinned(scope: ListLevel, { direction, key, types }: Order): string {
   const values = types.map((type, index) => `$${SCOPES[scope].next + index}::${type}`)
   return `SELECT ${COLUMNS} FROM ${FROM}
     WHERE ${inLevel(scope)} AND c.pinned_at IS NULL
@@ -92,7 +92,7 @@ const pinnedFirst = ({ rowKey, direction }: Order, row = ''): string =>
   )
 
 /** A level where pinned ones come first, the last pinned before the others. */
-function withPinned(scope: Scope, order: Order): string {
+function withPinned(scope: ListLevel, order: Order): string {
   const next = SCOPES[scope].next + order.types.length
   return `SELECT * FROM (
       (SELECT ${COLUMNS} FROM ${FROM}
@@ -109,7 +109,7 @@ const ofEach = (each: string, level: string, order: Order): string =>
 // One statement per order and scope, so that each has its own plan: that of an index in its order.
 function levelsOf(name: CommentSort) {
   const order: Order = ORDERS[name]
-  const of = (scope: Scope) => ({
+  const of = (scope: ListLevel) => ({
     rest: named(`${scope}_${name}`, scope, unpinned(scope, order), order),
     pinnedFirst: named(`${scope}_${name}_pinned_first`, scope, withPinned(scope, order), order),
   })
@@ -132,7 +132,7 @@ interface Statements {
   many: Statement
 }
 
-function named(name: string, scope: Scope, text: string, order: Order): Statements {
+function named(name: string, scope: ListLevel, text: string, order: Order): Statements {
   const { each } = SCOPES[scope]
   const many = statement(
     `${name}_measured`,
@@ -176,7 +176,13 @@ const FIRST_OF = {
 const keyOf = (sort: CommentSort, { reactionCount, replyCount, id }: LevelPlace): unknown[] =>
   sort === 'top' ? [reactionCount, replyCount, id] : [id]
 
-function run(sql: Sql, scope: Scope, { sort, after, limit }: Level, tenantId: Id, of: unknown[]): Promise<ListedRow[]> {
+function run(
+  sql: Sql,
+  scope: ListLevel,
+  { sort, after, limit }: Level,
+  tenantId: Id,
+  of: unknown[],
+): Promise<ListedRow[]> {
   const { rest, pinnedFirst: whole } = LEVELS[sort][scope]
   const size = limit <= FEW ? 'few' : 'many'
   if (after !== null && after.pinnedAt === null) {

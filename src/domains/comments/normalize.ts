@@ -44,33 +44,33 @@ const cutMarks = (text: string): string => text.replace(MANY_MARKS, '$1')
  * A text without the differences of case, accents, width and invisible characters. Never throws,
  * whatever the text.
  */
-export function foldText(text: string): string {
+export function normalizeText(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase()
   const bare = decompose(cutMarks(text)).replace(INVISIBLE, '').replace(ACCENTS, '')
   // Upper case first: ß and SS, ı and I are one only there.
-  const folded = bare.toUpperCase().toLowerCase()
-  return cutMarks(folded.replace(STROKES, (letter) => STROKED[letter] ?? letter)).normalize('NFC')
+  const normalized = bare.toUpperCase().toLowerCase()
+  return cutMarks(normalized.replace(STROKES, (letter) => STROKED[letter] ?? letter)).normalize('NFC')
 }
 
 const decompose = (text: string): string =>
   WHOLE_WORDS.test(text) ? text.replace(BETWEEN_WHOLE_WORDS, (part) => part.normalize('NFKD')) : text.normalize('NFKD')
 
 /**
- * The words of a folded text. In a script without spaces each character is a word of its own, and
+ * The words of a normalized text. In a script without spaces each character is a word of its own, and
  * so are a picture (an emoji) and a currency's sign. Everything else only parts them.
  */
-export const wordsIn = (folded: string): readonly string[] => folded.match(WORDS) ?? []
+export const wordsIn = (normalized: string): readonly string[] => normalized.match(WORDS) ?? []
 
-export const wordsOf = (text: string): readonly string[] => wordsIn(foldText(text))
+export const wordsOf = (text: string): readonly string[] => wordsIn(normalizeText(text))
 
 /** The least length of a text of which a repetition says something: "Thank you!" is everybody's. */
 const MIN_DIGESTED = 20
 
 /**
- * What folded texts have in common that differ in nothing but white space: 64 bits, as PostgreSQL's
+ * What normalized texts have in common that differ in nothing but white space: 64 bits, as PostgreSQL's
  * bigint in decimal. Null for a text of less than 20 characters.
  */
-export function digestOf(folded: string): string | null {
-  const text = folded.replace(/\s+/gu, ' ').trim()
+export function digestOf(normalized: string): string | null {
+  const text = normalized.replace(/\s+/gu, ' ').trim()
   return text.length < MIN_DIGESTED ? null : sha256(text).readBigInt64BE().toString()
 }

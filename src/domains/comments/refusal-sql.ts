@@ -22,7 +22,7 @@ const OUTCOME = statement(
      ON p.tenant_id = t.tenant_id AND p.id = $3 AND p.discussion_id IS NOT DISTINCT FROM d.id AND p.status = 'approved'`,
 )
 
-interface Place {
+interface RefusalInput {
   tenantId: Id
   /** Null for a page that has no discussion yet. */
   discussionId: Id | null
@@ -32,7 +32,7 @@ interface Place {
 }
 
 /** What would become of a comment there, as far as its place and its author decide it. */
-export async function foreseeOutcome(sql: Sql, place: Place, now: Date): Promise<CreateOutcome> {
+export async function foreseeOutcome(sql: Sql, place: RefusalInput, now: Date): Promise<CreateOutcome> {
   const { tenantId, discussionId, parentId, authorExternalId, maxDepth } = place
   const values = [tenantId, discussionId, parentId, authorExternalId, maxDepth, now]
   const [row] = await sql<{ outcome: CreateOutcome }>(OUTCOME, values)

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
-import { digestOf, foldText, wordsIn, wordsOf } from './normalize.ts'
+import { digestOf, normalizeText, wordsIn, wordsOf } from './normalize.ts'
 import { countLinks, visibleText } from './markdown.ts'
 import { wordFilter } from './words.ts'
 
@@ -37,10 +37,10 @@ interface AuthorCondition {
   approvedBelow?: number
 }
 
-type Verdict =
+type RuleOutcome =
   { refuse: string; message: string } | { hold: HoldReason } | { hold: HoldReason; where: Readonly<AuthorCondition> }
 
-type Rule = (text: JudgedText, settings: TenantSettings) => Verdict | null
+type Rule = (text: JudgedText, settings: TenantSettings) => RuleOutcome | null
 
 // The answer names neither the word nor the list: it would teach how to get around them.
 const refuseBannedWords: Rule = (text, { bannedWords }) =>
@@ -87,9 +87,9 @@ export interface Judgement {
 
 /** Judges a text by the tenant's rules. Throws `validation_failed` with `banned_word`. */
 export function judgeText(body: string, bodyHtml: string, settings: TenantSettings): Judgement {
-  const folded = foldText(body)
-  const text = textOf(body, bodyHtml, folded)
-  const textDigest = digestOf(folded)
+  const normalized = normalizeText(body)
+  const text = textOf(body, bodyHtml, normalized)
+  const textDigest = digestOf(normalized)
   const asked: Required<{ repeats: boolean; approvedBelow: number }> = { repeats: false, approvedBelow: 0 }
   for (const rule of RULES) {
     const verdict = rule(text, settings)
@@ -144,13 +144,13 @@ export function decide(reason: HoldReason | null, isShadowBanned: boolean, polic
   return { status: 'approved', holdReason: reason, flagged, asks: false }
 }
 
-function textOf(body: string, bodyHtml: string, folded: string): JudgedText {
+function textOf(body: string, bodyHtml: string, normalized: string): JudgedText {
   let words: readonly (readonly string[])[] | undefined
-  return { body, bodyHtml, words: () => (words ??= bothFormsOf(body, visibleText(bodyHtml).trim(), folded)) }
+  return { body, bodyHtml, words: () => (words ??= bothFormsOf(body, visibleText(bodyHtml).trim(), normalized)) }
 }
 
-const bothFormsOf = (body: string, visible: string, folded: string): readonly (readonly string[])[] =>
-  visible === body ? [wordsIn(folded)] : [wordsIn(folded), wordsOf(visible)]
+const bothFormsOf = (body: string, visible: string, normalized: string): readonly (readonly string[])[] =>
+  visible === body ? [wordsIn(normalized)] : [wordsIn(normalized), wordsOf(visible)]
 
 const hasWord = (text: JudgedText, entries: readonly string[]): boolean =>
   entries.length > 0 && text.words().some(wordFilter(entries))

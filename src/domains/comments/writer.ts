@@ -1,4 +1,4 @@
-import { inBatches, type Waiting } from '../../core/batches.ts'
+import { inBatches, type BatchEntry } from '../../core/batches.ts'
 import { type App, perApp } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { StoredEvent } from '../../core/events.ts'
@@ -19,19 +19,19 @@ import {
 import { tellModerators } from './change.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
-export interface Draft {
+export interface NewComment {
   row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment'>
   /** The comment's JSON, made at the last moment, with DEPTH_SLOT and STATUS_SLOT. */
   toJson: (id: string, createdAt: Date) => string
 }
 
 /** A draft on its way to a statement. After `until`, and once `isGone`, it is not sent any more. */
-interface Queued extends Draft {
+interface Queued extends NewComment {
   until: number
   isGone: (() => boolean) | undefined
 }
 
-export interface Written {
+export interface CreatedComment {
   result: CreateResult
   id: string
   createdAt: Date
@@ -57,8 +57,8 @@ const MAX_REPEATED = 50
  */
 const SQLSTATE = /^(?!08|57P|XX|40003)[0-9A-Z]{5}$/
 
-type Write = (draft: Queued) => Promise<Written>
-type Insert = (drafts: readonly Draft[]) => Promise<Written[]>
+type Write = (draft: Queued) => Promise<CreatedComment>
+type Insert = (drafts: readonly NewComment[]) => Promise<CreatedComment[]>
 
 interface Lane {
   write: Write
@@ -79,11 +79,11 @@ const commentWriter = perApp((app): Write => {
    * comments to write.
    */
   const lanes = new Map<string, Lane>()
-  const keyOf = ({ row: { tenantId, discussionId } }: Draft): string => `${tenantId} ${discussionId}`
+  const keyOf = ({ row: { tenantId, discussionId } }: NewComment): string => `${tenantId} ${discussionId}`
 
-  const openLane = ({ tenantId }: Draft['row']): Lane => {
+  const openLane = ({ tenantId }: NewComment['row']): Lane => {
     const waiting: Insert = (drafts) => insertAll(ofTenant(app, tenantId), insertComments, drafts)
-    return { write: inBatches<Queued, Written>(MAX_BATCH, (batch) => flush(waiting, batch)), drafts: 0 }
+    return { write: inBatches<Queued, CreatedComment>(MAX_BATCH, (batch) => flush(waiting, batch)), drafts: 0 }
   }
 
   const inLane: Write = async (draft) => {
@@ -100,7 +100,7 @@ const commentWriter = perApp((app): Write => {
   }
 
   const unlocked: Insert = (drafts) => insertAll(app, insertUnlockedComments, drafts)
-  const shared = inBatches<Queued, Written>(MAX_BATCH, (batch) => flush(unlocked, batch, inLane))
+  const shared = inBatches<Queued, CreatedComment>(MAX_BATCH, (batch) => flush(unlocked, batch, inLane))
 
   const write: Write = (draft) =>
     lanes.has(keyOf(draft)) || isStuck(app, draft.row.tenantId) ? inLane(draft) : shared(draft)
@@ -125,7 +125,11 @@ const commentWriter = perApp((app): Write => {
 })
 
 /** Writes a batch; `elsewhere` takes what has to wait for a lock. */
-async function flush(insert: Insert, all: readonly Waiting<Queued, Written>[], elsewhere?: Write): Promise<void> {
+async function flush(
+  insert: Insert,
+  all: readonly BatchEntry<Queued, CreatedComment>[],
+  elsewhere?: Write,
+): Promise<void> {
   const now = performance.now()
   const batch = all.filter(({ input: { until, isGone }, reject }) => {
     const isWanted = now < until && isGone?.() !== true
@@ -133,7 +137,7 @@ async function flush(insert: Insert, all: readonly Waiting<Queued, Written>[], e
     return isWanted
   })
   if (batch.length === 0) return
-  const move = ({ input, resolve, reject }: Waiting<Queued, Written>): void => {
+  const move = ({ input, resolve, reject }: BatchEntry<Queued, CreatedComment>): void => {
     elsewhere?.(input).then(resolve, reject)
   }
   try {
@@ -156,7 +160,7 @@ async function flush(insert: Insert, all: readonly Waiting<Queued, Written>[], e
  * Writes a comment, with others that come at the same time; alone where the request has a
  * transaction of its own.
  */
-export async function writeComment(app: App, draft: Draft): Promise<Written> {
+export async function writeComment(app: App, draft: NewComment): Promise<CreatedComment> {
   if (app.scope === undefined) {
     const until = performance.now() + app.db.maxWaitMs
     return commentWriter(app)({ ...draft, until, isGone: app.isGone })
@@ -169,7 +173,11 @@ export async function writeComment(app: App, draft: Draft): Promise<Written> {
 /**
  * Writes comments in one statement and announces them. The results are in the order of `drafts`.
  */
-async function insertAll(app: App, insert: typeof insertComments, drafts: readonly Draft[]): Promise<Written[]> {
+async function insertAll(
+  app: App,
+  insert: typeof insertComments,
+  drafts: readonly NewComment[],
+): Promise<CreatedComment[]> {
   const createdAt = new Date()
   const rows = drafts.map((draft) => rowOf(draft, createdAt))
   const results = await insert(app.db.query, rows, createdAt)
@@ -193,7 +201,7 @@ const isRefusal = (error: unknown): boolean => {
   return typeof code === 'string' && SQLSTATE.test(code) && troubleOf(error) === null
 }
 
-function rowOf({ row, toJson }: Draft, now: Date): CreateRow {
+function rowOf({ row, toJson }: NewComment, now: Date): CreateRow {
   const id = newId()
   return { ...row, id, createdEventId: newId(), replyEventId: newId(), comment: toJson(id, now) }
 }

@@ -26,7 +26,7 @@ export interface NewEvent {
 }
 
 /** What a transaction has written and nobody has been told of yet. */
-export interface Written {
+export interface AppendedEvents {
   events: StoredEvent[]
   /** How many webhook deliveries went with them. */
   deliveries: number
@@ -65,7 +65,7 @@ const APPEND = statement(
  * Writes an event and its deliveries. The discussion's row is locked by it until the transaction
  * ends: that gives the numbers no hole, in commit order.
  */
-export async function appendEvent(sql: Sql, event: NewEvent): Promise<Written> {
+export async function appendEvent(sql: Sql, event: NewEvent): Promise<AppendedEvents> {
   const { tenantId, discussionId, type, audience, recipientId = null, occurredAt = new Date(), data } = event
   const actor = JSON.stringify(event.actor)
   const id = newId()
@@ -108,7 +108,7 @@ const APPEND_MANY = statement(
  * Writes several events of one transaction, in this order. Where they are of several discussions,
  * these are locked already.
  */
-export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<Written> {
+export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<AppendedEvents> {
   const [first] = events
   if (first === undefined) return { events: [], deliveries: 0 }
   if (events.length === 1) return appendEvent(sql, first)
@@ -139,7 +139,7 @@ const APPEND_COLUMNS = ['discussionId', 'id', 'type', 'audience', 'recipientId',
  * Tells streams and workers what has been committed. Only ever after the commit; lost news costs
  * time, not events.
  */
-export function announce(app: App, { events, deliveries }: Written): void {
+export function announce(app: App, { events, deliveries }: AppendedEvents): void {
   const byDiscussion = new Map<Id, News[]>()
   for (const event of events) {
     const news = byDiscussion.get(event.discussionId) ?? []

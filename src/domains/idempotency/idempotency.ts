@@ -24,7 +24,7 @@ export interface KeyedRequest {
 }
 
 /** An answer as it goes out. */
-export interface Answer {
+export interface OutgoingResponse {
   status: number
   /** Null where there is no body. */
   contentType: string | null
@@ -38,9 +38,9 @@ export interface Answer {
  * did is undone.
  */
 export class Undecided extends Error {
-  readonly answer: Answer
+  readonly answer: OutgoingResponse
 
-  constructor(answer: Answer) {
+  constructor(answer: OutgoingResponse) {
     super('the request has no outcome')
     this.answer = answer
   }
@@ -57,8 +57,8 @@ export class Undecided extends Error {
 export async function runOnce(
   ctx: Ctx,
   request: KeyedRequest,
-  run: (ctx: Ctx) => Promise<Answer>,
-): Promise<Answer & { replayed: boolean }> {
+  run: (ctx: Ctx) => Promise<OutgoingResponse>,
+): Promise<OutgoingResponse & { replayed: boolean }> {
   const caller = requireCaller(ctx)
   if (!KEY.test(request.key)) {
     throw invalid('/Idempotency-Key', 'invalid', 'must have 1 to 255 visible ASCII characters')
@@ -110,7 +110,7 @@ export async function runOnce(
  * The body to store. Secrets are found by their value: aliases, fragments and REST's own names do
  * not matter.
  */
-function withoutSecrets({ body, blank }: Answer, secrets: ReadonlySet<string>): string {
+function withoutSecrets({ body, blank }: OutgoingResponse, secrets: ReadonlySet<string>): string {
   if (secrets.size === 0) return body
   return JSON.stringify(JSON.parse(body), (_name, value: unknown) =>
     typeof value === 'string' && secrets.has(value) ? blank : value,
@@ -128,7 +128,7 @@ function replay(app: App, key: sql.RecordKey, requestDigest: Buffer, record: sql
 /** A refusal as the answer that it is. */
 const asRefusal =
   ({ requestId }: Ctx) =>
-  (error: unknown): Answer => {
+  (error: unknown): OutgoingResponse => {
     if (!(error instanceof ServiceError) || !isOutcome(error.status)) throw error
     const body = JSON.stringify(problemOf(error, requestId))
     return { status: error.status, contentType: 'application/problem+json', body }
@@ -182,7 +182,7 @@ const MAX_MENTIONS = 500
 /** Stands for any id, where there are too many to list. */
 const ANYONE = FIRST_ID
 
-function mentionsOf({ url, rawBody }: KeyedRequest, { body }: Answer): Id[] {
+function mentionsOf({ url, rawBody }: KeyedRequest, { body }: OutgoingResponse): Id[] {
   const texts = [url, Buffer.from(rawBody).toString('latin1'), body]
   const ids = new Set(texts.flatMap((text) => text.match(UUID) ?? []).map((id) => id.toLowerCase()))
   return ids.size > MAX_MENTIONS ? [ANYONE] : [...ids]

@@ -2,7 +2,7 @@ import { ServiceError } from '../../core/errors.ts'
 import type { EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
-import { audienceOf, type Change, type ChangeEvent, setState } from '../comments/change.ts'
+import { audienceOf, type CommentChange, type ChangeEvent, setState } from '../comments/change.ts'
 import type { LockedComment } from '../comments/locked.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { findParentAuthor } from './sql.ts'
@@ -36,7 +36,7 @@ export async function applyVerb(
   sql: Sql,
   comment: LockedComment,
   { tenantId, verb, judged = null, now, actor }: Judge,
-): Promise<Change | null> {
+): Promise<CommentChange | null> {
   const { status, pinnedAt, reportCount, reportsAnswered, flagged } = comment
   if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')
   const isPinned = pinnedAt !== null

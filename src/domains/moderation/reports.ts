@@ -6,7 +6,7 @@ import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
-import { type Change, changeComment, setState } from '../comments/change.ts'
+import { type CommentChange, changeComment, setState } from '../comments/change.ts'
 import type { LockedComment } from '../comments/locked.ts'
 import { findBan } from '../readers/bans.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
@@ -68,7 +68,7 @@ async function reportAs(
   return { commentId, reason, note, createdAt: createdAt.toISOString() }
 }
 
-async function withdraw(sql: Sql, tenantId: Id, comment: LockedComment, now: Date): Promise<Change> {
+async function withdraw(sql: Sql, tenantId: Id, comment: LockedComment, now: Date): Promise<CommentChange> {
   const to = { status: 'pending', pinnedAt: null, holdReason: 'reports', answersReports: false, now } as const
   const after = await setState(sql, tenantId, comment, to)
   return { comment: after, events: [{ type: 'comment_edited', audience: 'public', actor: { kind: 'system' } }] }

@@ -24,7 +24,7 @@ interface Judged {
   awaitsAnswer: boolean
 }
 
-interface Verdict {
+interface Judgement {
   status: 'approved' | 'rejected'
   isPinned: boolean
   answersReports: boolean
@@ -40,7 +40,7 @@ export type CommentVerb = (typeof COMMENT_VERBS)[number]
  * approved comment that was reported, or flagged by a rule, may be approved once more: that is the
  * answer.
  */
-export function nextComment(verb: CommentVerb, { status, isPinned, awaitsAnswer }: Judged): Verdict | null {
+export function nextComment(verb: CommentVerb, { status, isPinned, awaitsAnswer }: Judged): Judgement | null {
   const refusal = new ServiceError('invalid_transition', { detail: `The comment is ${status}.` })
   if (verb === 'pin' || verb === 'unpin') {
     if (status !== 'approved') throw refusal

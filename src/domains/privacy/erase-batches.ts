@@ -8,7 +8,7 @@ import { tellModerators } from '../comments/change.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { lockDiscussion } from '../discussions/locks.ts'
 import { selectDiscussion } from '../discussions/row.ts'
-import { type Place, touchErasure } from './sql.ts'
+import { type CommentLocation, touchErasure } from './sql.ts'
 import { scrubEvent } from './scrub.ts'
 import { recallDeliveries, rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
 
@@ -55,7 +55,7 @@ const STRETCH = 250
  */
 export async function eraseAt(
   erasure: Erasure,
-  places: readonly Place[],
+  places: readonly CommentLocation[],
   work: (sql: Sql, commentIds: readonly Id[]) => Promise<NewEvent[]>,
 ): Promise<void> {
   const byDiscussion = new Map<Id, Id[]>()

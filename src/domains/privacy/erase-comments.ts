@@ -6,7 +6,7 @@ import { lockComment, type LockedComment } from '../comments/locked.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { BATCH, eraseAt, type Erasure } from './erase-batches.ts'
-import type { Place } from './sql.ts'
+import type { CommentLocation } from './sql.ts'
 
 /**
  * Makes a batch of the reader's comments tombstones of nobody; in the mode `delete` their rows go,
@@ -56,8 +56,8 @@ const THEIRS = statement(
 )
 
 /** Comments of the reader in whatever state, newest first: replies before what they reply to. */
-const selectTheirComments = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<Place[]> =>
-  sql<Place>(THEIRS, [tenantId, readerId, limit])
+const selectTheirComments = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<CommentLocation[]> =>
+  sql<CommentLocation>(THEIRS, [tenantId, readerId, limit])
 
 const BLANK = statement(
   'blank_comment',

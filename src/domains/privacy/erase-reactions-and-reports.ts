@@ -3,7 +3,7 @@ import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
 import { BATCH, eraseAt, type Erasure } from './erase-batches.ts'
-import type { Place } from './sql.ts'
+import type { CommentLocation } from './sql.ts'
 
 /** Takes a batch of the reader's reactions back. False where none was left. */
 export async function eraseReactions(erasure: Erasure): Promise<boolean> {
@@ -52,12 +52,12 @@ const REACTIONS = theirs('reactions_of_reader', 'reactions')
 const REPORTS = theirs('reports_of_reader', 'reports')
 
 /** Comments that the reader has reacted to, also where nothing is held any more. */
-const selectTheirReactions = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<Place[]> =>
-  sql<Place>(REACTIONS, [tenantId, readerId, limit])
+const selectTheirReactions = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<CommentLocation[]> =>
+  sql<CommentLocation>(REACTIONS, [tenantId, readerId, limit])
 
 /** Comments that the reader has reported. */
-const selectTheirReports = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<Place[]> =>
-  sql<Place>(REPORTS, [tenantId, readerId, limit])
+const selectTheirReports = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<CommentLocation[]> =>
+  sql<CommentLocation>(REPORTS, [tenantId, readerId, limit])
 
 const LOCK_COMMENTS = statement(
   'lock_comments',

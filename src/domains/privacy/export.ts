@@ -61,11 +61,11 @@ function readAll(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
   })
 }
 
-type Written = Pick<ReaderExport, 'comments' | 'reportsReceived' | 'auditEntries'>
+type CommentsExport = Pick<ReaderExport, 'comments' | 'reportsReceived' | 'auditEntries'>
 
 /** The reader's comments and what hangs on them. */
-async function exportWritten(sql: Sql, tenantId: Id, readerId: Id): Promise<Written> {
-  const written: Written = { comments: [], reportsReceived: [], auditEntries: [] }
+async function exportWritten(sql: Sql, tenantId: Id, readerId: Id): Promise<CommentsExport> {
+  const written: CommentsExport = { comments: [], reportsReceived: [], auditEntries: [] }
   for (;;) {
     const comments = await rows.exportComments(sql, tenantId, readerId, written.comments.at(-1)?.id, BATCH)
     const ids = comments.map(({ id }) => id)

@@ -91,7 +91,7 @@ export const forgetInAuditLog = async (sql: Sql, tenantId: Id, readerId: Id): Pr
   void (await sql(FORGET_AUDIT, [tenantId, readerId]))
 
 /** A row of a reader, by the comment that it is or hangs on. */
-export interface Place {
+export interface CommentLocation {
   commentId: Id
   discussionId: Id
 }

@@ -10,7 +10,7 @@ import { addIdentitySecret } from '../readers/identity-secrets.ts'
 import { hasTenants } from './sql.ts'
 
 /** What a new tenant needs to begin. Nothing of it can be shown again. */
-export interface Credentials {
+export interface FirstCredentials {
   tenant: { id: Id; slug: string }
   apiKey: string
   identitySecret: { kid: string; secret: string }
@@ -41,7 +41,7 @@ export async function findTenants({ db, health }: App): Promise<void> {
  * The first tenant of an empty database, as the BOOTSTRAP_ settings say; null where there is one
  * already. The caller keeps other processes out.
  */
-export async function bootstrap(app: App): Promise<Credentials | null> {
+export async function bootstrap(app: App): Promise<FirstCredentials | null> {
   const { settings } = app
   const credentials = (await hasTenants(app.db.query))
     ? null
@@ -57,7 +57,7 @@ export async function bootstrap(app: App): Promise<Credentials | null> {
 }
 
 /** A tenant with a key of all capabilities, an identity secret and an admin. Throws TakenError. */
-export async function createTenant(app: App, tenant: NewTenant): Promise<Credentials> {
+export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCredentials> {
   const { slug, apiKey = newRawKey() } = tenant
   const id = newId()
   const admin = await newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword)
@@ -78,7 +78,7 @@ export async function createAdmin(
   tenantId: Id,
   email: string,
   password?: string,
-): Promise<Credentials['admin']> {
+): Promise<FirstCredentials['admin']> {
   const admin = await newAdmin(email, password)
   await app.db.transaction((sql) => addAdmin(sql, tenantId, admin))
   return { email: admin.email, password: admin.password }
@@ -93,7 +93,7 @@ export async function changeAdminPassword(
   tenantId: Id,
   address: string,
   password?: string,
-): Promise<Credentials['admin'] | null> {
+): Promise<FirstCredentials['admin'] | null> {
   const { passwordHash, ...admin } = await newAdmin(address, password)
   const { count } = await app.db.transaction((sql) =>
     sql.prisma.admin.updateMany({

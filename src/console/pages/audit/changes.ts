@@ -1,5 +1,5 @@
 /** What became of one field. A list of words is told by what came to it and what went from it. */
-export interface Change {
+export interface AuditChange {
   field: string
   before: string | null
   after: string | null
@@ -25,7 +25,7 @@ function shown(value: unknown): string | null {
 }
 
 /** The fields that differ, in their order; of something that is new or gone, all of them. */
-export function changesOf(before: unknown, after: unknown): Change[] {
+export function changesOf(before: unknown, after: unknown): AuditChange[] {
   const [old, now] = [flattened(before ?? undefined), flattened(after ?? undefined)]
   const fields = [...new Set([...old.keys(), ...now.keys()])]
   return fields.flatMap((field) => {
@@ -39,7 +39,7 @@ export function changesOf(before: unknown, after: unknown): Change[] {
 
 const isWords = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isPlain)
 
-function wordChange(field: string, was: readonly unknown[], is: readonly unknown[]): Change[] {
+function wordChange(field: string, was: readonly unknown[], is: readonly unknown[]): AuditChange[] {
   const words = (list: readonly unknown[], without: readonly unknown[]): string | null => {
     const rest = list.filter((each) => !without.includes(each))
     return rest.length === 0 ? null : rest.join(', ')

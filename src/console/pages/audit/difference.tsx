@@ -2,7 +2,7 @@ import { Button, Stack, Text, VisuallyHidden } from '@mantine/core'
 import { useState } from 'react'
 
 import { WRITTEN } from '../../ui/written.ts'
-import { type Change, changesOf } from './changes.ts'
+import { type AuditChange, changesOf } from './changes.ts'
 
 const FEW = 3
 
@@ -26,7 +26,7 @@ export function Difference({ before, after }: { before: unknown; after: unknown 
   )
 }
 
-function OneChange({ change: { field, before, after } }: { change: Change }) {
+function OneChange({ change: { field, before, after } }: { change: AuditChange }) {
   return (
     <Text size="sm" component="div" {...WRITTEN}>
       <Text span size="sm" c="dimmed">

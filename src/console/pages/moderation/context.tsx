@@ -2,7 +2,7 @@ import { Anchor, Badge, Group, Stack, Text } from '@mantine/core'
 import { Link } from 'react-router'
 
 import type { ReportReason } from '../../../generated/console.ts'
-import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
+import { HOLD_REASONS } from '../../ui/comment-status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { webAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'

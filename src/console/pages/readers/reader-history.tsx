@@ -5,7 +5,7 @@ import { ReaderHistoryDocument, type ReaderHistoryQuery, type ReaderQuery } from
 import { useList } from '../../api/queries.ts'
 import { List } from '../../ui/list.tsx'
 import { Empty } from '../../ui/states.tsx'
-import { StatusBadge } from '../../ui/status-badge.tsx'
+import { StatusBadge } from '../../ui/comment-status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
