@@ -36,7 +36,7 @@ const ofTenant = z.string().describe('slug')
 
 const COMMANDS = {
   'tenant create': command(
-    'Makes a tenant, with a key of all capabilities, an identity secret and an admin.',
+    'Creates a tenant with an API key that has all capabilities, an identity secret and an admin.',
     {
       slug: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens'),
       'admin-email': email.optional().describe('e-mail'),
@@ -47,7 +47,7 @@ const COMMANDS = {
   ),
   'tenant list': command('Lists tenants.', {}, listTenants),
   'admin create': command(
-    'Makes one more admin of a tenant.',
+    'Adds an admin to a tenant.',
     { tenant: ofTenant, email: email.describe('e-mail'), password: password.optional() },
     async (app, options) => {
       const { id, slug } = await tenantOf(app, options.tenant)
@@ -55,7 +55,7 @@ const COMMANDS = {
     },
   ),
   'admin password': command(
-    'Gives an admin another password, made up unless given: what they have open ends within 5 s.',
+    'Changes the password of an admin. The default is a random one. Open sessions end within 5 s.',
     { tenant: ofTenant, email: email.describe('e-mail'), password: password.optional() },
     async (app, options) => {
       const { id, slug } = await tenantOf(app, options.tenant)
@@ -65,7 +65,7 @@ const COMMANDS = {
     },
   ),
   'admin remove': command(
-    'Removes an admin: what they have open ends within 5 s.',
+    'Removes an admin. Open sessions end within 5 s.',
     { tenant: ofTenant, email: email.describe('e-mail') },
     async (app, options) => {
       const { id, slug } = await tenantOf(app, options.tenant)
@@ -75,7 +75,7 @@ const COMMANDS = {
     },
   ),
   'admin list': command(
-    'Lists the admins of a tenant, or of all.',
+    'Lists the admins of one tenant or of all tenants.',
     { tenant: ofTenant.optional().describe('slug') },
     async (app, options) =>
       listAdmins(app, options.tenant === undefined ? null : (await tenantOf(app, options.tenant)).id),
@@ -114,17 +114,17 @@ const COMMANDS = {
     }),
   ),
   'key revoke': command(
-    'Revokes an API key, for good.',
+    'Revokes an API key. This is final.',
     { tenant: ofTenant, id: z.string() },
     async (app, { id, ...options }) => revokeKeyOf(app, (await tenantOf(app, options.tenant)).id, id),
   ),
   'identity-secret create': command(
-    'Makes a new identity secret. The one before stays valid for 24 h.',
+    'Creates an identity secret. The previous secret stays valid for 24 h.',
     { tenant: ofTenant },
     async (app, options) => replaceIdentitySecret(app, (await tenantOf(app, options.tenant)).id),
   ),
   'identity sign': defineCommand(
-    'Prints an assertion that vouches for a reader for an hour, to try the API by hand. It needs no database.',
+    'Prints an identity assertion of a reader that is valid for an hour, to try the API by hand. It needs no database.',
     {
       tenant: ofTenant,
       secret: identitySecretSchema.describe('identity secret'),
@@ -141,12 +141,12 @@ const COMMANDS = {
         .sign(new TextEncoder().encode(secret)),
   ),
   'secrets reseal': command(
-    'Seals all stored secrets with ENCRYPTION_KEY that a key of ENCRYPTION_KEYS sealed. The service may run meanwhile.',
+    'Encrypts with ENCRYPTION_KEY all stored secrets that a key of ENCRYPTION_KEYS encrypted. The service may run meanwhile.',
     {},
     async (app) => checked(await resealSecrets(app)),
   ),
   'secrets new-key': command(
-    'Embedded form, while the service is stopped: makes a new ENCRYPTION_KEY in DATA_DIR, and reseals.',
+    'Creates a new ENCRYPTION_KEY in DATA_DIR and encrypts all stored secrets with it. Only for the embedded database, while the service is stopped.',
     {},
     async (app) => {
       const { DATABASE_URL, DATA_DIR, ENCRYPTION_KEY } = app.settings
@@ -160,7 +160,7 @@ const COMMANDS = {
     },
   ),
   doctor: defineCommand(
-    'Prints a line for each part of the deployment, and ends with 1 where one of them fails. It changes nothing.',
+    'Checks each part of the deployment and prints a line for it. The exit status is 1 if a check fails. It changes nothing.',
     {},
     async () => {
       const findings = await examine(process.env)

@@ -32,9 +32,9 @@ export const ERRORS = {
   origin_not_allowed: { status: 403, title: 'The Origin is not among those that the tenant allows' },
 
   not_found: { status: 404, title: 'There is no such resource' },
-  method_not_allowed: { status: 405, title: 'This path does not take this method' },
+  method_not_allowed: { status: 405, title: 'This path does not allow this method' },
 
-  request_timeout: { status: 408, title: 'The request did not come whole in time' },
+  request_timeout: { status: 408, title: 'The request did not arrive completely in time' },
 
   discussion_locked: { status: 409, title: 'The discussion is locked' },
   discussion_archived: { status: 409, title: 'The discussion is archived' },

@@ -39,9 +39,9 @@ export const builder = new SchemaBuilder<{
   relay: { nodeQueryOptions: false, nodesQueryOptions: false, clientMutationId: 'omit', cursorType: 'String' },
 })
 
-builder.queryType({ description: 'Everything that can be read.' })
-builder.mutationType({ description: 'Everything that can be changed.' })
-builder.subscriptionType({ description: 'Everything that can be followed live.' })
+builder.queryType({ description: 'All queries.' })
+builder.mutationType({ description: 'All changes.' })
+builder.subscriptionType({ description: 'All subscriptions.' })
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
@@ -64,7 +64,8 @@ function instantOf(value: unknown): Date {
 const REACH = { too_small: 'must not be before 1970', too_large: 'must not be after 9999' } as const
 
 builder.scalarType('DateTime', {
-  description: 'An instant from 1970 to 9999: RFC 3339 in UTC with milliseconds, as 2026-11-21T02:30:00.000Z.',
+  description:
+    'An instant from 1970 to 9999 as RFC 3339 in UTC with milliseconds, for example 2026-11-21T02:30:00.000Z.',
   serialize: (value) => (value instanceof Date ? value.toISOString() : value),
   parseValue: instantOf,
 })

@@ -22,4 +22,4 @@ export const shownOnce = <Name extends string>(name: Name) => ({
 })
 
 /** For the description of such a field. */
-export const SHOWN_ONCE = 'It is shown only here: a replayed answer has no secret.'
+export const SHOWN_ONCE = 'It is shown only once: a replayed answer leaves it out.'

@@ -47,7 +47,7 @@ describeInBrowser('identity in the console', () => {
     await enter(page.getByRole('dialog').getByRole('button', { name: 'Rotate the secret' }))
     const secret = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''
     expect(secret).toMatch(/^ids_[0-9a-f]{64}$/)
-    await enter(button('I have kept it'))
+    await enter(button('I have stored it'))
     await page
       .getByRole('row', { name: new RegExp(kid) })
       .getByText('in 23 h 59 min')
@@ -77,7 +77,7 @@ describeInBrowser('identity in the console', () => {
     await page.reload()
     await page.getByText(identity.jwksUrl).waitFor()
     await page.getByText(identity.issuer, { exact: true }).waitFor()
-    await page.getByText('A worker has yet to fetch the keys.').waitFor()
+    await page.getByText('The keys have not been fetched yet.').waitFor()
     await setKeySet({ fetched: 3, failing: 2, error: 'connection refused' })
     await page.reload()
     await page.getByText('The keys cannot be fetched: connection refused').waitFor()

@@ -22,7 +22,7 @@ describeInBrowser('API keys in the console', () => {
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key)
     const call = () => desk.service.call('GET', '/analytics/summary', { headers: { 'x-api-key': key } })
     expect((await call()).status).toBe(200)
-    await enter(button('I have kept it'))
+    await enter(button('I have stored it'))
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await page.content()).not.toContain(key)
     const row = page.getByRole('row', { name: /For the tests/ })

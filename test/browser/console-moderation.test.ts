@@ -332,7 +332,7 @@ describeInBrowser('Moderation in the console', () => {
   test('an empty queue has nothing above what it says', async () => {
     const { admin } = await desk.service.addTenant('idle')
     const { page, close } = await desk.visit('/moderation', { admin })
-    await page.getByText('Nothing waits').waitFor()
+    await page.getByText('Nothing is waiting').waitFor()
     expect(await page.getByRole('toolbar').count()).toBe(0)
     await close()
   })

@@ -105,7 +105,7 @@ describeInBrowser('readers in the console', () => {
     expect(await page.getByRole('textbox', { name: 'Reason' }).inputValue()).toBe('Spam')
     await page.getByText('For good', { exact: true }).click()
     await submit.click()
-    await page.getByText('Banned in shadow', { exact: true }).waitFor()
+    await page.getByText('Shadow ban', { exact: true }).waitFor()
     expect((await desk.ok('GET', `/readers/${await idOf('bob')}`)).ban).toMatchObject({ until: null, shadow: true })
     expect((await post('bob', 'Hello?')).json.status).toBe('pending')
     // What replaces it begins with what it says.
@@ -170,7 +170,7 @@ describeInBrowser('readers in the console', () => {
     await page.getByRole('link', { name: /BobBob/ }).waitFor()
     await expectAccessible(page, 'readers')
     await page.getByRole('link', { name: /BobBob/ }).click()
-    await page.getByText('Banned in shadow').waitFor()
+    await page.getByText('Shadow ban').waitFor()
     await page.getByText('Nobody').waitFor()
     await expectAccessible(page, 'reader')
     await page.getByRole('button', { name: 'Change the ban' }).click()

@@ -65,7 +65,7 @@ describeInBrowser('signing in to the console', () => {
     await signInAs(page, desk.service.admin)
     // What was refused has been sent again.
     await page.getByLabel('The secret').waitFor()
-    await enter(page.getByRole('button', { name: 'I have kept it' }))
+    await enter(page.getByRole('button', { name: 'I have stored it' }))
     await page.getByRole('cell', { name: 'Typed before', exact: true }).waitFor()
     const { json } = await desk.service.call('GET', '/keys')
     expect(json.data.filter(({ label }: { label: string }) => label === 'Typed before')).toHaveLength(1)

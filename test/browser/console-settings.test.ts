@@ -173,7 +173,7 @@ describeInBrowser('Settings in the console', () => {
     await enter(page.getByRole('button', { name: 'Create', exact: true }))
     const secret = (await page.getByLabel('The secret').textContent()) ?? ''
     expect(secret).toMatch(/^whs_[0-9a-f]{64}$/)
-    await enter(page.getByRole('button', { name: 'I have kept it' }))
+    await enter(page.getByRole('button', { name: 'I have stored it' }))
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await page.content()).not.toContain(secret)
     expect(complaints).toEqual([])

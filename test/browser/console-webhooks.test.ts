@@ -111,7 +111,7 @@ describeInBrowser('webhooks in the console', () => {
       await type(page, 'URL', receiver.url + path)
       await page.keyboard.press('Enter')
       const secret = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''
-      await enter(button(page, 'I have kept it'))
+      await enter(button(page, 'I have stored it'))
 
       await page.getByText('The handshake failed: ').waitFor()
       receiver.on(path, null)
@@ -272,11 +272,11 @@ describeInBrowser('webhooks in the console', () => {
     await enter(button(page, 'Rotate'))
     const second = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''
     expect(second).toMatch(/^whs_[0-9a-f]{64}$/)
-    await enter(button(page, 'I have kept it'))
+    await enter(button(page, 'I have stored it'))
     await page.getByText(`${kid}, expires in 23 h 59 min`).waitFor()
     await enter(button(page, 'Rotate the secret'))
     await enter(button(page, `End ${kid} and rotate`))
-    await enter(button(page, 'I have kept it'))
+    await enter(button(page, 'I have stored it'))
     await page.getByText(kid, { exact: false }).waitFor({ state: 'detached' })
 
     await enter(button(page, 'Delete'))

@@ -31,7 +31,7 @@ export function asyncApiDocument(schema: GraphQLSchema, settings: Settings, base
         host,
         protocol: protocol.replace(':', ''),
         ...(pathname === '/' ? {} : { pathname }),
-        description: 'Where streams are opened.',
+        description: 'The address of the streams.',
       },
     },
     channels: { stream: streamChannel(), webhook: webhookChannel() },
@@ -39,7 +39,7 @@ export function asyncApiDocument(schema: GraphQLSchema, settings: Settings, base
       follow: {
         action: 'send',
         channel: { $ref: '#/channels/stream' },
-        summary: 'The service sends the events of a discussion to those who follow it.',
+        summary: 'The service sends the events of a discussion to its streams.',
         messages: [...EVENT_TYPES, ...Object.keys(FRAMING)].map((name) => ({
           $ref: `#/channels/stream/messages/${name}`,
         })),
@@ -103,7 +103,7 @@ const FRAMING = {
   connected: {
     name: 'connected',
     contentType: 'application/json',
-    summary: 'The stream is open, and what was missed follows.',
+    summary: 'The stream is open. The missed events follow.',
     payload: {
       type: 'object',
       properties: {
@@ -111,7 +111,7 @@ const FRAMING = {
         replayed: { type: 'integer', description: 'How many missed events follow.' },
         complete: {
           type: 'boolean',
-          description: 'Whether these are all. If not, what was asked for is too old: load the data again.',
+          description: 'Whether the replay is complete. If not, the position is too old: load the data again.',
         },
       },
       required: ['lastEventId', 'replayed', 'complete'],
@@ -121,7 +121,7 @@ const FRAMING = {
   'connection-timeout': {
     name: 'connection-timeout',
     contentType: 'application/json',
-    summary: 'The stream ends in good order: connect again with this position.',
+    summary: 'The stream ends as planned. Connect again with this position.',
     payload: { type: 'object', properties: { lastEventId }, required: ['lastEventId'] },
     examples: [{ payload: { lastEventId: '42' } }],
   },

@@ -2,14 +2,13 @@ import type { ErrorCode } from '../../core/errors.ts'
 
 /** When a caller meets an error, and what to do. `docs/reference/errors.md` shows it. */
 export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
-  malformed_json:
-    'The body is not one JSON value in UTF-8, or the request is no HTTP that can be read: `detail` says which.',
+  malformed_json: 'The body is not one JSON value in UTF-8, or the request is not valid HTTP. `detail` says which.',
   ambiguous_credentials: 'The request has two kinds of credentials. Remove one.',
   missing_credentials: 'The route needs a caller. Send an API key or an admin token.',
   invalid_api_key:
     'No tenant has this key, or it is not `ek_` and 64 hex characters. Check that the whole key is sent.',
-  expired_api_key: 'The key had an expiry that is over. Create another key.',
-  revoked_api_key: 'Somebody has revoked the key. Create another key.',
+  expired_api_key: 'The key has expired. Create another key.',
+  revoked_api_key: 'The key was revoked. Create another key.',
   invalid_admin_token:
     'The e-mail address or the password is wrong, or the token has expired or was ended by a change of the password. Sign in again.',
   invalid_ticket: 'The ticket is not one of this service, or is for another discussion. Mint a new ticket.',
@@ -23,20 +22,20 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   identity_required: 'Send the assertion of the reader in `X-Service-Identity`.',
   reader_banned: 'The reader cannot write while the ban is in force. Show them `ban` of `GET /readers/me`.',
   not_author: 'The asserted reader has not written this comment.',
-  edit_window_closed: 'The tenant setting `editWindowSeconds` is over for this comment. Readers can no longer edit it.',
+  edit_window_closed: 'The edit window of the comment (`editWindowSeconds` of the tenant settings) is over.',
   origin_not_allowed: 'Add the origin of the page to `allowedOrigins` in the tenant settings.',
   not_found: 'The id or path does not exist, belongs to another tenant, or is not visible to the caller.',
   method_not_allowed: 'The header `Allow` lists the methods that the path takes.',
   request_timeout: 'The request came too slowly. Send it again.',
   discussion_locked: 'Readers cannot write while the discussion is locked. A moderator can unlock it.',
-  discussion_archived: 'Nothing changes any more in an archived discussion. This is final.',
+  discussion_archived: 'An archived discussion cannot be changed. This is final.',
   invalid_transition:
     'The state of the resource does not allow this, or it has changed since it was read. Read it again; `detail` says why.',
   key_budget_exhausted: 'Revoke a key, or raise `activeKeyBudget` in the tenant settings.',
   endpoint_budget_exhausted: 'Delete an endpoint, or raise `webhookEndpoints` in the tenant settings.',
-  idempotency_conflict: 'Use a new key for each new request. The same key is for the same request alone.',
+  idempotency_conflict: 'Use a new key for each new request. Only repeat the same request with the same key.',
   idempotency_in_progress: 'Wait for the time in `Retry-After`, and send the same request again.',
-  already_reported: 'A reader reports a comment once.',
+  already_reported: 'A reader can report a comment once.',
   body_too_large: 'Send a smaller body.',
   unsupported_media_type: 'Send `Content-Type: application/json` in UTF-8, without compression.',
   validation_failed:
@@ -44,7 +43,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   rate_limited: 'Wait for the time in `Retry-After`.',
   too_many_streams:
     'Close streams, or raise the cap in `stream` of the tenant settings. Wait for the time in `Retry-After`.',
-  internal: 'An error of the service. Report it with the `requestId`, which is in the log.',
+  internal: 'The service failed. Report it with the `requestId`, which is also in the log.',
   unavailable:
-    'The database is away, a lock could not be had in time, or the service is starting. Send the request again after `Retry-After`; an `Idempotency-Key` keeps a write from being done twice.',
+    'The database is not available, a lock was not free in time, or the service is starting. Send the request again after `Retry-After`; an `Idempotency-Key` keeps a write from being done twice.',
 }

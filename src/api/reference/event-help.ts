@@ -4,7 +4,7 @@ import type { EventType } from '../../core/events.ts'
 export const EVENT_HELP: Readonly<Record<EventType, string>> = {
   comment_created: 'A comment was posted. `data.comment.status` says whether it waits for a moderator.',
   comment_edited:
-    'The author has changed the text. Of the system, without a body: reports have taken the comment out of view.',
+    'The author has changed the text. If the actor is the system and there is no body, reports have hidden the comment.',
   comment_deleted: 'The author, a moderator or an erasure has deleted the comment.',
   comment_approved: "A moderator or the tenant's classifier has approved the comment.",
   comment_rejected: "A moderator or the tenant's classifier has rejected the comment.",
@@ -14,5 +14,5 @@ export const EVENT_HELP: Readonly<Record<EventType, string>> = {
   discussion_locked: 'The discussion takes no more comments of readers.',
   discussion_unlocked: 'The discussion takes comments of readers again.',
   discussion_archived: 'The discussion is archived, which is final.',
-  notification_reply: "Somebody has answered a reader's comment. Only this reader's tickets and API keys get it.",
+  notification_reply: "A reader's comment was answered. Only this reader's tickets and API keys get the event.",
 }

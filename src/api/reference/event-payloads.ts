@@ -27,7 +27,7 @@ const eventSchema = (type: EventType, actor: Schema, data: Schema): Schema => ({
   properties: {
     id: { ...ID, description: 'The id of the event, the same everywhere.' },
     type: { ...kindOf(type), description: 'The type of the event.' },
-    discussionId: { ...ID, description: 'Where it happened.' },
+    discussionId: { ...ID, description: 'The discussion of the event.' },
     seq: {
       type: 'integer',
       minimum: 0,

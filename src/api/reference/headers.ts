@@ -5,12 +5,12 @@ const text = (description: string, example: string) => ({ description, schema: {
 
 /** Every header of an answer, as `components.headers`. */
 export const HEADERS = {
-  'X-Request-Id': text('Names the request in our logs; the one that was sent, where that was well-formed.', '7d1b2a04'),
+  'X-Request-Id': text('Identifies the request in the logs. A well-formed id of the request is kept.', '7d1b2a04'),
   'RateLimit-Limit': number('Requests that the bucket of the API key holds.'),
-  'RateLimit-Remaining': number('Requests that it holds now.'),
-  'RateLimit-Reset': number('Seconds until it is full.'),
+  'RateLimit-Remaining': number('Requests left in the bucket.'),
+  'RateLimit-Reset': number('Seconds until the bucket is full.'),
   'Retry-After': number('Seconds after which to try again.'),
-  'WWW-Authenticate': text('How to say who calls.', 'Bearer realm="engagement", error="missing_credentials"'),
+  'WWW-Authenticate': text('How to authenticate.', 'Bearer realm="engagement", error="missing_credentials"'),
   'Idempotency-Replayed': {
     description:
       '`true` where this is the stored outcome of an earlier request with the same `Idempotency-Key`. It leaves out what is ' +
@@ -18,9 +18,9 @@ export const HEADERS = {
     schema: { type: 'string', enum: ['true'] },
     example: 'true',
   },
-  ETag: text('Names this state of the answer, for `If-None-Match`.', '"42-1f3a"'),
+  ETag: text('Identifies this version of the answer, for `If-None-Match`.', '"42-1f3a"'),
   Deprecation: text('`true` where `token` was used.', 'true'),
-  Sunset: text('When `token` ends.', 'Wed, 30 Jun 2027 00:00:00 GMT'),
+  Sunset: text('When the parameter `token` stops working.', 'Wed, 30 Jun 2027 00:00:00 GMT'),
 } as const
 
 export type HeaderName = keyof typeof HEADERS
@@ -56,21 +56,21 @@ export const HEADER_PARAMETERS = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Makes the request safe to send again: for 24 h the first outcome is answered again, and nothing is done twice.',
+      'Makes the request safe to repeat. For 24 h a repetition gets the first answer, and nothing is done twice.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     example: 'comment-8c1f',
   },
   'If-None-Match': {
     name: 'If-None-Match',
     in: 'header',
-    description: 'The `ETag` of an earlier answer: where it is still that, the answer is 304 without a body.',
+    description: 'The `ETag` of an earlier answer. If it has not changed, the answer is 304 without a body.',
     schema: { type: 'string' },
     example: '"42-1f3a"',
   },
   'X-Request-Id': {
     name: 'X-Request-Id',
     in: 'header',
-    description: 'A name of your own for the request, 1 to 128 printable characters. Another one is replaced.',
+    description: 'An id of your own for the request, 1 to 128 printable characters. An invalid one is replaced.',
     schema: { type: 'string' },
     example: 'backend-17',
   },

@@ -13,21 +13,21 @@ import { webhookItems } from './webhooks.ts'
 /** What the operations of each domain are about. */
 const TAGS: Readonly<Record<keyof typeof ROUTES_BY_DOMAIN | 'service', string>> = {
   discussions: 'A discussion holds the comments of one page. The page names it by an external id.',
-  comments: 'Readers post, reply, edit and delete. Lists come by cursor, in the order that you ask for.',
+  comments: 'Readers post, reply, edit and delete. Lists have cursors and a choice of orders.',
   reactions: 'A reader holds at most one reaction to a comment, of a type that the tenant allows.',
   moderation: 'The queues of comments that wait for a moderator, decisions on them, and reports.',
   readers:
-    'Who reads and writes: an identity assertion of your backend brings one into being. Bans, and what signs assertions.',
+    'The readers of your site, whom identity assertions of your backend create; bans; and the secrets that sign assertions.',
   privacy: 'A reader is exported as one document, or erased.',
-  stream: 'Tickets with which browsers follow a discussion, and how many do.',
+  stream: 'Tickets for the streams of browsers, and the number of open streams.',
   webhooks: 'Endpoints of your servers, their deliveries and attempts, replays and tests.',
-  overview: 'What waits for somebody, in one answer.',
+  overview: 'Work that waits for a person, in one answer.',
   analytics: 'Numbers by hour and day, and the busiest discussions and readers.',
   keys: 'API keys of the tenant, each with its capabilities.',
-  settings: 'What a tenant can decide, and what the service falls back on.',
-  audit: 'Who did what to what: every write by a key or an admin.',
+  settings: 'The settings of a tenant, and their defaults.',
+  audit: 'Every write by a key or an admin.',
   classifier: 'Your own service that judges comments before they appear.',
-  tenants: 'Admins log in, and learn who they are.',
+  tenants: 'The login of admins.',
   service: 'Health, readiness, metrics and the documents of the service itself.',
 }
 
@@ -91,7 +91,7 @@ const securitySchemes = ({ HEADER_PREFIX }: Settings) => ({
     type: 'apiKey',
     in: 'header',
     name: `${HEADER_PREFIX}Identity`,
-    description: 'A short-lived JWT by which the backend vouches for the reader on whose behalf it calls.',
+    description: 'A short-lived JWT that names the reader on whose behalf the backend calls.',
   },
   Ticket: {
     type: 'apiKey',

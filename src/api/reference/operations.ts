@@ -60,7 +60,7 @@ function answeredField(schema: GraphQLSchema, route: Route): GraphQLField<unknow
 const ACCESS: Readonly<Record<string, string>> = {
   public: 'Needs no credentials.',
   key: 'Takes any live API key, or an admin token.',
-  reader: 'Takes any live API key, or an admin token, and the identity of the reader on whose behalf it is.',
+  reader: 'Takes any live API key, or an admin token, with the identity assertion of a reader.',
   admin: 'Takes an admin token only.',
 }
 
@@ -134,7 +134,7 @@ const LIMIT = {
   name: 'limit',
   in: 'query',
   required: false,
-  description: 'How many entries a page has at most.',
+  description: 'The maximum number of entries.',
   schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
 }
 
@@ -142,7 +142,7 @@ const CURSOR = {
   name: 'cursor',
   in: 'query',
   required: false,
-  description: 'The `nextCursor` of the page before; without it, the first page.',
+  description: 'The `nextCursor` of the previous page. The default is the first page.',
   schema: { type: 'string' },
 }
 
@@ -183,16 +183,16 @@ function successes(schema: GraphQLSchema, route: Route, access: Access, componen
   }
   const { otherStatus: other, status } = route
   return {
-    [status]: status === 204 ? { description: 'It is done.', headers } : success(STATUS_TEXT[status] ?? 'Success.'),
+    [status]: status === 204 ? { description: 'Done.', headers } : success(STATUS_TEXT[status] ?? 'Success.'),
     ...(other === undefined ? {} : { [other.status]: success(other.description) }),
     ...(route.isDiscussionPage === true
-      ? { 304: { description: 'It is what it was at the `ETag` of `If-None-Match`.', headers } }
+      ? { 304: { description: 'Not changed since the `ETag` of `If-None-Match`.', headers } }
       : {}),
   }
 }
 
 const STATUS_TEXT: Readonly<Record<number, string>> = {
   200: 'Success.',
-  201: 'It has been made.',
-  202: 'It has been taken on, and is under way.',
+  201: 'Created.',
+  202: 'Accepted. The work continues in the background.',
 }

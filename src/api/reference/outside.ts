@@ -87,7 +87,7 @@ const documentOperation = (operationId: string, summary: string) => ({
       headers: headerRefs(['X-Request-Id', 'ETag']),
       content: { 'application/json': { schema: { type: 'object' }, example: {} } },
     },
-    304: { description: 'It is what it was.', headers: headerRefs(['X-Request-Id', 'ETag']) },
+    304: { description: 'Not changed.', headers: headerRefs(['X-Request-Id', 'ETag']) },
   },
 })
 
@@ -136,12 +136,12 @@ An API key or an admin token sees all events; a ticket the public ones, and the 
       schema: { type: 'string', format: 'uuid' },
       example: '01980000-0000-7000-8000-000000000001',
     },
-    query('lastEventId', 'Resume strictly after this position; `0` gives all that can be replayed.'),
+    query('lastEventId', 'Resume strictly after this position. `0` replays all events that are kept.'),
     {
       name: 'Last-Event-ID',
       in: 'header',
       required: false,
-      description: 'The same, as EventSource sends it by itself when it reconnects; it comes before `lastEventId`.',
+      description: 'The position that an EventSource sends when it reconnects. It takes precedence over `lastEventId`.',
       schema: { type: 'string' },
     },
   ],

@@ -50,13 +50,13 @@ export function codesOf(schema: GraphQLSchema, route: Route, inputs: readonly In
 
 export const PROBLEM: Schema = {
   type: 'object',
-  description: 'Why a request was refused (RFC 9457). `code` is stable; the words are not.',
+  description: 'Why a request was refused (RFC 9457). `code` is stable, the texts are not.',
   properties: {
-    type: { type: 'string', format: 'uri', description: 'Names the kind of problem.' },
-    title: { type: 'string', description: 'The kind of problem in words.' },
+    type: { type: 'string', format: 'uri', description: 'Identifies the kind of problem.' },
+    title: { type: 'string', description: 'The kind of problem as text.' },
     status: { type: 'integer', description: 'The HTTP status.' },
-    detail: { type: 'string', description: 'What exactly was refused.' },
-    code: { type: 'string', enum: CODES, description: 'What programs go by.' },
+    detail: { type: 'string', description: 'The details of this problem.' },
+    code: { type: 'string', enum: CODES, description: 'The stable code of the problem, for programs.' },
     requestId: { type: 'string', description: 'The `X-Request-Id` of the answer.' },
     errors: {
       type: 'array',
@@ -66,10 +66,10 @@ export const PROBLEM: Schema = {
         properties: {
           pointer: {
             type: 'string',
-            description: 'Where it stands in the body (RFC 6901), or the name of a query parameter.',
+            description: 'A JSON pointer into the body (RFC 6901), or the name of a query parameter.',
           },
-          code: { type: 'string', description: 'What is wrong with it.' },
-          message: { type: 'string', description: 'The same in words.' },
+          code: { type: 'string', description: 'The code of the error.' },
+          message: { type: 'string', description: 'The error as text.' },
         },
         required: ['pointer', 'code', 'message'],
       },

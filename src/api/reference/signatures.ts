@@ -15,7 +15,7 @@ export const deliveryHeaders = ({ HEADER_PREFIX: prefix }: Settings, event: stri
     [`${prefix}Event`]: { type: 'string', enum: [event], description: 'The type of the event.' },
     [`${prefix}Delivery-Id`]: {
       type: 'string',
-      description: 'The delivery, the same at each attempt.',
+      description: 'The id of the delivery, the same at each attempt.',
     },
     [`${prefix}Idempotency-Key`]: {
       type: 'string',
@@ -30,7 +30,7 @@ export const deliveryHeaders = ({ HEADER_PREFIX: prefix }: Settings, event: stri
     [`${prefix}Signature-Previous`]: {
       type: 'string',
       pattern: SIGNATURE,
-      description: 'The same with the secret before, for 24 h after a rotation.',
+      description: 'The signature with the previous secret, for 24 h after a rotation.',
     },
     [`${prefix}Test`]: { type: 'string', enum: ['true'], description: 'Marks a test event, whose `seq` is 0.' },
     'Content-Type': { type: 'string', enum: ['application/json'] },

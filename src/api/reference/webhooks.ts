@@ -55,7 +55,7 @@ const headerParameters = ({ properties = {}, required }: Schema) =>
 
 const TAKEN = {
   '2XX': { description: 'The endpoint has taken the delivery.' },
-  default: { description: 'A failed attempt, as no answer within the timeout is. Redirects are not followed.' },
+  default: { description: 'The attempt failed. A timeout is a failure as well. Redirects are not followed.' },
 }
 
 const PASSED = {

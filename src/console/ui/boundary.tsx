@@ -28,8 +28,8 @@ function Failed({ error, resetErrorBoundary }: FallbackProps) {
     >
       <Text size="sm">
         {isMissing
-          ? 'The network or the service may be away. It is loaded once you are online again.'
-          : 'Nothing was changed by it. The browser’s console says what it was.'}
+          ? 'The network or the service is not available. The page loads when you are online again.'
+          : 'No data was changed. The browser’s console has the details.'}
       </Text>
       <Group gap="xs" mt="xs">
         <Button variant="default" size="compact-sm" onClick={() => resetErrorBoundary()}>

@@ -46,7 +46,7 @@ export function SecretOnce({
         </Code>
         <Group justify="space-between">
           <Copy value={secret ?? ''} />
-          <Button onClick={onClose}>I have kept it</Button>
+          <Button onClick={onClose}>I have stored it</Button>
         </Group>
       </Stack>
     </Dialog>

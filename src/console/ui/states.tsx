@@ -54,7 +54,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
 export function NotFound({
   of = 'page',
   wasThere = false,
-  list = { to: '/', label: 'To the overview' },
+  list = { to: '/', label: 'Go to the overview' },
 }: {
   of?: string
   wasThere?: boolean

@@ -5,7 +5,7 @@ import { type Bucket, type Counts, getSummary, type Summary } from './summary.ts
 import { getTop, type Top, type TopDiscussion, type TopReader } from './top.ts'
 
 const IntervalEnum = builder.enumType('AnalyticsInterval', {
-  description: 'How long a bucket is. Buckets are those of UTC.',
+  description: 'The length of a bucket. Buckets follow UTC.',
   values: {
     hour: { description: 'An hour.' },
     day: { description: 'A day, from midnight UTC.' },
@@ -13,36 +13,35 @@ const IntervalEnum = builder.enumType('AnalyticsInterval', {
 })
 
 const CommentsRef = builder.objectRef<Counts['comments']>('AnalyticsComments').implement({
-  description: 'Comments by when they were posted and by the state that they are in now.',
+  description: 'Comments by the time of posting and by their present state.',
   fields: (t) => ({
-    pending: t.exposeInt('pending', { description: 'Waiting for a moderator now.' }),
-    approved: t.exposeInt('approved', { description: 'In view now.' }),
-    rejected: t.exposeInt('rejected', { description: 'Refused by a moderator.' }),
+    pending: t.exposeInt('pending', { description: 'Comments that wait for a moderator.' }),
+    approved: t.exposeInt('approved', { description: 'Approved comments.' }),
+    rejected: t.exposeInt('rejected', { description: 'Rejected by a moderator.' }),
     deleted: t.exposeInt('deleted', {
-      description: 'Deleted by their author or a moderator. Those that an erasure has removed are in no number.',
+      description: 'Comments deleted by their author or a moderator. Comments that an erasure removed are not counted.',
     }),
   }),
 })
 
 const DeliveriesRef = builder.objectRef<Counts['deliveries']>('AnalyticsDeliveries').implement({
   description:
-    'Webhook deliveries by when they were made and by how far they are now. One keeps its outcome here after its own record has gone.',
+    'Webhook deliveries by the time they were made and by their present status. The numbers stay when the records of the deliveries are deleted.',
   fields: (t) => ({
     pending: t.exposeInt('pending', { description: 'Waiting for an attempt, or in one.' }),
-    delivered: t.exposeInt('delivered', { description: 'Taken by the receiver.' }),
-    failed: t.exposeInt('failed', { description: 'Given up.' }),
+    delivered: t.exposeInt('delivered', { description: 'Accepted by the receiver.' }),
+    failed: t.exposeInt('failed', { description: 'Failed: no attempt is left.' }),
     held: t.exposeInt('held', { description: 'Waiting for their disabled endpoint to be enabled.' }),
-    cancelled: t.exposeInt('cancelled', { description: 'Gone before they had an outcome, with their endpoint.' }),
+    cancelled: t.exposeInt('cancelled', { description: 'Cancelled because their endpoint was deleted.' }),
   }),
 })
 
-const REACTIONS =
-  'Reactions that are held now, on any comment, by when they were last set. One that was taken back is in no number.'
+const REACTIONS = 'Reactions on any comment, by when they were last set. Removed reactions are not counted.'
 const REPORTS = 'Reports of comments, by when they were made.'
 
 const TotalsRef = builder.objectRef<Counts>('AnalyticsTotals').implement({
   description:
-    'The sums over the series. There is none of active readers: who was active on two days is one reader of each.',
+    'The sums over the series. Active readers have no sum: a reader who was active on two days would count twice.',
   fields: (t) => ({
     comments: t.expose('comments', { type: CommentsRef, description: 'Comments posted, by their state now.' }),
     reactions: t.exposeInt('reactions', { description: REACTIONS }),
@@ -54,23 +53,26 @@ const TotalsRef = builder.objectRef<Counts>('AnalyticsTotals').implement({
 const BucketRef = builder.objectRef<Bucket>('AnalyticsBucket').implement({
   description: 'One hour or day.',
   fields: (t) => ({
-    at: t.expose('at', { type: 'DateTime', description: 'When it begins.' }),
-    comments: t.expose('comments', { type: CommentsRef, description: 'Comments posted in it, by their state now.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'When the bucket begins.' }),
+    comments: t.expose('comments', {
+      type: CommentsRef,
+      description: 'Comments posted in the bucket, by their present state.',
+    }),
     reactions: t.exposeInt('reactions', { description: REACTIONS }),
     activeReaders: t.exposeInt('activeReaders', {
       description:
-        'Different readers who posted a comment in it (whatever its state now), reported one, or hold a reaction that they last set in it. Erased readers are no longer counted.',
+        'Number of different readers who posted or reported a comment in the bucket, or hold a reaction that they last set in it. The present state of the comment does not matter. Erased readers are not counted.',
     }),
     reports: t.exposeInt('reports', { description: REPORTS }),
     deliveries: t.expose('deliveries', {
       type: DeliveriesRef,
-      description: 'Webhook deliveries made in it, by outcome.',
+      description: 'Webhook deliveries made in the bucket, by outcome.',
     }),
   }),
 })
 
 const SummaryRef = builder.objectRef<Summary>('AnalyticsSummary').implement({
-  description: 'What happened in a span of time, exact as of now.',
+  description: 'Activity in a time span, exact at the time of the request.',
   fields: (t) => ({
     interval: t.expose('interval', { type: IntervalEnum, description: 'How long each bucket of the series is.' }),
     from: t.expose('from', { type: 'DateTime', description: 'When the first bucket begins.' }),
@@ -78,23 +80,23 @@ const SummaryRef = builder.objectRef<Summary>('AnalyticsSummary').implement({
     totals: t.expose('totals', { type: TotalsRef, description: 'The sums over the series.' }),
     series: t.expose('series', {
       type: [BucketRef],
-      description: 'Every bucket of the span in order, also where nothing happened.',
+      description: 'All buckets of the span in order, empty ones too.',
     }),
   }),
 })
 
-const FROM = 'When the span begins; brought forward to the beginning of its bucket.'
-const TO = 'When the span ends, itself not in it; put off to the end of its bucket. The bucket of now unless given.'
+const FROM = 'When the span begins, rounded down to the beginning of a bucket.'
+const TO = 'When the span ends (exclusive), rounded up to the end of a bucket. The default is the present bucket.'
 
 builder.queryField('analyticsSummary', (t) =>
   t.field({
     type: SummaryRef,
     access: 'view_analytics',
-    description: 'What happened, by hour (8 784 of them at most) or day (1 000).',
+    description: 'Activity by hour (at most 8 784) or by day (at most 1 000).',
     args: {
-      from: t.arg({ type: 'DateTime', description: `${FROM} 30 days, or 24 hours, before its end unless given.` }),
+      from: t.arg({ type: 'DateTime', description: `${FROM} The default is 30 days, or 24 hours, before the end.` }),
       to: t.arg({ type: 'DateTime', description: TO }),
-      interval: t.arg({ type: IntervalEnum, defaultValue: 'day', description: 'How long each bucket is.' }),
+      interval: t.arg({ type: IntervalEnum, defaultValue: 'day', description: 'The length of a bucket.' }),
     },
     resolve: (_root, args, ctx) => getSummary(ctx, args),
   }),
@@ -105,7 +107,7 @@ const TopDiscussionRef = builder.objectRef<TopDiscussion>('AnalyticsTopDiscussio
   fields: (t) => ({
     discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
     comments: t.exposeInt('comments', {
-      description: 'Its comments that were posted in the span and are approved now.',
+      description: 'Number of its comments that were posted in the span and are approved.',
     }),
   }),
 })
@@ -115,23 +117,24 @@ const TopReaderRef = builder.objectRef<TopReader>('AnalyticsTopReader').implemen
   fields: (t) => ({
     reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }),
     comments: t.exposeInt('comments', {
-      description: 'Their comments that were posted in the span and are approved now.',
+      description: 'Number of their comments that were posted in the span and are approved.',
     }),
   }),
 })
 
 const TopRef = builder.objectRef<Top>('AnalyticsTop').implement({
-  description: 'The discussions and readers with the most comments of a span of days, exact as of now.',
+  description:
+    'The discussions and readers with the most comments in a span of days, exact at the time of the request.',
   fields: (t) => ({
     from: t.expose('from', { type: 'DateTime', description: 'When the first day begins.' }),
     to: t.expose('to', { type: 'DateTime', description: 'When the last day ends.' }),
     discussions: t.expose('discussions', {
       type: [TopDiscussionRef],
-      description: 'Discussions, the most commented first; of equals the oldest.',
+      description: 'Discussions with the most comments first. Equal numbers are ordered by age, oldest first.',
     }),
     readers: t.expose('readers', {
       type: [TopReaderRef],
-      description: 'Readers, the most commenting first; of equals the one known longest.',
+      description: 'Readers with the most comments first. Equal numbers are ordered by age, oldest first.',
     }),
   }),
 })
@@ -140,11 +143,11 @@ builder.queryField('analyticsTop', (t) =>
   t.field({
     type: TopRef,
     access: 'view_analytics',
-    description: 'The discussions and readers with the most approved comments of some days, 92 at most.',
+    description: 'The discussions and readers with the most approved comments in a span of at most 92 days.',
     args: {
-      from: t.arg({ type: 'DateTime', description: `${FROM} 7 days before its end unless given.` }),
+      from: t.arg({ type: 'DateTime', description: `${FROM} The default is 7 days before the end.` }),
       to: t.arg({ type: 'DateTime', description: TO }),
-      limit: t.arg.int({ defaultValue: 10, description: 'How many of each, 1 to 50.' }),
+      limit: t.arg.int({ defaultValue: 10, description: 'The number of discussions and of readers, 1 to 50.' }),
     },
     resolve: (_root, args, ctx) => getTop(ctx, args),
   }),

@@ -8,7 +8,7 @@ const ACTIONS = Object.entries(AUDIT_ACTIONS)
   .join(', ')
 
 const AuditActorKindEnum = builder.enumType('AuditActorKind', {
-  description: 'Who writes beside readers.',
+  description: 'Who writes, other than readers.',
   values: {
     key: { description: "The tenant's backend, by an API key." },
     admin: { description: 'A person, by an admin token.' },
@@ -19,7 +19,7 @@ const AuditActorKindEnum = builder.enumType('AuditActorKind', {
 const AuditActorRef = builder.objectRef<AuditActor>('AuditActor').implement({
   description: 'Who did something.',
   fields: (t) => ({
-    kind: t.expose('kind', { type: AuditActorKindEnum, description: 'What they are.' }),
+    kind: t.expose('kind', { type: AuditActorKindEnum, description: 'The kind of actor.' }),
     id: t.exposeID('id', { nullable: true, description: 'The id of the key or admin; null for the service itself.' }),
     label: t.exposeString('label', { nullable: true, description: 'The label of the key.' }),
     email: t.exposeString('email', { nullable: true, description: 'The e-mail address of the admin.' }),
@@ -27,19 +27,21 @@ const AuditActorRef = builder.objectRef<AuditActor>('AuditActor').implement({
 })
 
 const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry').implement({
-  description: 'One write by a key, an admin or the service itself. What is written for a reader is not in here.',
+  description: 'One write by a key, an admin or the service itself. Writes on behalf of readers are not logged.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the entry; the list is in its order.' }),
-    action: t.exposeString('action', { description: 'What was done: `<target type>.<verb>`, as `api_key.create`.' }),
+    id: t.exposeID('id', { description: 'The id of the entry. The list is sorted by it.' }),
+    action: t.exposeString('action', {
+      description: 'The action as `<target type>.<verb>`, for example `api_key.create`.',
+    }),
     actor: t.expose('actor', { type: AuditActorRef, description: 'Who did it.' }),
-    targetType: t.exposeString('targetType', { description: 'What kind of thing it was done to.' }),
-    targetId: t.exposeString('targetId', { nullable: true, description: 'The id of that thing.' }),
+    targetType: t.exposeString('targetType', { description: 'The type of the target.' }),
+    targetId: t.exposeString('targetId', { nullable: true, description: 'The id of the target.' }),
     before: t.expose('before', {
       type: 'JSON',
       nullable: true,
-      description: 'The thing before, or what of it was changed, without secrets; null where there was none.',
+      description: 'The state before the action, or the changed part of it, without secrets. Null if there was none.',
     }),
-    after: t.expose('after', { type: 'JSON', nullable: true, description: 'The same after it.' }),
+    after: t.expose('after', { type: 'JSON', nullable: true, description: 'The state after the action.' }),
     at: t.expose('at', { type: 'DateTime', description: 'When it was done.' }),
   }),
 })
@@ -48,12 +50,15 @@ builder.queryField('auditLog', (t) =>
   t.connection({
     type: AuditEntryRef,
     access: 'manage_settings',
-    description: 'What keys and admins of the tenant have done, newest first.',
+    description: "Returns the actions of the tenant's keys and admins, newest first.",
     args: {
-      action: t.arg.string({ description: `Only this action: ${ACTIONS}.`, extensions: shapedBy(actionSchema) }),
-      actor: t.arg.string({ description: 'Only by this key or admin, by its id, or by this kind of actor.' }),
-      from: t.arg({ type: 'DateTime', description: 'Only from this instant on.' }),
-      to: t.arg({ type: 'DateTime', description: 'Only before this instant.' }),
+      action: t.arg.string({
+        description: `Only entries with this action: ${ACTIONS}.`,
+        extensions: shapedBy(actionSchema),
+      }),
+      actor: t.arg.string({ description: 'Only entries of this actor: the id of a key or admin, or a kind of actor.' }),
+      from: t.arg({ type: 'DateTime', description: 'Only entries from this instant on.' }),
+      to: t.arg({ type: 'DateTime', description: 'Only entries before this instant.' }),
     },
     resolve: (_root, args, ctx) => listAuditEntries(ctx, args),
   }),

@@ -7,18 +7,19 @@ builder.relayMutationField(
   null,
   {
     access: 'manage_settings',
-    description: "Makes a new secret for requests to the tenant's classifier. The one before signs as well for 24 h.",
+    description:
+      "Creates a secret that signs requests to the tenant's classifier. The previous secret also signs for 24 h.",
     resolve: (_root, _args, ctx) => createClassifierSecret(ctx),
   },
   {
     description: 'The new secret.',
     outputFields: (t) => ({
-      kid: t.exposeString('kid', { description: 'The name of the secret, as it stands in the signature.' }),
+      kid: t.exposeString('kid', { description: 'The id of the secret, as signatures name it.' }),
       secret: t.string({
         ...shownOnce('secret'),
-        description: `The secret: the UTF-8 bytes of the whole text sign each request. ${SHOWN_ONCE}`,
+        description: `The secret. The UTF-8 bytes of the whole text sign each request. ${SHOWN_ONCE}`,
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     }),
   },
 )

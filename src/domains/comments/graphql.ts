@@ -21,9 +21,9 @@ export const CommentStatusEnum = builder.enumType('CommentStatus', {
   description: 'Only an approved comment is public.',
   values: {
     pending: { description: 'Waits for a moderator.' },
-    approved: { description: 'In view.' },
-    rejected: { description: 'Refused by a moderator.' },
-    deleted: { description: 'Deleted; a tombstone while it has replies in view.' },
+    approved: { description: 'Public.' },
+    rejected: { description: 'Rejected by a moderator.' },
+    deleted: { description: 'Deleted. It stays as a tombstone while it has approved replies.' },
   },
 })
 
@@ -32,7 +32,7 @@ const CommentSortEnum = builder.enumType('CommentSort', {
   values: {
     newest: { description: 'Newest first.' },
     oldest: { description: 'Oldest first.' },
-    top: { description: 'Most reactions first; of the same number, most replies, then newest first.' },
+    top: { description: 'Most reactions first, then most replies, then newest.' },
   },
 })
 
@@ -40,36 +40,41 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
   description: 'A comment of a reader.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the comment.' }),
-    discussionId: t.exposeID('discussionId', { description: 'The discussion that it stands in.' }),
+    discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
     parentId: t.exposeID('parentId', {
       nullable: true,
-      description: 'The comment that it replies to; null at the top.',
+      description: 'The comment that it replies to. Null at the top level.',
     }),
-    depth: t.exposeInt('depth', { description: 'How many comments stand above it; 0 at the top.' }),
+    depth: t.exposeInt('depth', { description: 'The number of comments above it. 0 at the top level.' }),
     author: t.expose('author', {
       type: ReaderRef,
       nullable: true,
-      description: 'Who wrote it; null for a tombstone and after the erasure of the reader.',
+      description: 'The author. Null for a tombstone and after the erasure of the reader.',
     }),
-    body: t.exposeString('body', { nullable: true, description: 'Markdown; null for a tombstone.' }),
+    body: t.exposeString('body', { nullable: true, description: 'The text in Markdown. Null for a tombstone.' }),
     bodyHtml: t.exposeString('bodyHtml', {
       nullable: true,
-      description: 'The body as sanitised HTML, safe to insert as it is; null for a tombstone.',
+      description: 'The body as sanitised HTML, safe to insert into a page. Null for a tombstone.',
     }),
-    status: t.expose('status', { type: CommentStatusEnum, description: 'Whether it is public, and why not.' }),
+    status: t.expose('status', {
+      type: CommentStatusEnum,
+      description: 'The state of the comment. Only an approved comment is public.',
+    }),
     pinnedAt: t.expose('pinnedAt', { type: 'DateTime', nullable: true, description: 'When it was pinned.' }),
     editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
     deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
-    revision: t.exposeInt('revision', { description: '1 as posted; one more with each edit.' }),
-    replyCount: t.exposeInt('replyCount', { description: 'How many direct replies are in view.' }),
+    revision: t.exposeInt('revision', {
+      description: 'The version of the text: 1 when posted, one more with each edit.',
+    }),
+    replyCount: t.exposeInt('replyCount', { description: 'The number of approved direct replies.' }),
     reactionCounts: t.expose('reactionCounts', {
       type: 'JSON',
-      description: 'How often each type is held: `{type: n}`.',
+      description: 'The number of reactions by type: `{type: n}`.',
       extensions: shapedBy(comments.reactionCountsSchema),
     }),
     viewerReaction: t.string({
       nullable: true,
-      description: 'What the asserted reader holds on it; null without an identity.',
+      description: 'The reaction of the asserted reader. Null without an identity.',
       resolve: ({ id, viewerReaction: known }, _args, ctx) =>
         known !== undefined || requireCaller(ctx).identity === null ? (known ?? null) : viewerReaction(ctx, id),
     }),
@@ -80,7 +85,7 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
 builder.objectField(CommentRef, 'replies', (t) =>
   t.connection({
     type: CommentRef,
-    description: 'The direct replies that are in view.',
+    description: 'The approved direct replies.',
     args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order.' }) },
     resolve: (comment, args, ctx) => listRepliesOf(ctx, comment, args),
   }),
@@ -89,7 +94,7 @@ builder.objectField(CommentRef, 'replies', (t) =>
 builder.objectField(CommentRef, 'discussion', (t) =>
   t.field({
     type: DiscussionRef,
-    description: 'The discussion that it stands in, as it is now.',
+    description: 'The discussion that it belongs to.',
     resolve: ({ discussionId }, _args, ctx) => loadDiscussion(ctx, discussionId),
   }),
 )
@@ -99,7 +104,7 @@ builder.objectField(CommentRef, 'parent', (t) =>
     type: CommentRef,
     nullable: true,
     description:
-      'The comment that it replies to, as it is now; null at the top. One that is out of view is shown to its author and to moderators only.',
+      'The comment that it replies to. Null at the top level. If that comment is not approved, only its author and moderators see it.',
     resolve: (comment, _args, ctx) => parentOf(ctx, comment),
   }),
 )
@@ -107,7 +112,7 @@ builder.objectField(CommentRef, 'parent', (t) =>
 builder.objectField(ReaderRecordRef, 'comments', (t) =>
   t.connection({
     type: CommentRef,
-    description: 'Their comments in whatever state, newest first.',
+    description: 'Their comments in any state, newest first.',
     resolve: ({ id }, args, ctx) => listCommentsOfReader(ctx, id, args),
   }),
 )
@@ -115,38 +120,40 @@ builder.objectField(ReaderRecordRef, 'comments', (t) =>
 const COUNTED = `Of their newest ${COUNTED_COMMENTS.toLocaleString('en').replace(',', ' ')} comments`
 
 const ReaderCommentCountsRef = builder.objectRef<ReaderCommentCounts>('ReaderCommentCounts').implement({
-  description: "What has become of a reader's newest comments.",
+  description: 'The newest comments of a reader by state.',
   fields: (t) => ({
-    total: t.exposeInt('total', { description: `How many there are, counted up to ${COUNTED_COMMENTS}.` }),
-    approved: t.exposeInt('approved', { description: 'Those in view.' }),
-    pending: t.exposeInt('pending', { description: 'Those that wait for a moderator.' }),
-    rejected: t.exposeInt('rejected', { description: 'Those that a moderator refused.' }),
-    deleted: t.exposeInt('deleted', { description: 'Those that are deleted.' }),
-    reportsReceived: t.exposeInt('reportsReceived', { description: 'How often readers have reported them.' }),
+    total: t.exposeInt('total', { description: `The number of comments, counted up to ${COUNTED_COMMENTS}.` }),
+    approved: t.exposeInt('approved', { description: 'Approved comments.' }),
+    pending: t.exposeInt('pending', { description: 'Comments that wait for a moderator.' }),
+    rejected: t.exposeInt('rejected', { description: 'Comments that a moderator rejected.' }),
+    deleted: t.exposeInt('deleted', { description: 'Deleted comments.' }),
+    reportsReceived: t.exposeInt('reportsReceived', { description: 'The number of reports of these comments.' }),
   }),
 })
 
 builder.objectField(ReaderRecordRef, 'commentCounts', (t) =>
   t.field({
     type: ReaderCommentCountsRef,
-    description: `${COUNTED}: how many are in which state, and how often they were reported.`,
+    description: `${COUNTED}: the number in each state, and the number of reports.`,
     resolve: ({ id }, _args, ctx) => countCommentsOfReader(ctx, id),
   }),
 )
 
 const RevisionRef = builder.objectRef<CommentRevision>('CommentRevision').implement({
-  description: 'A body that a comment has or had.',
+  description: 'A present or former body of a comment.',
   fields: (t) => ({
-    revision: t.exposeInt('revision', { description: '1 as posted; one more with each edit.' }),
+    revision: t.exposeInt('revision', {
+      description: 'The version of the text: 1 when posted, one more with each edit.',
+    }),
     body: t.exposeString('body', {
       nullable: true,
-      description: 'Markdown, also of a deleted comment; null after the erasure of the reader.',
+      description: 'The text in Markdown, also of a deleted comment. Null after the erasure of the reader.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was written.' }),
     replacedAt: t.expose('replacedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When an edit replaced it; null for the one that the comment has now.',
+      description: 'When an edit replaced it. Null for the present one.',
     }),
   }),
 })
@@ -155,7 +162,7 @@ builder.queryField('commentRevisions', (t) =>
   t.connection({
     type: RevisionRef,
     access: 'moderate_content',
-    description: 'The bodies of a comment, the present one first.',
+    description: 'Returns the bodies of a comment, newest first.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
     resolve: (_root, { id, ...args }, ctx) => listRevisions(ctx, id, args),
   }),
@@ -166,7 +173,7 @@ builder.queryField('comment', (t) =>
     type: CommentRef,
     nullable: true,
     access: 'key',
-    description: 'One comment. One that is not public is shown to its author and to moderators only.',
+    description: 'Returns a comment. Only its author and moderators see a comment that is not public.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
     resolve: (_root, { id }, ctx) => comments.getComment(ctx, id),
   }),
@@ -178,7 +185,7 @@ builder.objectField(DiscussionRef, 'comments', (t) =>
     description: 'One level of the thread: the top, or the replies to one comment.',
     args: {
       sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order.' }),
-      parentId: t.arg.id({ description: 'The comment whose replies are wanted.' }),
+      parentId: t.arg.id({ description: 'The comment whose replies to return.' }),
     },
     resolve: (discussion, args, ctx) => listComments(ctx, { ...args, discussionId: discussion.id }),
   }),
@@ -189,9 +196,9 @@ builder.relayMutationField(
   {
     extensions: shapedBy(z.object({ externalId: externalIdSchema.nullish(), body: comments.bodySchema })),
     inputFields: (t) => ({
-      discussionId: t.id({ description: 'The discussion to post in; this or externalId.' }),
+      discussionId: t.id({ description: 'The discussion to post in. Give this or externalId.' }),
       externalId: t.string({
-        description: 'The page to post on, whose discussion comes into being with its first comment.',
+        description: "The tenant's own key for the page to post on. The first comment creates the discussion.",
       }),
       parentId: t.id({ description: 'The comment to reply to.' }),
       body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
@@ -245,7 +252,8 @@ builder.relayMutationField(
     inputFields: (t) => ({
       commentId: t.id({ required: true, description: 'The comment.' }),
       asAuthor: t.boolean({
-        description: 'Refuses it unless the asserted reader is the author, also where the caller has moderate_content.',
+        description:
+          'Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content.',
       }),
     }),
   },
@@ -253,7 +261,7 @@ builder.relayMutationField(
     access: 'key',
     throws: ['missing_capability', 'identity_required', 'not_author', 'discussion_archived'],
     description:
-      'Deletes a comment: as its author where the asserted reader wrote it, else as a moderator, which needs moderate_content.',
+      'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content.',
     resolve: async (_root, { input }, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
   },
   { outputFields: (t) => ({ comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }) }) },

@@ -10,7 +10,7 @@ export const DiscussionStateEnum = builder.enumType('DiscussionState', {
   values: {
     open: { description: 'Readers may write.' },
     locked: { description: 'Readers cannot write; moderators can act.' },
-    archived: { description: 'Nothing changes any more.' },
+    archived: { description: 'Nothing can be changed. This is final.' },
   },
 })
 
@@ -18,7 +18,7 @@ const DiscussionSortEnum = builder.enumType('DiscussionSort', {
   description: 'The order of a list of discussions.',
   values: {
     recent: { description: 'Newest first.' },
-    active: { description: 'Last commented first, to the minute.' },
+    active: { description: 'Most recently commented first, to the minute.' },
   },
 })
 
@@ -31,10 +31,10 @@ export const DiscussionRef = builder.objectRef<discussions.Discussion>('Discussi
     url: t.exposeString('url', { nullable: true, description: 'The address of the page.' }),
     state: t.expose('state', { type: DiscussionStateEnum, description: 'Who may write in it.' }),
     commentCount: t.exposeInt('commentCount', {
-      description: 'How many approved comments it has, exact at every commit.',
+      description: 'The number of approved comments, exact at every commit.',
     }),
     lastEventId: t.exposeString('lastEventId', {
-      description: 'The stream position that this representation reflects: open the stream with it and miss nothing.',
+      description: 'The stream position of this answer. Open the stream with it to miss nothing.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When anything in it last changed.' }),
@@ -51,11 +51,11 @@ const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount')
   fields: (t) => ({
     externalId: t.exposeString('externalId', { description: "The tenant's own key for the page." }),
     commentCount: t.exposeInt('commentCount', {
-      description: 'How many approved comments it has; 0 for an unknown page.',
+      description: 'The number of approved comments. 0 for an unknown page.',
     }),
     state: t.expose('state', {
       type: DiscussionStateEnum,
-      description: 'Who may write in it; open for an unknown page.',
+      description: 'Who may write in it. Open for an unknown page.',
     }),
   }),
 })
@@ -65,7 +65,7 @@ builder.queryField('discussion', (t) =>
     type: DiscussionRef,
     nullable: true,
     access: 'key',
-    description: 'One discussion, by exactly one of its ids.',
+    description: 'Returns a discussion. Give exactly one of the two ids.',
     args: {
       id: t.arg.id({ description: 'Its id in this service.' }),
       externalId: t.arg.string({
@@ -81,13 +81,13 @@ builder.queryField('discussions', (t) =>
   t.connection({
     type: DiscussionRef,
     access: 'key',
-    description: 'All discussions of the tenant.',
+    description: 'Returns the discussions of the tenant.',
     args: {
-      state: t.arg({ type: DiscussionStateEnum, description: 'Only those in this state.' }),
+      state: t.arg({ type: DiscussionStateEnum, description: 'Only discussions in this state.' }),
       sort: t.arg({ type: DiscussionSortEnum, defaultValue: 'recent', description: 'The order.' }),
       search: t.arg.string({
         description:
-          'Only those whose external id begins with this, or whose title has all of its words, the last one as a beginning.',
+          'Only discussions whose external id begins with this text, or whose title has all of its words. The last word may be a prefix.',
         extensions: shapedBy(searchSchema),
       }),
     },
@@ -99,11 +99,11 @@ builder.queryField('discussionCounts', (t) =>
   t.field({
     type: [DiscussionCountRef],
     access: 'key',
-    description: 'Comment counts of up to 200 pages, in the order asked for.',
+    description: 'Returns the comment counts of up to 200 pages, in the order of the request.',
     args: {
       externalIds: t.arg.stringList({
         required: true,
-        description: "The tenant's keys of the pages.",
+        description: "The tenant's own keys for the pages.",
         extensions: shapedBy(discussions.countsSchema),
       }),
     },
@@ -117,21 +117,22 @@ builder.relayMutationField(
     extensions: shapedBy(discussions.discussionInput),
     inputFields: (t) => ({
       externalId: t.string({ required: true, description: "The tenant's own key for the page, 1 to 255 characters." }),
-      title: t.string({ description: 'The title of the page, at most 500 characters; left out, it stays.' }),
-      url: t.string({ description: 'The http or https address of the page; left out, it stays.' }),
+      title: t.string({
+        description: 'The title of the page, at most 500 characters. It does not change if this is absent.',
+      }),
+      url: t.string({ description: 'The http or https address of the page. It does not change if this is absent.' }),
     }),
   },
   {
     access: 'key',
     throws: ['discussion_archived'],
-    description:
-      'The discussion of an external id: made where there is none, with the new title and url where there is.',
+    description: 'Creates the discussion of an external id. If there is one, its title and url are updated.',
     resolve: (_root, { input }, ctx) => discussions.createDiscussion(ctx, input),
   },
   {
     outputFields: (t) => ({
       discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
-      created: t.exposeBoolean('created', { description: 'Whether it was made by this call.' }),
+      created: t.exposeBoolean('created', { description: 'Whether this request created it.' }),
     }),
   },
 )

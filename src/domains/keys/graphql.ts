@@ -10,24 +10,28 @@ const CapabilityRef = builder.enumType('Capability', {
 })
 
 const ApiKeyRef = builder.prismaObject('ApiKey', {
-  description: "A key with which the tenant's backend calls.",
+  description: "A key that the tenant's backend uses to call the API.",
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the key; it opens nothing.' }),
+    id: t.exposeID('id', { description: 'The id of the key. It is not a credential.' }),
     label: t.exposeString('label', { description: 'What the key is for.' }),
     prefix: t.exposeString('prefix', { description: 'The visible part of the key: `ek_` and its first 8 characters.' }),
     capabilities: t.field({
       type: [CapabilityRef],
-      description: 'What the key may do; may be empty.',
+      description: 'The capabilities of the key. May be empty.',
       resolve: (key) => key.capabilities.filter(isCapability),
     }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'When it ends; null: never.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it expires. Null if it never does.',
+    }),
     revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true, description: 'When it was revoked.' }),
     lastUsedAt: t.expose('lastUsedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When a request last came with it, about: up to a minute may be missing. Null: never.',
+      description: 'When the key was last used, up to a minute late. Null if it never was.',
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
   }),
 })
 
@@ -35,7 +39,7 @@ builder.queryField('apiKeys', (t) =>
   t.connection({
     type: ApiKeyRef,
     access: 'manage_api_keys',
-    description: "The tenant's keys, newest first, revoked and expired ones too.",
+    description: "Returns the tenant's API keys, newest first, with revoked and expired ones.",
     resolve: (_root, args, ctx) => listApiKeys(ctx, args),
   }),
 )
@@ -43,22 +47,22 @@ builder.queryField('apiKeys', (t) =>
 builder.relayMutationField(
   'createApiKey',
   {
-    description: 'A key to make.',
+    description: 'The key to create.',
     extensions: shapedBy(newKeySchema),
     inputFields: (t) => ({
       label: t.string({ required: true, description: 'What the key is for: 1 to 100 characters.' }),
       capabilities: t.field({
         type: [CapabilityRef],
         required: true,
-        description: 'What it may do, without repeats: only what the caller may do itself.',
+        description: 'The capabilities of the key, without repeats. The caller must hold all of them.',
       }),
-      expiresAt: t.field({ type: 'DateTime', description: 'When it ends; without it, never.' }),
+      expiresAt: t.field({ type: 'DateTime', description: 'When it expires. It never does if this is absent.' }),
     }),
   },
   {
     access: 'manage_api_keys',
     throws: ['capability_escalation', 'key_budget_exhausted'],
-    description: 'Makes an API key.',
+    description: 'Creates an API key.',
     resolve: (_root, { input }, ctx) => createApiKey(ctx, input),
   },
   {
@@ -82,7 +86,7 @@ builder.relayMutationField(
   },
   {
     access: 'manage_api_keys',
-    description: 'Revokes an API key for good. A key that is revoked already stays as it is.',
+    description: 'Revokes an API key. This is final. A revoked key does not change.',
     resolve: async (_root, { input }, ctx) => ({ apiKey: await revokeApiKey(ctx, input) }),
   },
   {

@@ -17,16 +17,16 @@ import { listReportsById, listReportsOf, type ReceivedReport } from './received-
 import { type Report, REPORT_REASONS, reportComment, reportInput } from './reports.ts'
 
 const ReportReasonEnum = builder.enumType('ReportReason', {
-  description: 'What is wrong with a comment.',
+  description: 'The reason of a report.',
   values: REPORT_REASONS,
 })
 
 const ReportRef = builder.objectRef<Report>('Report').implement({
-  description: 'What a reader has told the moderators of a comment.',
+  description: 'A report of a comment by a reader.',
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
-    reason: t.expose('reason', { type: ReportReasonEnum, description: 'What is wrong with it.' }),
-    note: t.exposeString('note', { nullable: true, description: 'More about it.' }),
+    reason: t.expose('reason', { type: ReportReasonEnum, description: 'The reason of the report.' }),
+    note: t.exposeString('note', { nullable: true, description: "The reader's note." }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was reported.' }),
   }),
 })
@@ -34,11 +34,11 @@ const ReportRef = builder.objectRef<Report>('Report').implement({
 const ReceivedReportRef = builder.objectRef<ReceivedReport>('ReceivedReport').implement({
   description: 'A report of a comment, as moderators see it.',
   fields: (t) => ({
-    reason: t.expose('reason', { type: ReportReasonEnum, description: 'What is wrong with the comment.' }),
-    note: t.exposeString('note', { nullable: true, description: 'More about it.' }),
+    reason: t.expose('reason', { type: ReportReasonEnum, description: 'The reason of the report.' }),
+    note: t.exposeString('note', { nullable: true, description: "The reader's note." }),
     reader: t.expose('reader', { type: ReaderRef, description: 'Who reported it.' }),
     counted: t.exposeBoolean('counted', {
-      description: 'Whether it counts; one of a reader who was banned in shadow does not.',
+      description: 'Whether the report counts. A report by a reader with a shadow ban does not.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was reported.' }),
   }),
@@ -48,7 +48,7 @@ builder.objectField(CommentRef, 'reports', (t) =>
   t.connection({
     type: ReceivedReportRef,
     nullable: true,
-    description: 'The reports of it, newest first. Null without moderate_content.',
+    description: 'The reports of the comment, newest first. Null without moderate_content.',
     resolve: ({ id }, args, ctx) => listReportsOf(ctx, id, args),
   }),
 )
@@ -57,69 +57,75 @@ builder.queryField('commentReports', (t) =>
   t.connection({
     type: ReceivedReportRef,
     access: 'moderate_content',
-    description: 'The reports of a comment, newest first.',
+    description: 'Returns the reports of a comment, newest first.',
     args: { id: t.arg.id({ required: true, description: 'The id of the comment.' }) },
     resolve: (_root, { id, ...args }, ctx) => listReportsById(ctx, id, args),
   }),
 )
 
 const QueueStatusEnum = builder.enumType('ModerationQueueStatus', {
-  description: 'Which comments moderators are to look at.',
+  description: 'The comments that a moderation queue lists.',
   values: {
-    pending: { description: 'Wait for a moderator, out of view.' },
-    reported: { description: "In view or waiting, with reports or a rule's objection that no moderator has answered." },
-    rejected: { description: 'Refused by a moderator.' },
+    pending: { description: 'Comments that wait for a moderator and are not public.' },
+    reported: {
+      description:
+        'Approved or pending comments with reports, or an objection of a rule, that no moderator has answered.',
+    },
+    rejected: { description: 'Rejected by a moderator.' },
   },
 })
 
 const HoldReasonEnum = builder.enumType('HoldReason', {
-  description: 'Why a comment waits for a moderator, or was put before one after it appeared.',
+  description: 'Why a comment waits for a moderator, or is to be reviewed after it appeared.',
   values: {
     pre_moderation: { description: 'Every comment waits.' },
     suspect_word: { description: 'It has one of the suspect words.' },
     too_many_links: { description: 'It has more links than maxLinks.' },
     repeated_text: { description: 'Its author has posted the same text within 24 hours.' },
     first_comments: { description: 'Its author has fewer approved comments than holdFirstComments.' },
-    shadow_ban: { description: 'Its author is banned in shadow.' },
-    classifier: { description: "The tenant's classifier is being asked, wants a moderator to decide, or refused it." },
-    reports: { description: 'Readers have reported it as often as reportThreshold says.' },
+    shadow_ban: { description: 'Its author has a shadow ban.' },
+    classifier: {
+      description:
+        "The tenant's classifier has not answered yet, leaves the decision to a moderator, or rejected the comment.",
+    },
+    reports: { description: 'The number of reports has reached reportThreshold.' },
   } satisfies Record<HoldReason, { description: string }>,
 })
 
 const QueueItemRef = builder.objectRef<QueueItem>('ModerationQueueItem').implement({
-  description: 'A comment that moderators are to look at.',
+  description: 'A comment for moderators to review.',
   fields: (t) => ({
     comment: t.expose('comment', { type: CommentRef, description: 'The comment.' }),
-    reportCount: t.exposeInt('reportCount', { description: 'How many readers have reported it.' }),
+    reportCount: t.exposeInt('reportCount', { description: 'The number of readers who reported it.' }),
     openReportCount: t.exposeInt('openReportCount', {
-      description: 'How many of these reports no moderator has answered, by approving or rejecting it.',
+      description: 'The number of reports that no moderator has answered by approving or rejecting the comment.',
     }),
     reason: t.expose('reason', {
       type: HoldReasonEnum,
       nullable: true,
       description:
-        'Why it waits, or was put before moderators; null where one has judged it, or reports alone brought it.',
+        'Why the comment waits or is to be reviewed. Null if a moderator has decided on it, or if only reports brought it here.',
     }),
   }),
 })
 
 const ModerationActionEnum = builder.enumType('ModerationAction', {
-  description: 'What to do to comments.',
+  description: 'An action on comments.',
   values: BULK_ACTIONS,
 })
 
 const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').implement({
-  description: 'What became of one comment.',
+  description: 'The outcome for one comment.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The comment, as it was asked for.', extensions: shapedBy(z.string()) }),
-    ok: t.exposeBoolean('ok', { description: 'Whether it was done, or was so already.' }),
+    id: t.exposeID('id', { description: 'The id of the comment, as sent.', extensions: shapedBy(z.string()) }),
+    ok: t.exposeBoolean('ok', { description: 'Whether the action was done, or had been done before.' }),
     status: t.expose('status', {
       type: CommentStatusEnum,
       nullable: true,
-      description: 'Its state now; null where refused.',
+      description: 'The state after the action. Null if it was refused.',
     }),
-    code: t.exposeString('code', { nullable: true, description: 'The error code where it was refused.' }),
-    detail: t.exposeString('detail', { nullable: true, description: 'The refusal in words.' }),
+    code: t.exposeString('code', { nullable: true, description: 'The error code if the action was refused.' }),
+    detail: t.exposeString('detail', { nullable: true, description: 'The reason of a refusal.' }),
   }),
 })
 
@@ -138,14 +144,17 @@ const discussionMutation = (
     },
     {
       outputFields: (t) => ({
-        discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion as it is now.' }),
+        discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion after the change.' }),
       }),
     },
   )
 
-discussionMutation('lockDiscussion', 'Keeps readers from writing in a discussion, until it is unlocked.')
+discussionMutation('lockDiscussion', 'Locks a discussion. Readers cannot write in it until it is unlocked.')
 discussionMutation('unlockDiscussion', 'Lets readers write in a locked discussion again.')
-discussionMutation('archiveDiscussion', 'Closes a discussion for good: nothing in it changes any more.')
+discussionMutation(
+  'archiveDiscussion',
+  'Archives a discussion. Nothing in it can be changed afterwards. This is final.',
+)
 
 const commentMutation = (
   name: 'approveComment' | 'rejectComment' | 'pinComment' | 'unpinComment',
@@ -160,7 +169,7 @@ const commentMutation = (
         ...(name === 'approveComment' && {
           revision: t.int({
             description:
-              'The text that was judged: a comment that was edited since is refused, with invalid_transition.',
+              'The revision that was reviewed. If the comment was edited since, the request fails with invalid_transition.',
           }),
         }),
       }),
@@ -173,15 +182,15 @@ const commentMutation = (
     },
     {
       outputFields: (t) => ({
-        comment: t.expose('comment', { type: CommentRef, description: 'The comment as it is now.' }),
+        comment: t.expose('comment', { type: CommentRef, description: 'The comment after the change.' }),
       }),
     },
   )
 
-commentMutation('approveComment', 'Puts a pending or rejected comment in view, and answers the reports on a comment.')
-commentMutation('rejectComment', 'Takes a comment out of view, or keeps a pending one out of it.')
-commentMutation('pinComment', 'Puts an approved comment before all others of its level.')
-commentMutation('unpinComment', 'Puts a pinned comment back in its place.')
+commentMutation('approveComment', 'Approves a pending or rejected comment, and answers the reports of it.')
+commentMutation('rejectComment', 'Rejects a comment. It is not public any more.')
+commentMutation('pinComment', 'Pins an approved comment: it comes before all others of its level.')
+commentMutation('unpinComment', 'Unpins a comment.')
 
 builder.relayMutationField(
   'moderateComments',
@@ -192,23 +201,25 @@ builder.relayMutationField(
       action: t.field({
         type: ModerationActionEnum,
         required: true,
-        description: 'What to do to each of them.',
+        description: 'The action on each comment.',
       }),
       revisions: t.intList({
-        description: 'With approve: the texts that were judged, one for each of the ids; one edited since is refused.',
+        description:
+          'With approve: the revisions that were reviewed, one for each id. A comment that was edited since is refused.',
       }),
     }),
   },
   {
     access: 'moderate_content',
-    description: 'Does the same to many comments, each by itself: one that is refused keeps none of the others.',
+    description:
+      'Approves, rejects or deletes many comments. Each has its own outcome: a refusal of one does not affect the others.',
     resolve: async (_root, { input }, ctx) => ({ outcomes: await moderateComments(ctx, input) }),
   },
   {
     outputFields: (t) => ({
       outcomes: t.expose('outcomes', {
         type: [BulkOutcomeRef],
-        description: 'An outcome for each, in the order given.',
+        description: 'The outcomes, in the order of the ids.',
       }),
     }),
   },
@@ -220,14 +231,14 @@ builder.relayMutationField(
     extensions: shapedBy(reportInput),
     inputFields: (t) => ({
       commentId: t.id({ required: true, description: 'The comment.' }),
-      reason: t.field({ type: ReportReasonEnum, required: true, description: 'What is wrong with it.' }),
-      note: t.string({ description: 'More about it, at most 1 000 characters.' }),
+      reason: t.field({ type: ReportReasonEnum, required: true, description: 'The reason of the report.' }),
+      note: t.string({ description: 'A note, at most 1 000 characters.' }),
     }),
   },
   {
     access: 'reader',
     throws: ['reader_banned', 'discussion_archived', 'already_reported'],
-    description: 'Reports a comment in view for the asserted reader, once.',
+    description: 'Reports an approved comment for the asserted reader. A reader can report a comment once.',
     resolve: async (_root, { input }, ctx) => ({ report: await reportComment(ctx, input) }),
   },
   { outputFields: (t) => ({ report: t.expose('report', { type: ReportRef, description: 'The report.' }) }) },
@@ -237,19 +248,20 @@ builder.queryField('moderationQueue', (t) =>
   t.connection({
     type: QueueItemRef,
     access: 'moderate_content',
-    description: 'Comments that moderators are to look at: what has waited longest first; rejected ones newest first.',
+    description:
+      'Returns the comments of a moderation queue, longest waiting first. Rejected comments come newest first.',
     args: {
-      status: t.arg({ type: QueueStatusEnum, defaultValue: 'pending', description: 'Which of them.' }),
-      discussionId: t.arg.id({ description: 'Only those of this discussion.' }),
+      status: t.arg({ type: QueueStatusEnum, defaultValue: 'pending', description: 'The queue.' }),
+      discussionId: t.arg.id({ description: 'Only comments of this discussion.' }),
     },
     resolve: (_root, args, ctx) => listModerationQueue(ctx, args),
   }),
 )
 
-export const BOUNDED = `Counted up to ${COUNT_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means as many or more.`
+export const BOUNDED = `Counted up to ${COUNT_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means that many or more.`
 
 const QueueCountsRef = builder.objectRef<QueueCounts>('ModerationQueueCounts').implement({
-  description: 'How many comments wait for a moderator.',
+  description: 'The number of comments in the moderation queues.',
   fields: (t) => ({
     pending: t.exposeInt('pending', { description: `Those in the queue \`pending\`. ${BOUNDED}` }),
     reported: t.exposeInt('reported', { description: `Those in the queue \`reported\`. ${BOUNDED}` }),
@@ -261,7 +273,7 @@ builder.subscriptionField('moderationQueueChanged', (t) =>
     type: QueueCountsRef,
     access: 'moderate_content',
     description:
-      'How much waits for moderators: at once, and again whenever a comment has come into one of the queues, has left it or is another one in it, four times a second at most. Which, moderationQueue tells.',
+      'Subscribes to the sizes of the moderation queues. The first event comes at once, further ones when a comment in a queue is added, removed or changed, at most four times a second. Read the comments with moderationQueue.',
     subscribe: (_root, _args, ctx) => followModerationQueue(ctx),
     resolve: ({ counts }: QueueFrame) => counts,
   }),

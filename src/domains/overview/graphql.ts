@@ -6,7 +6,7 @@ const FOR_MODERATORS = 'Null without moderate_content.'
 const FOR_WEBHOOKS = 'Null without manage_webhooks.'
 
 const OverviewRef = builder.objectRef<Overview>('Overview').implement({
-  description: 'What waits for somebody, now. Its cost does not grow with what is stored.',
+  description: 'Work that waits for a person. The cost of the query does not grow with the stored data.',
   fields: (t) => ({
     pending: t.int({
       nullable: true,
@@ -25,21 +25,21 @@ const OverviewRef = builder.objectRef<Overview>('Overview').implement({
     }),
     endpointsDisabled: t.int({
       nullable: true,
-      description: `Webhook endpoints that only an admin can put on again. ${FOR_WEBHOOKS}`,
+      description: `Webhook endpoints that are disabled until an admin enables them. ${FOR_WEBHOOKS}`,
       resolve: async ({ webhooks }) => (await webhooks())?.endpointsDisabled ?? null,
     }),
     endpointsUnverified: t.int({
       nullable: true,
-      description: `Webhook endpoints that get no deliveries, as their handshake is not done. ${FOR_WEBHOOKS}`,
+      description: `Webhook endpoints that get no deliveries because their handshake has not succeeded. ${FOR_WEBHOOKS}`,
       resolve: async ({ webhooks }) => (await webhooks())?.endpointsUnverified ?? null,
     }),
     deliveriesHeld: t.int({
       nullable: true,
-      description: `Deliveries that wait for their disabled endpoint. ${BOUNDED} ${FOR_WEBHOOKS}`,
+      description: `Deliveries held because their endpoint is disabled. ${BOUNDED} ${FOR_WEBHOOKS}`,
       resolve: async ({ webhooks }) => (await webhooks())?.deliveriesHeld ?? null,
     }),
     openStreams: t.int({
-      description: 'Streams and subscriptions of discussions that are open, over all processes; at most 5 s old.',
+      description: 'Open streams and subscriptions of discussions, over all processes. At most 5 s old.',
       resolve: ({ openStreams }) => openStreams(),
     }),
   }),
@@ -50,7 +50,8 @@ builder.queryField('overview', (t) =>
     type: OverviewRef,
     nullable: true,
     access: 'key',
-    description: "What waits for somebody. Each number needs its source's capability, and is null without it.",
+    description:
+      'Returns the work that waits for a person. Each number needs the capability of its source, and is null without it.',
     resolve: (_root, _args, ctx) => getOverview(ctx),
   }),
 )

@@ -8,24 +8,32 @@ import type { AuditEntryRow, NotificationRow, ReactionRow, ReportRow, RevisionRo
 const RevisionRef = builder.objectRef<RevisionRow>('ExportedRevision').implement({
   description: 'A body of a comment that an edit has replaced.',
   fields: (t) => ({
-    revision: t.exposeInt('revision', { description: '1 as posted; one more with each edit.' }),
+    revision: t.exposeInt('revision', {
+      description: 'The version of the text: 1 when posted, one more with each edit.',
+    }),
     body: t.exposeString('body', { description: 'Markdown.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was replaced.' }),
   }),
 })
 
 const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').implement({
-  description: 'A comment of the reader as it is held, in whatever state.',
+  description: 'A comment of the reader, in any state.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the comment.' }),
-    discussionId: t.exposeID('discussionId', { description: 'The discussion that it stands in.' }),
+    discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
     discussionExternalId: t.exposeString('discussionExternalId', { description: "The tenant's own key for the page." }),
     parentId: t.exposeID('parentId', { nullable: true, description: 'The comment that it replies to.' }),
-    body: t.exposeString('body', { nullable: true, description: 'Markdown; of a deleted comment what is kept of it.' }),
-    status: t.expose('status', { type: CommentStatusEnum, description: 'Whether it is public, and why not.' }),
-    revision: t.exposeInt('revision', { description: 'The number of the body.' }),
+    body: t.exposeString('body', {
+      nullable: true,
+      description: 'The text in Markdown. Of a deleted comment, the part that is kept.',
+    }),
+    status: t.expose('status', {
+      type: CommentStatusEnum,
+      description: 'The state of the comment. Only an approved comment is public.',
+    }),
+    revision: t.exposeInt('revision', { description: 'The version of the text.' }),
     revisions: t.expose('revisions', { type: [RevisionRef], description: 'Former bodies, oldest first.' }),
-    reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'How often each type is held on it.' }),
+    reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'The number of reactions by type.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
     editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
     deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
@@ -33,60 +41,60 @@ const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').impleme
 })
 
 const ReactionRef = builder.objectRef<ReactionRow>('ExportedReaction').implement({
-  description: 'What the reader holds on a comment.',
+  description: 'A reaction of the reader to a comment.',
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
-    type: t.exposeString('type', { nullable: true, description: 'The type; null where it was taken back.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was given or taken back.' }),
+    type: t.exposeString('type', { nullable: true, description: 'The type. Null if the reader removed it.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was set or removed.' }),
   }),
 })
 
 const ReportRef = builder.objectRef<ReportRow>('ExportedReport').implement({
-  description: 'What moderators were told of a comment.',
+  description: 'A report of a comment.',
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
     reason: t.exposeString('reason', { description: 'Why it was reported.' }),
-    note: t.exposeString('note', { nullable: true, description: 'What was said beside.' }),
+    note: t.exposeString('note', { nullable: true, description: "The reader's note." }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was reported.' }),
   }),
 })
 
 const NotificationRef = builder.objectRef<NotificationRow>('ExportedNotification').implement({
-  description: 'A notification to the reader that somebody has replied.',
+  description: 'A notification to the reader about a reply.',
   fields: (t) => ({
     eventId: t.exposeID('eventId', { description: 'The id of the event.' }),
-    discussionId: t.exposeID('discussionId', { description: 'Where it happened.' }),
+    discussionId: t.exposeID('discussionId', { description: 'The discussion of the event.' }),
     seq: t.exposeInt('seq', { description: 'The number of the event in its discussion.' }),
-    commentId: t.exposeID('commentId', { description: 'The reply, whose text is of somebody else.' }),
-    parentCommentId: t.exposeID('parentCommentId', { description: 'The comment of the reader.' }),
+    commentId: t.exposeID('commentId', { description: 'The id of the reply. Its text belongs to another reader.' }),
+    parentCommentId: t.exposeID('parentCommentId', { description: "The id of the reader's comment." }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it was sent.' }),
   }),
 })
 
 const AuditRef = builder.objectRef<AuditEntryRow>('ExportedAuditEntry').implement({
-  description: 'What a moderator or the backend has done to the reader or their comments, without who it was.',
+  description: 'An action of a moderator or the backend on the reader or their comments, without the actor.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the entry.' }),
-    action: t.exposeString('action', { description: 'What was done, as `reader.ban`.' }),
-    targetType: t.exposeString('targetType', { description: 'What it was done to: `reader` or `comment`.' }),
-    targetId: t.exposeString('targetId', { nullable: true, description: 'The id of that.' }),
-    before: t.expose('before', { type: 'JSON', nullable: true, description: 'How it was before.' }),
-    after: t.expose('after', { type: 'JSON', nullable: true, description: 'How it was after.' }),
+    action: t.exposeString('action', { description: 'The action, for example `reader.ban`.' }),
+    targetType: t.exposeString('targetType', { description: 'The type of the target: `reader` or `comment`.' }),
+    targetId: t.exposeString('targetId', { nullable: true, description: 'The id of the target.' }),
+    before: t.expose('before', { type: 'JSON', nullable: true, description: 'The state before the action.' }),
+    after: t.expose('after', { type: 'JSON', nullable: true, description: 'The state after the action.' }),
     at: t.expose('at', { type: 'DateTime', description: 'When it was done.' }),
   }),
 })
 
 const ExportRef = builder.objectRef<ReaderExport>('ReaderExport').implement({
-  description: 'All that is held of a reader, as of one instant. Lists are whole, oldest first.',
+  description: 'All stored data of a reader at one instant. Lists are complete, oldest first.',
   fields: (t) => ({
-    asOf: t.expose('asOf', { type: 'DateTime', description: 'As of when.' }),
-    reader: t.expose('reader', { type: ReaderRecordRef, description: 'Profile, and ban.' }),
-    comments: t.expose('comments', { type: [CommentRef], description: 'What the reader has written.' }),
-    reactions: t.expose('reactions', { type: [ReactionRef], description: 'How the reader has reacted.' }),
-    reportsMade: t.expose('reportsMade', { type: [ReportRef], description: 'What the reader has reported.' }),
+    asOf: t.expose('asOf', { type: 'DateTime', description: 'The instant of the export.' }),
+    reader: t.expose('reader', { type: ReaderRecordRef, description: 'The profile and the ban.' }),
+    comments: t.expose('comments', { type: [CommentRef], description: 'The comments of the reader.' }),
+    reactions: t.expose('reactions', { type: [ReactionRef], description: 'The reactions of the reader.' }),
+    reportsMade: t.expose('reportsMade', { type: [ReportRef], description: 'The reports that the reader made.' }),
     reportsReceived: t.expose('reportsReceived', {
       type: [ReportRef],
-      description: "What was reported of the reader's comments, without by whom.",
+      description: "The reports of the reader's comments, without the reporters.",
     }),
     notifications: t.expose('notifications', {
       type: [NotificationRef],
@@ -94,7 +102,7 @@ const ExportRef = builder.objectRef<ReaderExport>('ReaderExport').implement({
     }),
     auditEntries: t.expose('auditEntries', {
       type: [AuditRef],
-      description: 'What was done to the reader and then to their comments.',
+      description: 'Actions on the reader, then on their comments.',
     }),
   }),
 })
@@ -104,7 +112,7 @@ builder.queryField('readerExport', (t) =>
     type: ExportRef,
     nullable: true,
     access: 'manage_settings',
-    description: 'All that is held of a reader, in one piece.',
+    description: 'Returns all stored data of a reader in one answer.',
     args: { id: t.arg.id({ required: true, description: 'The id of the reader in this service.' }) },
     resolve: (_root, { id }, ctx) => exportReader(ctx, id),
   }),
@@ -116,9 +124,9 @@ builder.relayMutationField(
   {
     access: 'manage_settings',
     description:
-      'Erases a reader for good: comments by the setting erasureMode, reactions, reports, and their traces in events, ' +
-      'deliveries and the audit log. Called again where it was interrupted, it goes on.',
+      'Erases a reader: their reactions and reports, their comments as the setting erasureMode says, and their traces ' +
+      'in events, deliveries and the audit log. This is final. If it was interrupted, send the request again to continue.',
     resolve: async (_root, { input }, ctx) => ({ readerId: await eraseReader(ctx, input) }),
   },
-  { outputFields: (t) => ({ readerId: t.exposeID('readerId', { description: 'Who is held no more.' }) }) },
+  { outputFields: (t) => ({ readerId: t.exposeID('readerId', { description: 'The id of the erased reader.' }) }) },
 )

@@ -7,31 +7,31 @@ import * as reactions from './reactions.ts'
 import { type HeldReaction, listReactions } from './read.ts'
 
 export const ReactionRef = builder.objectRef<reactions.Reaction>('Reaction').implement({
-  description: 'What the asserted reader holds on a comment. A reader holds at most one reaction per comment.',
+  description: "The asserted reader's reaction to a comment. A reader has at most one reaction per comment.",
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
-    type: t.exposeString('type', { nullable: true, description: 'What is held; null where nothing is.' }),
+    type: t.exposeString('type', { nullable: true, description: 'The type of the reaction. Null if there is none.' }),
     reactionCounts: t.expose('reactionCounts', {
       type: 'JSON',
-      description: 'How often each type is held by all readers.',
+      description: 'The number of reactions of all readers by type.',
       extensions: shapedBy(reactionCountsSchema),
     }),
   }),
 })
 
 const HeldReactionRef = builder.objectRef<HeldReaction>('HeldReaction').implement({
-  description: 'What one reader holds on a comment.',
+  description: 'The reaction of one reader to a comment.',
   fields: (t) => ({
     type: t.exposeString('type', { description: "One of the tenant's reaction types." }),
-    reader: t.expose('reader', { type: ReaderRef, description: 'Who holds it.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'Since when.' }),
+    reader: t.expose('reader', { type: ReaderRef, description: 'The reader who reacted.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was set.' }),
   }),
 })
 
 builder.objectField(CommentRef, 'reactions', (t) =>
   t.connection({
     type: HeldReactionRef,
-    description: 'Who reacted, the last first.',
+    description: 'The reactions, newest first.',
     args: { type: t.arg.string({ description: 'Only those of this type.' }) },
     resolve: (comment, args, ctx) => listReactions(ctx, comment, args),
   }),
@@ -48,11 +48,13 @@ builder.relayMutationField(
   {
     access: 'reader',
     throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
-    description: 'Adds a reaction; the same type again removes it, another type replaces it.',
+    description: 'Adds a reaction. The same type again removes it, and another type replaces it.',
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.toggleReaction(ctx, input) }),
   },
   {
-    outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }),
+    outputFields: (t) => ({
+      reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
+    }),
   },
 )
 
@@ -67,11 +69,13 @@ builder.relayMutationField(
   {
     access: 'reader',
     throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
-    description: 'Sets the reaction. Safe to send again.',
+    description: "Sets the asserted reader's reaction. Safe to repeat.",
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.setReaction(ctx, input) }),
   },
   {
-    outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }),
+    outputFields: (t) => ({
+      reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
+    }),
   },
 )
 
@@ -81,10 +85,12 @@ builder.relayMutationField(
   {
     access: 'reader',
     throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
-    description: 'Removes the reaction. Safe to send again.',
+    description: "Removes the asserted reader's reaction. Safe to repeat.",
     resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),
   },
   {
-    outputFields: (t) => ({ reaction: t.expose('reaction', { type: ReactionRef, description: 'What is held now.' }) }),
+    outputFields: (t) => ({
+      reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
+    }),
   },
 )

@@ -19,28 +19,28 @@ import {
 } from './records.ts'
 
 export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
-  description: "A reader of the tenant's site, as its backend vouches for them.",
+  description: "A reader of the tenant's site, as its backend asserts them.",
 })
 
 const IdentitySecretRef = builder.prismaObject('IdentitySecret', {
-  description: "A secret with which the tenant's backend signs reader assertions (HS256).",
+  description: "A secret that the tenant's backend signs reader assertions with (HS256).",
   // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again:
   // these resolve.
   select: PUBLIC_SECRET,
   fields: (t) => ({
     kid: t.string({
-      description: "The name of the secret, in the assertion's header `kid`.",
+      description: 'The id of the secret, in the header `kid` of assertions.',
       resolve: ({ kid }) => kid,
     }),
     createdAt: t.field({
       type: 'DateTime',
-      description: 'When it was made.',
+      description: 'When it was created.',
       resolve: ({ createdAt }) => createdAt,
     }),
     expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it ends: 24 h after a newer one was made. Null for the newest.',
+      description: 'When it expires: 24 h after a newer one was created. Null for the newest.',
       resolve: ({ expiresAt }) => expiresAt,
     }),
   }),
@@ -50,7 +50,7 @@ builder.queryField('identitySecrets', (t) =>
   t.connection({
     type: IdentitySecretRef,
     access: 'manage_settings',
-    description: "The tenant's identity secrets, newest first.",
+    description: "Returns the tenant's identity secrets, newest first.",
     resolve: (_root, args, ctx) => listIdentitySecrets(ctx, args),
   }),
 )
@@ -61,21 +61,22 @@ const KeySetStateEnum = builder.enumType('KeySetState', {
 })
 
 const KeySetRef = builder.objectRef<KeySet>('IdentityKeySet').implement({
-  description: "The identity provider's public keys (setting identity.jwksUrl), and how fetching them goes.",
+  description: "The identity provider's public keys (setting identity.jwksUrl), and the state of fetching them.",
   fields: (t) => ({
-    url: t.exposeString('url', { nullable: true, description: 'Where they are fetched; null where none is set.' }),
-    state: t.expose('state', { type: KeySetStateEnum, description: 'Whether they can be used.' }),
-    keyCount: t.exposeInt('keyCount', { description: 'How many keys are taken now.' }),
+    url: t.exposeString('url', { nullable: true, description: 'The address of the keys. Null if none is set.' }),
+    state: t.expose('state', { type: KeySetStateEnum, description: 'Whether the keys can be used.' }),
+    keyCount: t.exposeInt('keyCount', { description: 'The number of keys that assertions may be signed with.' }),
     fetchedAt: t.expose('fetchedAt', { type: 'DateTime', nullable: true, description: 'When they were last fetched.' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When they are dropped unless they are fetched again: 24 h after `fetchedAt`. Null without keys.',
+      description:
+        'When the keys are dropped unless they are fetched again: 24 h after `fetchedAt`. Null without keys.',
     }),
     failingSince: t.expose('failingSince', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when every fetch has failed; null where the last one did not.',
+      description: 'When the present run of failed fetches began. Null if the last fetch succeeded.',
     }),
     error: t.exposeString('error', { nullable: true, description: 'Why the last fetch failed.' }),
   }),
@@ -85,7 +86,7 @@ builder.queryField('identityKeySet', (t) =>
   t.field({
     type: KeySetRef,
     access: 'manage_settings',
-    description: "The state of the identity provider's public keys.",
+    description: "Returns the state of the identity provider's public keys.",
     resolve: (_root, _args, ctx) => getKeySet(ctx),
   }),
 )
@@ -95,30 +96,34 @@ builder.relayMutationField(
   null,
   {
     access: 'manage_settings',
-    description: 'Makes a new identity secret. The one before stays valid for 24 h.',
+    description: 'Creates an identity secret. The previous secret stays valid for 24 h.',
     resolve: (_root, _args, ctx) => createIdentitySecret(ctx),
   },
   {
     description: 'The new identity secret.',
     outputFields: (t) => ({
-      kid: t.exposeString('kid', { description: "The name of the secret, for the assertion's header." }),
+      kid: t.exposeString('kid', { description: 'The id of the secret, for the header `kid` of assertions.' }),
       secret: t.string({
         ...shownOnce('secret'),
-        description: `The secret: its UTF-8 bytes, all of them, are the key of HS256. ${SHOWN_ONCE}`,
+        description: `The secret. The UTF-8 bytes of the whole text are the key of HS256. ${SHOWN_ONCE}`,
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     }),
   },
 )
 
 const BanRef = builder.objectRef<Ban>('Ban').implement({
-  description: 'A ban that is in force: it keeps a reader from writing, or, in shadow, from being seen.',
+  description: 'A ban in force. The reader cannot write or, with a shadow ban, is not seen by others.',
   fields: (t) => ({
-    bannedAt: t.expose('bannedAt', { type: 'DateTime', description: 'When it was made.' }),
-    until: t.expose('until', { type: 'DateTime', nullable: true, description: 'When it ends; null: never.' }),
-    reason: t.exposeString('reason', { nullable: true, description: 'Why, for other moderators.' }),
+    bannedAt: t.expose('bannedAt', { type: 'DateTime', description: 'When it was created.' }),
+    until: t.expose('until', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it expires. Null if it never does.',
+    }),
+    reason: t.exposeString('reason', { nullable: true, description: 'The reason, for other moderators.' }),
     shadow: t.exposeBoolean('shadow', {
-      description: 'In shadow: the reader writes as before, and each comment waits for a moderator.',
+      description: 'Whether this is a shadow ban: the reader can write, but each comment waits for a moderator.',
     }),
   }),
 })
@@ -131,17 +136,21 @@ export const ReaderRecordRef = builder.prismaObject('Reader', {
     ban: t.field({
       type: BanRef,
       nullable: true,
-      description: 'The ban that is in force; null without one.',
+      description: 'The ban in force. Null if there is none.',
       resolve: banOf,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the tenant first vouched for them.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When an identity assertion first named them.' }),
   }),
 })
 
 const ViewerBanRef = builder.objectRef<NonNullable<Viewer['ban']>>('ViewerBan').implement({
-  description: 'A ban as its reader is told of it.',
+  description: 'A ban as its reader sees it.',
   fields: (t) => ({
-    until: t.expose('until', { type: 'DateTime', nullable: true, description: 'When it ends; null: never.' }),
+    until: t.expose('until', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it expires. Null if it never does.',
+    }),
   }),
 })
 
@@ -151,7 +160,7 @@ const ViewerRef = builder.objectRef<Viewer>('Viewer').implement({
     ban: t.expose('ban', {
       type: ViewerBanRef,
       nullable: true,
-      description: 'The ban that keeps the reader from writing; null without one. A ban in shadow does not show.',
+      description: 'The ban of the reader. Null if there is none. A shadow ban does not show.',
     }),
   }),
 })
@@ -178,7 +187,7 @@ builder.queryField('viewer', (t) =>
     type: ViewerRef,
     nullable: true,
     access: 'reader',
-    description: 'The reader that the identity assertion vouches for.',
+    description: 'Returns the reader of the identity assertion.',
     resolve: (_root, _args, ctx) => getViewer(ctx),
   }),
 )
@@ -198,15 +207,15 @@ builder.queryField('readers', (t) =>
   t.connection({
     type: ReaderRecordRef,
     access: 'moderate_content',
-    description: "The tenant's readers, newest first.",
+    description: "Returns the tenant's readers, newest first.",
     args: {
       externalId: t.arg.string({
-        description: 'Only the reader with this id at the tenant: a list of one, or of none.',
+        description: 'Only the reader with this id at the tenant. The list has at most one entry.',
         extensions: shapedBy(externalIdSchema),
       }),
       search: t.arg.string({
         description:
-          'Only those whose id at the tenant begins with this, or whose name has all of its words, the last one as a beginning.',
+          'Only readers whose id at the tenant begins with this text, or whose name has all of its words. The last word may be a prefix.',
         extensions: shapedBy(searchSchema),
       }),
     },
@@ -220,16 +229,19 @@ builder.relayMutationField(
     extensions: shapedBy(banSchema),
     inputFields: (t) => ({
       readerId: t.id({ required: true, description: 'The reader.' }),
-      until: t.field({ type: 'DateTime', description: 'When it ends, in the future; without it, never.' }),
-      reason: t.string({ description: 'Why, for other moderators: 1 to 500 characters.' }),
+      until: t.field({
+        type: 'DateTime',
+        description: 'When it ends, in the future. It never ends if this is absent.',
+      }),
+      reason: t.string({ description: 'The reason, for other moderators. 1 to 500 characters.' }),
       shadow: t.boolean({
-        description: 'Whether the reader is not to notice it: comments wait for a moderator instead.',
+        description: 'Makes a shadow ban: the reader does not notice it, and each comment waits for a moderator.',
       }),
     }),
   },
   {
     access: 'moderate_content',
-    description: 'Bans a reader. A ban that is in force is replaced.',
+    description: 'Bans a reader. This replaces a ban in force.',
     resolve: async (_root, { input }, ctx) => ({ reader: await banReader(ctx, input) }),
   },
   { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRecordRef, description: 'The reader.' }) }) },

@@ -10,11 +10,12 @@ export const KEPT_MS = 24 * 3_600_000
 
 export const KEY_SET_STATES = {
   none: { description: 'The setting identity.jwksUrl is null.' },
-  waiting: { description: 'A worker has yet to fetch the keys for the first time.' },
+  waiting: { description: 'The keys have not been fetched yet.' },
   ready: { description: 'The last fetch succeeded.' },
-  failing: { description: 'The last fetch failed. Keys that were fetched before are taken until `expiresAt`.' },
+  failing: { description: 'The last fetch failed. Keys that were fetched before are valid until `expiresAt`.' },
   dropped: {
-    description: 'The keys could not be fetched for 24 h: no assertion signed with them is taken until they can be.',
+    description:
+      'The keys could not be fetched for 24 h. Assertions signed with them are refused until a fetch succeeds.',
   },
 } as const
 

@@ -18,13 +18,13 @@ const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').i
   fields: (t) => ({
     ticket: t.exposeString('ticket', { description: 'The credential, for the query parameter `ticket`.' }),
     discussionId: t.exposeID('discussionId', { description: 'The discussion that it opens.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'By when the first connection must be made.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The deadline for the first connection.' }),
     discussionState: t.expose('discussionState', {
       type: DiscussionStateEnum,
       description: 'Who may write in the discussion.',
     }),
     lastEventId: t.exposeString('lastEventId', {
-      description: 'The position of the discussion when the ticket was minted.',
+      description: 'The stream position of the discussion when the ticket was created.',
     }),
     streamUrl: t.exposeString('streamUrl', { description: 'The whole address to open with an EventSource.' }),
   }),
@@ -35,13 +35,16 @@ builder.relayMutationField(
   {
     extensions: shapedBy(stream.ticketInput),
     inputFields: (t) => ({
-      discussionId: t.id({ description: 'The discussion; this or externalId.' }),
-      externalId: t.string({ description: 'The page, whose discussion comes into being where there is none.' }),
+      discussionId: t.id({ description: 'The discussion. Give this or externalId.' }),
+      externalId: t.string({
+        description: "The tenant's own key for the page. Its discussion is created if there is none.",
+      }),
     }),
   },
   {
     access: 'key',
-    description: "Mints a ticket for a browser's stream. With an identity it lets that reader's notifications through.",
+    description:
+      "Creates a ticket for a browser's stream. With an identity, the stream includes that reader's notifications.",
     resolve: async (_root, { input }, ctx) => ({ streamTicket: await stream.createStreamTicket(ctx, input) }),
   },
   {
@@ -52,30 +55,30 @@ builder.relayMutationField(
 )
 
 const PresenceRef = builder.objectRef<Presence>('Presence').implement({
-  description: 'Who follows a discussion live.',
+  description: 'The open streams of a discussion.',
   fields: (t) => ({
     streams: t.exposeInt('streams', {
-      description: 'How many streams and subscriptions are open on it, over all processes.',
+      description: 'The number of open streams and subscriptions, over all processes.',
     }),
-    asOf: t.expose('asOf', { type: 'DateTime', description: 'How old the number may be: at most 5 s.' }),
+    asOf: t.expose('asOf', { type: 'DateTime', description: 'When the number was counted, at most 5 s ago.' }),
   }),
 })
 
 builder.objectField(DiscussionRef, 'presence', (t) =>
   t.field({
     type: PresenceRef,
-    description: 'Who follows it live.',
+    description: 'The open streams of the discussion.',
     resolve: ({ id }, _args, ctx) => getPresence(ctx, id),
   }),
 )
 
-const EventTypeEnum = builder.enumType('EventType', { description: 'What has happened.', values: EVENT_TYPES })
+const EventTypeEnum = builder.enumType('EventType', { description: 'The type of an event.', values: EVENT_TYPES })
 
 const ActorKindEnum = builder.enumType('EventActorKind', {
   description: 'Who makes changes.',
   values: {
-    reader: { description: 'A reader, by an assertion.' },
-    moderator: { description: 'A person or a backend that may moderate.' },
+    reader: { description: 'A reader, by an identity assertion.' },
+    moderator: { description: 'An admin, or a key with moderate_content.' },
     system: { description: 'The service itself.' },
   },
 })
@@ -83,10 +86,10 @@ const ActorKindEnum = builder.enumType('EventActorKind', {
 const EventActorRef = builder.objectRef<EventActor>('EventActor').implement({
   description: 'Who made a change.',
   fields: (t) => ({
-    kind: t.expose('kind', { type: ActorKindEnum, description: 'What they are.' }),
+    kind: t.expose('kind', { type: ActorKindEnum, description: 'The kind of actor.' }),
     readerId: t.id({
       nullable: true,
-      description: 'The reader; null after their erasure.',
+      description: 'The id of the reader. Null after their erasure.',
       resolve: (actor) => (actor.kind === 'reader' ? actor.readerId : null),
     }),
     externalId: t.string({
@@ -98,9 +101,9 @@ const EventActorRef = builder.objectRef<EventActor>('EventActor').implement({
 })
 
 const CommentEventDataRef = builder.objectRef<{ comment: Comment }>('CommentEventData').implement({
-  description: 'What the events of a comment carry.',
+  description: 'The data of events about a comment.',
   fields: (t) => ({
-    comment: t.expose('comment', { type: CommentRef, description: 'The comment as the event left it.' }),
+    comment: t.expose('comment', { type: CommentRef, description: 'The comment after the event.' }),
   }),
 })
 
@@ -113,24 +116,31 @@ interface ReactionEventData {
 }
 
 const ReactionEventDataRef = builder.objectRef<ReactionEventData>('ReactionEventData').implement({
-  description: 'What `reaction_toggled` carries.',
+  description: 'The data of `reaction_toggled`.',
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
-    type: t.exposeString('type', { nullable: true, description: 'What the reader holds now; null for nothing.' }),
-    previousType: t.exposeString('previousType', { nullable: true, description: 'What the reader held before.' }),
+    type: t.exposeString('type', {
+      nullable: true,
+      description: "The reader's present reaction. Null if there is none.",
+    }),
+    previousType: t.exposeString('previousType', { nullable: true, description: "The reader's previous reaction." }),
     reactionCounts: t.expose('reactionCounts', {
       type: 'JSON',
-      description: 'How often each type is held by all readers.',
+      description: 'The number of reactions of all readers by type.',
       extensions: shapedBy(reactionCountsSchema),
     }),
-    reader: t.expose('reader', { type: ReaderRef, nullable: true, description: 'Who reacted; null after an erasure.' }),
+    reader: t.expose('reader', {
+      type: ReaderRef,
+      nullable: true,
+      description: 'The reader who reacted. Null after their erasure.',
+    }),
   }),
 })
 
 const DiscussionEventDataRef = builder.objectRef<{ discussion: Discussion }>('DiscussionEventData').implement({
-  description: 'What the events of a discussion carry.',
+  description: 'The data of events about a discussion.',
   fields: (t) => ({
-    discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion as the event left it.' }),
+    discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion after the event.' }),
   }),
 })
 
@@ -140,7 +150,7 @@ interface Recipient {
 }
 
 const RecipientRef = builder.objectRef<Recipient>('EventRecipient').implement({
-  description: 'The reader whom a notification is for.',
+  description: 'The reader that a notification is for.',
   fields: (t) => ({
     readerId: t.exposeID('readerId', { description: 'The id of the reader in this service.' }),
     externalId: t.exposeString('externalId', { description: "The reader's id at the tenant." }),
@@ -154,20 +164,22 @@ interface ReplyNotificationData {
 }
 
 const ReplyNotificationDataRef = builder.objectRef<ReplyNotificationData>('ReplyNotificationData').implement({
-  description: 'What `notification_reply` carries.',
+  description: 'The data of `notification_reply`.',
   fields: (t) => ({
     comment: t.expose('comment', { type: CommentRef, description: 'The reply.' }),
-    parentCommentId: t.exposeID('parentCommentId', { description: 'The comment of the recipient that it replies to.' }),
+    parentCommentId: t.exposeID('parentCommentId', {
+      description: "The id of the recipient's comment that was answered.",
+    }),
     recipient: t.expose('recipient', {
       type: RecipientRef,
       nullable: true,
-      description: 'Whom it is for; null after the erasure of the reader.',
+      description: 'The recipient. Null after the erasure of the reader.',
     }),
   }),
 })
 
 const EventDataUnion = builder.unionType('EventData', {
-  description: 'What an event carries, by its type.',
+  description: 'The data of an event, by its type.',
   types: [CommentEventDataRef, ReactionEventDataRef, DiscussionEventDataRef, ReplyNotificationDataRef],
   resolveType: (data) => {
     if ('recipient' in data) return ReplyNotificationDataRef
@@ -177,17 +189,21 @@ const EventDataUnion = builder.unionType('EventData', {
 })
 
 const DiscussionEventRef = builder.objectRef<StreamEvent>('DiscussionEvent').implement({
-  description: 'A change in a discussion, the same as on its SSE stream.',
+  description: 'A change in a discussion, as on its SSE stream.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the event.' }),
-    type: t.expose('type', { type: EventTypeEnum, description: 'What has happened.' }),
-    discussionId: t.exposeID('discussionId', { description: 'Where it happened.' }),
+    type: t.expose('type', { type: EventTypeEnum, description: 'The type of the event.' }),
+    discussionId: t.exposeID('discussionId', { description: 'The discussion of the event.' }),
     seq: t.exposeInt('seq', {
-      description: '1, 2, 3, … per discussion, in commit order; resume with it as lastEventId.',
+      description: 'The position: 1, 2, 3, … per discussion, in commit order. Send it as lastEventId to resume.',
     }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
     actor: t.expose('actor', { type: EventActorRef, description: 'Who did it.' }),
-    data: t.field({ type: EventDataUnion, description: 'What it carries.', resolve: ({ data }) => data as never }),
+    data: t.field({
+      type: EventDataUnion,
+      description: 'The data of the event.',
+      resolve: ({ data }) => data as never,
+    }),
   }),
 })
 
@@ -195,7 +211,8 @@ builder.subscriptionField('discussionEvents', (t) =>
   t.field({
     type: DiscussionEventRef,
     access: 'key',
-    description: 'The events of a discussion: after lastEventId those that were missed, then what comes, in order.',
+    description:
+      'Subscribes to the events of a discussion in order: first the events after lastEventId, then new ones.',
     args: {
       discussionId: t.arg.id({ required: true, description: 'The discussion.' }),
       lastEventId: t.arg.string({ description: 'Resume strictly after this position.' }),

@@ -30,7 +30,7 @@ builder.queryField('me', (t) =>
     type: AdminRef,
     nullable: true,
     access: 'admin',
-    description: 'The admin whose token the request carries.',
+    description: 'Returns the admin of the token.',
     resolve: (_root, _args, ctx) => findMe(ctx),
   }),
 )
@@ -48,14 +48,14 @@ builder.relayMutationField(
   {
     access: 'public',
     throws: ['invalid_admin_token'],
-    description: 'Exchanges e-mail address and password for an admin token.',
+    description: 'Returns an admin token for an e-mail address and a password.',
     resolve: (_root, { input }, ctx) => login(ctx, input),
   },
   {
     description: 'An admin token.',
     outputFields: (t) => ({
-      token: t.exposeString('token', { description: 'Sent as `Authorization: Bearer`.' }),
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it ends: 12 h from now.' }),
+      token: t.exposeString('token', { description: 'The token. Send it as `Authorization: Bearer`.' }),
+      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it expires: 12 h from now.' }),
     }),
   },
 )

@@ -12,14 +12,14 @@ builder.relayMutationField(
   { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
   {
     access: 'manage_webhooks',
-    description: 'Starts the ownership handshake of an endpoint again. A disabled one stays disabled.',
+    description: 'Restarts the ownership handshake of an endpoint. A disabled endpoint stays disabled.',
     resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await verifyWebhookEndpoint(ctx, input) }),
   },
   {
     outputFields: (t) => ({
       webhookEndpoint: t.expose('webhookEndpoint', {
         type: WebhookEndpointRef,
-        description: 'The endpoint, unverified, its handshake under way.',
+        description: 'The endpoint, unverified while its handshake runs.',
       }),
     }),
   },
@@ -31,14 +31,14 @@ builder.relayMutationField(
   {
     access: 'admin',
     throws: ['invalid_transition'],
-    description: 'Puts a disabled endpoint on again and queues its held deliveries.',
+    description: 'Enables a disabled endpoint and queues its held deliveries.',
     resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await enableWebhookEndpoint(ctx, input) }),
   },
   {
     outputFields: (t) => ({
       webhookEndpoint: t.expose('webhookEndpoint', {
         type: WebhookEndpointRef,
-        description: 'The endpoint; unverified where its present URL has yet to prove itself.',
+        description: 'The endpoint. It is unverified if its present URL has not passed the handshake.',
       }),
     }),
   },
@@ -50,14 +50,15 @@ builder.relayMutationField(
     inputFields: (t) => ({
       id: t.id({ required: true, description: ENDPOINT_ID }),
       force: t.boolean({
-        description: 'Ends the older secret of a rotation that is still under way, instead of being refused.',
+        description:
+          'Ends the previous rotation early instead of refusing this one: its older secret stops signing at once.',
       }),
     }),
   },
   {
     access: 'manage_webhooks',
     throws: ['invalid_transition'],
-    description: 'Gives an endpoint a new signing secret. The present one signs as well for 24 hours.',
+    description: 'Creates a signing secret for an endpoint. The previous secret also signs for 24 hours.',
     resolve: (_root, { input }, ctx) => rotateWebhookSecret(ctx, input),
   },
   {
@@ -74,7 +75,7 @@ builder.relayMutationField(
   {
     inputFields: (t) => ({
       id: t.id({ required: true, description: ENDPOINT_ID }),
-      eventType: t.string({ required: true, description: 'The event that an example is made of.' }),
+      eventType: t.string({ required: true, description: 'The event type of the example.' }),
     }),
   },
   {
@@ -98,7 +99,7 @@ builder.relayMutationField(
     access: 'manage_webhooks',
     throws: ['invalid_transition'],
     description:
-      'Delivers once more what a delivery carried, without texts that were withdrawn since, under the same idempotency key.',
+      'Delivers the event of a delivery again with the same idempotency key, without texts that were withdrawn since.',
     resolve: async (_root, { input }, ctx) => ({ delivery: await redeliverDelivery(ctx, input) }),
   },
   {
@@ -111,18 +112,18 @@ builder.relayMutationField(
   {
     inputFields: (t) => ({
       id: t.id({ required: true, description: ENDPOINT_ID }),
-      from: t.field({ type: 'DateTime', required: true, description: 'From when on events happened.' }),
-      to: t.field({ type: 'DateTime', description: 'Until when they happened; now where it is left out.' }),
-      eventTypes: t.stringList({ description: 'Which events; those that the endpoint gets where it is left out.' }),
+      from: t.field({ type: 'DateTime', required: true, description: 'Only events from this instant on.' }),
+      to: t.field({ type: 'DateTime', description: 'Only events before this instant. The default is now.' }),
+      eventTypes: t.stringList({ description: 'Only these event types. The default is those of the endpoint.' }),
     }),
   },
   {
     access: 'manage_webhooks',
     throws: ['invalid_transition'],
     description:
-      'Queues the events of a span that were neither delivered to an endpoint nor are on their way to it, at most ' +
-      '200 000 at once, oldest first. They go out behind everything else.',
+      'Queues the events of a time span that were not delivered to an endpoint and are not queued for it, oldest first, ' +
+      'at most 200 000 per request. They are sent after all other deliveries.',
     resolve: (_root, { input }, ctx) => replayWebhookEvents(ctx, input),
   },
-  { outputFields: (t) => ({ queued: t.exposeInt('queued', { description: 'How many were queued.' }) }) },
+  { outputFields: (t) => ({ queued: t.exposeInt('queued', { description: 'The number of queued events.' }) }) },
 )

@@ -35,10 +35,10 @@ builder.queryField('webhookDeliveries', (t) =>
     description: 'Deliveries to one endpoint, newest first.',
     args: {
       id: t.arg.id({ required: true, description: ENDPOINT_ID }),
-      status: t.arg({ type: DeliveryStatusEnum, description: 'Only those that are so far.' }),
-      eventType: t.arg.string({ description: 'Only those of this event.' }),
-      from: t.arg({ type: 'DateTime', description: 'Only those written from this instant on.' }),
-      to: t.arg({ type: 'DateTime', description: 'Only those written before this instant.' }),
+      status: t.arg({ type: DeliveryStatusEnum, description: 'Only deliveries with this status.' }),
+      eventType: t.arg.string({ description: 'Only deliveries of this event type.' }),
+      from: t.arg({ type: 'DateTime', description: 'Only deliveries created from this instant on.' }),
+      to: t.arg({ type: 'DateTime', description: 'Only deliveries created before this instant.' }),
     },
     resolve: (_root, args, ctx) => deliveries.listDeliveries(ctx, args),
   }),
@@ -49,7 +49,7 @@ builder.queryField('webhookDelivery', (t) =>
     type: DeliveryDetailRef,
     nullable: true,
     access: 'manage_webhooks',
-    description: 'One delivery with its body, headers and attempts.',
+    description: 'Returns a delivery with its body, headers and attempts.',
     args: {
       id: t.arg.id({ required: true, description: ENDPOINT_ID }),
       deliveryId: t.arg.id({ required: true, description: 'The id of the delivery.' }),
@@ -71,7 +71,7 @@ builder.relayMutationField(
     extensions: shapedBy(documentedFields()),
     inputFields: (t) => ({
       url: t.string({ required: true, description: FIELDS.url }),
-      eventTypes: t.stringList({ description: `${FIELDS.eventTypes} All where it is left out.` }),
+      eventTypes: t.stringList({ description: `${FIELDS.eventTypes} The default is all.` }),
       description: t.string({ description: FIELDS.description }),
       policy: t.field({ type: PolicyInput, description: FIELDS.policy }),
     }),
@@ -97,10 +97,10 @@ builder.relayMutationField(
     extensions: shapedBy(documentedFields()),
     inputFields: (t) => ({
       id: t.id({ required: true, description: ENDPOINT_ID }),
-      url: t.string({ description: `${FIELDS.url} Another one has to be verified again.` }),
+      url: t.string({ description: `${FIELDS.url} A new address must be verified again.` }),
       eventTypes: t.stringList({ description: FIELDS.eventTypes }),
-      description: t.string({ description: `${FIELDS.description} Null takes it away.` }),
-      policy: t.field({ type: PolicyInput, description: `${FIELDS.policy} What is left out stays.` }),
+      description: t.string({ description: `${FIELDS.description} Null removes it.` }),
+      policy: t.field({ type: PolicyInput, description: `${FIELDS.policy} Absent fields do not change.` }),
     }),
   },
   {
@@ -120,7 +120,7 @@ builder.relayMutationField(
   { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
   {
     access: 'manage_webhooks',
-    description: 'Deletes an endpoint and cancels its deliveries: none is attempted from then on.',
+    description: 'Deletes an endpoint and cancels its deliveries. No further attempts are made.',
     resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await webhooks.deleteWebhookEndpoint(ctx, input) }),
   },
   {

@@ -11,23 +11,23 @@ import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.t
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
   description: 'Whether an endpoint gets deliveries.',
   values: {
-    unverified: { description: 'Its ownership handshake has not succeeded: it gets none.' },
+    unverified: { description: 'Its ownership handshake has not succeeded. It gets no deliveries.' },
     verified: { description: 'It gets deliveries.' },
-    disabled: { description: 'Too many attempts failed in a row; only an admin enables it again.' },
+    disabled: { description: 'Too many attempts failed in a row. Only an admin can enable it.' },
   },
 })
 
 const CircuitEnum = builder.enumType('WebhookCircuit', {
   description: 'The circuit breaker of an endpoint.',
   values: {
-    closed: { description: 'Deliveries flow.' },
-    open: { description: 'Deliveries wait, unattempted.' },
-    half_open: { description: 'One attempt decides whether it closes.' },
+    closed: { description: 'Deliveries are attempted.' },
+    open: { description: 'No deliveries are attempted.' },
+    half_open: { description: 'The next attempt decides whether it closes or opens.' },
   },
 })
 
 export const DeliveryStatusEnum = builder.enumType('DeliveryStatus', {
-  description: 'How far a delivery is.',
+  description: 'The status of a delivery.',
   values: {
     pending: { description: 'It waits for its next attempt.' },
     delivering: { description: 'An attempt is under way.' },
@@ -47,7 +47,7 @@ const POLICY = {
 } as const
 
 const PolicyRef = builder.objectRef<WebhookPolicy>('WebhookPolicy').implement({
-  description: 'How deliveries are attempted, retried and given up: the values in force.',
+  description: 'How deliveries are attempted and retried: the values in force.',
   fields: (t) => ({
     maxAttempts: t.exposeInt('maxAttempts', { description: POLICY.maxAttempts }),
     backoffBaseMs: t.exposeInt('backoffBaseMs', { description: POLICY.backoffBaseMs }),
@@ -59,7 +59,7 @@ const PolicyRef = builder.objectRef<WebhookPolicy>('WebhookPolicy').implement({
 })
 
 const OwnPolicyRef = builder.objectRef<PolicyOverrides>('WebhookOwnPolicy').implement({
-  description: "What an endpoint sets by itself. What is null is the tenant's.",
+  description: "The values that an endpoint sets itself. For null, the tenant's value applies.",
   fields: (t) => ({
     maxAttempts: t.exposeInt('maxAttempts', { nullable: true, description: POLICY.maxAttempts }),
     backoffBaseMs: t.exposeInt('backoffBaseMs', { nullable: true, description: POLICY.backoffBaseMs }),
@@ -71,7 +71,7 @@ const OwnPolicyRef = builder.objectRef<PolicyOverrides>('WebhookOwnPolicy').impl
 })
 
 export const PolicyInput = builder.inputType('WebhookPolicyInput', {
-  description: "What an endpoint sets by itself. What is null or left out is the tenant's.",
+  description: "The values that an endpoint sets itself. For null or an absent field, the tenant's value applies.",
   fields: (t) => ({
     maxAttempts: t.int({ description: POLICY.maxAttempts }),
     backoffBaseMs: t.int({ description: POLICY.backoffBaseMs }),
@@ -91,13 +91,13 @@ const SecretRef = builder.prismaObject('WebhookSecret', {
     kid: t.string({ description: 'Names the secret in signatures: 8 hex characters.', resolve: ({ kid }) => kid }),
     createdAt: t.field({
       type: 'DateTime',
-      description: 'When it was made.',
+      description: 'When it was created.',
       resolve: ({ createdAt }) => createdAt,
     }),
     expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it ends, once a newer one has taken its place.',
+      description: 'When it expires. Null until a newer secret replaces it.',
       resolve: ({ expiresAt }) => expiresAt,
     }),
   }),
@@ -110,7 +110,7 @@ const VerificationRef = builder
     fields: (t) => ({
       at: t.expose('at', { type: 'DateTime', description: 'When it ended.' }),
       ok: t.exposeBoolean('ok', { description: 'Whether it succeeded.' }),
-      error: t.exposeString('error', { nullable: true, description: 'Why it did not.' }),
+      error: t.exposeString('error', { nullable: true, description: 'Why it failed.' }),
     }),
   })
 
@@ -121,7 +121,7 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
     id: t.exposeID('id', { description: 'Its id.' }),
     url: t.exposeString('url', { description: 'Where deliveries go.' }),
     description: t.exposeString('description', { nullable: true, description: "The tenant's own note." }),
-    eventTypes: t.exposeStringList('eventTypes', { description: 'The events that it gets; `*` is all of them.' }),
+    eventTypes: t.exposeStringList('eventTypes', { description: 'The event types that it gets. `*` means all.' }),
     state: t.expose('state', { type: EndpointStateEnum, description: 'Whether it gets deliveries.' }),
     circuit: t.field({ type: CircuitEnum, description: 'Its circuit breaker.', resolve: circuitOf }),
     circuitOpenUntil: t.expose('circuitOpenUntil', {
@@ -133,12 +133,12 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
     disabledReason: t.exposeString('disabledReason', { nullable: true, description: 'Why it is disabled.' }),
     policy: t.field({
       type: PolicyRef,
-      description: "The policy in force: its own values over the tenant's.",
+      description: "The policy in force: its own values, then the tenant's.",
       resolve: ({ policy }, _args, ctx) => effectivePolicy(requireCaller(ctx).tenant.settings, policy),
     }),
     ownPolicy: t.field({
       type: OwnPolicyRef,
-      description: 'What of the policy it sets by itself.',
+      description: 'The values that the endpoint sets itself.',
       resolve: ({ policy }) => readOverrides(policy),
     }),
     secrets: t.field({
@@ -147,11 +147,11 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
       resolve: ({ secrets }) => secrets,
     }),
     deliveriesHeld: t.int({
-      description: `Deliveries that wait for it to be enabled. Counted up to ${HELD_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means as many or more.`,
+      description: `Deliveries that wait for it to be enabled. Counted up to ${HELD_LIMIT.toLocaleString('en').replace(',', ' ')}: that number means that many or more.`,
       resolve: ({ id }, _args, ctx) => countHeldDeliveries(ctx, id),
     }),
     verificationPending: t.boolean({
-      description: 'Whether a handshake is due or under way; lastVerification tells how it ends.',
+      description: 'Whether a handshake is due or running. lastVerification has its result.',
       resolve: ({ challenge }) => challenge !== null,
     }),
     lastVerification: t.field({
@@ -170,59 +170,59 @@ const AttemptRef = builder.objectRef<Attempt>('DeliveryAttempt').implement({
   fields: (t) => ({
     n: t.exposeInt('n', { description: '1 for the first.' }),
     at: t.expose('at', { type: 'DateTime', description: 'When it began.' }),
-    durationMs: t.exposeInt('durationMs', { description: 'Milliseconds that it took.' }),
+    durationMs: t.exposeInt('durationMs', { description: 'The duration in milliseconds.' }),
     statusCode: t.exposeInt('statusCode', {
       nullable: true,
-      description: "The answer's status; null where none came.",
+      description: 'The HTTP status of the answer. Null if there was none.',
     }),
-    error: t.exposeString('error', { nullable: true, description: 'Why it failed; null where it did not.' }),
+    error: t.exposeString('error', { nullable: true, description: 'Why it failed. Null if it succeeded.' }),
     responseSnippet: t.exposeString('responseSnippet', {
       nullable: true,
-      description: "The beginning of the answer's body, at most 1 KiB.",
+      description: "The first part of the answer's body, at most 1 KiB.",
     }),
   }),
 })
 
 const DeliveryInterface = builder.interfaceRef<Delivery>('DeliveryFields').implement({
-  description: 'One event on its way to one endpoint.',
+  description: 'The delivery of one event to one endpoint.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'Its id, the same at each attempt.' }),
-    endpointId: t.exposeID('endpointId', { description: 'Where it goes.' }),
-    eventId: t.exposeID('eventId', { description: 'The event that it carries.' }),
-    eventType: t.exposeString('eventType', { description: "The event's name." }),
-    status: t.expose('status', { type: DeliveryStatusEnum, description: 'How far it is.' }),
-    attempts: t.expose('attempts', { type: [AttemptRef], description: 'What was tried, in order.' }),
+    id: t.exposeID('id', { description: 'The id of the delivery, the same at each attempt.' }),
+    endpointId: t.exposeID('endpointId', { description: 'The id of the endpoint.' }),
+    eventId: t.exposeID('eventId', { description: 'The id of the event.' }),
+    eventType: t.exposeString('eventType', { description: 'The type of the event.' }),
+    status: t.expose('status', { type: DeliveryStatusEnum, description: 'The status of the delivery.' }),
+    attempts: t.expose('attempts', { type: [AttemptRef], description: 'The attempts, oldest first.' }),
     nextAttemptAt: t.expose('nextAttemptAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it is attempted next.',
+      description: 'When the next attempt is due.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event was written.' }),
     deliveredAt: t.expose('deliveredAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the receiver took it.',
+      description: 'When the receiver accepted it.',
     }),
   }),
 })
 
 export const DeliveryRef = builder.objectRef<Delivery>('Delivery').implement({
-  description: 'One event on its way to one endpoint.',
+  description: 'The delivery of one event to one endpoint.',
   interfaces: [DeliveryInterface],
 })
 
 export const DeliveryDetailRef = builder.objectRef<DeliveryDetail>('DeliveryDetail').implement({
-  description: 'A delivery with what is sent.',
+  description: 'A delivery with its headers and body.',
   interfaces: [DeliveryInterface],
   fields: (t) => ({
     body: t.exposeString('body', {
       nullable: true,
       description:
-        "The text that an attempt would send now, without what was withdrawn since; null once the event's time in the log is over.",
+        'The body that an attempt would send now, without texts that were withdrawn since. Null once the event has left the event log.',
     }),
     headers: t.expose('headers', {
       type: 'JSON',
-      description: 'The headers that are the same at each attempt: all but timestamp and signature.',
+      description: 'The headers that each attempt sends, except timestamp and signature.',
       extensions: shapedBy(z.record(z.string(), z.string())),
     }),
   }),

@@ -21,7 +21,7 @@ export function Page() {
   return (
     <PageFrame
       title="Audit log"
-      about="What admins, API keys and the service itself have done, newest first. What readers do is not in here."
+      about="Actions of admins, API keys and the service itself, newest first. Actions of readers are not logged here."
     >
       <AuditFilters filters={filters} />
       <List
@@ -29,9 +29,9 @@ export function Page() {
         of="the audit log"
         empty={
           isFiltered ? (
-            <Empty title="Nothing of that kind was done">Remove a filter, or choose a longer time.</Empty>
+            <Empty title="No matching entry">Remove a filter, or choose a longer time.</Empty>
           ) : (
-            <Empty title="Nothing has been done yet">Create a key or change a setting: it will be noted here.</Empty>
+            <Empty title="No entries yet">Create a key or change a setting, and it appears here.</Empty>
           )
         }
       >

@@ -104,7 +104,7 @@ export function CommentMenu({
           onConfirm={() => remove.mutateAsync(input)}
           onClose={() => setDeleting(false)}
         >
-          It goes for good. Where it has replies in view, a mark stays in its place.
+          The text is deleted. This is final. If the comment has replies, a placeholder stays in its place.
         </Confirm>
       )}
     </>

@@ -110,7 +110,7 @@ function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks:
           <Select aria-label="Order" data={SORTS} value={sort} onChange={setSort} allowDeselect={false} w={200} />
         )}
       </Group>
-      {isFinal && <Text size="sm">It is archived: nothing in it changes any more, but by an erasure.</Text>}
+      {isFinal && <Text size="sm">The discussion is archived. Only an erasure can still change it.</Text>}
       {show === null ? (
         <Thread discussionId={id} sort={sort} marks={marks} isFinal={isFinal} />
       ) : marks.lists[show].length === 0 ? (

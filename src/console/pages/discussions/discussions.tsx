@@ -58,7 +58,7 @@ export function Page() {
               An external id is found by how it begins, a title by its words. Try fewer of them, or another state.
             </Empty>
           ) : (
-            <Empty title="There is no discussion yet">The first comment on a page begins one.</Empty>
+            <Empty title="There is no discussion yet">The first comment on a page creates one.</Empty>
           )
         }
       >

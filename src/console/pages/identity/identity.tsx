@@ -25,7 +25,7 @@ export function Page() {
   return (
     <PageFrame
       title="Identity"
-      about="How your backend vouches for the readers who are signed in with you: it signs a short-lived assertion."
+      about="Your backend signs a short-lived assertion for each reader who is signed in on your site."
       actions={
         <Button
           leftSection={<IconRefresh size={16} aria-hidden />}
@@ -40,7 +40,7 @@ export function Page() {
         <List
           list={list}
           of="identity secrets"
-          empty={<Empty title="There is no secret yet">Create one for your backend to sign with.</Empty>}
+          empty={<Empty title="There is no secret yet">Create one for your backend.</Empty>}
         >
           {(secrets) => (
             <DataTable label="Identity secrets" head={['Key id (kid)', 'Created', 'Valid']} minWidth={360}>

@@ -48,7 +48,7 @@ function KeySetState({ keySet }: { keySet: KeySet }) {
       <Alert color="red" title={`Its assertions are refused: the keys cannot be fetched (${error ?? 'no answer'})`}>
         <Text size="sm">
           {fetchedAt === null ? (
-            'They were never fetched.'
+            'The keys were never fetched.'
           ) : (
             <>
               They were last fetched <Time at={fetchedAt} />, more than 24 hours ago.
@@ -69,7 +69,7 @@ function KeySetState({ keySet }: { keySet: KeySet }) {
       </Alert>
     )
   }
-  if (fetchedAt === null) return <Text size="sm">A worker has yet to fetch the keys.</Text>
+  if (fetchedAt === null) return <Text size="sm">The keys have not been fetched yet.</Text>
   return (
     <Text size="sm">
       {keyCount === 1 ? '1 key' : `${keyCount} keys`}, fetched <Time at={fetchedAt} />.

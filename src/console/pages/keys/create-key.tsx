@@ -12,8 +12,8 @@ const CAPABILITIES: Readonly<Record<Capability, string>> = {
   moderate_content: 'Approve, reject and delete comments, lock discussions, ban readers',
   manage_settings: 'Change settings, create identity secrets, export and erase readers',
   manage_webhooks: 'Register webhooks and read their deliveries',
-  manage_api_keys: 'Create and revoke keys that may do no more than this one',
-  view_analytics: 'Read the figures',
+  manage_api_keys: 'Create and revoke keys with at most the capabilities of this one',
+  view_analytics: 'Read the analytics',
 }
 
 const LABELS = { label: 'Label', capabilities: 'Capabilities', expiresAt: 'Expires' }
@@ -30,7 +30,7 @@ export function CreateKey({ onCreated, onClose }: { onCreated: (key: string | nu
   const create = useWrite(CreateApiKeyDocument, [ApiKeysDocument])
   const form = useForm({
     initialValues: { label: '', capabilities: [] as Capability[], expiresAt: '' },
-    validate: { label: (label) => (label.trim() === '' ? 'Say what the key is for.' : null) },
+    validate: { label: (label) => (label.trim() === '' ? 'Enter what the key is for.' : null) },
   })
   const send = async ({ expiresAt: days, ...key }: typeof form.values): Promise<void> => {
     const expiresAt = days === '' ? null : daysFromNow(Number(days))
@@ -49,7 +49,7 @@ export function CreateKey({ onCreated, onClose }: { onCreated: (key: string | nu
         />
         <Checkbox.Group
           label={LABELS.capabilities}
-          description="Without any, it may read, post and react"
+          description="Without capabilities, a key can read, post and react"
           {...form.getInputProps('capabilities')}
         >
           <Stack gap="xs" mt="xs">

@@ -29,14 +29,10 @@ export function Page() {
   return (
     <PageFrame
       title="API keys"
-      about="What your backend calls the service with. A key never belongs in a browser."
+      about="The keys that your backend calls the service with. Never put a key into a browser."
       actions={createButton}
     >
-      <List
-        list={list}
-        of="API keys"
-        empty={<Empty title="There is no key yet">Create one for your backend to call the service with.</Empty>}
-      >
+      <List list={list} of="API keys" empty={<Empty title="There is no key yet">Create one for your backend.</Empty>}>
         {(keys) => (
           <DataTable
             label="API keys"
@@ -80,7 +76,7 @@ export function Page() {
           onConfirm={() => revoke.mutateAsync({ input: { id: toRevoke.id } })}
           onClose={() => setToRevoke(null)}
         >
-          Whatever calls the service with it is refused within a second, for good.
+          Requests with this key are refused within a second. This is final.
         </Confirm>
       )}
     </PageFrame>

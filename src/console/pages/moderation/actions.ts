@@ -71,7 +71,7 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
     const { steps, because } = inverseOf(step)
     let count = 0
     for (const { verb, comments } of steps) count = Math.max(count, (await apply(verb, comments)).length)
-    if (count === 0 && steps.length > 0) throw new Error('It could not be taken back.')
+    if (count === 0 && steps.length > 0) throw new Error('It could not be undone.')
     const words = count === 0 ? [] : [`Taken back: ${DONE[step.verb].toLowerCase()} no longer.`]
     return [...words, ...(because === null ? [] : [because])].join(' ')
   }
@@ -87,7 +87,7 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
 
   const undo = async (): Promise<void> => {
     const last = all.current.pop()
-    if (last === undefined) return say('There is nothing to take back.')
+    if (last === undefined) return say('There is nothing to undo.')
     try {
       say(await last.undo())
     } catch (error) {

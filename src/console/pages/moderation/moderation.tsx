@@ -31,7 +31,7 @@ export function Page() {
   return (
     <PageFrame
       title="Moderation"
-      about="What waits for a moderator, and what readers have reported."
+      about="Comments that wait for a moderator or were reported by readers."
       actions={
         <Button
           variant="default"

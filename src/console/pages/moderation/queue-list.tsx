@@ -15,12 +15,9 @@ import { Toolbar } from './toolbar.tsx'
 import type { Verb } from './undo.ts'
 
 const IS_EMPTY: Readonly<Record<ModerationQueueStatus, [title: string, words: string]>> = {
-  pending: [
-    'Nothing waits',
-    'Comments that a rule holds come here by themselves. Which rules do is set in the settings.',
-  ],
-  reported: ['Nothing is reported', 'Comments come here by themselves once readers report them.'],
-  rejected: ['Nothing is rejected', 'What you reject is kept here, and can be approved after all.'],
+  pending: ['Nothing is waiting', 'Comments that a rule holds appear here. The rules are in the settings.'],
+  reported: ['Nothing is reported', 'Comments that readers report appear here.'],
+  rejected: ['Nothing is rejected', 'Rejected comments stay here. You can still approve them.'],
 }
 
 const idOf = ({ item }: Entry): string => item.comment.id
@@ -85,7 +82,9 @@ export function Queue({
   // still can.
   const onWaiting = (act: (entry: Entry) => void) =>
     on((entry) =>
-      entry.dealtBy === null ? act(entry) : say('This comment is judged. Press u to take that back, or j to go on.'),
+      entry.dealtBy === null
+        ? act(entry)
+        : say('You have decided on this comment. Press u to undo, or j for the next one.'),
     )
   useShortcuts(hasShortcuts, {
     j: () => move(1),

@@ -3,8 +3,8 @@ import { useEffect, useRef } from 'react'
 
 /** What each key does, as the help shows it. */
 export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: string])[] = [
-  [['j', '↓'], 'To the next comment'],
-  [['k', '↑'], 'To the one before'],
+  [['j', '↓'], 'Next comment'],
+  [['k', '↑'], 'Previous comment'],
   [['a'], 'Approve'],
   [['r'], 'Reject'],
   [['p'], 'Pin, or unpin; approved comments only'],
@@ -12,7 +12,7 @@ export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: strin
   [['x'], 'Select, for several at once'],
   [['Shift', 'A'], 'Approve all that are selected'],
   [['Shift', 'R'], 'Reject all that are selected'],
-  [['u'], 'Take back what was done last, where that can be'],
+  [['u'], 'Undo the last action, if possible'],
   [['o'], 'Open the discussion'],
   [['?'], 'Show these keys'],
 ]

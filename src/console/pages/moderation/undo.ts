@@ -52,7 +52,7 @@ export function inverseOf({ verb, comments }: Step): Inverse {
 }
 
 function becauseOf(verb: 'approve' | 'reject', wasPending: boolean): string {
-  if (!wasPending) return 'Its reports are answered, and stay so.'
+  if (!wasPending) return 'Its reports stay answered.'
   return verb === 'approve'
     ? 'An approved comment cannot wait again. Press r to reject it instead.'
     : 'A rejected comment cannot wait again. Press a to approve it instead.'

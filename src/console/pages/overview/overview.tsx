@@ -17,7 +17,7 @@ import { Waiting } from './waiting.tsx'
 export function Page() {
   const query = useApi(FirstStepsDocument, {}, { everyMs: 30_000 })
   return (
-    <PageFrame title="Overview" about="What has happened, and what waits for somebody.">
+    <PageFrame title="Overview" about="Recent activity, and work that waits for you.">
       <Answered query={query} of="the overview">
         {(steps) => (
           <>

@@ -104,7 +104,7 @@ export function BanReader({
         </Group>
         <Textarea
           label={LABELS.reason}
-          description="For other moderators; the reader is not shown it"
+          description="Only moderators see it"
           maxLength={500}
           autosize
           minRows={2}
@@ -112,7 +112,7 @@ export function BanReader({
         />
         <Checkbox
           label={LABELS.shadow}
-          description="They do not notice it: they write as before, and each comment waits for a moderator"
+          description="They can write as before and do not notice the ban. Each comment waits for a moderator"
           {...form.getInputProps('shadow', { type: 'checkbox' })}
         />
         <Group justify="flex-end">

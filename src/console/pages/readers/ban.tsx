@@ -12,7 +12,7 @@ export const BanBadge = ({ shadow }: Pick<ReaderBanFragment, 'shadow'>) => (
 /** The ban that is in force: what it does, since when, until when and why. */
 export function BanState({ ban: { shadow, bannedAt, until, reason } }: { ban: ReaderBanFragment }) {
   return (
-    <Alert variant="default" icon={<IconBan aria-hidden />} title={shadow ? 'Banned in shadow' : 'Banned'}>
+    <Alert variant="default" icon={<IconBan aria-hidden />} title={shadow ? 'Shadow ban' : 'Banned'}>
       <Text size="sm">
         {shadow
           ? 'They write as before, and each comment waits for a moderator.'

@@ -24,7 +24,7 @@ export function ReaderHistory({ readerId: id, counts }: { readerId: string; coun
         Comments
       </Title>
       <CountsLine {...counts} />
-      <List list={list} of="comments" empty={<Empty title="They have written nothing yet" />}>
+      <List list={list} of="comments" empty={<Empty title="No comments yet" />}>
         {(comments) => (
           <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
             {comments.map((comment) => (

@@ -16,14 +16,16 @@ export function Page() {
   const [search, setSearch] = useFilter('search')
   const list = useList(ReadersDocument, { search, first: 25 }, ({ readers }) => readers, { everyMs: 5_000 })
   return (
-    <PageFrame title="Readers" about="The people whom your backend has vouched for.">
+    <PageFrame title="Readers" about="The people for whom your backend has signed an assertion.">
       <Search label="External id or name" value={search} onChange={setSearch} />
       <List
         list={list}
         of="readers"
         empty={
           search === null ? (
-            <Empty title="There is no reader yet">The first identity that you sign for one brings them here.</Empty>
+            <Empty title="There is no reader yet">
+              A reader appears here with the first assertion that you sign for them.
+            </Empty>
           ) : (
             <Empty title="No reader was found">
               An external id is found by how it begins, a name by its words. Try fewer of them.

@@ -31,7 +31,7 @@ export function ClassifierSecret() {
           onConfirm={run}
           onClose={() => setAsking(false)}
         >
-          A secret that there is already goes on signing for 24 hours, and then expires.
+          The previous secret also signs for 24 hours, and then expires.
         </Confirm>
       )}
       {made !== null && !isAsking && (

@@ -35,7 +35,7 @@ export const LABELS: Readonly<Record<string, string>> = {
   'identity.issuer': 'Issuer',
   'identity.jwksUrl': 'Address of the public keys',
   'classifier.url': 'Address of the classifier',
-  'classifier.fallback': 'While it does not answer',
+  'classifier.fallback': 'If it does not answer',
 }
 
 /** What is said of a setting, or a group of them, where the words of the API name its own parts. */

@@ -23,7 +23,7 @@ export function Page() {
     return valuesOf(data.settings)
   }
   return (
-    <PageFrame title="Settings" about="What is set here takes effect everywhere within seconds.">
+    <PageFrame title="Settings" about="Changes take effect everywhere within seconds.">
       <Answered query={query} of="the settings">
         {({ settings }) => settings != null && <Form settings={settings} reload={reload} />}
       </Answered>

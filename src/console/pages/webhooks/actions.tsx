@@ -98,8 +98,8 @@ function Verify({ endpoint: { id, state }, onClose }: Props) {
       onClose={onClose}
     >
       {state === 'disabled'
-        ? 'It is sent a challenge. It stays disabled whatever it answers, until you enable it.'
-        : 'It is sent a challenge. Until it has answered, what is on its way waits, and what happens meanwhile it misses: a replay brings that.'}
+        ? 'The endpoint gets a challenge. It stays disabled until you enable it.'
+        : 'The endpoint gets a challenge. Until it answers, its queued deliveries wait and new events are not sent to it. A replay sends them later.'}
     </Confirm>
   )
 }

@@ -8,7 +8,7 @@ import type { DeliveryDetail } from './delivery.tsx'
 
 /** What was tried, in order, and what the receiver said to it. */
 export function Attempts({ attempts }: Pick<DeliveryDetail, 'attempts'>) {
-  if (attempts.length === 0) return <Text size="sm">It has not been tried yet.</Text>
+  if (attempts.length === 0) return <Text size="sm">There was no attempt yet.</Text>
   return (
     <DataTable
       label="Attempts"

@@ -97,7 +97,7 @@ function Delivery({ delivery }: { delivery: DeliveryDetail }) {
       </Section>
       <Section gap="xs" title="Body">
         {body === null ? (
-          <Text size="sm">The event is no longer kept: its body cannot be shown, nor be sent again.</Text>
+          <Text size="sm">The event is no longer stored. Its body cannot be shown or sent again.</Text>
         ) : (
           <Body body={body} />
         )}

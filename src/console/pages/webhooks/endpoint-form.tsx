@@ -44,7 +44,7 @@ export function EndpointForm({
       policy: policyValues(endpoint?.ownPolicy),
     },
     validate: (values) => ({
-      ...(values.url.trim() === '' ? { url: 'Say where events go.' } : {}),
+      ...(values.url.trim() === '' ? { url: 'Enter the address that receives the events.' } : {}),
       ...(values.eventTypes.length === 0 ? { eventTypes: 'Choose at least one, or all.' } : {}),
       ...policyErrors(values.policy),
     }),
@@ -62,7 +62,7 @@ export function EndpointForm({
     <Form form={form} labels={LABELS} send={send}>
       <TextInput
         label={LABELS.url}
-        description="An https address of yours. It is asked to prove that it wants the events."
+        description="An https address of yours. It must answer a challenge before it gets events."
         type="url"
         maxLength={2048}
         data-autofocus
@@ -70,7 +70,7 @@ export function EndpointForm({
       />
       <TextInput
         label={LABELS.description}
-        description="For yourself: what is behind it"
+        description="A note for yourself"
         maxLength={500}
         {...form.getInputProps('description')}
       />

@@ -10,12 +10,12 @@ const WHEN: Readonly<Record<Exclude<EventType, 'notification_reply'>, string>> =
   comment_deleted: 'By its author, a moderator or an erasure',
   comment_approved: 'It is public now',
   comment_rejected: 'It is no longer public',
-  comment_pinned: 'It stands first',
-  comment_unpinned: 'It stands with the others again',
+  comment_pinned: 'It is pinned',
+  comment_unpinned: 'It is no longer pinned',
   reaction_toggled: 'Set, replaced or removed',
   discussion_locked: 'Readers can no longer write',
   discussion_unlocked: 'Readers can write again',
-  discussion_archived: 'Closed for good',
+  discussion_archived: 'Archived, which is final',
 }
 
 export const EVENT_TYPES: readonly string[] = Object.keys(WHEN)
@@ -42,7 +42,7 @@ export function EventTypes({
   return (
     <Checkbox.Group value={value} onChange={choose} {...props}>
       <Stack gap="xs" mt="xs">
-        <Checkbox value={ALL} label="* (all events)" description="Also those that the service learns later" />
+        <Checkbox value={ALL} label="* (all events)" description="Including types that later releases add" />
         <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="xs">
           {Object.entries(WHEN).map(([type, when]) => (
             <Checkbox key={type} value={type} label={type} description={when} />

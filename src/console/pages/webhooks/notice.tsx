@@ -90,7 +90,7 @@ function Disabled({ endpoint: { id, disabledReason, deliveriesHeld } }: { endpoi
           onClose={() => setAsking(false)}
         >
           {deliveriesHeld === 0
-            ? 'Nothing is held for it. '
+            ? 'No deliveries are held for it. '
             : `${held} held ${deliveries} will go out, at first a few at once, then more. `}
           Its count of failures begins at 0. What happened since it was disabled is not among them: replay brings it.
         </Confirm>

@@ -31,7 +31,7 @@ export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragme
   const form = useForm({
     initialValues: { from: yesterday, to: '', eventTypes: [] as string[] },
     validate: {
-      from: (from) => (isMoment(from) ? null : 'Say from when on.'),
+      from: (from) => (isMoment(from) ? null : 'Choose the beginning of the time span.'),
       to: (to) => (to === '' || isMoment(to) ? null : 'A time, or nothing for now.'),
     },
   })
@@ -53,12 +53,12 @@ export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragme
         <TextInput
           type="datetime-local"
           label={LABELS.to}
-          description="Now, where empty"
+          description="Empty means now"
           {...form.getInputProps('to')}
         />
         <MultiSelect
           label={LABELS.eventTypes}
-          description="Those that the endpoint gets, where empty"
+          description="Empty means the event types of the endpoint"
           data={EVENT_TYPES}
           {...form.getInputProps('eventTypes')}
         />
@@ -81,7 +81,7 @@ function Queued({ queued, onClose }: { queued: number; onClose: () => void }) {
       <Stack>
         <Text>
           {queued === 0
-            ? 'Nothing was queued: it has taken all events of that time, or they are on their way.'
+            ? 'Nothing was queued: all events of that time are delivered or queued already.'
             : `${formatNumber(queued)} ${queued === 1 ? 'delivery was' : 'deliveries were'} queued.`}
           {queued >= 200_000 && ' That is the most that goes at once: replay again for the rest.'}
         </Text>

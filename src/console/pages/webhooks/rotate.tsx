@@ -27,7 +27,7 @@ export function Rotate({ endpoint: { id, secrets }, onClose }: { endpoint: Endpo
       <SecretOnce
         title={`The new signing secret, ${made.kid}`}
         secret={made.secret}
-        warning="This is the only time that it is shown. The previous one goes on signing for 24 hours: until then your receiver needs both."
+        warning="This is the only time that it is shown. The previous one also signs for 24 hours. Until then your receiver needs both."
         onClose={onClose}
       />
     )
@@ -45,7 +45,7 @@ export function Rotate({ endpoint: { id, secrets }, onClose }: { endpoint: Endpo
       onClose={() => isMade.current || onClose()}
     >
       {ending?.expiresAt == null ? (
-        'The new secret signs from now on. For 24 hours the present one goes on signing, in a header of its own, so that nothing is refused while your receiver learns the new one.'
+        'The new secret signs from now on. For 24 hours the previous one also signs, in a header of its own, so that your receiver can switch without refusing a delivery.'
       ) : (
         <>
           The last rotation is still under way: {ending.kid} expires <Countdown until={ending.expiresAt} />. Rotating

@@ -27,7 +27,7 @@ export function Page() {
   return (
     <PageFrame
       title="Webhooks"
-      about="Your addresses that receive events, signed, as they happen."
+      about="Your addresses that receive signed events as they happen."
       actions={
         <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setRegistering(true)}>
           Register an endpoint
@@ -37,7 +37,7 @@ export function Page() {
       <List
         list={list}
         of="webhook endpoints"
-        empty={<Empty title="There is no endpoint yet">Register one, and it gets every event from then on.</Empty>}
+        empty={<Empty title="There is no endpoint yet">Register one to receive every event from then on.</Empty>}
       >
         {(endpoints) => (
           <DataTable
