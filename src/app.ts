@@ -41,7 +41,7 @@ function withHealth(settings: Settings, log: Logger, database: Database, health:
       : createRedisBus({
           urls,
           prefix,
-          onDown: (err) => log.warn({ err }, 'Redis is away; the database makes up for it'),
+          onDown: (err) => log.warn({ err }, 'Redis is not available; the database takes its place'),
           onUp: () => log.info('Redis is back'),
         })
   const limits = urls === undefined ? createMemoryLimits() : createRedisLimits({ urls, prefix })

@@ -62,10 +62,10 @@ async function main(): Promise<void> {
 /** Ends the process once it has stopped, or when the grace period is over. */
 async function stopInTime(stopped: Promise<void>, graceSeconds: number, log: Logger): Promise<void> {
   const startedAt = performance.now()
-  log.info(`stopping, in ${graceSeconds} s at most`)
+  log.info(`stopping, within ${graceSeconds} s`)
   // Each part has less than the whole grace period; this is for one that hangs.
   setTimeout(() => {
-    log.error('the grace period is over, and something has not stopped')
+    log.error('the grace period is over, but not everything has stopped')
     process.exit(1)
   }, graceSeconds * 1000).unref()
   await stopped

@@ -97,7 +97,7 @@ function prepare(name: string, command: Command, args: string[]): () => Promise<
   const { tokens } = parseArgs({ args, options: known, strict: false, allowPositionals: true, tokens: true })
   const given = new Map<string, string>()
   for (const token of tokens) {
-    if (token.kind === 'positional') throw refuse(`"${token.value}" is no option`)
+    if (token.kind === 'positional') throw refuse(`"${token.value}" is not an option`)
     if (token.kind === 'option-terminator') continue
     if (!names.includes(token.name)) throw refuse(`there is no option ${token.rawName}`)
     if (given.has(token.name)) throw refuse(`--${token.name} is given twice`)

@@ -32,7 +32,7 @@ export const ERRORS = {
   origin_not_allowed: { status: 403, title: 'The Origin is not among those that the tenant allows' },
 
   not_found: { status: 404, title: 'There is no such resource' },
-  method_not_allowed: { status: 405, title: 'This path does not allow this method' },
+  method_not_allowed: { status: 405, title: 'This path does not take this method' },
 
   request_timeout: { status: 408, title: 'The request did not arrive completely in time' },
 

@@ -91,7 +91,9 @@ const newsOf = perApp((app) => {
       const news = decodeCacheNews(message)
       if (news !== null) hear(news)
     })
-    .then(clearAll, (error: unknown) => app.log.warn({ err: error }, 'no news for caches; they age instead'))
+    .then(clearAll, (error: unknown) =>
+      app.log.warn({ err: error }, 'caches get no invalidations; their entries expire instead'),
+    )
   return { listeners, hear }
 })
 

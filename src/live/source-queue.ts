@@ -69,7 +69,7 @@ export class SourceQueue<P extends Payload = Frame> implements Taker<P> {
     this.#backlog.add(size)
     if (this.#backlog.isOver) {
       this.#failure = new ServiceError('unavailable', {
-        detail: 'The subscriber does not keep up; resume by lastEventId.',
+        detail: 'The subscriber is too slow; resume with lastEventId.',
       })
       this.#options.onOverflow()
       this.end()

@@ -65,7 +65,11 @@ export async function openSource<P extends Payload>(
 // A subscription has no first frame that could tell of a gap.
 function requireComplete({ complete, lastEventId }: Beginning): void {
   if (complete) return
-  throw invalid('/lastEventId', 'not_replayable', `is unknown or too old: reload, and go on from ${lastEventId}`)
+  throw invalid(
+    '/lastEventId',
+    'not_replayable',
+    `is unknown or too old: load the data again and continue from ${lastEventId}`,
+  )
 }
 
 /**

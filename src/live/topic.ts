@@ -184,7 +184,7 @@ export class Topic {
       try {
         return await this.#past.read({ after: seat.fed, upTo: this.#seq }, seat.viewer)
       } catch (err) {
-        this.#options.log.warn({ err, ...this.key }, 'a replay could not be read; it is tried again')
+        this.#options.log.warn({ err, ...this.key }, 'a replay could not be read; trying again')
         await pause(RETRY_MS)
         if (seat.left) return { frames: [], upTo: seat.fed }
       }
@@ -274,7 +274,7 @@ export class Topic {
       try {
         await this.#readOn()
       } catch (err) {
-        this.#options.log.warn({ err, ...this.key }, 'missing events could not be read; it is tried again')
+        this.#options.log.warn({ err, ...this.key }, 'missing events could not be read; trying again')
         await pause(RETRY_MS)
       }
     }

@@ -39,7 +39,7 @@ async function classify(app: App, outbound: Outbound, request: DueRequest, signa
   const { url, fallback } = classifier ?? { url: null, fallback: 'hold' as const }
   const { verdict, error } = url === null ? unasked('switched off') : await ask(app, outbound, request, url, signal)
   if (signal.aborted) return
-  if (error !== null) app.log.warn({ tenantId, commentId, error, fallback }, 'no verdict of the classifier')
+  if (error !== null) app.log.warn({ tenantId, commentId, error, fallback }, 'the classifier gave no verdict')
   await applyVerdict(ofTenant(app, tenantId), request, verdict ?? fallback)
 }
 

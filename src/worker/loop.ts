@@ -50,7 +50,7 @@ export function startLoop({ name, pollMs, log, work }: LoopOptions): Loop {
         await work()
         failures = 0
       } catch (err) {
-        log.warn({ err, loop: name }, 'the worker could not work; it tries again')
+        log.warn({ err, loop: name }, 'a worker loop failed; trying again')
         pause = Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** failures++)
         break
       }

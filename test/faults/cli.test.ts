@@ -223,7 +223,7 @@ describe('npm run cli', { timeout: LONG }, () => {
     ['an option as a value', ['key', 'revoke', '--tenant', '--id', 'x'], '--tenant needs a value', 'key revoke '],
     ['an unknown option', ['key', 'list', '--slug', 'acme'], 'there is no option --slug', 'key list --tenant <slug>'],
     ['an option twice', ['key', 'list', '--tenant=a', '--tenant=b'], '--tenant is given twice', 'key list '],
-    ['a stray word', ['doctor', 'now'], '"now" is no option', 'doctor'],
+    ['a stray word', ['doctor', 'now'], '"now" is not an option', 'doctor'],
     ['a wrong value', ['tenant', 'create', '--slug', 'A'], '--slug must be lower-case letters', 'tenant create '],
     ['a short secret', [...SIGN, '--secret', 'x'.repeat(31)], '--secret must have at least 32 characters', 'identity '],
   ])('a wrong command line (%s) is refused in two lines, with 2', async (_what, words, what, right) => {

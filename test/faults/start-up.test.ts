@@ -254,7 +254,7 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
       expect(await stop(run)).toEqual({ code: 0, signal: null })
       const lines = run.stderr.trim().split('\n')
       expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
-        { signal: 'SIGTERM', msg: 'stopping, in 5 s at most' },
+        { signal: 'SIGTERM', msg: 'stopping, within 5 s' },
         { signal: 'SIGTERM', msg: 'stopped', ms: expect.any(Number) as number },
       ])
     },

@@ -183,7 +183,11 @@ export function createEventStreams(app: App): EventStreams {
 function requireShort({ query, variables }: RequestParams): void {
   const length = query.length + JSON.stringify(variables ?? {}).length
   if (length > MAX_SUBSCRIPTION_LENGTH) {
-    throw invalid('/variables', 'too_long', `have ${MAX_SUBSCRIPTION_LENGTH} characters with the document at most`)
+    throw invalid(
+      '/variables',
+      'too_long',
+      `must have at most ${MAX_SUBSCRIPTION_LENGTH} characters together with the document`,
+    )
   }
 }
 

@@ -19,7 +19,7 @@ export function toServiceError(error: unknown, log: Logger): ServiceError {
     if (error.path === undefined || cause.nodes !== undefined) return requestRefusal(cause)
   }
   if (troubleOf(error) !== null) {
-    log.warn({ err: error }, 'the database could not do its work')
+    log.warn({ err: error }, 'the database failed')
     return new ServiceError('unavailable', { retryAfterSeconds: 1, cause: error })
   }
   log.error({ err: error }, 'internal error')
@@ -68,4 +68,4 @@ export function toGraphQLError(error: unknown, log: Logger, requestId: string): 
 
 /** The refusal of an `Accept` that no answer fits. */
 export const notAcceptable = (): ServiceError =>
-  new ServiceError('validation_failed', { detail: 'No answer here is of a type that Accept names.' })
+  new ServiceError('validation_failed', { detail: 'The service has no answer of a type that Accept names.' })

@@ -119,7 +119,7 @@ function refusalAt({ nodes, source, positions }: GraphQLError, message: string):
  * points.
  */
 export function requestRefusal({ nodes, locations }: GraphQLError): ServiceError {
-  if (nodes !== undefined) return invalid('/variables', 'invalid', 'do not fit where the document uses them')
+  if (nodes !== undefined) return invalid('/variables', 'invalid', 'do not match their use in the document')
   const [at] = locations ?? []
   if (at === undefined) return invalid('/operationName', 'invalid', 'must name one operation of the document')
   return invalid('/query', 'invalid', `is not a GraphQL document: see line ${at.line}, column ${at.column}`)

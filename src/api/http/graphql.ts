@@ -48,7 +48,7 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     }
     if (request.method === 'GET' && url === STREAM_PATH) checkQuery(request.query)
     if (url === STREAM_PATH && http.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
-      throw invalid('/Idempotency-Key', 'not_here', `is honoured for mutations at ${PATH} alone`)
+      throw invalid('/Idempotency-Key', 'not_here', `is accepted only for mutations at ${PATH}`)
     }
     done()
   })

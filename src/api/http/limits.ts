@@ -43,7 +43,7 @@ export function countAddress(app: App, address: string): void {
   const { isAllowed, retryAfterSeconds } = app.limits.take('address', addressBucket(address), rate)
   if (isAllowed) return
   throw new ServiceError('rate_limited', {
-    detail: 'There were too many requests without good credentials from this address.',
+    detail: 'There were too many requests without valid credentials from this address.',
     retryAfterSeconds,
   })
 }

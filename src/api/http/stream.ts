@@ -190,7 +190,7 @@ async function openerByTicket(
 ): Promise<Opener> {
   const ticket = await readTicket(app, text)
   if (ticket.discussionId !== discussionId)
-    throw new ServiceError('invalid_ticket', { detail: 'It is for another discussion.' })
+    throw new ServiceError('invalid_ticket', { detail: 'The ticket is for another discussion.' })
   const tenant = await loadTenant(app, ticket.tenantId).catch(asInvalidTicket)
   checkTicketAge(ticket, tenant, { isReconnect, now: Date.now() })
   const headers = originHeaders(tenant, request.headers.origin)

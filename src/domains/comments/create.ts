@@ -52,7 +52,7 @@ interface CommentTarget {
 /** The discussion to post in; null where the page has none yet. */
 async function findDiscussion(ctx: Ctx, { discussionId, externalId }: CreateComment): Promise<Id | null> {
   if ((discussionId == null) === (externalId == null)) {
-    throw invalid('/discussionId', 'required', 'must be given, or externalId, and not both')
+    throw invalid('/discussionId', 'required', 'or externalId is required, but not both')
   }
   if (discussionId == null) return findDiscussionId(ctx, externalId ?? '')
   if (!isId(discussionId)) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
@@ -123,7 +123,7 @@ function refusal(outcome: Exclude<CreateOutcome, 'created'>, { maxDepth }: Tenan
     case 'parent_not_found':
       return new ServiceError('not_found', { detail: 'There is no such comment to reply to.' })
     case 'too_deep':
-      return invalid('/parentId', 'too_deep', `must not be ${maxDepth} levels deep already: no reply may be deeper`)
+      return invalid('/parentId', 'too_deep', `is at the maximum depth of ${maxDepth} and takes no replies`)
     case 'unavailable':
       return new ReaderGone()
     case 'busy':

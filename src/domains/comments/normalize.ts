@@ -56,8 +56,8 @@ const decompose = (text: string): string =>
   WHOLE_WORDS.test(text) ? text.replace(BETWEEN_WHOLE_WORDS, (part) => part.normalize('NFKD')) : text.normalize('NFKD')
 
 /**
- * The words of a normalized text. In a script without spaces each character is a word of its own, and
- * so are a picture (an emoji) and a currency's sign. Everything else only parts them.
+ * The words of a normalized text. In a script without spaces each character is a word of its own.
+ * So is an emoji, and so is a currency sign. Everything else only separates words.
  */
 export const wordsIn = (normalized: string): readonly string[] => normalized.match(WORDS) ?? []
 
@@ -67,8 +67,8 @@ export const wordsOf = (text: string): readonly string[] => wordsIn(normalizeTex
 const MIN_DIGESTED = 20
 
 /**
- * What normalized texts have in common that differ in nothing but white space: 64 bits, as PostgreSQL's
- * bigint in decimal. Null for a text of less than 20 characters.
+ * A digest of a normalized text that ignores white space: 64 bits, as PostgreSQL's bigint in
+ * decimal. Null for a text of less than 20 characters.
  */
 export function digestOf(normalized: string): string | null {
   const text = normalized.replace(/\s+/gu, ' ').trim()

@@ -20,7 +20,7 @@ export interface CheckedText {
 export function checkText(ctx: Ctx, body: string): CheckedText {
   spendCharacters(ctx, charactersIn(body))
   const bodyHtml = renderMarkdown(body)
-  if (isBlank(bodyHtml)) throw invalid('/body', 'blank', 'must show something to read')
+  if (isBlank(bodyHtml)) throw invalid('/body', 'blank', 'must contain visible text')
   return { body, bodyHtml, judgement: judgeText(body, bodyHtml, requireCaller(ctx).tenant.settings) }
 }
 
@@ -32,7 +32,11 @@ const texts = ofRequest(() => ({ characters: 0 }))
 function spendCharacters(ctx: Ctx, characters: number): void {
   const sent = texts(ctx)
   if (sent.characters + characters > MAX_BODY_LENGTH) {
-    throw invalid('/body', 'too_long', `must have at most ${MAX_BODY_LENGTH} characters, those of one request together`)
+    throw invalid(
+      '/body',
+      'too_long',
+      `must have at most ${MAX_BODY_LENGTH} characters, counted over the whole request`,
+    )
   }
   sent.characters += characters
 }

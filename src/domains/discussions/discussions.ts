@@ -120,7 +120,7 @@ export interface DiscussionKey {
 function findRow(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
   if ((id == null) === (externalId == null)) {
-    throw invalid('/id', 'required', 'must be given, or externalId, and not both')
+    throw invalid('/id', 'required', 'or externalId is required, but not both')
   }
   if (id != null) return isId(id) ? selectDiscussion(ctx.app.db.query, tenant.id, id) : Promise.resolve(undefined)
   return sql.selectByExternalId(

@@ -120,7 +120,7 @@ function withoutSecrets({ body, blank }: OutgoingResponse, secrets: ReadonlySet<
 function replay(app: App, key: sql.RecordKey, requestDigest: Buffer, record: sql.IdempotencyRecord) {
   const { status, contentType, body } = record
   if (!requestDigest.equals(record.requestDigest)) throw new ServiceError('idempotency_conflict')
-  if (body === null) throw new ServiceError('not_found', { detail: 'What this request answered has been erased.' })
+  if (body === null) throw new ServiceError('not_found', { detail: 'The answer to this request has been erased.' })
   const opened = unseal(app.settings, body, sealContext(key))
   return { status, contentType, body: opened, replayed: true }
 }

@@ -44,8 +44,8 @@ const wholeInput = bulkInput.extend({ action: z.enum(BULK_ACTIONS) }).superRefin
   const { ids, revisions, action } = input
   if (revisions == null) return
   const refuse = (message: string): void => addIssue({ code: 'custom', path: ['revisions'], message, input: revisions })
-  if (action !== 'approve') refuse('go with the action approve only')
-  else if (revisions.length !== ids.length) refuse('must be as many as there are ids')
+  if (action !== 'approve') refuse('are allowed only with the action approve')
+  else if (revisions.length !== ids.length) refuse('must have one entry for each id')
 })
 
 interface Bulk {

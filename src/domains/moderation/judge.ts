@@ -44,7 +44,7 @@ export async function applyVerb(
   if (next === null) return null
   if (judged !== null && judged !== comment.revision) {
     throw new ServiceError('invalid_transition', {
-      detail: `The comment has another text by now: revision ${comment.revision}, not ${judged}.`,
+      detail: `The comment was edited: it has revision ${comment.revision}, not ${judged}.`,
     })
   }
   const answersReports = next.answersReports && actor.kind === 'moderator'

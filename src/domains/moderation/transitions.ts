@@ -13,7 +13,8 @@ const DISCUSSION_STATES = { lock: 'locked', unlock: 'open', archive: 'archived' 
 export function nextDiscussionState(verb: DiscussionVerb, state: DiscussionState): DiscussionState | null {
   const next = DISCUSSION_STATES[verb]
   if (next === state) return null
-  if (state === 'archived') throw new ServiceError('invalid_transition', { detail: 'An archived discussion stays so.' })
+  if (state === 'archived')
+    throw new ServiceError('invalid_transition', { detail: 'An archived discussion cannot be changed.' })
   return next
 }
 

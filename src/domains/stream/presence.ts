@@ -54,7 +54,7 @@ export class PresenceReporter {
       }
       this.#said = now
     } catch (err) {
-      this.#log.warn({ err }, 'the number of open streams could not be told')
+      this.#log.warn({ err }, 'the number of open streams could not be published')
     }
   }
 
