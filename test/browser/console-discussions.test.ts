@@ -104,7 +104,7 @@ describeInBrowser('discussions in the console', () => {
     expect(await button('Archive for good').isDisabled()).toBe(true)
     await page.keyboard.type('r')
     await page.keyboard.press('Enter')
-    await page.getByText('It is archived').waitFor()
+    await page.getByText('The discussion is archived').waitFor()
     expect((await tryToPost()).code).toBe('discussion_archived')
     expect(complaints).toEqual([])
     await close()

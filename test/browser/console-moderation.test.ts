@@ -84,7 +84,7 @@ describeInBrowser('Moderation in the console', () => {
     // A key does nothing to a comment that is judged. Its buttons do.
     for (const key of ['r', 'p', 'x']) {
       await page.keyboard.press(key)
-      await expectSaid(page, 'This comment is judged')
+      await expectSaid(page, 'You have decided on this comment')
     }
     await expectState(first.id, 'approved')
     await enter(item(page, first).getByRole('button', { name: 'Pin' }))
@@ -134,7 +134,7 @@ describeInBrowser('Moderation in the console', () => {
     // service has acted.
     await item(page, all[29]!).getByText('Approved', { exact: true }).waitFor()
     await page.keyboard.press('r')
-    await expectSaid(page, 'This comment is judged')
+    await expectSaid(page, 'You have decided on this comment')
     expect(complaints).toEqual([])
     await close()
   })
@@ -294,7 +294,7 @@ describeInBrowser('Moderation in the console', () => {
     await desk.ok('PATCH', `/comments/${edited.id}`, { body: 'hold two' }, await desk.service.as('ann'))
     await item(page, edited).focus()
     await page.keyboard.press('a')
-    await item(page, edited).getByRole('alert').getByText('another text by now').waitFor()
+    await item(page, edited).getByRole('alert').getByText('The comment was edited').waitFor()
     await expectState(edited.id, 'pending')
     await page.unroute('**/graphql')
     // The next word of the queue brings it.
