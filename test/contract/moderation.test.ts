@@ -202,7 +202,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect([status, json.code, json.detail]).toEqual([
       409,
       'invalid_transition',
-      'The comment has another text by now: revision 2, not 1.',
+      'The comment was edited: it has revision 2, not 1.',
     ])
     expect(await eventsOf(comment.discussionId)).toHaveLength(2)
     expect(await auditOf(comment.id)).toEqual([])
