@@ -15,6 +15,7 @@ import { schema } from './src/api/graphql/schema.ts'
 import { settingsTable } from './src/api/reference/settings.ts'
 import { writeOrCheck } from './src/api/reference/write.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
+import { describeStatements } from './src/statements.ts'
 
 const root = import.meta.dirname
 const schemaFile = join(root, 'schema.graphql')
@@ -26,6 +27,7 @@ await writeDocuments('src/domains', 'documents.ts', { optimizeDocumentNode: true
 await writeDocuments('src/console', 'console.ts', { documentMode: 'string' })
 writeFileSync(join(root, 'src/generated/settings.json'), JSON.stringify(settingsTable(schema), null, 2))
 writeFileSync(join(root, 'src/generated/audit-actions.json'), JSON.stringify(AUDIT_ACTIONS, null, 2))
+writeFileSync(join(root, 'src/generated/statements.ts'), await describeStatements())
 
 async function writeDocuments(folder: string, filename: string, how: object): Promise<void> {
   const documents = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

@@ -79,7 +79,7 @@ await runDue({
   inputs: [
     ...serviceSources,
     ...consoleSources.filter((name) => name.endsWith('.graphql')),
-    'prisma/schema.prisma',
+    ...files('prisma'),
     'codegen.ts',
     'package-lock.json',
   ],

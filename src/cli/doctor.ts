@@ -132,7 +132,7 @@ function refuseHeld(dataDir: string): void {
 }
 
 const VERSION = statement('doctor_version', `SELECT current_setting('server_version_num')::int AS version`)
-const CLOCK = statement('doctor_clock', 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms')
+const CLOCK = statement('doctor_clock', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms')
 
 async function versionFinding(sql: Sql): Promise<Finding> {
   const version = Math.floor(((await sql<{ version: number }>(VERSION))[0]?.version ?? 0) / 10_000)
@@ -142,7 +142,7 @@ async function versionFinding(sql: Sql): Promise<Finding> {
 
 async function clockFinding(sql: Sql): Promise<Finding> {
   const before = Date.now()
-  const theirs = Number((await sql<{ ms: number | string }>(CLOCK))[0]?.ms)
+  const theirs = (await sql<{ ms: number }>(CLOCK))[0]?.ms ?? 0
   const differenceMs = Math.round(theirs - (before + Date.now()) / 2)
   if (Math.abs(differenceMs) < MAX_CLOCK_DIFFERENCE_MS) return ok('clock', "agrees with the database's")
   return fail(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { Sql, Statement } from './sql.ts'
+import type { Sql, StatementOf } from './sql.ts'
 import { atMost, noNul } from './texts.ts'
 
 /** What a list is searched for. Nothing in it is syntax. */
@@ -42,7 +42,7 @@ const NEAR_ROWS = 2000
  */
 export async function findFirst<Row>(
   sql: Sql,
-  { near, all }: { near: Statement; all: Statement },
+  { near, all }: { near: StatementOf<Row>; all: StatementOf<Row> },
   params: readonly unknown[],
   limit: number,
 ): Promise<Row[]> {

@@ -1,17 +1,39 @@
 import type { Prisma as Generated } from '../generated/prisma/client.ts'
+import type { Described } from '../generated/statements.ts'
 import { codeOf } from './outage.ts'
 
 /** One SQL statement. It is prepared once per connection under its name. */
-export interface Statement {
+export interface Statement<Columns = unknown> {
   name: string
   text: string
   /** Whether it locks rows, and so may have to wait for another transaction. */
   locks: boolean
+  /** For the compiler alone: no statement has it. */
+  columns?: Columns | undefined
 }
+
+/** A `json` or `jsonb` column. */
+export declare class Json {
+  private readonly parsed: unknown
+}
+
+/** The columns of a named statement, as PostgreSQL describes them (`npm run generate`). */
+type ColumnsOf<Name> = Name extends keyof Described ? Described[Name] : unknown
+
+/**
+ * A statement whose rows are a `Row`: the compiler refuses one that lacks a column of it, or has it
+ * of another type. PostgreSQL does not say which columns may be null, which texts a column holds,
+ * or what is in a `json`: there the `Row` is believed.
+ */
+export type StatementOf<Row> = Statement<NoInfer<unknown extends Row ? unknown : ColumnsFor<Row>>>
+
+type ColumnsFor<Row> = { [Key in keyof Row]: Json | Widened<NonNullable<Row[Key]>> }
+
+type Widened<T> = T extends string ? string : T extends number ? number : T extends boolean ? boolean : T
 
 /** Runs one statement: the rows, with `timestamptz` as Date, `bigint` as number, `json` parsed. */
 export interface Sql {
-  <Row>(statement: Statement, params?: readonly unknown[]): Promise<Row[]>
+  <Row>(statement: StatementOf<Row>, params?: readonly unknown[]): Promise<Row[]>
 }
 
 /** The models of `schema.prisma`. What writes has its Prisma from a transaction (`TxSql`). */
@@ -59,7 +81,7 @@ const registered = new Map<string, Statement>()
  * stands for one text: a connection that has prepared the one would not take the other. Throws
  * where it stands for another.
  */
-export function statement(name: string, text: string): Statement {
+export function statement<Name extends string>(name: Name, text: string): Statement<ColumnsOf<Name>> {
   const made = {
     name,
     text: text.replace(/\s+/g, ' ').trim(),

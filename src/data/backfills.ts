@@ -51,8 +51,8 @@ const END_PASS = statement(
 // read the table for it.
 const PLAN_BY_KEY = statement(
   'backfill_plan',
-  `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-     set_config('enable_mergejoin', 'off', true)`,
+  `SELECT set_config('enable_seqscan', 'off', true) AS seqscan,
+     set_config('enable_hashjoin', 'off', true) AS hashjoin, set_config('enable_mergejoin', 'off', true) AS mergejoin`,
 )
 
 /** Backfills that are not complete, and how many rows each has changed. */

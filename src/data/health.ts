@@ -52,7 +52,7 @@ export class DatabaseHealth implements Health {
     this.#log = log
     this.#timing = timing
     this.db = {
-      query: (asked, params) => this.#refusal(asked) ?? database.db.query<never>(asked, params).catch(this.#see),
+      query: (asked, params) => this.#refusal(asked) ?? database.db.query(asked, params).catch(this.#see),
       transaction: (work, lockWaitMs) => this.#refusal() ?? database.db.transaction(work, lockWaitMs).catch(this.#see),
       connections: database.db.connections,
       maxWaitMs: database.db.maxWaitMs,

@@ -1,6 +1,7 @@
 import { newId } from '../../src/core/ids.ts'
 import { type Db, statement } from '../../src/core/sql.ts'
 import { openServer } from '../../src/data/server.ts'
+import { unnamed } from '../harness/sql.ts'
 
 export interface Filled {
   tenantId: string
@@ -11,7 +12,7 @@ export interface Filled {
   commentIds: string[]
 }
 
-const TENANT = statement('fill_tenant', "SELECT id FROM tenants WHERE slug = 'demo'")
+const TENANT = unnamed("SELECT id FROM tenants WHERE slug = 'demo'")
 
 const PATIENCE = statement('fill_patience', 'SET LOCAL statement_timeout = 0')
 const ANALYZE = statement('fill_analyze', 'VACUUM ANALYZE')
@@ -40,8 +41,7 @@ const COMMENTS = statement(
    CROSS JOIN LATERAL (SELECT now() - interval '30 days' + n * interval '1 second' AS at) c`,
 )
 
-const SOME = statement(
-  'fill_some',
+const SOME = unnamed(
   'SELECT id FROM comments WHERE tenant_id = $1 AND discussion_id = ANY($2::uuid[]) ORDER BY random() LIMIT 5000',
 )
 

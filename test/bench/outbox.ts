@@ -6,6 +6,7 @@ import { type Db, type Sql, statement } from '../../src/core/sql.ts'
 import { createRedisBus } from '../../src/data/redis-bus.ts'
 import { openServer } from '../../src/data/server.ts'
 import { newSigningSecret, sealSecret } from '../../src/domains/webhooks/secrets.ts'
+import { unnamed } from '../harness/sql.ts'
 import type { BenchService } from './service.ts'
 
 const AUTHOR = { id: randomUUID(), externalId: 'reader-1', name: 'Reader', avatarUrl: null, profileUrl: null }
@@ -56,10 +57,7 @@ const DELIVERIES = statement(
    FROM events v CROSS JOIN unnest($4::uuid[]) e(id)
    WHERE v.tenant_id = $1 AND v.discussion_id = $2 AND v.seq > $3 AND v.seq <= $3::bigint + $5::int ORDER BY v.seq`,
 )
-const UNFINISHED = statement(
-  'outbox_unfinished',
-  `SELECT count(*)::int AS n FROM deliveries WHERE status IN ('pending', 'delivering')`,
-)
+const UNFINISHED = unnamed(`SELECT count(*)::int AS n FROM deliveries WHERE status IN ('pending', 'delivering')`)
 
 interface TenantOfOutbox {
   id: string

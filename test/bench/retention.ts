@@ -3,6 +3,7 @@ import type { Sql } from '../../src/core/sql.ts'
 import { statement } from '../../src/core/sql.ts'
 import { openServer } from '../../src/data/server.ts'
 import { deleteOldEvents } from '../../src/domains/webhooks/retention-sql.ts'
+import { unnamed } from '../harness/sql.ts'
 import { openBare } from './post.ts'
 import { median, startBenchService } from './service.ts'
 
@@ -12,10 +13,10 @@ const DISCUSSIONS = 400
 const BATCH = 2000
 const ROUNDS = 3
 
-const TENANT = statement('retention_tenant', "SELECT id FROM tenants WHERE slug = 'demo'")
+const TENANT = unnamed("SELECT id FROM tenants WHERE slug = 'demo'")
 const PATIENCE = statement('retention_patience', 'SET statement_timeout = 0')
 const VACUUM = statement('retention_vacuum', 'VACUUM (ANALYZE) events')
-const SIZE = statement('retention_size', "SELECT pg_total_relation_size('events')::float8 / 1048576 AS mb")
+const SIZE = unnamed("SELECT pg_total_relation_size('events')::float8 / 1048576 AS mb")
 
 const OLD_EVENTS = statement(
   'retention_old_events',

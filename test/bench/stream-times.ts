@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
 import { openServer } from '../../src/data/server.ts'
+import { unnamed } from '../harness/sql.ts'
 import { startBenchService } from './service.ts'
 import { call, type Stage, startStage } from './stream-peers.ts'
 
@@ -101,7 +102,7 @@ async function benchLatency({ service, writer, post }: Stage): Promise<void> {
   )
 }
 
-const TENANT = statement('bench_tenant_id', "SELECT id FROM tenants WHERE slug = 'demo'")
+const TENANT = unnamed("SELECT id FROM tenants WHERE slug = 'demo'")
 
 const HISTORY_OF = statement(
   'bench_history',

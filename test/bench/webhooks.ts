@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
 import { leaseDeliveries } from '../../src/domains/webhooks/lease-sql.ts'
+import { unnamed } from '../harness/sql.ts'
 import { ACTOR, DATA, openOutbox, type Outbox, sleep } from './outbox.ts'
 import type { SendOrder } from './sender.ts'
 import {
@@ -290,9 +291,7 @@ async function benchBacklog({ service, sink, redis }: World): Promise<void> {
   for (const backlog of BACKLOGS) {
     await outbox.queue(Math.ceil((backlog * TENANTS) / ENDPOINTS / TENANTS))
     await outbox.db.query(statement('bench_vacuum', 'VACUUM ANALYZE deliveries'))
-    const [waiting] = await outbox.db.query<{ n: number }>(
-      statement('bench_waiting', 'SELECT count(*) AS n FROM deliveries'),
-    )
+    const [waiting] = await outbox.db.query<{ n: number }>(unnamed('SELECT count(*) AS n FROM deliveries'))
     if ((waiting?.n ?? 0) < backlog) throw new Error(`only ${waiting?.n} wait`)
     const taken: number[] = []
     for (let n = 0; n < 20; n++) {

@@ -196,7 +196,7 @@ describe('cli secrets reseal', () => {
         await query(unnamed(byOther), [replaced.id, other])
         await before.call('DELETE', `/webhooks/${deleted.id}`)
       }
-      return rows as never
+      return rows
     }
     const { resealed } = await resealSecrets({ ...during.app, db: { ...during.app.db, query: interfering } })
     expect(resealed.webhook_secrets).toBe(0)

@@ -1,5 +1,5 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
-import { type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
+import { type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 
 export interface AuditRow extends Measured {
   id: Id
@@ -33,7 +33,7 @@ export interface AuditFilter {
 }
 
 // A statement for each filter that has an index: a plan for all of them would have none.
-const list = (name: string, condition: string): Statement =>
+const list = (name: '' | '_by_action' | '_by_actor', condition: string) =>
   statement(
     `list_audit_log${name}`,
     upToBytes(

@@ -90,7 +90,7 @@ interface LockedDiscussions {
  * NOT DISTINCT FROM` keeps it from looking for a parent among all comments of the discussion: that
  * took 0.7 s a statement in a new, busy one.
  */
-const createComments = (name: string, { ifLocked, otherwise }: LockedDiscussions) =>
+const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }: LockedDiscussions) =>
   statement(
     name,
     `WITH input AS (

@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
+import { type Measured, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, inView } from './row.ts'
 
 interface Order {
@@ -31,19 +31,19 @@ export type CommentSort = keyof typeof ORDERS
 // The number of reactions is for the order alone.
 const COLUMNS = `${COMMENT_COLUMNS}, c.reaction_count AS "reactionCount"`
 
-/**
- * Which levels a statement reads: the roots of a discussion, the replies of a comment, or those of
- * each of several.
- */
-type ListLevel = 'roots' | 'replies' | 'rootsOfEach' | 'repliesOfEach'
+/** A statement reads one level: the roots of a discussion, or the replies of a comment. */
+type OneLevel = 'roots' | 'replies'
+
+/** Or those of each of several. */
+type EachLevel = 'rootsOfEach' | 'repliesOfEach'
+
+type ListLevel = OneLevel | EachLevel
 
 interface ScopeSql {
   discussion: string
   parent: string
   /** The first parameter behind those of the scope. */
   next: number
-  /** Where the levels come from, in their order; absent where there is one. */
-  each?: string
 }
 
 // $1 is the tenant, $2 the limit, then come those of the scope, of the key, and of the place among
@@ -51,18 +51,14 @@ interface ScopeSql {
 const SCOPES: Readonly<Record<ListLevel, ScopeSql>> = {
   roots: { discussion: '$3', parent: 'IS NULL', next: 4 },
   replies: { discussion: '$3', parent: '= $4', next: 5 },
-  rootsOfEach: {
-    discussion: 'p.discussion_id',
-    parent: 'IS NULL',
-    next: 4,
-    each: 'unnest($3::uuid[]) WITH ORDINALITY AS p (discussion_id, n)',
-  },
-  repliesOfEach: {
-    discussion: 'p.discussion_id',
-    parent: '= p.id',
-    next: 5,
-    each: 'unnest($3::uuid[], $4::uuid[]) WITH ORDINALITY AS p (discussion_id, id, n)',
-  },
+  rootsOfEach: { discussion: 'p.discussion_id', parent: 'IS NULL', next: 4 },
+  repliesOfEach: { discussion: 'p.discussion_id', parent: '= p.id', next: 5 },
+}
+
+/** Where several levels come from, in their order. */
+const EACH: Readonly<Record<EachLevel, string>> = {
+  rootsOfEach: 'unnest($3::uuid[]) WITH ORDINALITY AS p (discussion_id, n)',
+  repliesOfEach: 'unnest($3::uuid[], $4::uuid[]) WITH ORDINALITY AS p (discussion_id, id, n)',
 }
 
 const inLevel = (scope: ListLevel): string =>
@@ -103,21 +99,25 @@ function withPinned(scope: ListLevel, order: Order): string {
     ) both_parts ORDER BY ${pinnedFirst(order)} LIMIT $2`
 }
 
-const ofEach = (each: string, level: string, order: Order): string =>
-  `SELECT l.* FROM ${each} CROSS JOIN LATERAL (${level}) l ORDER BY p.n, ${pinnedFirst(order, 'l.')}`
+const ofEach = (scope: EachLevel, level: string, order: Order): string =>
+  `SELECT l.* FROM ${EACH[scope]} CROSS JOIN LATERAL (${level}) l ORDER BY p.n, ${pinnedFirst(order, 'l.')}`
 
 // One statement per order and scope, so that each has its own plan: that of an index in its order.
-function levelsOf(name: CommentSort) {
-  const order: Order = ORDERS[name]
-  const of = (scope: ListLevel) => ({
-    rest: named(`${scope}_${name}`, scope, unpinned(scope, order), order),
-    pinnedFirst: named(`${scope}_${name}_pinned_first`, scope, withPinned(scope, order), order),
+function levelsOf(sort: CommentSort) {
+  const order: Order = ORDERS[sort]
+  const one = (scope: OneLevel) => ({
+    rest: oneLevel(`${scope}_${sort}`, unpinned(scope, order)),
+    pinnedFirst: oneLevel(`${scope}_${sort}_pinned_first`, withPinned(scope, order)),
+  })
+  const each = (scope: EachLevel) => ({
+    rest: eachLevel(`${scope}_${sort}`, ofEach(scope, unpinned(scope, order), order)),
+    pinnedFirst: eachLevel(`${scope}_${sort}_pinned_first`, ofEach(scope, withPinned(scope, order), order)),
   })
   return {
-    roots: of('roots'),
-    replies: of('replies'),
-    rootsOfEach: of('rootsOfEach'),
-    repliesOfEach: of('repliesOfEach'),
+    roots: one('roots'),
+    replies: one('replies'),
+    rootsOfEach: each('rootsOfEach'),
+    repliesOfEach: each('repliesOfEach'),
   }
 }
 
@@ -128,17 +128,20 @@ function levelsOf(name: CommentSort) {
 const FEW = 31
 
 interface Statements {
-  few: Statement
-  many: Statement
+  few: StatementOf<ListedRow>
+  many: StatementOf<ListedRow>
 }
 
-function named(name: string, scope: ListLevel, text: string, order: Order): Statements {
-  const { each } = SCOPES[scope]
-  const many = statement(
-    `${name}_measured`,
-    upToBytes(each === undefined ? text : ofEach(each, text, order), COMMENT_BYTES),
-  )
-  return { many, few: each === undefined ? statement(name, text) : many }
+type Name<Of extends ListLevel> = `${Of}_${CommentSort}${'' | '_pinned_first'}`
+
+const oneLevel = (name: Name<OneLevel>, text: string): Statements => ({
+  few: statement(name, text),
+  many: statement(`${name}_measured`, upToBytes(text, COMMENT_BYTES)),
+})
+
+function eachLevel(name: Name<EachLevel>, text: string): Statements {
+  const many = statement(`${name}_measured`, upToBytes(text, COMMENT_BYTES))
+  return { few: many, many }
 }
 
 const LEVELS = { newest: levelsOf('newest'), oldest: levelsOf('oldest'), top: levelsOf('top') } as const

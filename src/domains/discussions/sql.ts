@@ -1,6 +1,6 @@
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/search.ts'
-import { type Sql, type Statement, statement } from '../../core/sql.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { DISCUSSION_COLUMNS, type DiscussionRow } from './row.ts'
 
@@ -85,13 +85,13 @@ const near = (place: { before: string; order: string }): string =>
 const RECENT_PLACE = { before: 'id < $4', order: 'id DESC' }
 const ACTIVE_PLACE = { before: '(active_at, id) < ($4, $5::uuid)', order: 'active_at DESC, id DESC' }
 
-const recent = (name: string, from: string): Statement =>
+const recent = <Name extends string>(name: Name, from: string) =>
   statement(
     name,
     `SELECT ${DISCUSSION_COLUMNS} FROM ${from} WHERE ${RECENT_PLACE.before} ORDER BY ${RECENT_PLACE.order} LIMIT $5`,
   )
 
-const active = (name: string, from: string): Statement =>
+const active = <Name extends string>(name: Name, from: string) =>
   statement(
     name,
     `SELECT ${DISCUSSION_COLUMNS} FROM ${from} WHERE ${ACTIVE_PLACE.before} ORDER BY ${ACTIVE_PLACE.order} LIMIT $6`,

@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { COUNT_LIMIT, type Measured, type Sql, type Statement, statement, upToBytes } from '../../core/sql.ts'
+import { COUNT_LIMIT, type Measured, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/row.ts'
 
@@ -16,7 +16,9 @@ const CONDITIONS: Readonly<Record<QueueStatus, string>> = {
 
 const ORDERS: Readonly<Record<QueueStatus, 'ASC' | 'DESC'>> = { pending: 'ASC', reported: 'ASC', rejected: 'DESC' }
 
-const queue = (status: QueueStatus, name: string, scope: string): Statement =>
+type Scope = '' | '_of_discussion'
+
+const queue = (status: QueueStatus, name: Scope, scope: string): StatementOf<QueueRow> =>
   statement(
     `queue_${status}${name}`,
     upToBytes(
@@ -30,7 +32,7 @@ const queue = (status: QueueStatus, name: string, scope: string): Statement =>
   )
 
 // Two statements of each, so that each has the plan of its own index.
-const queues = (name: string, scope: string): Readonly<Record<QueueStatus, Statement>> => ({
+const queues = (name: Scope, scope: string): Readonly<Record<QueueStatus, StatementOf<QueueRow>>> => ({
   pending: queue('pending', name, scope),
   reported: queue('reported', name, scope),
   rejected: queue('rejected', name, scope),

@@ -40,16 +40,16 @@ export async function eraseReports(erasure: Erasure): Promise<boolean> {
   return true
 }
 
-const theirs = (name: string, table: 'reactions' | 'reports') =>
+const theirs = <Table extends 'reactions' | 'reports'>(table: Table) =>
   statement(
-    name,
+    `${table}_of_reader`,
     `SELECT t.comment_id AS "commentId", c.discussion_id AS "discussionId"
      FROM ${table} t JOIN comments c ON c.tenant_id = t.tenant_id AND c.id = t.comment_id
      WHERE t.tenant_id = $1 AND t.reader_id = $2 ORDER BY t.comment_id LIMIT $3`,
   )
 
-const REACTIONS = theirs('reactions_of_reader', 'reactions')
-const REPORTS = theirs('reports_of_reader', 'reports')
+const REACTIONS = theirs('reactions')
+const REPORTS = theirs('reports')
 
 /** Comments that the reader has reacted to, also where nothing is held any more. */
 const selectTheirReactions = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<CommentLocation[]> =>

@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { findFirst, searched, searchedNear } from '../../core/search.ts'
-import { type Sql, type Statement, statement } from '../../core/sql.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
 
 const LOCK = statement('lock_reader', 'SELECT 1 FROM readers WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE')
@@ -20,7 +20,7 @@ const OF_SEARCH = [
   '$4::text',
 ] as const
 
-const searchIn = (name: string, from: string): Statement =>
+const searchIn = <Name extends string>(name: Name, from: string) =>
   statement(name, `SELECT ${COLUMNS} FROM ${from} WHERE id < $2 ORDER BY id DESC LIMIT $5`)
 
 const SEARCH = {

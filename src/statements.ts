@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { PGlite } from '@electric-sql/pglite'
+import pg from 'pg'
+
+import { registeredStatements, type Statement } from './core/sql.ts'
+import { poolOn } from './data/embedded-session.ts'
+import { migrate } from './data/migrate.ts'
+import { migrationAdapter } from './data/pool.ts'
+
+/** All statements of the service: loads every module that names one. */
+export async function loadStatements(): Promise<Statement[]> {
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.ts') && readFileSync(join(import.meta.dirname, name), 'utf8').includes('statement('),
+  )
+  await Promise.all(files.map((name) => import(join(import.meta.dirname, name))))
+  return registeredStatements()
+}
+
+const {
+  BOOL,
+  BYTEA,
+  FLOAT8,
+  INT4,
+  INT8,
+  JSON: JSON_TEXT,
+  JSONB,
+  NUMERIC,
+  TEXT,
+  TIMESTAMPTZ,
+  UUID,
+  VARCHAR,
+} = pg.types.builtins
+const TEXT_ARRAY = 1009
+const VOID = 2278
+
+/** What the driver makes of a value of each type (`TYPES` in `data/pool.ts`). */
+export const DRIVER_TYPES: Readonly<Record<number, string>> = {
+  [BOOL]: 'boolean',
+  [BYTEA]: 'Buffer<ArrayBuffer>',
+  [FLOAT8]: 'number',
+  [INT4]: 'number',
+  [INT8]: 'number',
+  [JSON_TEXT]: 'Json',
+  [JSONB]: 'Json',
+  [NUMERIC]: 'string',
+  [TEXT]: 'string',
+  [TEXT_ARRAY]: 'string[]',
+  [TIMESTAMPTZ]: 'Date',
+  [UUID]: 'string',
+  [VARCHAR]: 'string',
+  [VOID]: 'string',
+}
+
+/**
+ * The source of `generated/statements.ts`: what each statement returns on a migrated database. The
+ * compiler holds the rows of the code against it.
+ */
+export async function describeStatements(): Promise<string> {
+  const statements = await loadStatements()
+  const pglite = await PGlite.create()
+  const pool = poolOn(pglite)
+  await migrate(migrationAdapter(pool))
+  await pool.end()
+  const lines = await Promise.all(statements.map((each) => describeStatement(pglite, each)))
+  await pglite.close()
+  return `import type { Json } from '../core/sql.ts'\n\nexport interface Described {\n${lines.sort().join('\n')}\n}\n`
+}
+
+/** A statement's name and columns. Throws where PostgreSQL refuses it. */
+export async function describeStatement(pglite: PGlite, { name, text }: Statement): Promise<string> {
+  const { resultFields } = await pglite.describeQuery(text).catch((cause: Error) => {
+    throw new Error(`PostgreSQL refuses the statement ${name}: ${cause.message}`, { cause })
+  })
+  const columns = resultFields.map((column) => {
+    const type = DRIVER_TYPES[column.dataTypeID]
+    if (type === undefined) throw new Error(`${name}: DRIVER_TYPES lacks the type of ${column.name}`)
+    return `${JSON.stringify(column.name)}: ${type}`
+  })
+  return `  ${name}: { ${columns.join('; ')} }`
+}
