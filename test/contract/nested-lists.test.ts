@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 const roots = new Map<string, string[]>()
@@ -95,3 +97,56 @@ test.each(['webhookEndpoint', 'reader'])('many aliases of %s cost one statement'
   expect(Object.values(found)).toEqual(Array.from({ length: 11 }, () => ({ id })))
   expect(counts).toEqual(field === 'reader' ? [0, 1] : [1, 0])
 })
+
+describe('deliveries', () => {
+  let endpointId: string
+  const ids: string[] = []
+
+  beforeAll(async () => {
+    const { json } = await service.call('POST', '/webhooks', { body: { url: 'https://a.example.com/' } })
+    endpointId = json.id
+    await service.app.db.query(unnamed("UPDATE webhook_endpoints SET state = 'verified' WHERE id = $1"), [endpointId])
+    const { json: discussion } = await service.call('GET', '/discussions/by-external/a')
+    for (const body of ['one', 'two', 'three', 'four']) {
+      const headers = await service.as('a commenter')
+      await service.call('POST', `/discussions/${discussion.id}/comments`, { body: { body }, headers })
+    }
+    const queued = await service.call('GET', `/webhooks/${endpointId}/deliveries`)
+    ids.push(...queued.json.data.map(({ id }: { id: string }) => id))
+    await service.app.db.query(unnamed(ADD_ATTEMPTS), [ids])
+  })
+
+  /** What a query asks the database, Prisma's statements too. */
+  async function statementsOf(query: string): Promise<{ data: Record<string, never>; statements: string[] }> {
+    const sent = vi.spyOn(pg.Client.prototype, 'query')
+    try {
+      const { data } = (await service.graphql(query)).json
+      const texts = sent.mock.calls.map(([asked]) => (asked as unknown as { text: string }).text)
+      return { data, statements: texts.filter((text) => /\b(deliveries|attempts|events)\b/.test(text)) }
+    } finally {
+      sent.mockRestore()
+    }
+  }
+
+  test('cost one statement, and their attempts another, however many they are', async () => {
+    const list = (first: number): string =>
+      `{ webhookDeliveries(id: "${endpointId}", first: ${first}) { edges { node { id attempts { n error } } } } }`
+    const [one, all] = [await statementsOf(list(1)), await statementsOf(list(10))]
+    expect([one.statements.length, all.statements.length]).toEqual([2, 2])
+    const attempts = [1, 2].map((n) => ({ n, error: `failure ${n}` }))
+    expect(all.data.webhookDeliveries).toEqual({ edges: ids.map((id) => ({ node: { id, attempts } })) })
+  })
+
+  test('by their ids, under many aliases, cost one more for the bodies', async () => {
+    const aliases = ids.map((id, n) => `a${n}: webhookDelivery(id: "${endpointId}", deliveryId: "${id}") { id body }`)
+    const { data, statements } = await statementsOf(`{ ${aliases.join(' ')} }`)
+    expect(statements).toHaveLength(3)
+    const found = Object.values<{ id: string; body: string }>(data)
+    expect(found.map(({ id }) => id)).toEqual(ids)
+    const bodies = found.map(({ body }) => JSON.parse(body).data.comment?.body)
+    expect(bodies).toEqual(['four', 'three', 'two', 'one'])
+  })
+})
+
+const ADD_ATTEMPTS = `INSERT INTO attempts (tenant_id, delivery_id, n, at, duration_ms, error)
+  SELECT tenant_id, id, n, now(), 1, 'failure ' || n FROM deliveries, generate_series(2, 1, -1) AS n WHERE id = ANY($1::uuid[])`

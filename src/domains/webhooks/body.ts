@@ -31,5 +31,5 @@ export function bodyOf(parts: EventParts): string | null {
 }
 
 /** Stable across retries, redeliveries and endpoints (docs/reference/choices.md). */
-export const idempotencyKeyOf = ({ eventType, eventId }: Pick<EventParts, 'eventType' | 'eventId'>): string =>
+export const idempotencyKeyOf = ({ eventType, eventId }: { eventType: string; eventId: Id }): string =>
   `${eventType}:${eventId}`

@@ -2,41 +2,21 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type EventType, WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
-import { type Id, isId } from '../../core/ids.ts'
+import { FIRST_ID, firstIdAt, type Id, isId, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
+import type { Sql, TxSql } from '../../core/sql.ts'
+import type { Prisma } from '../../generated/prisma/client.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
 import { bodyOf, idempotencyKeyOf } from './body.ts'
 import { lastingHeaders } from './secrets.ts'
-import * as rows from './sql.ts'
+import { countHeld, findEvents } from './sql.ts'
 import { getWebhookEndpoint } from './webhooks.ts'
 
-export interface Attempt extends Omit<rows.AttemptRow, 'at'> {
-  at: Date
-}
+/** Reads the attempts of a delivery with it. */
+export const WITH_ATTEMPTS = { attempts: { orderBy: { n: 'asc' } } } as const satisfies Prisma.DeliveryInclude
 
 /** One event on its way to one endpoint. */
-export interface Delivery {
-  id: Id
-  endpointId: Id
-  eventId: Id
-  eventType: EventType
-  status: DeliveryStatus
-  attempts: Attempt[]
-  nextAttemptAt: Date | null
-  createdAt: Date
-  deliveredAt: Date | null
-}
-
-/** A delivery with what is sent. */
-export interface DeliveryDetail extends Delivery {
-  /**
-   * The text that an attempt would send now, so without what was withdrawn; null where the event's
-   * time in the log is over.
-   */
-  body: string | null
-  /** Those that are the same at each attempt: without timestamp and signature. */
-  headers: Record<string, string>
-}
+export type Delivery = Prisma.DeliveryGetPayload<{ include: typeof WITH_ATTEMPTS }>
 
 interface ListArgs extends PageArgs {
   id: Id
@@ -54,27 +34,84 @@ export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Del
   const size = pageSize(args)
   const after = idInCursor('deliveries', args.after)
   await getWebhookEndpoint(ctx, { id })
-  const filter = { status, eventType, from, to }
-  const found = await rows.listDeliveries(ctx.app.db.query, tenant.id, id, filter, after, size + 1)
-  return pageOf(found.map(deliveryOf), size, args, (delivery) => encodeCursor('deliveries', delivery.id))
+  const found = await ctx.app.prisma.delivery.findMany({
+    where: {
+      tenantId: tenant.id,
+      endpointId: id,
+      ...(status !== null && { status }),
+      ...(eventType !== null && { eventType }),
+      createdAt: { ...(from !== null && { gte: from }), ...(to !== null && { lt: to }) },
+      id: idsBetween(from, to, after),
+    },
+    orderBy: { id: 'desc' },
+    take: size + 1,
+    include: WITH_ATTEMPTS,
+  })
+  return pageOf(found, size, args, (delivery) => encodeCursor('deliveries', delivery.id))
 }
 
-/** One delivery with its body, headers and attempts. Throws `not_found`. */
-export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; deliveryId: Id }): Promise<DeliveryDetail> {
-  const { tenant } = requireCaller(ctx)
-  const found =
-    isId(id) && isId(deliveryId) ? await rows.findDelivery(ctx.app.db.query, tenant.id, id, deliveryId) : undefined
-  if (found === undefined) throw new ServiceError('not_found')
-  const prefix = ctx.app.settings.HEADER_PREFIX
-  const headers = lastingHeaders({
-    prefix,
-    event: found.eventType,
-    deliveryId,
-    idempotencyKey: idempotencyKeyOf(found),
-    isTest: found.body !== null,
-  })
-  return { ...deliveryOf(found), body: bodyOf(found), headers }
+/**
+ * An id is as old as its row, but for clocks and long transactions: it bounds what is looked
+ * through.
+ */
+const SLACK_MS = 3_600_000
+
+function idsBetween(from: Date | null, to: Date | null, after: Id | null): { gte: Id; lt: Id } {
+  const first = from === null ? FIRST_ID : firstIdAt(new Date(from.getTime() - SLACK_MS))
+  const last = to === null ? LAST_ID : firstIdAt(new Date(to.getTime() + SLACK_MS))
+  return { gte: first, lt: after !== null && after < last ? after : last }
 }
+
+/** One delivery. One statement serves all of a request. Throws `not_found`. */
+export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; deliveryId: Id }): Promise<Delivery> {
+  await getWebhookEndpoint(ctx, { id })
+  const found = isId(deliveryId) ? await loadDelivery(ctx, '', deliveryId) : null
+  if (found === null || found.endpointId !== id) throw new ServiceError('not_found')
+  return found
+}
+
+const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, _group, ids) => {
+  const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
+  const found = await ctx.app.prisma.delivery.findMany({ where, include: WITH_ATTEMPTS })
+  const byId = new Map(found.map((delivery) => [delivery.id, delivery]))
+  return ids.map((id) => byId.get(id) ?? null)
+})
+
+/** The same for a transaction, which may have just written it; null where there is none. */
+export const findDeliveryIn = ({ prisma }: TxSql, tenantId: Id, endpointId: Id, id: Id): Promise<Delivery | null> =>
+  prisma.delivery.findUnique({ where: { tenantId_id: { tenantId, id }, endpointId }, include: WITH_ATTEMPTS })
+
+/** The headers of a delivery that are the same at each attempt: without timestamp and signature. */
+export const headersOf = (ctx: Ctx, { id, eventType, eventId, body }: Delivery): Record<string, string> =>
+  lastingHeaders({
+    prefix: ctx.app.settings.HEADER_PREFIX,
+    event: eventType,
+    deliveryId: id,
+    idempotencyKey: idempotencyKeyOf({ eventType, eventId }),
+    isTest: body !== null,
+  })
+
+/**
+ * The text that an attempt would send now, so without what was withdrawn; null where the event's
+ * time in the log is over. One statement serves all of a request.
+ */
+export const getBody = (ctx: Ctx, delivery: Delivery): Promise<string | null> => loadBody(ctx, '', delivery)
+
+const loadBody = perRequest<Delivery, string | null>((ctx, _group, deliveries) =>
+  readBodies(ctx.app.db.query, requireCaller(ctx).tenant.id, deliveries),
+)
+
+/** The same of several, in their order. */
+export async function readBodies(sql: Sql, tenantId: Id, deliveries: readonly Delivery[]): Promise<(string | null)[]> {
+  const events = await findEvents(sql, tenantId, deliveries)
+  const byPlace = new Map(events.map((event) => [placeOf(event), event]))
+  return deliveries.map((delivery) => {
+    const event = byPlace.get(placeOf(delivery))
+    return delivery.body ?? (event === undefined ? null : bodyOf({ body: null, ...event }))
+  })
+}
+
+const placeOf = ({ discussionId, seq }: { discussionId: Id; seq: bigint | number }): string => `${discussionId} ${seq}`
 
 /** Held deliveries are counted no further. */
 export const HELD_LIMIT = 1000
@@ -86,7 +123,7 @@ export const countHeldDeliveries = (ctx: Ctx, endpointId: Id): Promise<number> =
 
 const loadHeld = perRequest<Id, number>(async (ctx, _group, endpointIds) => {
   const { tenant } = requireCaller(ctx)
-  const counts = await rows.countHeld(ctx.app.db.query, tenant.id, [...new Set(endpointIds)], HELD_LIMIT)
+  const counts = await countHeld(ctx.app.db.query, tenant.id, [...new Set(endpointIds)], HELD_LIMIT)
   const held = new Map(counts.map((row) => [row.endpointId, row.held]))
   return endpointIds.map((id) => held.get(id) ?? 0)
 })
@@ -98,11 +135,4 @@ export function requireEventType(name: string): EventType {
   const type = WEBHOOK_EVENT_TYPES.find((each) => each === name)
   if (type !== undefined) return type
   throw invalid('/eventType', 'not_allowed', `must be one of ${WEBHOOK_EVENT_TYPES.join(', ')}`)
-}
-
-/** A delivery as callers see it. */
-export function deliveryOf(row: rows.DeliveryRow): Delivery {
-  const { id, endpointId, eventId, eventType, status, nextAttemptAt, createdAt, deliveredAt } = row
-  const attempts = row.attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) }))
-  return { id, endpointId, eventId, eventType, status, attempts, nextAttemptAt, createdAt, deliveredAt }
 }

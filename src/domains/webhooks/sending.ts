@@ -5,13 +5,11 @@ import { WEBHOOK_EVENT_TYPES } from '../../core/events.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { validate } from '../../core/validate.ts'
-import { bodyOf } from './body.ts'
 import { lock, requireVerified, TARGET, tellWorkers } from './change.ts'
-import { type Delivery, deliveryOf, requireEventType } from './deliveries.ts'
+import { type Delivery, findDeliveryIn, readBodies, requireEventType } from './deliveries.ts'
 import { exampleEvent } from './example.ts'
 import { eventTypesSchema } from './input.ts'
 import * as queue from './sending-sql.ts'
-import { findDelivery } from './sql.ts'
 
 /**
  * Sends an example event to a verified endpoint, signed and retried as any other; `seq` 0 and the
@@ -42,9 +40,10 @@ export async function redeliverDelivery(
   const { tenant } = requireCaller(ctx)
   const id = newId()
   return queued(ctx, endpointId, id, { action: 'webhook.redeliver', after: { deliveryId } }, async (sql) => {
-    const original = isId(deliveryId) ? await findDelivery(sql, tenant.id, endpointId, deliveryId) : undefined
-    if (original === undefined) throw new ServiceError('not_found')
-    if (bodyOf(original) === null) {
+    const original = isId(deliveryId) ? await findDeliveryIn(sql, tenant.id, endpointId, deliveryId) : null
+    if (original === null) throw new ServiceError('not_found')
+    const [body] = await readBodies(sql, tenant.id, [original])
+    if (body == null) {
       throw new ServiceError('invalid_transition', { detail: 'The event is no longer stored.' })
     }
     await queue.copyDelivery(sql, tenant.id, endpointId, deliveryId, id)
@@ -60,18 +59,18 @@ async function queued(
   write: (sql: TxSql) => Promise<void>,
 ): Promise<Delivery> {
   const { tenant } = requireCaller(ctx)
-  const row = await ctx.app.db.transaction(async (sql) => {
+  const delivery = await ctx.app.db.transaction(async (sql) => {
     const endpoint = await lock(sql, tenant, endpointId)
     // Before the state: what is of another tenant is not found, whatever state the endpoint is in.
     await write(sql)
     requireVerified(endpoint)
     const { action, after } = audit
     await recordAudit(sql, ctx, { ...TARGET, action, targetId: endpointId, after: { ...after, queued: id } })
-    return findDelivery(sql, tenant.id, endpointId, id)
+    return findDeliveryIn(sql, tenant.id, endpointId, id)
   })
-  if (row === undefined) throw new Error('a delivery is gone that was just written')
+  if (delivery === null) throw new Error('a delivery is gone that was just written')
   tellWorkers(ctx.app)
-  return deliveryOf(row)
+  return delivery
 }
 
 interface ReplayInput {

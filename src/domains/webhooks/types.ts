@@ -4,7 +4,7 @@ import { requireCaller } from '../../core/context.ts'
 import type { WebhookPolicy } from '../../core/tenant-settings.ts'
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import { type Attempt, countHeldDeliveries, type Delivery, type DeliveryDetail, HELD_LIMIT } from './deliveries.ts'
+import { countHeldDeliveries, getBody, headersOf, HELD_LIMIT, WITH_ATTEMPTS } from './deliveries.ts'
 import { circuitOf, lastVerificationOf, PUBLIC_SECRET } from './endpoint.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.ts'
 
@@ -165,7 +165,8 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
   }),
 })
 
-const AttemptRef = builder.objectRef<Attempt>('DeliveryAttempt').implement({
+const AttemptRef = builder.prismaObject('Attempt', {
+  name: 'DeliveryAttempt',
   description: 'One attempt to deliver.',
   fields: (t) => ({
     n: t.exposeInt('n', { description: '1 for the first.' }),
@@ -183,19 +184,27 @@ const AttemptRef = builder.objectRef<Attempt>('DeliveryAttempt').implement({
   }),
 })
 
-const DeliveryInterface = builder.interfaceRef<Delivery>('DeliveryFields').implement({
+const DeliveryInterface = builder.prismaInterface('Delivery', {
+  variant: 'DeliveryFields',
   description: 'The delivery of one event to one endpoint.',
+  include: WITH_ATTEMPTS,
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the delivery, the same at each attempt.' }),
     endpointId: t.exposeID('endpointId', { description: 'The id of the endpoint.' }),
     eventId: t.exposeID('eventId', { description: 'The id of the event.' }),
     eventType: t.exposeString('eventType', { description: 'The type of the event.' }),
     status: t.expose('status', { type: DeliveryStatusEnum, description: 'The status of the delivery.' }),
-    attempts: t.expose('attempts', { type: [AttemptRef], description: 'The attempts, oldest first.' }),
-    nextAttemptAt: t.expose('nextAttemptAt', {
+    attempts: t.field({
+      type: [AttemptRef],
+      description: 'The attempts, oldest first.',
+      resolve: ({ attempts }) => attempts,
+    }),
+    nextAttemptAt: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'When the next attempt is due.',
+      // Of a delivery that a worker has leased it is the lease's end.
+      resolve: ({ status, nextAttemptAt }) => (status === 'pending' ? nextAttemptAt : null),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event was written.' }),
     deliveredAt: t.expose('deliveredAt', {
@@ -206,24 +215,29 @@ const DeliveryInterface = builder.interfaceRef<Delivery>('DeliveryFields').imple
   }),
 })
 
-export const DeliveryRef = builder.objectRef<Delivery>('Delivery').implement({
+export const DeliveryRef = builder.prismaObject('Delivery', {
   description: 'The delivery of one event to one endpoint.',
+  include: WITH_ATTEMPTS,
   interfaces: [DeliveryInterface],
 })
 
-export const DeliveryDetailRef = builder.objectRef<DeliveryDetail>('DeliveryDetail').implement({
+export const DeliveryDetailRef = builder.prismaObject('Delivery', {
+  variant: 'DeliveryDetail',
   description: 'A delivery with its headers and body.',
+  include: WITH_ATTEMPTS,
   interfaces: [DeliveryInterface],
   fields: (t) => ({
-    body: t.exposeString('body', {
+    body: t.string({
       nullable: true,
       description:
         'The body that an attempt would send now, without texts that were withdrawn since. Null once the event has left the event log.',
+      resolve: (delivery, _args, ctx) => getBody(ctx, delivery),
     }),
-    headers: t.expose('headers', {
+    headers: t.field({
       type: 'JSON',
       description: 'The headers that each attempt sends, except timestamp and signature.',
       extensions: shapedBy(z.record(z.string(), z.string())),
+      resolve: (delivery, _args, ctx) => headersOf(ctx, delivery),
     }),
   }),
 })
