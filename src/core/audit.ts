@@ -44,10 +44,13 @@ export interface AuditRecord {
   after?: unknown
 }
 
+/** SQL: writes entries to the audit log. `rows` selects their columns in this order. */
+export const insertAuditEntries = (rows: string): string =>
+  `INSERT INTO audit_log (tenant_id, id, actor_kind, actor_id, action, target_type, target_id, before, after) ${rows}`
+
 const INSERT_AUDIT_ENTRY = statement(
   'insert_audit_entry',
-  `INSERT INTO audit_log (tenant_id, id, actor_kind, actor_id, action, target_type, target_id, before, after)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9::jsonb)`,
+  insertAuditEntries('VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9::jsonb)'),
 )
 
 /**

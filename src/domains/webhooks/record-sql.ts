@@ -1,3 +1,4 @@
+import { type AuditAction, insertAuditEntries } from '../../core/audit.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { columnsOf, type Lease } from './lease-sql.ts'
@@ -25,6 +26,9 @@ export interface Recorded {
   /** Endpoints of these outcomes that have more deliveries due. */
   waiting: Id[]
 }
+
+const FAILING: AuditAction = 'webhook.failing'
+const DISABLE: AuditAction = 'webhook.disable'
 
 // Endpoints are locked before deliveries, and in order, so that two workers never wait for each
 // other. An endpoint is locked only where its count changes; a success at a healthy one touches its
@@ -87,18 +91,17 @@ const RECORD = statement(
        disabled_reason = CASE WHEN v.disables THEN v.total || ' attempts in a row have failed' ELSE e.disabled_reason END
      FROM verdict v
      WHERE e.tenant_id = v.tenant_id AND e.id = v.id
-   ), told AS (
-     INSERT INTO audit_log (tenant_id, id, actor_kind, action, target_type, target_id, before, after)
-     SELECT v.tenant_id, new_id(), 'system', n.action, 'webhook_endpoint', v.id::text, n.before, n.after
+   ), told AS (${insertAuditEntries(`
+     SELECT v.tenant_id, new_id(), 'system', NULL::uuid, n.action, 'webhook_endpoint', v.id::text, n.before, n.after
      FROM verdict v CROSS JOIN LATERAL (
-       SELECT 'webhook.failing' AS action, NULL::jsonb AS before,
+       SELECT '${FAILING}' AS action, NULL::jsonb AS before,
          jsonb_build_object('consecutiveFailures', v.total, 'disableThreshold', v.disable_threshold, 'percent', percent) AS after
        FROM unnest(ARRAY[50, 70, 90]) AS percent
        WHERE NOT v.disables AND v.base * 100 < v.disable_threshold * percent AND v.total * 100 >= v.disable_threshold * percent
        UNION ALL
-       SELECT 'webhook.disable', jsonb_build_object('state', 'verified'),
+       SELECT '${DISABLE}', jsonb_build_object('state', 'verified'),
          jsonb_build_object('state', 'disabled', 'consecutiveFailures', v.total)
-       WHERE v.disables) n
+       WHERE v.disables) n`)}
    )
    SELECT (SELECT count(*)::int FROM recorded) AS count,
      coalesce((SELECT json_agg(o.endpoint_id) FROM (SELECT DISTINCT tenant_id, endpoint_id FROM outcome) o
