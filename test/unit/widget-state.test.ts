@@ -20,6 +20,7 @@ const commentOf = (id: string, more: Partial<Comment> = {}): Comment => ({
   revision: 1,
   replyCount: 0,
   reactionCounts: {},
+  viewerReaction: null,
   createdAt: '2026-01-01T00:00:00.000Z',
   ...more,
 })
@@ -214,7 +215,7 @@ test("a reaction of the reader's own is known in all their windows, another's on
       'ann',
     )
   react({ ...ann, externalId: 'bob' }, 'like', { like: 1 })
-  expect(state.comments.get('1')?.viewerReaction).toBeUndefined()
+  expect(state.comments.get('1')?.viewerReaction).toBeNull()
   react(ann, 'love', { like: 1, love: 1 })
   expect(state.comments.get('1')).toMatchObject({ reactionCounts: { like: 1, love: 1 }, viewerReaction: 'love' })
 })

@@ -66,7 +66,7 @@ export interface DiscussionStream {
 
 /**
  * Every event that a stream can bring: EventSource hands out named events only to who asks for them
- * by name.
+ * by name. `npm run generate` writes the list.
  */
 export const EVENT_TYPES: readonly StreamEvent['type'][] = [
   'comment_created',

@@ -2,7 +2,6 @@ import type { Comment, Discussion, StreamTicket } from '../browser/stream.ts'
 
 /** A comment as a page of comments brings it to this reader. */
 export interface PageComment extends Comment {
-  viewerReaction?: string | null
   replies?: CommentPage
 }
 

@@ -1,0 +1,24 @@
+// Writes what is committed and made from the code, beside the schema: the generated pages of docs,
+// and what the clients know of events. With `--check` it fails where a file is not the code's.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { format, resolveConfig } from 'prettier'
+
+import { schema } from '../graphql/schema.ts'
+import { eventTypes, withEventNames } from './client-events.ts'
+import { referencePages } from './doc-pages.ts'
+import { writeOrCheck } from './write.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const BROWSER = 'src/clients/browser/stream.ts'
+
+const files = {
+  ...Object.fromEntries(Object.entries(referencePages(schema)).map(([name, text]) => [`docs/reference/${name}`, text])),
+  'src/clients/receiver/events.ts': eventTypes(schema),
+  [BROWSER]: withEventNames(readFileSync(join(ROOT, BROWSER), 'utf8')),
+}
+for (const [name, content] of Object.entries(files)) {
+  const file = join(ROOT, name)
+  writeOrCheck(file, await format(content, { ...(await resolveConfig(file)), filepath: file }))
+}

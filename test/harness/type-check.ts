@@ -1,0 +1,48 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { ROOT } from './markdown.ts'
+
+const TSCONFIG = {
+  extends: join(ROOT, 'tsconfig.json'),
+  compilerOptions: {
+    lib: ['es2023', 'dom', 'dom.iterable'],
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+    allowJs: true,
+    checkJs: true,
+    // A program of a user is held to no more than that.
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    noImplicitAny: false,
+    paths: {
+      'engagement-service/backend': [join(ROOT, 'src/clients/backend/backend.ts')],
+      'engagement-service/client': [join(ROOT, 'src/clients/browser/stream.ts')],
+      'engagement-service/webhooks': [join(ROOT, 'src/clients/receiver/verify.ts')],
+    },
+  },
+  include: ['.'],
+  exclude: ['node_modules'],
+}
+
+/** What the compiler says of programs of users, each with its file: `a.ts(3,7): error …`. */
+export function typeErrorsOf(files: Readonly<Record<string, string>>): string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'type-check-'))
+  try {
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    const errors = stdout.split('\n').filter((line) => / error TS\d+: /.test(line))
+    if (status !== 0 && errors.length === 0) throw new Error(`the compiler did not run: ${stdout}`)
+    return errors
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
