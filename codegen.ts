@@ -12,7 +12,7 @@ import * as operations from '@graphql-codegen/typescript-operations'
 import { lexicographicSortSchema, parse, printSchema } from 'graphql'
 
 import { schema } from './src/api/graphql/schema.ts'
-import { settingsTable } from './src/api/reference/settings.ts'
+import { settingsFragments, settingsTable } from './src/api/reference/settings.ts'
 import { writeOrCheck } from './src/api/reference/write.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
 import { describeStatements } from './src/statements.ts'
@@ -20,12 +20,13 @@ import { describeStatements } from './src/statements.ts'
 const root = import.meta.dirname
 const schemaFile = join(root, 'schema.graphql')
 const text = `${printSchema(lexicographicSortSchema(schema))}\n`
+const settings = settingsTable(schema)
 
 writeOrCheck(schemaFile, text)
 await writeDocuments('src/domains', 'documents.ts', { optimizeDocumentNode: true })
 // A browser sends their text: it needs neither the tree nor what prints it.
 await writeDocuments('src/console', 'console.ts', { documentMode: 'string' })
-writeFileSync(join(root, 'src/generated/settings.json'), JSON.stringify(settingsTable(schema), null, 2))
+writeFileSync(join(root, 'src/generated/settings.json'), JSON.stringify(settings, null, 2))
 writeFileSync(join(root, 'src/generated/audit-actions.json'), JSON.stringify(AUDIT_ACTIONS, null, 2))
 writeFileSync(join(root, 'src/generated/statements.ts'), await describeStatements())
 
@@ -34,6 +35,7 @@ async function writeDocuments(folder: string, filename: string, how: object): Pr
     .filter((file) => file.endsWith('.graphql'))
     .sort()
     .map((file) => ({ location: file, document: parse(readFileSync(join(root, folder, file), 'utf8')) }))
+  documents.push({ location: 'settings', document: parse(settingsFragments(settings)) })
   const config = {
     ...how,
     scalars: { ID: 'string', DateTime: 'string', JSON: 'unknown' },

@@ -28,108 +28,236 @@ const origin = z
 /** A type of reaction, of a tenant's own choice. */
 export const reactionType = z.string().regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -')
 
-/** Bounds of a delivery policy. Times in milliseconds. */
-const policyBounds = {
-  maxAttempts: z.int().min(1).max(10),
-  backoffBaseMs: z.int().min(10).max(60_000),
-  timeoutMs: z.int().min(100).max(30_000),
-  breakerThreshold: z.int().min(1).max(100),
-  breakerCooldownMs: z.int().min(100).max(3_600_000),
-  disableThreshold: z.int().min(1).max(1000),
+/** One of several, each with what it means. `title` names the type in GraphQL. */
+const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>
+  z.enum(Object.keys(values) as [Name, ...Name[]]).meta({ title, description, values })
+
+/** A delivery policy, without its defaults. Times in milliseconds. */
+const policy = {
+  maxAttempts: z.int().min(1).max(10).describe('Attempts per delivery; 1 to 10.'),
+  backoffBaseMs: z
+    .int()
+    .min(10)
+    .max(60_000)
+    .describe('Milliseconds to wait after the first failed attempt, doubled each time; 10 to 60 000.'),
+  timeoutMs: z.int().min(100).max(30_000).describe('Milliseconds that one attempt may take; 100 to 30 000.'),
+  breakerThreshold: z.int().min(1).max(100).describe('Failures in a row that open the circuit; 1 to 100.'),
+  breakerCooldownMs: z
+    .int()
+    .min(100)
+    .max(3_600_000)
+    .describe('Milliseconds that the circuit stays open; 100 to 3 600 000.'),
+  disableThreshold: z
+    .int()
+    .min(1)
+    .max(1000)
+    .describe('Failures in a row that disable the endpoint; 1 to 1 000, at least breakerThreshold.'),
 }
 
 export const webhookPolicySchema = z
   .strictObject({
-    maxAttempts: policyBounds.maxAttempts.default(3),
-    backoffBaseMs: policyBounds.backoffBaseMs.default(1000),
-    timeoutMs: policyBounds.timeoutMs.default(10_000),
-    breakerThreshold: policyBounds.breakerThreshold.default(10),
-    breakerCooldownMs: policyBounds.breakerCooldownMs.default(60_000),
-    disableThreshold: policyBounds.disableThreshold.default(50),
-  })
-  .refine((policy) => policy.disableThreshold >= policy.breakerThreshold, {
+    maxAttempts: policy.maxAttempts.default(3),
+    backoffBaseMs: policy.backoffBaseMs.default(1000),
+    timeoutMs: policy.timeoutMs.default(10_000),
+    breakerThreshold: policy.breakerThreshold.default(10),
+    breakerCooldownMs: policy.breakerCooldownMs.default(60_000),
+    disableThreshold: policy.disableThreshold.default(50),
+  } satisfies Record<keyof typeof policy, z.ZodType>)
+  .refine(({ disableThreshold, breakerThreshold }) => disableThreshold >= breakerThreshold, {
     path: ['disableThreshold'],
     message: 'must be at least breakerThreshold',
   })
+  .meta({
+    title: 'WebhookDefaults',
+    description: 'How deliveries are attempted where the endpoint does not set it by itself.',
+  })
+
+type Overrides = { [Name in keyof typeof policy]: z.ZodExactOptional<(typeof policy)[Name]> }
 
 /** What an endpoint sets by itself. */
-export const policyOverridesSchema = z.strictObject({
-  maxAttempts: policyBounds.maxAttempts.exactOptional(),
-  backoffBaseMs: policyBounds.backoffBaseMs.exactOptional(),
-  timeoutMs: policyBounds.timeoutMs.exactOptional(),
-  breakerThreshold: policyBounds.breakerThreshold.exactOptional(),
-  breakerCooldownMs: policyBounds.breakerCooldownMs.exactOptional(),
-  disableThreshold: policyBounds.disableThreshold.exactOptional(),
-})
+export const policyOverridesSchema = z.strictObject(
+  Object.fromEntries(Object.entries(policy).map(([name, each]) => [name, each.exactOptional()])) as Overrides,
+)
 
 /** How deliveries to one endpoint are attempted, retried and given up. */
 export type WebhookPolicy = z.infer<typeof webhookPolicySchema>
 
-/** The settings of one tenant, with their defaults. */
+/**
+ * The settings of one tenant, with their defaults. GraphQL, REST, the reference and the console's
+ * form are made from this, each with the description that it has here.
+ */
 export const tenantSettingsSchema = z.strictObject({
-  moderationMode: z.enum(['none', 'pre', 'post']).default('none'),
-  bannedWords: wordList.default([]),
-  suspectWords: wordList.default([]),
-  maxLinks: z.int().min(0).max(100).default(5),
-  holdFirstComments: z.int().min(0).max(100).default(0),
-  reportThreshold: z.int().min(1).max(1000).default(5),
-  editWindowSeconds: z.int().min(0).max(31_536_000).default(900),
-  maxDepth: z.int().min(0).max(100).default(10),
-  autoCloseDays: z.int().min(1).max(3650).nullable().default(null),
+  moderationMode: choice('ModerationMode', 'When moderators see comments.', {
+    none: 'Only what the rules hold waits for a moderator.',
+    pre: 'Every comment waits for a moderator.',
+    post: 'Comments appear at once; moderators look afterwards at those that a rule would have held.',
+  }).default('none'),
+  bannedWords: wordList.default([]).describe('Words and phrases with which a comment is refused; at most 1 000.'),
+  suspectWords: wordList.default([]).describe('Words and phrases that hold a comment for a moderator; at most 1 000.'),
+  maxLinks: z.int().min(0).max(100).default(5).describe('Links that a comment may have before it is held; 0 to 100.'),
+  holdFirstComments: z
+    .int()
+    .min(0)
+    .max(100)
+    .default(0)
+    .describe("How many of a reader's first comments are held; 0 to 100."),
+  reportThreshold: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(5)
+    .describe('Reports that bring a comment before a moderator; 1 to 1 000.'),
+  editWindowSeconds: z
+    .int()
+    .min(0)
+    .max(31_536_000)
+    .default(900)
+    .describe('Seconds in which an author can edit; 0 to 31 536 000.'),
+  maxDepth: z.int().min(0).max(100).default(10).describe('How deep replies can be nested; 0 to 100.'),
+  autoCloseDays: z
+    .int()
+    .min(1)
+    .max(3650)
+    .nullable()
+    .default(null)
+    .describe('Days after which a discussion is locked; 1 to 3 650, null: never.'),
   reactionTypes: z
     .array(reactionType)
     .min(1)
     .max(32)
     .refine((types) => new Set(types).size === types.length, 'must not repeat a type')
-    .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry']),
-  erasureMode: z.enum(['anonymise', 'delete']).default('anonymise'),
-  allowedOrigins: z.array(origin).max(100).default([]),
-  activeKeyBudget: z.int().min(1).max(1000).default(20),
+    .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry'])
+    .describe('The reactions that readers can give; 1 to 32.'),
+  erasureMode: choice('ErasureMode', "What becomes of an erased reader's comments.", {
+    anonymise: 'Each stays as a tombstone, without its text and its author.',
+    delete: 'They go; a tombstone stays where one has replies.',
+  }).default('anonymise'),
+  allowedOrigins: z
+    .array(origin)
+    .max(100)
+    .default([])
+    .describe('Origins of web pages that may open streams and use GraphQL; at most 100.'),
+  activeKeyBudget: z.int().min(1).max(1000).default(20).describe('How many active API keys there can be; 1 to 1 000.'),
   rateLimit: z
     .strictObject({
-      perSecond: z.int().min(1).max(100_000).default(500),
-      burst: z.int().min(1).max(1_000_000).default(1000),
+      perSecond: z.int().min(1).max(100_000).default(500).describe('Requests per second, sustained; 1 to 100 000.'),
+      burst: z.int().min(1).max(1_000_000).default(1000).describe('Requests at once; 1 to 1 000 000.'),
     })
+    .meta({ title: 'RateLimitSettings', description: 'How much each API key may ask.' })
     .prefault({}),
   stream: z
     .strictObject({
-      replayHours: z.int().min(1).max(720).default(24),
-      replayEvents: z.int().min(100).max(100_000).default(10_000),
-      maxStreams: z.int().min(1).max(1_000_000).default(5000),
-      maxStreamsPerReader: z.int().min(1).max(1000).default(20),
-      maxStreamsPerTicket: z.int().min(1).max(1_000_000).default(5),
-      maxStreamsPerAddress: z.int().min(1).max(1_000_000).default(200),
-      maxDurationSeconds: z.int().min(1).max(86_400).default(900),
+      replayHours: z.int().min(1).max(720).default(24).describe('Hours that an event can be replayed; 1 to 720.'),
+      replayEvents: z
+        .int()
+        .min(100)
+        .max(100_000)
+        .default(10_000)
+        .describe('Events of one discussion that can be replayed; 100 to 100 000.'),
+      maxStreams: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(5000)
+        .describe('Streams open at once; 1 to 1 000 000. Tickets open nine tenths of them at most.'),
+      maxStreamsPerReader: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(20)
+        .describe("Streams open at once with one reader's tickets; 1 to 1 000."),
+      maxStreamsPerTicket: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(5)
+        .describe('Streams open at once with one ticket; 1 to 1 000 000.'),
+      maxStreamsPerAddress: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(200)
+        .describe('Streams open at once with tickets from one address; 1 to 1 000 000.'),
+      maxDurationSeconds: z
+        .int()
+        .min(1)
+        .max(86_400)
+        .default(900)
+        .describe('Seconds after which a stream ends and resumes; 1 to 86 400.'),
     })
+    .meta({ title: 'StreamSettings', description: 'Live streams.' })
     .prefault({}),
   ticket: z
     .strictObject({
-      connectSeconds: z.int().min(1).max(3600).default(60),
-      reconnectSeconds: z.int().min(1).max(86_400).default(3600),
+      connectSeconds: z
+        .int()
+        .min(1)
+        .max(3600)
+        .default(60)
+        .describe('Seconds that a ticket admits a first connection; 1 to 3 600.'),
+      reconnectSeconds: z
+        .int()
+        .min(1)
+        .max(86_400)
+        .default(3600)
+        .describe('Seconds that a ticket admits a connection that resumes; 1 to 86 400.'),
     })
+    .meta({ title: 'TicketSettings', description: 'Stream tickets.' })
     .prefault({}),
-  webhookEndpoints: z.int().min(1).max(1000).default(25),
+  webhookEndpoints: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(25)
+    .describe('How many webhook endpoints there can be, disabled ones included; 1 to 1 000.'),
   webhookPolicy: webhookPolicySchema.prefault({}),
-  deliveryRetentionDays: z.int().min(1).max(365).default(30),
+  deliveryRetentionDays: z
+    .int()
+    .min(1)
+    .max(365)
+    .default(30)
+    .describe('Days that finished deliveries are kept; 1 to 365.'),
   identity: z
     .strictObject({
       issuer: noNul(atMost(2048, z.string().min(1)))
         .nullable()
-        .default(null),
-      jwksUrl: outboundUrl.nullable().default(null),
+        .default(null)
+        .describe('The `iss` of assertions that are signed with a key of jwksUrl.'),
+      jwksUrl: outboundUrl
+        .nullable()
+        .default(null)
+        .describe('The https address of the public keys that may sign assertions (RFC 7517); needs an issuer.'),
     })
+    .meta({ title: 'IdentitySettings', description: 'Reader assertions that are signed with public keys.' })
     .prefault({})
     .refine((identity) => identity.jwksUrl === null || identity.issuer !== null, {
       path: ['issuer'],
       message: 'is required with jwksUrl',
     }),
   classifier: z
-    .strictObject({ url: outboundUrl.nullable().default(null), fallback: z.enum(['approve', 'hold']).default('hold') })
+    .strictObject({
+      url: outboundUrl.nullable().default(null).describe('The https address that is asked.'),
+      fallback: choice('ClassifierFallback', 'What becomes of a comment while the classifier does not answer.', {
+        approve: 'It is approved.',
+        hold: 'It waits for a moderator.',
+      })
+        .default('hold')
+        .describe('What becomes of a comment while it does not answer.'),
+    })
+    .meta({ title: 'ClassifierSettings', description: 'A service of the tenant that judges new comments.' })
     .nullable()
-    .default(null),
+    .default(null)
+    .describe('A service of the tenant that judges new comments; null: none.'),
 })
 
 export type TenantSettings = z.infer<typeof tenantSettingsSchema>
+
+/** The settings that a page for readers is made by; none of them is a secret. */
+export const PUBLIC_SETTINGS = [
+  'reactionTypes',
+  'editWindowSeconds',
+  'maxDepth',
+] as const satisfies readonly (keyof TenantSettings)[]
 
 /** The settings in force: what is stored and known to this release, over the defaults. */
 export const tenantSettings = (stored: unknown): TenantSettings => readStored(tenantSettingsSchema, stored)

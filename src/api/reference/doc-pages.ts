@@ -31,7 +31,7 @@ function settingsPage(schema: GraphQLSchema): string {
         .filter((field) => field.group === group)
         .map((field) => [code(field.path), code(field.default), valuesOf(field), field.description]),
     )
-  return page('Tenant settings', '`src/core/tenant-settings.ts` and the texts of `UpdateSettingsInput`', [
+  return page('Tenant settings', '`src/core/tenant-settings.ts`', [
     'The settings of a tenant: `GET` and `PATCH /api/v1/settings`, in GraphQL `settings` and `updateSettings`, and the console. They need `manage_settings`. `GET /api/v1/settings/public` gives any key the settings that a page for readers needs: `reactionTypes`, `editWindowSeconds` and `maxDepth`. The settings of a process are in [environment](environment.md).',
     of(null),
     ...groups.flatMap(({ name, description, isNullable }) => [

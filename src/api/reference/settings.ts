@@ -84,6 +84,20 @@ export function settingsTable(schema: GraphQLSchema): SettingsTable {
   return table
 }
 
+/** The types that have the parts of the webhook policy. */
+const POLICIES = ['WebhookPolicy', 'WebhookOwnPolicy', 'WebhookDefaults']
+
+/** A fragment of all settings, and those of all parts of a policy, for documents that show them. */
+export function settingsFragments({ fields }: SettingsTable): string {
+  const partsOf = (name: string): string =>
+    fields.flatMap(({ group, path }) => (group === name ? [path.slice(name.length + 1)] : [])).join(' ')
+  const settings = [...new Set(fields.map(({ group, path }) => group ?? path))]
+    .map((name) => (partsOf(name) === '' ? name : `${name} { ${partsOf(name)} }`))
+    .join(' ')
+  const policies = POLICIES.map((type) => `fragment All${type} on ${type} { ${partsOf('webhookPolicy')} }`)
+  return [`fragment AllSettings on Settings { ${settings} }`, ...policies].join('\n')
+}
+
 /** The fields with what checks them, in whose order they are: the schema is sorted by name. */
 function fieldsOf(type: GraphQLInputObjectType, { properties = {} }: Schema): [GraphQLInputField, Schema][] {
   const fields = type.getFields()

@@ -6,7 +6,12 @@ import { recordAudit } from '../../core/audit.ts'
 import { CHANNELS } from '../../core/bus.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import { type TenantSettings, tenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
+import {
+  type PUBLIC_SETTINGS,
+  type TenantSettings,
+  tenantSettings,
+  tenantSettingsSchema,
+} from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { followKeySet } from '../readers/key-sets.ts'
@@ -24,7 +29,7 @@ export async function findSettings(ctx: Ctx): Promise<TenantSettings> {
   return tenantSettings(row?.settings)
 }
 
-export type PublicSettings = Pick<TenantSettings, 'reactionTypes' | 'editWindowSeconds' | 'maxDepth'>
+export type PublicSettings = Pick<TenantSettings, (typeof PUBLIC_SETTINGS)[number]>
 
 /**
  * What readers may know of the settings: from the cache that admits every request, as it is asked

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 import { requireCaller } from '../../core/context.ts'
-import type { WebhookPolicy } from '../../core/tenant-settings.ts'
+import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/tenant-settings.ts'
 import { builder } from '../../schema/builder.ts'
+import { inputFields, outputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { countHeldDeliveries, getBody, headersOf, HELD_LIMIT, WITH_ATTEMPTS } from './deliveries.ts'
 import { circuitOf, lastVerificationOf, PUBLIC_SECRET } from './endpoint.ts'
@@ -37,49 +38,19 @@ export const DeliveryStatusEnum = builder.enumType('DeliveryStatus', {
   },
 })
 
-const POLICY = {
-  maxAttempts: 'Attempts per delivery, 1 to 10.',
-  backoffBaseMs: 'Milliseconds to wait after the first failed attempt, doubled each time; 10 to 60 000.',
-  timeoutMs: 'Milliseconds that one attempt may take, 100 to 30 000.',
-  breakerThreshold: 'Failures in a row that open the circuit, 1 to 100.',
-  breakerCooldownMs: 'Milliseconds that the circuit stays open, 100 to 3 600 000.',
-  disableThreshold: 'Failures in a row that disable the endpoint, 1 to 1 000, at least breakerThreshold.',
-} as const
-
 const PolicyRef = builder.objectRef<WebhookPolicy>('WebhookPolicy').implement({
   description: 'How deliveries are attempted and retried: the values in force.',
-  fields: (t) => ({
-    maxAttempts: t.exposeInt('maxAttempts', { description: POLICY.maxAttempts }),
-    backoffBaseMs: t.exposeInt('backoffBaseMs', { description: POLICY.backoffBaseMs }),
-    timeoutMs: t.exposeInt('timeoutMs', { description: POLICY.timeoutMs }),
-    breakerThreshold: t.exposeInt('breakerThreshold', { description: POLICY.breakerThreshold }),
-    breakerCooldownMs: t.exposeInt('breakerCooldownMs', { description: POLICY.breakerCooldownMs }),
-    disableThreshold: t.exposeInt('disableThreshold', { description: POLICY.disableThreshold }),
-  }),
+  fields: (t) => outputFields(t, webhookPolicySchema.shape),
 })
 
 const OwnPolicyRef = builder.objectRef<PolicyOverrides>('WebhookOwnPolicy').implement({
   description: "The values that an endpoint sets itself. For null, the tenant's value applies.",
-  fields: (t) => ({
-    maxAttempts: t.exposeInt('maxAttempts', { nullable: true, description: POLICY.maxAttempts }),
-    backoffBaseMs: t.exposeInt('backoffBaseMs', { nullable: true, description: POLICY.backoffBaseMs }),
-    timeoutMs: t.exposeInt('timeoutMs', { nullable: true, description: POLICY.timeoutMs }),
-    breakerThreshold: t.exposeInt('breakerThreshold', { nullable: true, description: POLICY.breakerThreshold }),
-    breakerCooldownMs: t.exposeInt('breakerCooldownMs', { nullable: true, description: POLICY.breakerCooldownMs }),
-    disableThreshold: t.exposeInt('disableThreshold', { nullable: true, description: POLICY.disableThreshold }),
-  }),
+  fields: (t) => outputFields(t, policyOverridesSchema.shape),
 })
 
 export const PolicyInput = builder.inputType('WebhookPolicyInput', {
   description: "The values that an endpoint sets itself. For null or an absent field, the tenant's value applies.",
-  fields: (t) => ({
-    maxAttempts: t.int({ description: POLICY.maxAttempts }),
-    backoffBaseMs: t.int({ description: POLICY.backoffBaseMs }),
-    timeoutMs: t.int({ description: POLICY.timeoutMs }),
-    breakerThreshold: t.int({ description: POLICY.breakerThreshold }),
-    breakerCooldownMs: t.int({ description: POLICY.breakerCooldownMs }),
-    disableThreshold: t.int({ description: POLICY.disableThreshold }),
-  }),
+  fields: (t) => inputFields(t, policyOverridesSchema.shape),
 })
 
 const SecretRef = builder.prismaObject('WebhookSecret', {

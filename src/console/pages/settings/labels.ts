@@ -1,45 +1,85 @@
-/** What a setting is called in a form, by its path: its name in the API is for programs. */
-export const LABELS: Readonly<Record<string, string>> = {
-  moderationMode: 'Moderation mode',
-  bannedWords: 'Banned words',
-  suspectWords: 'Suspect words',
-  maxLinks: 'Links that a comment may have',
-  holdFirstComments: 'First comments that are held',
-  reportThreshold: 'Reports until a moderator is asked',
-  editWindowSeconds: 'Time to edit a comment',
-  maxDepth: 'Depth of replies',
-  autoCloseDays: 'Lock old discussions',
-  reactionTypes: 'Reactions',
-  erasureMode: 'Comments of an erased reader',
-  allowedOrigins: 'Allowed origins',
-  activeKeyBudget: 'Active API keys',
-  'rateLimit.perSecond': 'Requests a second with one key',
-  'rateLimit.burst': 'Requests at once with one key',
-  'stream.replayHours': 'Time in which events can be replayed',
-  'stream.replayEvents': 'Events that can be replayed',
-  'stream.maxStreams': 'Streams open at once',
-  'stream.maxStreamsPerReader': 'Streams of one reader open at once',
-  'stream.maxStreamsPerTicket': 'Streams of one ticket open at once',
-  'stream.maxStreamsPerAddress': 'Streams of readers at one address open at once',
-  'stream.maxDurationSeconds': 'Longest stream',
-  'ticket.connectSeconds': 'Time to open a stream with a ticket',
-  'ticket.reconnectSeconds': 'Time to resume a stream with a ticket',
-  webhookEndpoints: 'Webhook endpoints',
-  'webhookPolicy.maxAttempts': 'Attempts at a delivery',
-  'webhookPolicy.backoffBaseMs': 'Wait after the first failure',
-  'webhookPolicy.timeoutMs': 'Longest attempt',
-  'webhookPolicy.breakerThreshold': 'Failures until a pause',
-  'webhookPolicy.breakerCooldownMs': 'Length of a pause',
-  'webhookPolicy.disableThreshold': 'Failures until it is disabled',
-  deliveryRetentionDays: 'Time that finished deliveries are kept',
-  'identity.issuer': 'Issuer',
-  'identity.jwksUrl': 'Address of the public keys',
-  'classifier.url': 'Address of the classifier',
-  'classifier.fallback': 'If it does not answer',
+import type { SettingsQuery } from '../../../generated/console.ts'
+
+type Settings = NonNullable<SettingsQuery['settings']>
+type IsGroup<Value> = NonNullable<Value> extends readonly unknown[] | string | number ? false : true
+
+/** Every setting: `maxLinks`, `stream.replayHours`. */
+type SettingPath = {
+  [Name in keyof Settings]: IsGroup<Settings[Name]> extends true
+    ? `${Name}.${keyof NonNullable<Settings[Name]> & string}`
+    : Name
+}[keyof Settings]
+
+/** The sections of the form, in their order, by their ids. */
+export const SECTION_TITLES = {
+  website: 'Your website',
+  moderation: 'Moderation',
+  comments: 'Comments',
+  privacy: 'Privacy',
+  limits: 'Keys and limits',
+  streams: 'Streams and tickets',
+  webhooks: 'Webhooks',
+  identity: 'Identity',
+  classifier: 'Classifier',
+}
+
+export type SectionId = keyof typeof SECTION_TITLES
+
+/**
+ * In which section each setting stands, and what it is called there: its name in the API is for
+ * programs.
+ */
+const PLACES = {
+  moderationMode: ['moderation', 'Moderation mode'],
+  bannedWords: ['moderation', 'Banned words'],
+  suspectWords: ['moderation', 'Suspect words'],
+  maxLinks: ['moderation', 'Links that a comment may have'],
+  holdFirstComments: ['moderation', 'First comments that are held'],
+  reportThreshold: ['moderation', 'Reports until a moderator is asked'],
+  editWindowSeconds: ['comments', 'Time to edit a comment'],
+  maxDepth: ['comments', 'Depth of replies'],
+  autoCloseDays: ['comments', 'Lock old discussions'],
+  reactionTypes: ['comments', 'Reactions'],
+  erasureMode: ['privacy', 'Comments of an erased reader'],
+  allowedOrigins: ['website', 'Allowed origins'],
+  activeKeyBudget: ['limits', 'Active API keys'],
+  'rateLimit.perSecond': ['limits', 'Requests a second with one key'],
+  'rateLimit.burst': ['limits', 'Requests at once with one key'],
+  'stream.replayHours': ['streams', 'Time in which events can be replayed'],
+  'stream.replayEvents': ['streams', 'Events that can be replayed'],
+  'stream.maxStreams': ['streams', 'Streams open at once'],
+  'stream.maxStreamsPerReader': ['streams', 'Streams of one reader open at once'],
+  'stream.maxStreamsPerTicket': ['streams', 'Streams of one ticket open at once'],
+  'stream.maxStreamsPerAddress': ['streams', 'Streams of readers at one address open at once'],
+  'stream.maxDurationSeconds': ['streams', 'Longest stream'],
+  'ticket.connectSeconds': ['streams', 'Time to open a stream with a ticket'],
+  'ticket.reconnectSeconds': ['streams', 'Time to resume a stream with a ticket'],
+  webhookEndpoints: ['webhooks', 'Webhook endpoints'],
+  'webhookPolicy.maxAttempts': ['webhooks', 'Attempts at a delivery'],
+  'webhookPolicy.backoffBaseMs': ['webhooks', 'Wait after the first failure'],
+  'webhookPolicy.timeoutMs': ['webhooks', 'Longest attempt'],
+  'webhookPolicy.breakerThreshold': ['webhooks', 'Failures until a pause'],
+  'webhookPolicy.breakerCooldownMs': ['webhooks', 'Length of a pause'],
+  'webhookPolicy.disableThreshold': ['webhooks', 'Failures until it is disabled'],
+  deliveryRetentionDays: ['webhooks', 'Time that finished deliveries are kept'],
+  'identity.issuer': ['identity', 'Issuer'],
+  'identity.jwksUrl': ['identity', 'Address of the public keys'],
+  'classifier.url': ['classifier', 'Address of the classifier'],
+  'classifier.fallback': ['classifier', 'If it does not answer'],
+} as const satisfies Record<SettingPath, readonly [section: SectionId, label: string]>
+
+export const LABELS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(PLACES).map(([path, [, label]]) => [path, label]),
+)
+
+export const sectionOf = (path: string): SectionId => {
+  const place = Object.entries(PLACES).find(([each]) => each === path)
+  if (place === undefined) throw new Error(`${path} stands in no section`)
+  return place[1][0]
 }
 
 /** What is said of a setting, or a group of them, where the words of the API name its own parts. */
-const TEXTS: Readonly<Record<string, string>> = {
+const TEXTS: Readonly<Partial<Record<SettingPath | keyof Settings, string>>> = {
   autoCloseDays: 'Days after which a discussion is locked; 1 to 3 650.',
   'webhookPolicy.disableThreshold':
     'Failures in a row that disable the endpoint; 1 to 1 000, and no fewer than open the circuit.',
@@ -48,4 +88,5 @@ const TEXTS: Readonly<Record<string, string>> = {
 }
 
 /** The words of the API on a setting, by its path, as a person reads them. */
-export const textOf = (path: string, ofApi: string): string => TEXTS[path] ?? ofApi
+export const textOf = (path: string, ofApi: string): string =>
+  Object.entries(TEXTS).find(([each]) => each === path)?.[1] ?? ofApi

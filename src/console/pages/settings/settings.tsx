@@ -11,7 +11,7 @@ import { type Values, valuesOf } from './draft.ts'
 import { SettingField } from './field.tsx'
 import { useSettingsForm } from './form.ts'
 import { LeaveUnsaved } from './leave.tsx'
-import { ALL_SECTIONS, NULLABLE_GROUPS } from './table.ts'
+import { NULLABLE_GROUPS, SECTIONS } from './table.ts'
 
 const POLL_MS = 5_000
 
@@ -47,13 +47,13 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
     >
       <Stack>
         <Group gap="md" component="nav" aria-label="Sections">
-          {ALL_SECTIONS.map(({ id, title }) => (
+          {SECTIONS.map(({ id, title }) => (
             <Anchor key={id} component={Link} to={{ hash: id }} size="sm">
               {title}
             </Anchor>
           ))}
         </Group>
-        {ALL_SECTIONS.map((section) => (
+        {SECTIONS.map((section) => (
           <Section key={section.id} section={section} form={form} values={values} />
         ))}
         <SaveBar form={form} />
@@ -66,15 +66,15 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
 type FormState = ReturnType<typeof useSettingsForm>
 
 function Section({
-  section: { id, title, about, fields, of },
+  section: { id, title, about, fields },
   form,
   values,
 }: {
-  section: (typeof ALL_SECTIONS)[number]
+  section: (typeof SECTIONS)[number]
   form: FormState
   values: Values
 }) {
-  const toggled = NULLABLE_GROUPS.find((name) => of.includes(name))
+  const toggled = NULLABLE_GROUPS.find((name) => fields.some(({ group }) => group === name))
   const isOn = toggled === undefined || form.valueOf(toggled) === true
   return (
     <Paper withBorder p="md" component="section" aria-labelledby={id}>

@@ -1,5 +1,5 @@
 import table from '../../../generated/settings.json' with { type: 'json' }
-import { LABELS, textOf } from './labels.ts'
+import { LABELS, SECTION_TITLES, sectionOf, textOf } from './labels.ts'
 
 /** What a setting can be; of a group that can be null, whether there is one. */
 export type Value = string | number | boolean | null | readonly string[]
@@ -40,40 +40,19 @@ export const NULLABLE_GROUPS: readonly string[] = table.groups
 
 const GROUP_TEXTS = new Map(table.groups.map(({ name, description }) => [name, textOf(name, description)]))
 
-export interface Section {
+/** Settings that stand together in the form. */
+interface Section {
   id: string
   title: string
-  /** The settings in it, or the groups of them. */
-  of: readonly string[]
+  /** What is said of all of them, where they are one group. */
+  about: string | null
+  fields: readonly Field[]
 }
 
-const SECTIONS: readonly Section[] = [
-  { id: 'website', title: 'Your website', of: ['allowedOrigins'] },
-  {
-    id: 'moderation',
-    title: 'Moderation',
-    of: ['moderationMode', 'bannedWords', 'suspectWords', 'maxLinks', 'holdFirstComments', 'reportThreshold'],
-  },
-  { id: 'comments', title: 'Comments', of: ['editWindowSeconds', 'maxDepth', 'autoCloseDays', 'reactionTypes'] },
-  { id: 'privacy', title: 'Privacy', of: ['erasureMode'] },
-  { id: 'limits', title: 'Keys and limits', of: ['activeKeyBudget', 'rateLimit'] },
-  { id: 'streams', title: 'Streams and tickets', of: ['stream', 'ticket'] },
-  { id: 'webhooks', title: 'Webhooks', of: ['webhookEndpoints', 'webhookPolicy', 'deliveryRetentionDays'] },
-  { id: 'identity', title: 'Identity', of: ['identity'] },
-  { id: 'classifier', title: 'Classifier', of: ['classifier'] },
-]
-
-const isIn = ({ of }: Section, { path, group }: Field): boolean => of.includes(group ?? path)
-const rest = FIELDS.filter((field) => !SECTIONS.some((section) => isIn(section, field))).map(({ path }) => path)
-
-/** Every setting in one section; those that nobody has put into one stand at the end. */
-export const ALL_SECTIONS: readonly (Section & { about: string | null; fields: readonly Field[] })[] = [
-  ...SECTIONS,
-  ...(rest.length === 0 ? [] : [{ id: 'others', title: 'Others', of: rest }]),
-].map((section) => ({
-  ...section,
-  about: section.of.length === 1 ? (GROUP_TEXTS.get(section.of[0] ?? '') ?? null) : null,
-  fields: FIELDS.filter((field) => isIn(section, field) || section.of.includes(field.path)),
-}))
+export const SECTIONS: readonly Section[] = Object.entries(SECTION_TITLES).map(([id, title]) => {
+  const fields = FIELDS.filter(({ path }) => sectionOf(path) === id)
+  const groups = [...new Set(fields.map(({ group }) => group))]
+  return { id, title, about: groups.length === 1 ? (GROUP_TEXTS.get(groups[0] ?? '') ?? null) : null, fields }
+})
 
 export const labelOf = ({ path }: Field): string => LABELS[path] ?? path

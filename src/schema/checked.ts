@@ -1,0 +1,96 @@
+import { z } from 'zod'
+
+import { builder } from './builder.ts'
+
+// GraphQL types of what a zod schema checks. A field has the description of its schema, an object
+// or a choice of several values has its `title` as a name.
+
+type Types = (typeof builder)['$inferSchemaTypes']
+type Values = Readonly<Record<string, unknown>>
+
+interface Wrapper {
+  unwrap(): z.ZodType
+}
+
+const isWrapped = (schema: z.ZodType): schema is z.ZodType & Wrapper =>
+  schema instanceof z.ZodDefault ||
+  schema instanceof z.ZodPrefault ||
+  schema instanceof z.ZodNullable ||
+  schema instanceof z.ZodExactOptional
+
+/** A schema without its default and null, with what is said of it on the way. */
+function bare(schema: z.ZodType): { schema: z.ZodType; isNullable: boolean; description: string } {
+  if (!isWrapped(schema)) return { schema, isNullable: false, description: schema.description ?? '' }
+  const inner = bare(schema.unwrap())
+  const hasNull = schema instanceof z.ZodNullable || schema instanceof z.ZodExactOptional
+  return {
+    schema: inner.schema,
+    isNullable: inner.isNullable || hasNull,
+    description: schema.description ?? inner.description,
+  }
+}
+
+function kindOf(schema: z.ZodType): 'Int' | 'String' | ['String'] | ReturnType<typeof makeEnum> {
+  if (schema instanceof z.ZodNumber) return 'Int'
+  if (schema instanceof z.ZodString) return 'String'
+  if (schema instanceof z.ZodArray) return ['String']
+  if (schema instanceof z.ZodEnum) return enumOf(schema)
+  throw new Error(`src/schema/checked.ts must be told the type of ${String(schema.meta()?.title)}`)
+}
+
+const enums = new Map<string, ReturnType<typeof makeEnum>>()
+
+/** Once by its name, as it is read and written. */
+function enumOf(schema: z.ZodEnum) {
+  const { title = '' } = schema.meta() ?? {}
+  const made = enums.get(title) ?? makeEnum(title, schema)
+  enums.set(title, made)
+  return made
+}
+
+function makeEnum(title: string, schema: z.ZodEnum) {
+  const { description = '', values } = schema.meta() as { description?: string; values: Record<string, string> }
+  return builder.enumType(title, {
+    description,
+    values: Object.fromEntries(Object.entries(values).map(([name, text]) => [name, { description: text }])),
+  })
+}
+
+/** The fields in which an object that `shape` describes is read. */
+export const outputFields = <Parent extends Values>(
+  t: PothosSchemaTypes.ObjectFieldBuilder<Types, Parent>,
+  shape: Readonly<Record<string, z.ZodType>>,
+) =>
+  Object.fromEntries(
+    Object.entries(shape).map(([name, given]) => {
+      const { schema, isNullable, description } = bare(given)
+      const type = schema instanceof z.ZodObject ? outputType(schema) : kindOf(schema)
+      return [name, t.field({ type, nullable: isNullable, description, resolve: (parent) => parent[name] as never })]
+    }),
+  )
+
+function outputType(schema: z.ZodObject): PothosSchemaTypes.ObjectRef<Types, Values> {
+  const { title = '', description = '' } = schema.meta() ?? {}
+  return builder.objectRef<Values>(title).implement({ description, fields: (t) => outputFields(t, schema.shape) })
+}
+
+/** The fields in which the same is given. None is required: what is left out stays as it is. */
+export const inputFields = (
+  t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
+  shape: Readonly<Record<string, z.ZodType>>,
+) =>
+  Object.fromEntries(
+    Object.entries(shape).map(([name, given]) => {
+      const { schema, description } = bare(given)
+      const type = schema instanceof z.ZodObject ? inputType(schema) : kindOf(schema)
+      return [name, t.field({ type, description })]
+    }),
+  )
+
+function inputType(schema: z.ZodObject): PothosSchemaTypes.InputObjectRef<Types, Values> {
+  const { title = '', description = '' } = schema.meta() ?? {}
+  return builder.inputType(`${title}Input`, {
+    description: `${description} What is left out stays as it is.`,
+    fields: (t) => inputFields(t, schema.shape),
+  })
+}
