@@ -71,6 +71,9 @@ export interface Db {
  */
 export const LOCK_WAIT_MS = 100
 
+/** The column of a field: `createdAt` is `created_at`. */
+export const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
 /** Whether a statement locks rows. */
 export const takesLocks = (text: string): boolean => /\b(INSERT|UPDATE|DELETE|SHARE|pg_advisory_xact_lock)\b/.test(text)
 

@@ -7,6 +7,9 @@ export interface CommentState {
   revision: number
 }
 
+/** The fields of a comment that are its text, as they are without it. */
+export const NO_TEXT = { body: null, bodyHtml: null }
+
 /**
  * An event's JSON for callers without `moderate_content`, now that its comment is in the state
  * `now`; null for an event that is about no comment. An event keeps its text while its comment is
@@ -43,7 +46,7 @@ function stateIn(json: string): CommentState | null {
 function withoutText(json: string, status: CommentStatus): string {
   const event = JSON.parse(json) as { data: { comment: object } }
   const { data } = event
-  const comment = { ...data.comment, body: null, bodyHtml: null, ...(status === 'deleted' ? { author: null } : {}) }
+  const comment = { ...data.comment, ...NO_TEXT, ...(status === 'deleted' ? { author: null } : {}) }
   return JSON.stringify({ ...event, data: { ...data, comment } })
 }
 

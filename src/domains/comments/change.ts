@@ -4,6 +4,7 @@ import { ServiceError } from '../../core/errors.ts'
 import type { Audience } from '../../core/events.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
+import { NO_TEXT } from '../../core/withdrawal.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { addToCommentCount, addToReplyCount, type JudgedComment, setCommentState } from './change-sql.ts'
 import { type Comment, toComment } from './comments.ts'
@@ -62,7 +63,7 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Co
  */
 function eventForm(comment: Comment, audience: Audience): Comment {
   const isWithdrawn = audience === 'public' && comment.status !== 'approved'
-  return { ...comment, ...(isWithdrawn ? { body: null, bodyHtml: null } : {}), viewerReaction: null }
+  return { ...comment, ...(isWithdrawn ? NO_TEXT : {}), viewerReaction: null }
 }
 
 /**

@@ -5,6 +5,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { atMost, noNul } from '../../core/texts.ts'
+import { NO_TEXT } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { Reader } from '../readers/readers.ts'
 import { type CommentRow, isInView, selectComment, selectComments } from './row.ts'
@@ -39,6 +40,9 @@ export const MAX_BODY_LENGTH = 10_000
 
 export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().trim().min(1)))
 
+/** What a reader says of a new comment, beside its place. */
+export const newCommentSchema = z.object({ body: bodySchema })
+
 /** One comment. Throws `not_found`, also for one that the caller may not see. */
 export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
   const caller = requireCaller(ctx)
@@ -59,15 +63,14 @@ export function maySee({ actor, identity }: Caller, row: CommentRow): boolean {
 }
 
 export function toComment(row: CommentRow): Comment {
-  const isDeleted = row.status === 'deleted'
-  return {
+  const comment: Comment = {
     id: row.id,
     discussionId: row.discussionId,
     parentId: row.parentId,
     depth: row.depth,
-    author: isDeleted ? null : authorOf(row),
-    body: isDeleted ? null : row.body,
-    bodyHtml: isDeleted ? null : row.bodyHtml,
+    author: authorOf(row),
+    body: row.body,
+    bodyHtml: row.bodyHtml,
     status: row.status,
     pinnedAt: row.pinnedAt?.toISOString() ?? null,
     editedAt: row.editedAt?.toISOString() ?? null,
@@ -77,6 +80,7 @@ export function toComment(row: CommentRow): Comment {
     reactionCounts: row.reactionCounts,
     createdAt: row.createdAt.toISOString(),
   }
+  return row.status === 'deleted' ? { ...comment, author: null, ...NO_TEXT } : comment
 }
 
 function authorOf(row: CommentRow): Reader | null {

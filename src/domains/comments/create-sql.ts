@@ -1,8 +1,9 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
+import type { CommentRow } from './row.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
 
 /** Stands for the depth, which only the statement knows, in the JSON of a comment to create. */
@@ -73,6 +74,55 @@ export interface CreateResult {
   deliveries: number
 }
 
+/** The type of each parameter. */
+const TYPES = {
+  tenantId: 'uuid',
+  discussionId: 'uuid',
+  parentId: 'uuid',
+  id: 'uuid',
+  authorId: 'uuid',
+  body: 'text',
+  bodyHtml: 'text',
+  textDigest: 'text',
+  repeats: 'bool',
+  approvedBelow: 'int',
+  reason: 'text',
+  flags: 'bool',
+  asks: 'bool',
+  maxDepth: 'int',
+  createdEventId: 'uuid',
+  replyEventId: 'uuid',
+  actor: 'text',
+  comment: 'text',
+} as const satisfies Record<keyof CreateRow, string>
+
+const INPUT = Object.entries(TYPES) as [keyof CreateRow, string][]
+const NOW = `$${INPUT.length + 1}`
+const REPETITIONS_SINCE = `$${INPUT.length + 2}`
+
+/** What a new comment has from the defaults of its columns. */
+type Default = 'pinnedAt' | 'editedAt' | 'deletedAt' | 'revision' | 'replyCount' | 'reactionCounts'
+type OfReader = 'authorExternalId' | 'authorName' | 'authorAvatarUrl' | 'authorProfileUrl'
+type OfRules = 'holdReason' | 'flagged' | 'textDigest' | 'firstApprovedAt'
+
+/** What the row of a new comment has in each column; its JSON says the same (`create.ts`). */
+const STORED = {
+  tenantId: 'tenant_id',
+  id: 'id',
+  discussionId: 'discussion_id',
+  parentId: 'parent_id',
+  depth: 'depth',
+  authorId: 'author_id',
+  body: 'body',
+  bodyHtml: 'body_html',
+  status: 'status::comment_status',
+  holdReason: 'hold_reason',
+  flagged: 'flagged',
+  textDigest: 'text_digest::bigint',
+  firstApprovedAt: `CASE WHEN status = 'approved' THEN ${NOW}::timestamptz END`,
+  createdAt: NOW,
+} satisfies Record<Exclude<keyof CommentRow, Default | OfReader> | OfRules | 'tenantId', string>
+
 interface LockedDiscussions {
   /** What follows the locking clause. */
   ifLocked: '' | 'SKIP LOCKED'
@@ -94,11 +144,8 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
   statement(
     name,
     `WITH input AS (
-     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[],
-       $9::bool[], $10::int[], $11::text[], $12::bool[], $13::bool[], $14::int[], $15::uuid[], $16::uuid[], $17::text[],
-       $18::text[]) WITH ORDINALITY
-     AS t (tenant_id, discussion_id, parent_id, id, author_id, body, body_html, text_digest, repeats, approved_below, reason,
-       flags, asks, max_depth, created_event_id, reply_event_id, actor, comment, n)
+     SELECT * FROM unnest(${INPUT.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY
+     AS t (${INPUT.map(([field]) => toSnakeCase(field)).join(', ')}, n)
    ),
    locked AS MATERIALIZED (
      SELECT d.tenant_id, d.id, d.state, d.seq FROM discussions d
@@ -114,13 +161,13 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
    ),
    judged AS MATERIALIZED (
      SELECT i.*, l.seq AS last_seq, coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id,
-       pr.external_id AS recipient_external_id, ${banIn('a', '$19')} IS NOT DISTINCT FROM 'shadow' AS in_shadow,
+       pr.external_id AS recipient_external_id, ${banIn('a', NOW)} IS NOT DISTINCT FROM 'shadow' AS in_shadow,
        CASE
          WHEN l.id IS NULL THEN ${otherwise}
          WHEN a.id IS NULL THEN 'unavailable'
          WHEN l.state = 'archived' THEN 'discussion_archived'
          WHEN l.state = 'locked' THEN 'discussion_locked'
-         WHEN ${banIn('a', '$19')} = 'open' THEN 'reader_banned'
+         WHEN ${banIn('a', NOW)} = 'open' THEN 'reader_banned'
          WHEN i.parent_id IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
          WHEN p.depth + 1 > i.max_depth THEN 'too_deep'
          ELSE 'created'
@@ -135,7 +182,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
    ruled AS (
      SELECT *, CASE
        WHEN repeats AND text_digest IS NOT NULL
-         AND ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest::bigint', '$20::uuid')}
+         AND ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest::bigint', `${REPETITIONS_SINCE}::uuid`)}
        THEN 'repeated_text'
        WHEN approved_below > 0
          AND ${approvedComments('judged.tenant_id', 'judged.author_id', 'judged.approved_below')} < approved_below
@@ -163,9 +210,9 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
    ),
    bumped AS (
      UPDATE discussions d SET
-       seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = $19,
-       last_commented_at = CASE WHEN s.approved > 0 THEN $19 ELSE d.last_commented_at END,
-       active_at = CASE WHEN s.approved > 0 THEN date_trunc('minute', $19::timestamptz) ELSE d.active_at END
+       seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = ${NOW},
+       last_commented_at = CASE WHEN s.approved > 0 THEN ${NOW} ELSE d.last_commented_at END,
+       active_at = CASE WHEN s.approved > 0 THEN date_trunc('minute', ${NOW}::timestamptz) ELSE d.active_at END
      FROM (
        SELECT tenant_id, discussion_id, sum(1 + notifies) AS events, count(*) FILTER (WHERE status = 'approved') AS approved
        FROM numbered GROUP BY tenant_id, discussion_id
@@ -173,11 +220,8 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
      WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
    ),
    created AS (
-     INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, hold_reason,
-       flagged, text_digest, first_approved_at, created_at)
-     SELECT tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status::comment_status, hold_reason,
-       flagged, text_digest::bigint, CASE WHEN status = 'approved' THEN $19::timestamptz END, $19
-     FROM numbered
+     INSERT INTO comments (${Object.keys(STORED).map(toSnakeCase).join(', ')})
+     SELECT ${Object.values(STORED).join(', ')} FROM numbered
    ),
    asked AS (
      INSERT INTO classifier_requests (tenant_id, comment_id, revision, due_at)
@@ -204,7 +248,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
    ),
    logged AS (
      INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data)
-     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, $19, actor::json, data::json FROM happened
+     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, ${NOW}, actor::json, data::json FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
    SELECT j.outcome, j.depth, coalesce(c.status, 'pending') AS status, coalesce(c.is_asked, false) AS "isAsked",
@@ -224,27 +268,6 @@ const CREATE_UNLOCKED = createComments('create_unlocked_comments', {
     (SELECT 'busy' FROM discussions d WHERE d.tenant_id = i.tenant_id AND d.id = i.discussion_id), 'not_found')`,
 })
 
-const CREATE_COLUMNS = [
-  'tenantId',
-  'discussionId',
-  'parentId',
-  'id',
-  'authorId',
-  'body',
-  'bodyHtml',
-  'textDigest',
-  'repeats',
-  'approvedBelow',
-  'reason',
-  'flags',
-  'asks',
-  'maxDepth',
-  'createdEventId',
-  'replyEventId',
-  'actor',
-  'comment',
-] as const satisfies readonly (keyof CreateRow)[]
-
 /** See `createComments`. Waits for locks of discussions. The results are in the order of `rows`. */
 export const insertComments = (sql: Sql, rows: readonly CreateRow[], now: Date): Promise<CreateResult[]> =>
   sql<CreateResult>(CREATE, paramsOf(rows, now))
@@ -257,7 +280,7 @@ export const insertUnlockedComments = (sql: Sql, rows: readonly CreateRow[], now
   sql<CreateResult>(CREATE_UNLOCKED, paramsOf(rows, now))
 
 const paramsOf = (rows: readonly CreateRow[], now: Date): unknown[] => [
-  ...CREATE_COLUMNS.map((column) => rows.map((row) => row[column])),
+  ...INPUT.map(([field]) => rows.map((row) => row[field])),
   now,
   repetitionsSince(now),
 ]

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 
 import { type Ctx, requireCaller, requireIdentity } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
@@ -8,7 +8,7 @@ import { validate } from '../../core/validate.ts'
 import { createDiscussion, findDiscussionId } from '../discussions/discussions.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
-import { bodySchema, type Comment } from './comments.ts'
+import { type Comment, newCommentSchema } from './comments.ts'
 import { type CreateOutcome, UNKNOWN_DEPTH } from './create-sql.ts'
 import { isCheapToRender } from './markdown.ts'
 import { foreseeOutcome } from './refusal-sql.ts'
@@ -16,11 +16,12 @@ import { holdPolicy } from './rules.ts'
 import { type CheckedText, checkText } from './text.ts'
 import { writeComment } from './writer.ts'
 
-interface CreateComment {
+type NewComment = z.infer<typeof newCommentSchema>
+
+interface CreateComment extends NewComment {
   discussionId?: Id | null | undefined
   externalId?: string | null | undefined
   parentId?: Id | null | undefined
-  body: string
 }
 
 /**
@@ -31,7 +32,7 @@ interface CreateComment {
  */
 export async function createComment(ctx: Ctx, input: CreateComment): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
-  const { body } = validate(z.object({ body: bodySchema }), { body: input.body })
+  const { body } = validate(newCommentSchema, input)
   const parentId = input.parentId ?? null
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
   const place = { discussionId: await findDiscussion(ctx, input), externalId: input.externalId ?? '', parentId }

@@ -38,48 +38,49 @@ const CommentSortEnum = builder.enumType('CommentSort', {
 
 export const CommentRef = builder.objectRef<comments.Comment>('Comment').implement({
   description: 'A comment of a reader.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the comment.' }),
-    discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
-    parentId: t.exposeID('parentId', {
-      nullable: true,
-      description: 'The comment that it replies to. Null at the top level.',
-    }),
-    depth: t.exposeInt('depth', { description: 'The number of comments above it. 0 at the top level.' }),
-    author: t.expose('author', {
-      type: ReaderRef,
-      nullable: true,
-      description: 'The author. Null for a tombstone and after the erasure of the reader.',
-    }),
-    body: t.exposeString('body', { nullable: true, description: 'The text in Markdown. Null for a tombstone.' }),
-    bodyHtml: t.exposeString('bodyHtml', {
-      nullable: true,
-      description: 'The body as sanitised HTML, safe to insert into a page. Null for a tombstone.',
-    }),
-    status: t.expose('status', {
-      type: CommentStatusEnum,
-      description: 'The state of the comment. Only an approved comment is public.',
-    }),
-    pinnedAt: t.expose('pinnedAt', { type: 'DateTime', nullable: true, description: 'When it was pinned.' }),
-    editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
-    deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
-    revision: t.exposeInt('revision', {
-      description: 'The version of the text: 1 when posted, one more with each edit.',
-    }),
-    replyCount: t.exposeInt('replyCount', { description: 'The number of approved direct replies.' }),
-    reactionCounts: t.expose('reactionCounts', {
-      type: 'JSON',
-      description: 'The number of reactions by type: `{type: n}`.',
-      extensions: shapedBy(comments.reactionCountsSchema),
-    }),
-    viewerReaction: t.string({
-      nullable: true,
-      description: 'The reaction of the asserted reader. Null without an identity.',
-      resolve: ({ id, viewerReaction: known }, _args, ctx) =>
-        known !== undefined || requireCaller(ctx).identity === null ? (known ?? null) : viewerReaction(ctx, id),
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
-  }),
+  fields: (t) =>
+    ({
+      id: t.exposeID('id', { description: 'The id of the comment.' }),
+      discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
+      parentId: t.exposeID('parentId', {
+        nullable: true,
+        description: 'The comment that it replies to. Null at the top level.',
+      }),
+      depth: t.exposeInt('depth', { description: 'The number of comments above it. 0 at the top level.' }),
+      author: t.expose('author', {
+        type: ReaderRef,
+        nullable: true,
+        description: 'The author. Null for a tombstone and after the erasure of the reader.',
+      }),
+      body: t.exposeString('body', { nullable: true, description: 'The text in Markdown. Null for a tombstone.' }),
+      bodyHtml: t.exposeString('bodyHtml', {
+        nullable: true,
+        description: 'The body as sanitised HTML, safe to insert into a page. Null for a tombstone.',
+      }),
+      status: t.expose('status', {
+        type: CommentStatusEnum,
+        description: 'The state of the comment. Only an approved comment is public.',
+      }),
+      pinnedAt: t.expose('pinnedAt', { type: 'DateTime', nullable: true, description: 'When it was pinned.' }),
+      editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
+      deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
+      revision: t.exposeInt('revision', {
+        description: 'The version of the text: 1 when posted, one more with each edit.',
+      }),
+      replyCount: t.exposeInt('replyCount', { description: 'The number of approved direct replies.' }),
+      reactionCounts: t.expose('reactionCounts', {
+        type: 'JSON',
+        description: 'The number of reactions by type: `{type: n}`.',
+        extensions: shapedBy(comments.reactionCountsSchema),
+      }),
+      viewerReaction: t.string({
+        nullable: true,
+        description: 'The reaction of the asserted reader. Null without an identity.',
+        resolve: ({ id, viewerReaction: known }, _args, ctx) =>
+          known !== undefined || requireCaller(ctx).identity === null ? (known ?? null) : viewerReaction(ctx, id),
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
+    }) satisfies Record<keyof comments.Comment, unknown>,
 })
 
 builder.objectField(CommentRef, 'replies', (t) =>
@@ -194,7 +195,7 @@ builder.objectField(DiscussionRef, 'comments', (t) =>
 builder.relayMutationField(
   'createComment',
   {
-    extensions: shapedBy(z.object({ externalId: externalIdSchema.nullish(), body: comments.bodySchema })),
+    extensions: shapedBy(comments.newCommentSchema.extend({ externalId: externalIdSchema.nullish() })),
     inputFields: (t) => ({
       discussionId: t.id({ description: 'The discussion to post in. Give this or externalId.' }),
       externalId: t.string({

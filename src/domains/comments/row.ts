@@ -1,34 +1,52 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { CommentStatus } from '../../generated/prisma/enums.ts'
+import type { Comment } from './comments.ts'
 
-export interface CommentRow {
-  id: Id
-  discussionId: Id
-  parentId: Id | null
-  depth: number
+/** Instants in the JSON, dates in a row. */
+type Instant = 'pinnedAt' | 'editedAt' | 'deletedAt'
+
+/** A comment as its row has it, with its author's. */
+export interface CommentRow extends Omit<Comment, 'author' | 'viewerReaction' | 'createdAt' | Instant> {
   authorId: Id | null
   authorExternalId: string | null
   authorName: string | null
   authorAvatarUrl: string | null
   authorProfileUrl: string | null
-  body: string | null
-  bodyHtml: string | null
-  status: CommentStatus
   pinnedAt: Date | null
   editedAt: Date | null
   deletedAt: Date | null
-  revision: number
-  replyCount: number
-  reactionCounts: Record<string, number>
   createdAt: Date
 }
 
-export const COMMENT_COLUMNS = `c.id, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.depth, c.author_id AS "authorId",
-  r.external_id AS "authorExternalId", r.name AS "authorName", r.avatar_url AS "authorAvatarUrl",
-  r.profile_url AS "authorProfileUrl", c.body, c.body_html AS "bodyHtml", c.status::text, c.pinned_at AS "pinnedAt",
-  c.edited_at AS "editedAt", c.deleted_at AS "deletedAt", c.revision, c.reply_count AS "replyCount",
-  c.reaction_counts AS "reactionCounts", c.created_at AS "createdAt"`
+const COLUMNS = {
+  id: 'c.id',
+  discussionId: 'c.discussion_id',
+  parentId: 'c.parent_id',
+  depth: 'c.depth',
+  authorId: 'c.author_id',
+  authorExternalId: 'r.external_id',
+  authorName: 'r.name',
+  authorAvatarUrl: 'r.avatar_url',
+  authorProfileUrl: 'r.profile_url',
+  body: 'c.body',
+  bodyHtml: 'c.body_html',
+  status: 'c.status::text',
+  pinnedAt: 'c.pinned_at',
+  editedAt: 'c.edited_at',
+  deletedAt: 'c.deleted_at',
+  revision: 'c.revision',
+  replyCount: 'c.reply_count',
+  reactionCounts: 'c.reaction_counts',
+  createdAt: 'c.created_at',
+} as const satisfies Record<keyof CommentRow, string>
+
+/** SQL: these columns of `comments c` and its author `readers r`, named as in a CommentRow. */
+export const columnsOf = (names: readonly (keyof CommentRow)[]): string =>
+  names.map((name) => `${COLUMNS[name]} AS "${name}"`).join(', ')
+
+export const COMMENT_FIELDS = Object.keys(COLUMNS) as (keyof CommentRow)[]
+
+export const COMMENT_COLUMNS = columnsOf(COMMENT_FIELDS)
 
 /** The bytes of a row of them that count; all else is short. */
 export const COMMENT_BYTES = `octet_length(coalesce(body, '')) + octet_length(coalesce("bodyHtml", ''))`

@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import { NO_TEXT } from '../../core/withdrawal.ts'
 import { audienceOf, changeView } from '../comments/change.ts'
 import { toComment } from '../comments/comments.ts'
 import { lockComment, type LockedComment } from '../comments/locked.ts'
@@ -62,13 +63,17 @@ const selectTheirComments = (sql: Sql, tenantId: Id, readerId: Id, limit: number
 const BLANK = statement(
   'blank_comment',
   `UPDATE comments SET status = 'deleted', deleted_at = coalesce(deleted_at, $3), pinned_at = NULL, author_id = NULL,
-     body = NULL, body_html = NULL, text_digest = NULL, hold_reason = NULL, flagged = false
+     ${Object.keys(NO_TEXT)
+       .map((name) => `${toSnakeCase(name)} = NULL`)
+       .join(', ')}, text_digest = NULL, hold_reason = NULL, flagged = false
    WHERE tenant_id = $1 AND id = $2`,
 )
 
 /** Makes a comment a tombstone of nobody. */
 const blankComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> =>
   void (await sql(BLANK, [tenantId, id, now]))
+
+const NOBODYS = JSON.stringify({ author: null, ...NO_TEXT })
 
 // What others have told moderators of a comment may name its author as well as the comment does.
 const FORGET = statement(
@@ -83,8 +88,8 @@ const FORGET = statement(
      UPDATE reports SET note = NULL WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) AND note IS NOT NULL
    )
    UPDATE audit_log SET
-     before = CASE WHEN jsonb_exists(before, 'author') THEN before || '{"author":null,"body":null,"bodyHtml":null}' ELSE before END,
-     after = CASE WHEN jsonb_exists(after, 'author') THEN after || '{"author":null,"body":null,"bodyHtml":null}' ELSE after END
+     before = CASE WHEN jsonb_exists(before, 'author') THEN before || '${NOBODYS}' ELSE before END,
+     after = CASE WHEN jsonb_exists(after, 'author') THEN after || '${NOBODYS}' ELSE after END
    WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = 'comment'`,
 )
 

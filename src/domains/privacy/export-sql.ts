@@ -1,31 +1,36 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { CommentStatus } from '../../generated/prisma/enums.ts'
+import { COMMENT_FIELDS, type CommentRow, columnsOf } from '../comments/row.ts'
 
 const SNAPSHOT = statement('export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
 
 /** First in a transaction: whatever it reads is of one instant. */
 export const readOneInstant = async (sql: Sql): Promise<void> => void (await sql(SNAPSHOT))
 
-export interface ExportedCommentRow {
-  id: Id
-  discussionId: Id
+/** `bodyHtml` is made from `body`, the author is the reader, and the rest is the thread's. */
+const LEFT_OUT = [
+  'bodyHtml',
+  'authorId',
+  'authorExternalId',
+  'authorName',
+  'authorAvatarUrl',
+  'authorProfileUrl',
+  'depth',
+  'replyCount',
+  'pinnedAt',
+] as const satisfies readonly (keyof CommentRow)[]
+
+type ExportedFields = Omit<CommentRow, (typeof LEFT_OUT)[number]>
+
+export interface ExportedCommentRow extends ExportedFields {
   discussionExternalId: string
-  parentId: Id | null
-  body: string | null
-  status: CommentStatus
-  revision: number
-  reactionCounts: Record<string, number>
-  createdAt: Date
-  editedAt: Date | null
-  deletedAt: Date | null
 }
+
+const isExported = (name: string): boolean => !LEFT_OUT.some((each) => each === name)
 
 const COMMENTS = statement(
   'export_comments',
-  `SELECT c.id, c.discussion_id AS "discussionId", d.external_id AS "discussionExternalId", c.parent_id AS "parentId", c.body,
-     c.status::text, c.revision, c.reaction_counts AS "reactionCounts", c.created_at AS "createdAt",
-     c.edited_at AS "editedAt", c.deleted_at AS "deletedAt"
+  `SELECT ${columnsOf(COMMENT_FIELDS.filter(isExported))}, d.external_id AS "discussionExternalId"
    FROM comments c JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
    WHERE c.tenant_id = $1 AND c.author_id = $2 AND c.id > $3 ORDER BY c.id LIMIT $4`,
 )

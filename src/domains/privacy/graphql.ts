@@ -18,26 +18,29 @@ const RevisionRef = builder.objectRef<RevisionRow>('ExportedRevision').implement
 
 const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').implement({
   description: 'A comment of the reader, in any state.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the comment.' }),
-    discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
-    discussionExternalId: t.exposeString('discussionExternalId', { description: "The tenant's own key for the page." }),
-    parentId: t.exposeID('parentId', { nullable: true, description: 'The comment that it replies to.' }),
-    body: t.exposeString('body', {
-      nullable: true,
-      description: 'The text in Markdown. Of a deleted comment, the part that is kept.',
-    }),
-    status: t.expose('status', {
-      type: CommentStatusEnum,
-      description: 'The state of the comment. Only an approved comment is public.',
-    }),
-    revision: t.exposeInt('revision', { description: 'The version of the text.' }),
-    revisions: t.expose('revisions', { type: [RevisionRef], description: 'Former bodies, oldest first.' }),
-    reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'The number of reactions by type.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
-    editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
-    deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
-  }),
+  fields: (t) =>
+    ({
+      id: t.exposeID('id', { description: 'The id of the comment.' }),
+      discussionId: t.exposeID('discussionId', { description: 'The discussion that it belongs to.' }),
+      discussionExternalId: t.exposeString('discussionExternalId', {
+        description: "The tenant's own key for the page.",
+      }),
+      parentId: t.exposeID('parentId', { nullable: true, description: 'The comment that it replies to.' }),
+      body: t.exposeString('body', {
+        nullable: true,
+        description: 'The text in Markdown. Of a deleted comment, the part that is kept.',
+      }),
+      status: t.expose('status', {
+        type: CommentStatusEnum,
+        description: 'The state of the comment. Only an approved comment is public.',
+      }),
+      revision: t.exposeInt('revision', { description: 'The version of the text.' }),
+      revisions: t.expose('revisions', { type: [RevisionRef], description: 'Former bodies, oldest first.' }),
+      reactionCounts: t.expose('reactionCounts', { type: 'JSON', description: 'The number of reactions by type.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
+      editedAt: t.expose('editedAt', { type: 'DateTime', nullable: true, description: 'When it was last edited.' }),
+      deletedAt: t.expose('deletedAt', { type: 'DateTime', nullable: true, description: 'When it was deleted.' }),
+    }) satisfies Record<keyof ExportedComment, unknown>,
 })
 
 const ReactionRef = builder.objectRef<ReactionRow>('ExportedReaction').implement({

@@ -1,4 +1,5 @@
 import type { Id } from '../../core/ids.ts'
+import { NO_TEXT } from '../../core/withdrawal.ts'
 
 /** An event's parts that can name a reader, as JSON text. */
 export interface EventTexts {
@@ -32,7 +33,7 @@ export function scrubEvent({ actor, data }: EventTexts, { readerId, isOnTheirCom
   const after = { ...what }
   let hasLostRecipient = false
   if (what.comment?.author?.id === readerId) {
-    after.comment = { ...what.comment, author: null, body: null, bodyHtml: null }
+    after.comment = { ...what.comment, author: null, ...NO_TEXT }
   }
   if (isTheirs(what.reader?.id)) after.reader = null
   if (what.recipient?.readerId === readerId) {

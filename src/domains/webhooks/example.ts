@@ -1,5 +1,8 @@
 import { encodeEvent, type EventType } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
+import { NO_TEXT } from '../../core/withdrawal.ts'
+import type { Comment } from '../comments/comments.ts'
+import type { Discussion } from '../discussions/discussions.ts'
 
 /**
  * An event that never happened, in the shape of those that do: its ids are of nothing, and its
@@ -36,7 +39,7 @@ export function exampleEvent(type: EventType): ExampleEvent {
 
 const MODERATOR = JSON.stringify({ kind: 'moderator' })
 
-const discussion = (type: EventType, id: Id, at: string) => ({
+const discussion = (type: EventType, id: Id, at: string): Discussion => ({
   id,
   externalId: 'example-page',
   title: 'An example',
@@ -49,7 +52,7 @@ const discussion = (type: EventType, id: Id, at: string) => ({
   lastCommentedAt: at,
 })
 
-const comment = (type: EventType, at: string) => ({
+const comment = (type: EventType, at: string): Omit<Comment, 'id' | 'discussionId' | 'author'> => ({
   parentId: null,
   depth: 0,
   body: 'An example of a comment.',
@@ -64,5 +67,5 @@ const comment = (type: EventType, at: string) => ({
   viewerReaction: null,
   createdAt: at,
   // What has gone has no text.
-  ...(type === 'comment_deleted' || type === 'comment_rejected' ? { body: null, bodyHtml: null } : {}),
+  ...(type === 'comment_deleted' || type === 'comment_rejected' ? NO_TEXT : {}),
 })
