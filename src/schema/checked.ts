@@ -16,13 +16,14 @@ const isWrapped = (schema: z.ZodType): schema is z.ZodType & Wrapper =>
   schema instanceof z.ZodDefault ||
   schema instanceof z.ZodPrefault ||
   schema instanceof z.ZodNullable ||
+  schema instanceof z.ZodOptional ||
   schema instanceof z.ZodExactOptional
 
 /** A schema without its default and null, with what is said of it on the way. */
 function bare(schema: z.ZodType): { schema: z.ZodType; isNullable: boolean; description: string } {
   if (!isWrapped(schema)) return { schema, isNullable: false, description: schema.description ?? '' }
   const inner = bare(schema.unwrap())
-  const hasNull = schema instanceof z.ZodNullable || schema instanceof z.ZodExactOptional
+  const hasNull = !(schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
   return {
     schema: inner.schema,
     isNullable: inner.isNullable || hasNull,
@@ -74,18 +75,23 @@ function outputType(schema: z.ZodObject): PothosSchemaTypes.ObjectRef<Types, Val
   return builder.objectRef<Values>(title).implement({ description, fields: (t) => outputFields(t, schema.shape) })
 }
 
-/** The fields in which the same is given. None is required: what is left out stays as it is. */
-export const inputFields = (
+type InputFields<Shape extends z.ZodRawShape> = {
+  [Name in keyof Shape]: PothosSchemaTypes.InputFieldRef<Types, z.input<Shape[Name]>>
+}
+
+/** The fields in which the same is given. Required is what has no default and can be no null. */
+export const inputFields = <Shape extends Record<string, z.ZodType>>(
   t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
-  shape: Readonly<Record<string, z.ZodType>>,
+  shape: Shape,
 ) =>
   Object.fromEntries(
     Object.entries(shape).map(([name, given]) => {
       const { schema, description } = bare(given)
       const type = schema instanceof z.ZodObject ? inputType(schema) : kindOf(schema)
-      return [name, t.field({ type, description })]
+      return [name, t.field({ type, description, required: !isWrapped(given) })]
     }),
-  )
+    // The schema's own type of each field: GraphQL's is made from it.
+  ) as unknown as InputFields<Shape>
 
 function inputType(schema: z.ZodObject): PothosSchemaTypes.InputObjectRef<Types, Values> {
   const { title = '', description = '' } = schema.meta() ?? {}

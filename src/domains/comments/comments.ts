@@ -41,7 +41,9 @@ export const MAX_BODY_LENGTH = 10_000
 export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().trim().min(1)))
 
 /** What a reader says of a new comment, beside its place. */
-export const newCommentSchema = z.object({ body: bodySchema })
+export const newCommentSchema = z.object({
+  body: bodySchema.describe('Markdown, 1 to 10 000 characters after trimming.'),
+})
 
 /** One comment. Throws `not_found`, also for one that the caller may not see. */
 export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {

@@ -18,14 +18,18 @@ export const DEPTH_SLOT = `"depth":${UNKNOWN_DEPTH}`
 /** What the JSON of a comment to create says of its status, until the statement has decided. */
 export const STATUS_SLOT = '"status":"approved"'
 
+/** What a new comment has from the defaults of its columns. */
+type Default = 'pinnedAt' | 'editedAt' | 'deletedAt' | 'revision' | 'replyCount' | 'reactionCounts'
+type OfReader = 'authorExternalId' | 'authorName' | 'authorAvatarUrl' | 'authorProfileUrl'
+/** What the statement decides of the row. */
+type Decided = 'depth' | 'status' | 'createdAt'
+type Given = Pick<CommentRow, Exclude<keyof CommentRow, Default | OfReader | Decided>>
+
 /**
  * One comment to create; arrays of these, column by column, are the parameters of the statement.
  */
-export interface CreateRow extends Judgement, HoldPolicy {
+export interface CreateRow extends Judgement, HoldPolicy, Given {
   tenantId: Id
-  discussionId: Id
-  parentId: Id | null
-  id: Id
   authorId: Id
   body: string
   bodyHtml: string
@@ -74,8 +78,8 @@ export interface CreateResult {
   deliveries: number
 }
 
-/** The type of each parameter. */
-const TYPES = {
+/** The columns of a new comment that are given, with their types. Its JSON says the same. */
+const GIVEN = {
   tenantId: 'uuid',
   discussionId: 'uuid',
   parentId: 'uuid',
@@ -83,7 +87,11 @@ const TYPES = {
   authorId: 'uuid',
   body: 'text',
   bodyHtml: 'text',
-  textDigest: 'text',
+  textDigest: 'bigint',
+} as const satisfies Record<keyof Given | 'tenantId' | 'textDigest', string>
+
+/** What the statement is given beside. */
+const BESIDE = {
   repeats: 'bool',
   approvedBelow: 'int',
   reason: 'text',
@@ -94,34 +102,13 @@ const TYPES = {
   replyEventId: 'uuid',
   actor: 'text',
   comment: 'text',
-} as const satisfies Record<keyof CreateRow, string>
+} as const satisfies Record<Exclude<keyof CreateRow, keyof typeof GIVEN>, string>
 
-const INPUT = Object.entries(TYPES) as [keyof CreateRow, string][]
+const INPUT = Object.entries({ ...GIVEN, ...BESIDE }) as [keyof CreateRow, string][]
 const NOW = `$${INPUT.length + 1}`
 const REPETITIONS_SINCE = `$${INPUT.length + 2}`
 
-/** What a new comment has from the defaults of its columns. */
-type Default = 'pinnedAt' | 'editedAt' | 'deletedAt' | 'revision' | 'replyCount' | 'reactionCounts'
-type OfReader = 'authorExternalId' | 'authorName' | 'authorAvatarUrl' | 'authorProfileUrl'
-type OfRules = 'holdReason' | 'flagged' | 'textDigest' | 'firstApprovedAt'
-
-/** What the row of a new comment has in each column; its JSON says the same (`create.ts`). */
-const STORED = {
-  tenantId: 'tenant_id',
-  id: 'id',
-  discussionId: 'discussion_id',
-  parentId: 'parent_id',
-  depth: 'depth',
-  authorId: 'author_id',
-  body: 'body',
-  bodyHtml: 'body_html',
-  status: 'status::comment_status',
-  holdReason: 'hold_reason',
-  flagged: 'flagged',
-  textDigest: 'text_digest::bigint',
-  firstApprovedAt: `CASE WHEN status = 'approved' THEN ${NOW}::timestamptz END`,
-  createdAt: NOW,
-} satisfies Record<Exclude<keyof CommentRow, Default | OfReader> | OfRules | 'tenantId', string>
+const columns = (names: object): string => Object.keys(names).map(toSnakeCase).join(', ')
 
 interface LockedDiscussions {
   /** What follows the locking clause. */
@@ -145,7 +132,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
     name,
     `WITH input AS (
      SELECT * FROM unnest(${INPUT.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY
-     AS t (${INPUT.map(([field]) => toSnakeCase(field)).join(', ')}, n)
+     AS t (${columns(GIVEN)}, ${columns(BESIDE)}, n)
    ),
    locked AS MATERIALIZED (
      SELECT d.tenant_id, d.id, d.state, d.seq FROM discussions d
@@ -182,7 +169,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
    ruled AS (
      SELECT *, CASE
        WHEN repeats AND text_digest IS NOT NULL
-         AND ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest::bigint', `${REPETITIONS_SINCE}::uuid`)}
+         AND ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest', `${REPETITIONS_SINCE}::uuid`)}
        THEN 'repeated_text'
        WHEN approved_below > 0
          AND ${approvedComments('judged.tenant_id', 'judged.author_id', 'judged.approved_below')} < approved_below
@@ -220,8 +207,10 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
      WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
    ),
    created AS (
-     INSERT INTO comments (${Object.keys(STORED).map(toSnakeCase).join(', ')})
-     SELECT ${Object.values(STORED).join(', ')} FROM numbered
+     INSERT INTO comments (${columns(GIVEN)}, depth, status, hold_reason, flagged, first_approved_at, created_at)
+     SELECT ${columns(GIVEN)}, depth, status::comment_status, hold_reason, flagged,
+       CASE WHEN status = 'approved' THEN ${NOW}::timestamptz END, ${NOW}
+     FROM numbered
    ),
    asked AS (
      INSERT INTO classifier_requests (tenant_id, comment_id, revision, due_at)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { requireCaller } from '../../core/context.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
+import { inputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { loadDiscussion } from '../discussions/discussions.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
@@ -202,7 +203,7 @@ builder.relayMutationField(
         description: "The tenant's own key for the page to post on. The first comment creates the discussion.",
       }),
       parentId: t.id({ description: 'The comment to reply to.' }),
-      body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
+      ...inputFields(t, comments.newCommentSchema.shape),
     }),
   },
   {
