@@ -15,24 +15,28 @@ const TSCONFIG = {
     // A program of a user is held to no more than that.
     noUnusedLocals: false,
     noUnusedParameters: false,
-    noImplicitAny: false,
     paths: {
-      'engagement-service/backend': [join(ROOT, 'src/clients/backend/backend.ts')],
-      'engagement-service/client': [join(ROOT, 'src/clients/browser/stream.ts')],
-      'engagement-service/webhooks': [join(ROOT, 'src/clients/receiver/verify.ts')],
+      'engagement-service/backend': [join(ROOT, 'dist/clients/backend/backend.d.ts')],
+      'engagement-service/client': [join(ROOT, 'dist/clients/browser/stream.d.ts')],
+      'engagement-service/webhooks': [join(ROOT, 'dist/clients/receiver/verify.d.ts')],
+      'https://engagement.example/widget.js': [join(ROOT, 'src/clients/widget/strings.ts')],
     },
   },
   include: ['.'],
   exclude: ['node_modules'],
 }
 
-/** What the compiler says of programs of users, each with its file: `a.ts(3,7): error …`. */
-export function typeErrorsOf(files: Readonly<Record<string, string>>): string[] {
+/**
+ * What the compiler says of programs that use the clients as they are shipped, each with its file:
+ * `a.ts(3,7): error …`.
+ */
+export function typeErrorsOf(files: Readonly<Record<string, string>>, options: object = {}): string[] {
+  const compilerOptions = { ...TSCONFIG.compilerOptions, ...options }
   const folder = mkdtempSync(join(tmpdir(), 'type-check-'))
   try {
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...TSCONFIG, compilerOptions }))
     for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
     const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], {

@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { exampleEvent } from '../../src/domains/webhooks/example.ts'
+import { newSigningSecret, signedHeaders } from '../../src/domains/webhooks/secrets.ts'
+import { GLOBALS, PROGRAMS } from '../harness/guide-programs.ts'
+import { readPages, ROOT } from '../harness/markdown.ts'
+import { freePort } from '../harness/ports.ts'
+import { findProgram } from '../harness/programs.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { typeErrorsOf } from '../harness/type-check.ts'
+
+const LANGUAGES = ['js', 'ts', 'python', 'go']
+
+/** `stream:2` is the second block of a programming language in docs/guides/stream.md. */
+const blocks: ReadonlyMap<string, { language: string; content: string }> = new Map(
+  readPages()
+    .filter(({ path }) => path.startsWith('docs/guides/'))
+    .flatMap((page) =>
+      page.blocks
+        .filter(({ language }) => LANGUAGES.includes(language))
+        .map(
+          (block, index) => [`${page.path.slice('docs/guides/'.length, -'.md'.length)}:${index + 1}`, block] as const,
+        ),
+    ),
+)
+
+test('every program of the guides is run, or said why not', () => {
+  expect([...blocks.keys()].toSorted()).toEqual(Object.keys(PROGRAMS).toSorted())
+})
+
+test('those in JavaScript and TypeScript fit the types of the clients', () => {
+  const scripts = [...blocks].filter(([, { language }]) => language === 'js' || language === 'ts')
+  const files = scripts.map(([name, { language, content }]) => [
+    `${name.replace(':', '-')}.${language}`,
+    // Only an annotation tells the compiler which framework's request it is.
+    `${content.replace('reader: (req)', 'reader: (/** @type {import("express").Request} */ req)')}\nexport {}\n`,
+  ])
+  // As of JavaScript: it does not look for what may be undefined.
+  const options = { strict: false, exactOptionalPropertyTypes: false }
+  expect(typeErrorsOf({ ...Object.fromEntries(files), 'globals.d.ts': GLOBALS }, options)).toEqual([])
+})
+
+describe('run against the service', () => {
+  let service: TestService
+  const folder = mkdtempSync(join(tmpdir(), 'guide-programs-'))
+  const running: ChildProcess[] = []
+
+  beforeAll(async () => {
+    service = await startService({ worker: false })
+    const ann = await service.as('reader-1')
+    await service.call('POST', '/discussions/by-external/article-1/comments', {
+      body: { body: 'From the start' },
+      headers: ann,
+    })
+    mkdirSync(join(folder, 'node_modules'))
+    for (const name of ['express', 'eventsource', 'fastify']) link(name, join(ROOT, 'node_modules', name))
+    link('engagement-service', ROOT)
+  })
+  afterAll(async () => {
+    for (const child of running) child.kill()
+    rmSync(folder, { recursive: true })
+    await service?.close()
+  })
+
+  const link = (name: string, to: string): void => symlinkSync(to, join(folder, 'node_modules', name))
+
+  function start(name: string, env: Readonly<Record<string, string>>): ChildProcess {
+    const program = PROGRAMS[name]
+    if (program == null) throw new Error(`${name} is not run`)
+    const file = join(folder, `${name.replace(':', '-')}.mjs`)
+    writeFileSync(file, [program.before, blocks.get(name)?.content ?? '', program.after].join('\n'))
+    const child = spawn(process.execPath, [file], {
+      cwd: folder,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    running.push(child)
+    return child
+  }
+
+  /** Starts a server, and gives its address once it answers. */
+  async function serve(name: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+    const port = await freePort()
+    start(name, { ...env, PORT: String(port), SITE_PORT: String(port) })
+    const url = `http://127.0.0.1:${port}`
+    await vi.waitFor(() => fetch(`${url}/`), { timeout: 20_000 })
+    return url
+  }
+
+  const ofBackend = () => ({
+    ENGAGEMENT_URL: service.url,
+    ENGAGEMENT_API_KEY: service.apiKey,
+    ENGAGEMENT_TENANT: service.tenant.slug,
+    ENGAGEMENT_IDENTITY_SECRET: service.identitySecret.secret,
+  })
+
+  test.each(['backend:1', 'widget:1'])('%s: the backend answers a page', async (name) => {
+    const url = await serve(name, ofBackend())
+    const cookie = { cookie: 'reader=ann' }
+    const { reader } = await (await fetch(`${url}/engagement/me`, { headers: cookie })).json()
+    expect(reader).toMatchObject({ name: 'Ann' })
+    const page = name === 'widget:1' ? 'article-123' : 'article-1'
+    const posted = await fetch(`${url}/engagement/comments?externalId=${page}`, {
+      method: 'POST',
+      headers: { ...cookie, 'content-type': 'application/json', 'x-requested-with': 'engagement' },
+      body: JSON.stringify({ body: `By ${name}` }),
+    })
+    expect(posted.status, await posted.text()).toBe(201)
+    if (name === 'widget:1')
+      expect(await (await fetch(url)).text()).toContain('<engagement-thread discussion="article-123"')
+  })
+
+  test('stream:1 to stream:3: a ticket, the client and EventSource alone', async () => {
+    const site = await serve('stream:1', { BASE: service.url, API_KEY: service.apiKey })
+    for (const name of ['stream:2', 'stream:3']) {
+      const { stdout } = start(name, { SITE: site })
+      expect(await text(stdout as NodeJS.ReadableStream), name).toBe('From the start\n')
+    }
+  })
+
+  const secret = newSigningSecret()
+  const { body } = exampleEvent('comment_created')
+  const request = { prefix: 'X-Service-', event: 'comment_created', deliveryId: 'd', idempotencyKey: 'k' }
+  const signed = (by = secret, at = new Date()) => signedHeaders(request, [by], at, body)
+  const stranger = newSigningSecret()
+
+  test('webhooks:1: Express, Fastify and a fetch handler take what is genuine alone', async () => {
+    const url = new URL(await serve('webhooks:1', { SECRET: secret.secret }))
+    for (const port of [0, 1, 2].map((n) => Number(url.port) + n)) {
+      const send = async (headers: Record<string, string>) =>
+        (await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body })).status
+      await vi.waitFor(async () => expect(await send(signed())).toBe(200), { timeout: 10_000 })
+      expect(await send(signed(stranger))).toBe(401)
+    }
+  })
+
+  const python = findProgram('python3')
+  test.skipIf(python === undefined)(
+    `webhooks:2: Python takes what is genuine alone${python === undefined ? ' (skipped: it is not here)' : ''}`,
+    () => {
+      const { before, after } = PROGRAMS['webhooks:2'] ?? { before: '', after: '' }
+      const lower = (headers: Record<string, string>) =>
+        Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+      const given = [signed(), signed(stranger), signed(secret, new Date(Date.now() - 600_000))].map((headers) => ({
+        headers: lower(headers),
+        body,
+        secrets: [secret.secret],
+      }))
+      const program = [before, blocks.get('webhooks:2')?.content ?? '', after].join('\n')
+      const { stdout, stderr } = spawnSync(python ?? '', ['-c', program], {
+        input: JSON.stringify(given),
+        encoding: 'utf8',
+      })
+      expect(JSON.parse(stdout || 'null'), stderr).toEqual([true, false, false])
+    },
+  )
+})
