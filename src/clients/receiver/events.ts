@@ -5,7 +5,7 @@
 export type Actor =
   { kind: 'reader'; readerId?: string; externalId?: string } | { kind: 'moderator' } | { kind: 'system' }
 
-/** A reader of the tenant's site, as its backend vouches for them. */
+/** A reader of the tenant's site, as its backend asserts them. */
 export interface Reader {
   /** The id of the reader in this service. */
   id: string
@@ -23,19 +23,19 @@ export interface Reader {
 export interface Comment {
   /** The id of the comment. */
   id: string
-  /** The discussion that it stands in. */
+  /** The discussion that it belongs to. */
   discussionId: string
-  /** The comment that it replies to; null at the top. */
+  /** The comment that it replies to. Null at the top level. */
   parentId: string | null
-  /** How many comments stand above it; 0 at the top. */
+  /** The number of comments above it. 0 at the top level. */
   depth: number
-  /** Who wrote it; null for a tombstone and after the erasure of the reader. */
+  /** The author. Null for a tombstone and after the erasure of the reader. */
   author: Reader | null
-  /** Markdown; null for a tombstone. */
+  /** The text in Markdown. Null for a tombstone. */
   body: string | null
-  /** The body as sanitised HTML, safe to insert as it is; null for a tombstone. */
+  /** The body as sanitised HTML, safe to insert into a page. Null for a tombstone. */
   bodyHtml: string | null
-  /** Whether it is public, and why not. */
+  /** The state of the comment. Only an approved comment is public. */
   status: 'approved' | 'deleted' | 'pending' | 'rejected'
   /** When it was pinned. */
   pinnedAt: string | null
@@ -43,35 +43,35 @@ export interface Comment {
   editedAt: string | null
   /** When it was deleted. */
   deletedAt: string | null
-  /** 1 as posted; one more with each edit. */
+  /** The version of the text: 1 when posted, one more with each edit. */
   revision: number
-  /** How many direct replies are in view. */
+  /** The number of approved direct replies. */
   replyCount: number
-  /** How often each type is held: `{type: n}`. */
+  /** The number of reactions by type: `{type: n}`. */
   reactionCounts: Record<string, number>
-  /** What the asserted reader holds on it; null without an identity. */
+  /** The reaction of the asserted reader. Null without an identity. */
   viewerReaction: string | null
   /** When it was posted. */
   createdAt: string
 }
 
-/** What the events of a comment carry. */
+/** The data of events about a comment. */
 export interface CommentEventData {
-  /** The comment as the event left it. */
+  /** The comment after the event. */
   comment: Comment
 }
 
-/** What `reaction_toggled` carries. */
+/** The data of `reaction_toggled`. */
 export interface Reaction {
   /** The comment. */
   commentId: string
-  /** What the reader holds now; null for nothing. */
+  /** The reader's present reaction. Null if there is none. */
   type: string | null
-  /** What the reader held before. */
+  /** The reader's previous reaction. */
   previousType: string | null
-  /** How often each type is held by all readers. */
+  /** The number of reactions of all readers by type. */
   reactionCounts: Record<string, number>
-  /** Who reacted; null after an erasure. */
+  /** The reader who reacted. Null after their erasure. */
   reader: Reader | null
 }
 
@@ -87,12 +87,9 @@ export interface Discussion {
   url: string | null
   /** Who may write in it. */
   state: 'archived' | 'locked' | 'open'
-  /** How many approved comments it has, exact at every commit. */
+  /** The number of approved comments, exact at every commit. */
   commentCount: number
-  /**
-   * The stream position that this representation reflects: open the stream with it and miss
-   * nothing.
-   */
+  /** The stream position of this answer. Open the stream with it to miss nothing. */
   lastEventId: string
   /** When it was created. */
   createdAt: string
@@ -102,13 +99,13 @@ export interface Discussion {
   lastCommentedAt: string | null
 }
 
-/** What the events of a discussion carry. */
+/** The data of events about a discussion. */
 export interface DiscussionEventData {
-  /** The discussion as the event left it. */
+  /** The discussion after the event. */
   discussion: Discussion
 }
 
-/** The reader whom a notification is for. */
+/** The reader that a notification is for. */
 export interface EventRecipient {
   /** The id of the reader in this service. */
   readerId: string
@@ -116,13 +113,13 @@ export interface EventRecipient {
   externalId: string
 }
 
-/** What `notification_reply` carries. */
+/** The data of `notification_reply`. */
 export interface ReplyNotification {
   /** The reply. */
   comment: Comment
-  /** The comment of the recipient that it replies to. */
+  /** The id of the recipient's comment that was answered. */
   parentCommentId: string
-  /** Whom it is for; null after the erasure of the reader. */
+  /** The recipient. Null after the erasure of the reader. */
   recipient: EventRecipient | null
 }
 
@@ -131,7 +128,7 @@ interface EventOf<Type, Data> {
   id: string
   /** The type of the event. */
   type: Type
-  /** Where it happened. */
+  /** The discussion of the event. */
   discussionId: string
   /** 1, 2, 3, … per discussion, in commit order; 0 in a test delivery. */
   seq: number
@@ -148,8 +145,8 @@ interface CommonData {
   /** A comment was posted. `data.comment.status` says whether it waits for a moderator. */
   comment_created: CommentEventData
   /**
-   * The author has changed the text. Of the system, without a body: reports have taken the comment
-   * out of view.
+   * The author has changed the text. If the actor is the system and there is no body, reports have
+   * hidden the comment.
    */
   comment_edited: CommentEventData
   /** The author, a moderator or an erasure has deleted the comment. */
@@ -174,7 +171,7 @@ interface CommonData {
 
 /** The data of each event that streams bring. */
 interface StreamData extends CommonData {
-  /** Somebody has answered a reader's comment. Only this reader's tickets and API keys get it. */
+  /** A reader's comment was answered. Only this reader's tickets and API keys get the event. */
   notification_reply: ReplyNotification
 }
 
