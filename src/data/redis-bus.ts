@@ -2,6 +2,13 @@ import { Cluster, Redis } from 'ioredis'
 
 import type { Bus, Unsubscribe } from '../core/bus.ts'
 
+/**
+ * How often each connection is asked for an answer, and how long that may take. A host that vanishes
+ * ends no connection by itself, and one that only listens would never notice.
+ */
+const HEARTBEAT_MS = 2000
+const SILENCE_MS = 3000
+
 interface RedisBusOptions {
   /** One address, or several nodes of a Redis Cluster, on which sharded pub/sub is used. */
   urls: readonly string[]
@@ -38,6 +45,9 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
       onUp()
     })
   }
+  const heartbeat = setInterval(() => {
+    for (const client of [publisher, subscriber]) if (client.status === 'ready') client.ping().catch(onError)
+  }, HEARTBEAT_MS).unref()
   subscriber.on(messageEvent, (channel: string, message: string) => {
     for (const member of listeners.get(channel)?.members ?? []) member(message)
   })
@@ -82,6 +92,7 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
     },
     isUp,
     close: async () => {
+      clearInterval(heartbeat)
       for (const client of [publisher, subscriber]) client.disconnect()
       await Promise.resolve()
     },
@@ -101,9 +112,10 @@ export function connect(
   const inTime =
     name === 'limits' || name === 'places'
       ? { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 500, socketTimeout: 2000 }
-      : {}
+      : { socketTimeout: SILENCE_MS }
   const options = {
     connectionName: `engagement-${name}`,
+    connectTimeout: SILENCE_MS,
     // News is never kept for later: what waits out an outage would come too late and out of order.
     enableOfflineQueue: name === 'subscriber',
     // The check is an INFO, which is refused once a SUBSCRIBE has gone before it; the subscription

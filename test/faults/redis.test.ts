@@ -50,6 +50,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
   })
 
   afterEach(async () => {
+    proxy.silence(false)
     proxy.swallow(null)
     await proxy.up()
     open.splice(0).forEach((listener) => listener.close())
@@ -156,6 +157,23 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     let count = 0
     proxy.swallow((chunk) => isMessage(chunk) && count++ % 2 === 0)
     await post(20)
+    await vi.waitFor(expectAll, SOON)
+  })
+
+  test('vanished without a word: /readyz says so, nothing is lost, and the bus is back within 10 s of its return', async () => {
+    await post(2)
+    proxy.silence(true)
+    await post(4)
+    await vi.waitFor(expectAll, SOON)
+    await vi.waitFor(async () => {
+      for (const { url } of service.apis) {
+        const response = await fetch(`${url}/readyz`)
+        expect(await response.json()).toEqual({ status: 'ok', bus: 'down' })
+      }
+    }, WAIT)
+    proxy.silence(false)
+    await vi.waitFor(busIsUp, { timeout: 10_000, interval: 50 })
+    await post(4)
     await vi.waitFor(expectAll, SOON)
   })
 
