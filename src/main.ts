@@ -1,3 +1,5 @@
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
+
 import type { Logger } from 'pino'
 
 import { openApp } from './app.ts'
@@ -16,7 +18,8 @@ import { startWorker } from './worker/worker.ts'
 
 /** A part of the service that this process plays: `api` or `worker`. */
 interface Role {
-  stop(): Promise<void>
+  /** `drainSeconds`: how long it first goes on, for those who have not heard that it stops. */
+  stop(drainSeconds: number): Promise<void>
 }
 
 async function main(): Promise<void> {
@@ -28,9 +31,9 @@ async function main(): Promise<void> {
   await warnOfMissingKeys(app)
   const roles: Role[] = []
   let stopping: Promise<void> | undefined
-  const stop = (): Promise<void> =>
+  const stop = (drainSeconds = 0): Promise<void> =>
     (stopping ??= (async () => {
-      await Promise.allSettled(roles.map((role) => role.stop()))
+      await Promise.allSettled(roles.map((role) => role.stop(drainSeconds)))
       await close()
     })())
   let isSignalled = false
@@ -39,7 +42,10 @@ async function main(): Promise<void> {
       // npm hands on what the terminal has sent already: the same signal twice.
       if (isSignalled) return
       isSignalled = true
-      void stopInTime(stop(), settings.SHUTDOWN_GRACE_SECONDS, log.child({ signal }))
+      const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
+      // SIGINT comes from a terminal: there, nobody balances load.
+      const drain = signal === 'SIGINT' ? 0 : Math.min(DRAIN_SECONDS, grace / 2)
+      void stopInTime(stop(drain), grace, log.child({ signal }))
     })
   }
   try {
@@ -90,12 +96,33 @@ async function startApi(app: App): Promise<Role & { where: string }> {
   await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings, 'PORT', PORT))
   return {
     where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${PORT})`,
-    stop: async () => {
+    stop: async (drainSeconds) => {
+      app.health.stop()
+      await sleep(drainSeconds * 1000)
+      await turnOfLittle()
+      server.server.close()
       // New connections are refused first; then streams end, spread over the time there is.
       const closed = server.close()
-      await hubOf(app).close({ graceMs: SHUTDOWN_GRACE_SECONDS * 500 })
-      await connections.drain(closed, SHUTDOWN_GRACE_SECONDS * 400)
+      const graceSeconds = SHUTDOWN_GRACE_SECONDS - drainSeconds
+      await hubOf(app).close({ graceMs: graceSeconds * 500 })
+      await connections.drain(closed, graceSeconds * 400)
     },
+  }
+}
+
+/** A turn of the event loop that is shorter than this has accepted whoever was waiting. */
+const LITTLE_MS = 0.2
+const MAX_TURNS = 1000
+
+/**
+ * Waits for a turn of the event loop in which little happens. The kernel resets connections that
+ * wait to be accepted when a listener closes: those that came while the turn was busy.
+ */
+async function turnOfLittle(): Promise<void> {
+  for (let turns = 0; turns < MAX_TURNS; turns++) {
+    const began = performance.now()
+    await immediate()
+    if (performance.now() - began < LITTLE_MS) return
   }
 }
 

@@ -1,7 +1,10 @@
 import type { Outage } from './outage.ts'
 
-/** Why a process cannot serve. `starting`: the first start is not over, no tenant exists yet. */
-export type NotReady = Outage | 'starting'
+/**
+ * Why a process is given no requests. `starting`: the first start is not over, no tenant exists
+ * yet. `stopping`: it was told to end, and still answers.
+ */
+export type NotReady = Outage | 'starting' | 'stopping'
 
 /** Whether this process can serve: what `/readyz` answers. */
 export interface Health {
@@ -11,4 +14,6 @@ export interface Health {
   readonly isSetUp: boolean
   /** The first tenant exists from now on. */
   setUp(): void
+  /** The process ends soon. */
+  stop(): void
 }

@@ -116,6 +116,7 @@ export const environmentSchema = z.object({
   WEBHOOK_POLL_SECONDS: z.coerce.number().min(0.05).max(60).default(1),
 
   SHUTDOWN_GRACE_SECONDS: z.coerce.number().min(0).max(300).default(10),
+  DRAIN_SECONDS: z.coerce.number().min(0).max(150).default(5),
 
   BOOTSTRAP_TENANT: z
     .string()

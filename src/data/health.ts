@@ -42,6 +42,7 @@ export class DatabaseHealth implements Health {
   readonly #timing: HealthTiming
   #outage: Outage | null = null
   #isSetUp = false
+  #isStopping = false
   #mayBeFull = false
   #probing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
@@ -62,6 +63,7 @@ export class DatabaseHealth implements Health {
   }
 
   get notReady(): NotReady | null {
+    if (this.#isStopping) return 'stopping'
     return this.#outage ?? (this.#isSetUp ? null : 'starting')
   }
 
@@ -71,6 +73,10 @@ export class DatabaseHealth implements Health {
 
   setUp(): void {
     this.#isSetUp = true
+  }
+
+  stop(): void {
+    this.#isStopping = true
   }
 
   /**
@@ -115,7 +121,7 @@ export class DatabaseHealth implements Health {
       if (this.#probing !== undefined) return
       this.#probing = this.#probe().finally(() => {
         this.#probing = undefined
-        this.#schedule(this.notReady === null ? this.#timing.everyMs : this.#timing.againMs)
+        this.#schedule(this.#outage === null && this.#isSetUp ? this.#timing.everyMs : this.#timing.againMs)
       })
     }, inMs).unref()
   }

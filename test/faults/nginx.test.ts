@@ -1,7 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
@@ -9,47 +6,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { freePort } from '../harness/ports.ts'
-import { findProgram } from '../harness/programs.ts'
+import { type Balancer, NGINX, startNginx } from '../harness/balancers.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
-const NGINX = findProgram(process.env.NGINX, 'nginx')
 const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
 /** Each frame within a second of its commit. */
 const AT_ONCE = { timeout: 1000, interval: 10 }
 const WAIT = { timeout: 20_000, interval: 10 }
-
-interface Nginx {
-  url: string
-  close(): Promise<void>
-}
-
-/**
- * An nginx of its own folder, whose proxy is as it comes but for what is in `location`: it buffers.
- */
-async function startNginx(program: string, location: string): Promise<Nginx> {
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-nginx-'))
-  const port = await freePort()
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`)
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
-    events {}
-    http { access_log off; ${temporary.join(' ')} server { listen 127.0.0.1:${port}; ${location} } }`,
-  )
-  const child: ChildProcess = spawn(program, ['-c', join(folder, 'nginx.conf'), '-p', folder], { stdio: 'ignore' })
-  const exited = new Promise((resolve) => child.once('exit', resolve))
-  await vi.waitFor(() => answers(port), { timeout: 10_000 })
-  return {
-    url: `http://127.0.0.1:${port}`,
-    close: async () => {
-      child.kill('SIGTERM')
-      await exited
-      rmSync(folder, { recursive: true, force: true })
-    },
-  }
-}
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/operations/deploy.md'), 'utf8')
 
@@ -66,21 +30,15 @@ function documentedLocation(): string {
   return location
 }
 
-const answers = (port: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => resolve(void socket.destroy()))
-    socket.on('error', reject)
-  })
-
 describe.skipIf(NGINX === undefined).each(LOCATIONS)(`behind nginx, %s${skipped}`, (_name, location) => {
   let service: TestService
-  let nginx: Nginx
+  let nginx: Balancer
   let discussionId: string
   const clients: StreamClient[] = []
 
   beforeAll(async () => {
     service = await startService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' }, worker: false })
-    nginx = await startNginx(NGINX ?? '', location(service.url))
+    nginx = await startNginx(location(service.url))
   })
   afterAll(async () => {
     await nginx?.close()

@@ -48,7 +48,8 @@ export function runMain(env: Env): Run {
   const { PATH, HOME, TMPDIR } = process.env
   const output = { stdout: '', stderr: '' }
   const child = fork(MAIN, [], {
-    env: { PATH, HOME, TMPDIR, ...env },
+    // No load balancer waits for word in most tests.
+    env: { PATH, HOME, TMPDIR, DRAIN_SECONDS: '0', ...env },
     execArgv: ['--enable-source-maps', '--import', ORPHAN_GUARD],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })

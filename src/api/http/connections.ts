@@ -3,6 +3,9 @@ import type { Socket } from 'node:net'
 
 const SWEEP_MS = 50
 
+/** A connection that has carried nothing for so long was opened ahead of need. */
+const UNUSED_MS = 1000
+
 /** Knows the connections of a server, so that none of them holds up its end. */
 export function watchConnections(server: Server): {
   /**
@@ -10,24 +13,25 @@ export function watchConnections(server: Server): {
    */
   drain(closed: Promise<unknown>, graceMs: number): Promise<void>
 } {
-  const sockets = new Set<Socket>()
+  const sockets = new Map<Socket, number>()
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
+    sockets.set(socket, performance.now())
     socket.once('close', () => sockets.delete(socket))
   })
   const sweep = (): void => {
     // A connection that was busy when the server closed becomes idle later, and its client keeps
     // it.
     server.closeIdleConnections()
-    // Clients open connections ahead of need. Node considers one that never carried a request busy
-    // until it closes.
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    // Node considers a connection that never carried a request busy until it closes. The request of
+    // a new one may be on its way.
+    const unusedSince = performance.now() - UNUSED_MS
+    for (const [socket, openedAt] of sockets) if (socket.bytesRead === 0 && openedAt < unusedSince) socket.destroy()
   }
   return {
     async drain(closed, graceMs) {
       const sweeper = setInterval(sweep, SWEEP_MS)
       // An HTTPS server with HTTP/2 has no closeAllConnections.
-      const late = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs)
+      const late = setTimeout(() => sockets.forEach((_openedAt, socket) => socket.destroy()), graceMs)
       sweep()
       await closed.finally(() => {
         clearInterval(sweeper)

@@ -8,6 +8,7 @@ import { limitTimes, timesOf } from './timeouts.ts'
 
 const REASONS: Readonly<Record<NotReady, string>> = {
   starting: 'The first start is not over: no tenant exists yet.',
+  stopping: 'The process is stopping.',
   down: 'The database does not answer.',
   standby: 'The database server is a standby: it takes no writes.',
   read_only: 'The database is read-only: it takes no writes.',
@@ -30,6 +31,15 @@ export function refuseUntilSetUp(server: FastifyInstance, { health }: App): void
   server.addHook('onRequest', (request, _reply, done) => {
     if (health.isSetUp || HEALTH_PATHS.has(request.routeOptions.url)) done()
     else done(notReady('starting'))
+  })
+}
+
+/** Has clients of a process that ends soon open their next connection elsewhere. */
+export function closeWhenStopping(server: FastifyInstance, { health }: App): void {
+  server.addHook('onRequest', (_request, { raw }, done) => {
+    // HTTP/2 has no such header; its clients are told when the listener closes.
+    if (health.notReady === 'stopping' && 'shouldKeepAlive' in raw) raw.shouldKeepAlive = false
+    done()
   })
 }
 

@@ -18,7 +18,7 @@ import { limitConnections } from './connection-limits.ts'
 import { registerConsole } from './console.ts'
 import { registerPreflights } from './cors.ts'
 import { registerGuides } from './guides.ts'
-import { refuseUntilSetUp, registerHealth } from './health.ts'
+import { closeWhenStopping, refuseUntilSetUp, registerHealth } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { countAddress, countCaller } from './limits.ts'
 import { Methods } from './methods.ts'
@@ -94,6 +94,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   limitTimes(server.server, timesOf(app.settings))
   measureRequests(server, app, limitConnections(server.server, app))
   refuseUntilSetUp(server, app)
+  closeWhenStopping(server, app)
   server.setErrorHandler((error, request, reply) => sendProblem(app, error, request, reply))
   const methods = new Methods()
   server.setNotFoundHandler((request, reply) => {

@@ -77,7 +77,9 @@ const HELP: Readonly<Record<Variable, Help>> = {
   ],
   WEBHOOK_CA_FILE: 'A CA for receivers, beside the public ones, PEM.',
   WEBHOOK_POLL_SECONDS: 'How often a worker polls for work.',
-  SHUTDOWN_GRACE_SECONDS: 'Time that streams and attempts have to end.',
+  SHUTDOWN_GRACE_SECONDS: 'How long a stop takes at most: streams, requests and attempts end in it.',
+  DRAIN_SECONDS:
+    'How long an api goes on after `SIGTERM` while `/readyz` is 503, so that load balancers turn away. At most half of `SHUTDOWN_GRACE_SECONDS`, of which it is a part.',
   BOOTSTRAP_TENANT: 'The slug of the first tenant, which is made on an empty database.',
   BOOTSTRAP_API_KEY: ['Its first key, with all capabilities: `ek_` and 64 hex characters.', 'random'],
   BOOTSTRAP_IDENTITY_SECRET: ['Its identity secret. At least 32 characters.', 'random'],

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { vi } from 'vitest'
+
+import { freePort } from './ports.ts'
+import { findProgram } from './programs.ts'
+
+export const NGINX = findProgram(process.env.NGINX, 'nginx')
+export const HAPROXY = findProgram(process.env.HAPROXY, 'haproxy')
+
+/** A proxy or load balancer of a test's own. */
+export interface Balancer {
+  url: string
+  close(): Promise<void>
+}
+
+/**
+ * An nginx whose proxy is as it comes but for what is in `server`: it buffers. `http` stands beside
+ * the server.
+ */
+export async function startNginx(server: string, http = ''): Promise<Balancer> {
+  return start(NGINX, (folder, port) => {
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`)
+    const config = `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
+      events {}
+      http { access_log off; ${temporary.join(' ')} ${http} server { listen 127.0.0.1:${port}; ${server} } }`
+    writeFileSync(join(folder, 'nginx.conf'), config)
+    return ['-c', join(folder, 'nginx.conf'), '-p', folder]
+  })
+}
+
+/** An HAProxy that asks `/readyz` of each of these. */
+export async function startHaproxy(urls: readonly string[]): Promise<Balancer> {
+  return start(HAPROXY, (folder, port) => {
+    const servers = urls.map((url, index) => `  server api${index} ${new URL(url).host}`)
+    const config = `defaults
+  mode http
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+frontend clients
+  bind 127.0.0.1:${port}
+  default_backend apis
+backend apis
+  option httpchk GET /readyz
+  default-server check inter 200ms fall 1 rise 1
+${servers.join('\n')}
+`
+    writeFileSync(join(folder, 'haproxy.cfg'), config)
+    return ['-db', '-f', join(folder, 'haproxy.cfg')]
+  })
+}
+
+async function start(
+  program: string | undefined,
+  configure: (folder: string, port: number) => readonly string[],
+): Promise<Balancer> {
+  if (program === undefined) throw new Error('it is not installed')
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-balancer-'))
+  const port = await freePort()
+  const child = spawn(program, configure(folder, port), { stdio: 'ignore' })
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  await vi.waitFor(() => answers(port), { timeout: 10_000 })
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: async () => {
+      child.kill('SIGTERM')
+      await exited
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const answers = (port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(void socket.destroy()))
+    socket.on('error', reject)
+  })
