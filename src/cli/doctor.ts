@@ -13,6 +13,7 @@ import { holderOf } from '../data/lock.ts'
 import { compareMigrations, explainForeign } from '../data/migrate.ts'
 import { createRedisBus, redisVersion } from '../data/redis-bus.ts'
 import { keptSecrets } from '../data/embedded-secrets.ts'
+import { deadlinesOf } from '../data/open.ts'
 import { openServer } from '../data/server.ts'
 import { findKeyUse, missingKeysText } from '../domains/secrets/reseal.ts'
 
@@ -79,7 +80,9 @@ async function databaseFindings(settings: Settings, hasSecrets: boolean): Promis
   try {
     const { DATABASE_URL: url, DATA_DIR } = settings
     database =
-      url === undefined ? await openUnheldCopy(DATA_DIR) : await openServer({ url, size: 1, onError: () => undefined })
+      url === undefined
+        ? await openUnheldCopy(DATA_DIR)
+        : await openServer({ url, size: 1, onError: () => undefined, deadlines: deadlinesOf(settings) })
   } catch (error) {
     if (error instanceof HeldError)
       return [warn('database', `${error.message}: stop it to have the database looked at`)]

@@ -1,5 +1,5 @@
 // As in libpq: `postgres://user:password@one:5432,two:5432/name?option=value`.
-const MANY = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/
+const MANY = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)((?:\/[^,?]*)?(?:\?.*)?)$/
 
 /** What libpq may be asked for of several hosts, and is what the service asks for anyway. */
 const ATTRIBUTES: ReadonlySet<string | null> = new Set(['read-write', 'primary', 'any', null])
@@ -10,7 +10,7 @@ const ATTRIBUTES: ReadonlySet<string | null> = new Set(['read-write', 'primary',
  */
 export function databaseHosts(url: string): URL[] | null {
   const [, scheme = '', hosts = '', rest = ''] = MANY.exec(url) ?? []
-  const urls = hosts.split(',').map((host) => `${scheme}${host}${rest}`)
+  const urls = hosts.split(',').map((host) => `${scheme}${host.trim()}${rest}`)
   if (!urls.every((each) => URL.canParse(each))) return null
   return urls.every(asksForWrites) ? urls.map(withoutAttributes) : null
 }

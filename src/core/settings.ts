@@ -57,7 +57,10 @@ export const environmentSchema = z.object({
   DATA_DIR: path.default('.data'),
   DATABASE_URL: z
     .string()
-    .refine((url) => databaseHosts(url) !== null, 'must be a postgres:// URL; several hosts are separated by commas')
+    .refine(
+      (url) => databaseHosts(url) !== null,
+      'must be one URL, as postgres://one:5432,two:5432/name; target_session_attrs may be read-write, primary or any',
+    )
     .optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(200).default(16),
   DATABASE_CONNECT_TIMEOUT_SECONDS: seconds.default(3),

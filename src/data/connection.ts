@@ -29,6 +29,14 @@ export class Connection extends pg.Client {
     const socket = new Socket()
     super({ ...config, stream: () => socket })
     this.#socket = socket
+    // Whoever waits for an answer is told of the connection's end. An error that nobody listens to
+    // would end the process.
+    this.on('error', () => undefined)
+    const { connection } = this as unknown as { connection: NodeJS.EventEmitter }
+    // The next statement may begin before `drain`, which a busy connection never sees.
+    connection.on('readyForQuery', () => {
+      if (this.#waitingSince !== undefined) this.#waitingSince = performance.now()
+    })
     this.on('drain', () => void (this.#waitingSince = undefined))
     const { query, end } = this
     this.query = ((...args: unknown[]) => {
@@ -42,7 +50,7 @@ export class Connection extends pg.Client {
     }) as typeof end
   }
 
-  /** How long the statements under way have been without an answer. */
+  /** How long the statement under way has been without an answer. */
   waitedMs(now = performance.now()): number {
     return this.#waitingSince === undefined ? 0 : now - this.#waitingSince
   }
@@ -52,7 +60,8 @@ export class Connection extends pg.Client {
    * thrown away: TCP would send it on, and it would be executed long after its caller was refused.
    */
   cut(): void {
-    if (this.#socket.connecting) this.#socket.destroy()
+    const isPipe = this.host.startsWith('/')
+    if (this.#socket.connecting || isPipe) this.#socket.destroy()
     else this.#socket.resetAndDestroy()
   }
 }

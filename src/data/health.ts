@@ -44,6 +44,7 @@ export class DatabaseHealth implements Health {
   #isSetUp = false
   #isStopping = false
   #mayBeFull = false
+  #mayBeUnreplicated = false
   #probing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -145,8 +146,16 @@ export class DatabaseHealth implements Health {
 
   async #ask(): Promise<Outage | null> {
     const { probe, db } = this.#database
-    const [state] = await probe.sql<{ isStandby: boolean; isReadOnly: boolean; isUnreplicated: boolean }>(PROBE)
-    if (state?.isUnreplicated === true) return 'unreplicated'
+    const ask = (sql: Sql) => sql<{ isStandby: boolean; isReadOnly: boolean; isUnreplicated: boolean }>(PROBE)
+    const [state] = await ask(probe.sql).catch((error: unknown) => {
+      // A server that is full refuses a new connection, and may serve those of the pool.
+      if (troubleOf(error) !== 'busy') throw error
+      return ask(db.query)
+    })
+    const wasUnreplicated = this.#mayBeUnreplicated
+    this.#mayBeUnreplicated = state?.isUnreplicated === true
+    // A long statement that has just begun to commit looks the same, once.
+    if (this.#mayBeUnreplicated && wasUnreplicated) return 'unreplicated'
     if (state?.isStandby === true || state?.isReadOnly === true) {
       // A session keeps what it was told at its beginning: the next question goes through a new
       // one.

@@ -1,4 +1,4 @@
-import type { ClientBase, ClientConfig } from 'pg'
+import type { ClientConfig } from 'pg'
 
 import { databaseHosts } from '../core/database-url.ts'
 import { OutageError } from '../core/outage.ts'
@@ -36,34 +36,42 @@ export class Hosts {
       return index
     })
     this.#current = await Promise.any(tried).catch(({ errors }: AggregateError) => {
-      throw errors[before]
+      const reasons = this.#urls.map((url, index) => `${new URL(url).host}: ${reasonOf(errors[index])}`)
+      throw new Error(reasons.join('; '), { cause: errors[before] })
     })
     return this.#current !== before
   }
 }
 
+/** What a failed connection says. One to several addresses is an AggregateError without a message. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return reasonOf(error.errors[0])
+  return error instanceof Error ? error.message : String(error)
+}
+
 async function expectWrites(connection: Connection, withinMs: number): Promise<void> {
-  // What a dying connection takes with it is told by what waits for it.
-  connection.on('error', () => undefined)
-  const late = setTimeout(() => connection.cut(), withinMs)
   try {
     await connection.connect()
-    await refuseStandby(connection)
+    await refuseStandby(connection, withinMs)
     const { rows } = await connection.query<{ isReadOnly: boolean }>(
       `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`,
     )
     if (rows[0]?.isReadOnly !== false) throw new OutageError('read_only')
   } finally {
-    clearTimeout(late)
-    void connection.end()
+    void connection.end().catch(() => undefined)
   }
 }
 
 /**
  * A standby answers from the past and takes no writes: a connection that leads to one is given up
- * before it is used.
+ * before it is used. So is one whose server does not say which it is `withinMs`.
  */
-export async function refuseStandby(connection: ClientBase): Promise<void> {
-  const { rows } = await connection.query<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"')
-  if (rows[0]?.isStandby === true) throw new OutageError('standby')
+export async function refuseStandby(connection: Connection, withinMs: number): Promise<void> {
+  const late = setTimeout(() => connection.cut(), withinMs)
+  try {
+    const { rows } = await connection.query<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"')
+    if (rows[0]?.isStandby === true) throw new OutageError('standby')
+  } finally {
+    clearTimeout(late)
+  }
 }

@@ -3,8 +3,8 @@ import { Cluster, Redis } from 'ioredis'
 import type { Bus, Unsubscribe } from '../core/bus.ts'
 
 /**
- * How often each connection is asked for an answer, and how long that may take. A host that vanishes
- * ends no connection by itself, and one that only listens would never notice.
+ * How often each connection is asked for an answer, and how long that may take. A host that
+ * vanishes ends no connection by itself, and one that only listens would never notice.
  */
 const HEARTBEAT_MS = 2000
 const SILENCE_MS = 3000

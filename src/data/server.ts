@@ -35,6 +35,7 @@ interface PoolOptions {
 export async function openServer({ url, size, onError, deadlines = DEADLINES }: PoolOptions): Promise<Database> {
   const { connectMs, poolMs, statementMs } = deadlines
   const hosts = new Hosts(url, connectMs)
+  const fleet = new Fleet()
   const options: pg.PoolConfig = {
     types: TYPES,
     application_name: 'engagement-service',
@@ -42,27 +43,34 @@ export async function openServer({ url, size, onError, deadlines = DEADLINES }: 
     idle_in_transaction_session_timeout: 30_000,
     statement_timeout: statementMs,
     lock_timeout: LOCK_WAIT_MS,
-    verify: (client, done) => void refuseStandby(client).then(() => done(), done),
-    Client: connectionTo(hosts),
+    // Before the pool looks whether anybody still waits for it. (Its `verify` comes after that: who
+    // had been refused got the connection, and kept it for ever.)
+    onConnect: (client) => (client instanceof Connection ? refuseStandby(client, connectMs) : undefined),
+    Client: connectionTo(hosts, fleet),
   }
   const pool = new pg.Pool({ ...options, max: size })
   // Questions about the server's health wait for nobody else's statements.
   const probe = new pg.Pool({ ...options, max: 1 })
-  const connections = [pool, probe].map(openConnections)
-  const cut = (isLate: (connection: Connection) => boolean): void => {
-    for (const open of connections) for (const each of open) if (isLate(each)) each.cut()
+  const pools = [pool, probe]
+  for (const each of pools) {
+    each.on('error', onError)
+    // The pool drops a connection that ends.
+    each.on('release', (_error, client) => {
+      if (client instanceof Connection && fleet.isOld(client)) void client.end().catch(() => undefined)
+    })
+  }
+  const renew = (): void => {
+    fleet.renew()
+    for (const each of pools) releaseIdle(each)
   }
   const watch = setInterval(() => {
     const now = performance.now()
-    cut((connection) => connection.waitedMs(now) > statementMs + GRACE_MS)
+    fleet.cut((connection) => connection.waitedMs(now) > statementMs + GRACE_MS)
   }, WATCH_MS).unref()
   const close = async (): Promise<void> => {
     await probe.end()
     clearInterval(watch)
   }
-  const renewals = [pool, probe].map(renewing)
-  const renew = (): void => renewals.forEach((each) => each())
-  for (const each of [pool, probe]) each.on('error', onError)
   try {
     await hosts.find()
     await pool.query('SELECT 1')
@@ -73,51 +81,57 @@ export async function openServer({ url, size, onError, deadlines = DEADLINES }: 
   }
   return overPool(pool, {
     exclusively: (work) => exclusively(hosts, work),
-    probe: { sql: sqlOn(probe), patienceMs: PROBE_MS },
+    probe: { sql: sqlOn(probe), patienceMs: Math.max(PROBE_MS, connectMs + GRACE_MS) },
     findHost: async () => {
       if (await hosts.find()) renew()
     },
     renew,
-    abandon: () => cut(() => true),
+    abandon: () => fleet.cut(() => true),
     close,
   })
 }
 
+/** The connections of a process to its server, those that are still being made too. */
+class Fleet {
+  /** Each, and which renewal it came after. */
+  readonly #open = new Map<Connection, number>()
+  #renewals = 0
+
+  add(connection: Connection): void {
+    this.#open.set(connection, this.#renewals)
+    connection.once('end', () => this.#open.delete(connection))
+  }
+
+  /** From now on all that were made before are old. */
+  renew(): void {
+    this.#renewals++
+  }
+
+  isOld(connection: Connection): boolean {
+    return this.#open.get(connection) !== this.#renewals
+  }
+
+  cut(isLate: (connection: Connection) => boolean): void {
+    for (const connection of this.#open.keys()) if (isLate(connection)) connection.cut()
+  }
+}
+
 /** A new connection goes where the writes go then, and has its own time to get there. */
-const connectionTo = (hosts: Hosts): typeof Connection =>
+const connectionTo = (hosts: Hosts, fleet: Fleet): typeof Connection =>
   class extends Connection {
     constructor(config?: pg.ClientConfig) {
       super({ ...config, ...hosts.config })
+      fleet.add(this)
     }
   }
 
-/** The open connections of a pool. */
-function openConnections(pool: pg.Pool): ReadonlySet<Connection> {
-  const open = new Set<Connection>()
-  pool.on('connect', (client) => client instanceof Connection && open.add(client))
-  pool.on('remove', (client) => client instanceof Connection && open.delete(client))
-  return open
-}
-
-/**
- * Replaces all connections of a pool. It ends each one that is released, and the pool then drops
- * it.
- */
-function renewing(pool: pg.Pool): () => void {
-  let generation = 0
-  const madeIn = new WeakMap<object, number>()
-  pool.on('connect', (client) => madeIn.set(client, generation))
-  pool.on('release', (_error, client) => {
-    if (madeIn.get(client) !== generation && client instanceof pg.Client) void client.end().catch(() => undefined)
-  })
-  return () => {
-    generation++
-    for (let idle = pool.idleCount; idle > 0; idle--) {
-      pool.connect().then(
-        (client) => client.release(),
-        () => undefined,
-      )
-    }
+/** Has each idle connection of a pool released once more. */
+function releaseIdle(pool: pg.Pool): void {
+  for (let idle = pool.idleCount; idle > 0; idle--) {
+    pool.connect().then(
+      (client) => client.release(),
+      () => undefined,
+    )
   }
 }
 
@@ -131,9 +145,7 @@ async function exclusively<T>(
   work: (adapter: SqlMigrationAwareDriverAdapterFactory) => Promise<T>,
 ): Promise<T> {
   const client = new Connection(hosts.config)
-  const pool = new pg.Pool({ max: 2, Client: connectionTo(hosts) })
-  // What a dying connection takes with it is told by the statement that waits for it.
-  client.on('error', () => undefined)
+  const pool = new pg.Pool({ max: 2, Client: connectionTo(hosts, new Fleet()) })
   pool.on('error', () => undefined)
   await client.connect()
   try {

@@ -19,6 +19,8 @@ export interface Proxy {
    * sent meanwhile arrives afterwards, unless its connection has been ended. New ones are taken.
    */
   silence(isSilent: boolean): void
+  /** Hands on what the server sends after so many milliseconds. */
+  delay(ms: number): void
   /** How many chunks have been swallowed. */
   readonly swallowed: number
   close(): Promise<void>
@@ -30,6 +32,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
   let isLost: ((chunk: Buffer) => boolean) | null = null
   let swallowed = 0
   let isSilent = false
+  let delayMs = 0
   /** What waits for the end of a silence. */
   const held: (() => void)[] = []
   let server: Server | undefined
@@ -53,6 +56,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
       from.on('data', (chunk: Buffer) => {
         if (from === upstream && isLost?.(chunk) === true) swallowed++
         // What its sender has given up is sent no more.
+        else if (from === upstream && delayMs > 0) setTimeout(() => to.write(chunk), delayMs)
         else forward(() => void (from.destroyed || to.write(chunk)))
       })
     }
@@ -81,6 +85,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
     down,
     up,
     swallow: (rule) => void (isLost = rule),
+    delay: (ms) => void (delayMs = ms),
     silence: (silent) => {
       isSilent = silent
       if (!silent) for (const step of held.splice(0)) step()

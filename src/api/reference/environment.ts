@@ -28,7 +28,8 @@ const HELP: Readonly<Record<Variable, Help>> = {
     'PostgreSQL 15 or newer. It may name several hosts, as `postgres://one:5432,two:5432/name`: the service goes to the one that takes writes.',
     'the embedded database',
   ],
-  DATABASE_POOL_SIZE: "Connections per process. One tenant's writes use at most half of them at once.",
+  DATABASE_POOL_SIZE:
+    "Connections per process, and one more that asks after the server's health. One tenant's writes use at most half of them at once.",
   DATABASE_CONNECT_TIMEOUT_SECONDS: 'How long a new connection may take.',
   DATABASE_POOL_TIMEOUT_SECONDS: 'How long a request waits for a free connection. Then it is 503 `unavailable`.',
   DATABASE_STATEMENT_TIMEOUT_SECONDS:

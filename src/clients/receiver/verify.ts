@@ -4,7 +4,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 
 import type { CommonEvent } from './events.ts'
 
-export type { Actor, Comment, Discussion, Reaction, Reader } from './events.ts'
+export type { Actor, Comment, CommonEvent, Discussion, Reaction, Reader } from './events.ts'
 
 /** The ownership handshake: answer 200 with `{"challenge": …}` as JSON. */
 export interface Verification {

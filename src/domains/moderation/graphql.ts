@@ -212,7 +212,7 @@ builder.relayMutationField(
   {
     access: 'moderate_content',
     description:
-      'Approves, rejects or deletes many comments. Each has its own outcome: a refusal of one does not affect the others.',
+      'Approves, rejects, deletes, pins or unpins many comments. Each has its own outcome: a refusal of one does not affect the others.',
     resolve: async (_root, { input }, ctx) => ({ outcomes: await moderateComments(ctx, input) }),
   },
   {
