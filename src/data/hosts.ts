@@ -43,7 +43,9 @@ export class Hosts {
   }
 }
 
-/** What a failed connection says. One to several addresses is an AggregateError without a message. */
+/**
+ * What a failed connection says. One to several addresses is an AggregateError without a message.
+ */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return reasonOf(error.errors[0])
   return error instanceof Error ? error.message : String(error)

@@ -44,8 +44,12 @@ export async function openServer({ url, size, onError, deadlines = DEADLINES }: 
     statement_timeout: statementMs,
     lock_timeout: LOCK_WAIT_MS,
     // Before the pool looks whether anybody still waits for it. (Its `verify` comes after that: who
-    // had been refused got the connection, and kept it for ever.)
-    onConnect: (client) => (client instanceof Connection ? refuseStandby(client, connectMs) : undefined),
+    // had been refused got the connection, and kept it for ever.) The pool awaits it, whatever its
+    // type says.
+    // oxlint-disable-next-line typescript/no-misused-promises
+    onConnect: async (client) => {
+      if (client instanceof Connection) await refuseStandby(client, connectMs)
+    },
     Client: connectionTo(hosts, fleet),
   }
   const pool = new pg.Pool({ ...options, max: size })
