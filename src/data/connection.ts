@@ -38,16 +38,16 @@ export class Connection extends pg.Client {
       if (this.#waitingSince !== undefined) this.#waitingSince = performance.now()
     })
     this.on('drain', () => void (this.#waitingSince = undefined))
-    const { query, end } = this
+    const { prototype } = pg.Client
     this.query = ((...args: unknown[]) => {
       this.#waitingSince ??= performance.now()
-      return Reflect.apply(query, this, args)
-    }) as typeof query
+      return Reflect.apply(prototype.query, this, args)
+    }) as typeof prototype.query
     this.end = ((...args: unknown[]) => {
       const late = setTimeout(() => this.cut(), END_MS).unref()
       this.once('end', () => clearTimeout(late))
-      return Reflect.apply(end, this, args)
-    }) as typeof end
+      return Reflect.apply(prototype.end, this, args)
+    }) as typeof prototype.end
   }
 
   /** How long the statement under way has been without an answer. */

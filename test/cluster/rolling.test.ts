@@ -49,6 +49,7 @@ describe.skipIf(!onServer)(`a rolling restart of three apis${onServer ? '' : ' (
       return response.status
     }
     let asked = 0
+    let errors = ''
     const clients = Array.from({ length: 12 }, async () => {
       while (!isOver || asked < REQUESTS) {
         asked++
@@ -71,6 +72,9 @@ describe.skipIf(!onServer)(`a rolling restart of three apis${onServer ? '' : ' (
       await Promise.all(clients)
       await balancer.close()
     }
-    expect(Object.keys(statuses).toSorted((one, other) => one.localeCompare(other))).toEqual(['200', '201'])
+    expect(
+      Object.keys(statuses).toSorted((one, other) => one.localeCompare(other)),
+      errors,
+    ).toEqual(['200', '201'])
   })
 })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,8 @@ export const HAPROXY = findProgram(process.env.HAPROXY, 'haproxy')
 /** A proxy or load balancer of a test's own. */
 export interface Balancer {
   url: string
+  /** What it has noted as errors. */
+  errors(): string
   close(): Promise<void>
 }
 
@@ -67,6 +69,10 @@ async function start(
   await vi.waitFor(() => answers(port), { timeout: 10_000 })
   return {
     url: `http://127.0.0.1:${port}`,
+    errors: () => {
+      const file = join(folder, 'error.log')
+      return existsSync(file) ? readFileSync(file, 'utf8') : ''
+    },
     close: async () => {
       child.kill('SIGTERM')
       await exited
