@@ -1,199 +1,30 @@
-import { Server } from 'node:net'
-import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
+import cluster from 'node:cluster'
 
-import type { Logger } from 'pino'
-
-import { openApp } from './app.ts'
-import { baseUrl } from './core/address.ts'
-import type { App } from './core/context.ts'
 import { createLog } from './core/log.ts'
-import { readSettings, type Settings, SettingsError } from './core/settings.ts'
+import { misspellings, readSettings, type Settings, SettingsError } from './core/settings.ts'
 import { embeddedSecrets } from './data/embedded-secrets.ts'
-import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
-import { bootstrap, type FirstCredentials, findTenants } from './domains/tenants/bootstrap.ts'
-import { hubOf } from './live/hub.ts'
-import { watchConnections } from './api/http/connections.ts'
-import { createHealthServer } from './api/http/health.ts'
-import { createServer } from './api/http/server.ts'
-import { startWorker } from './worker/worker.ts'
 
-/** A part of the service that this process plays: `api` or `worker`. */
-interface Role {
-  /** `drainSeconds`: how long it first goes on, for those who have not heard that it stops. */
-  stop(drainSeconds: number): Promise<void>
-}
-
+// A parent needs none of what serves, and its processes nothing of a parent.
 async function main(): Promise<void> {
   const settings = readSettings(process.env, embeddedSecrets)
   const log = createLog(settings.LOG_LEVEL)
-  // The first start makes the embedded database, which takes seconds.
-  if (process.stderr.isTTY) console.error('Opening the database …')
-  const { app, database, close } = await openApp(settings, log).catch(explainDatabase)
-  await warnOfMissingKeys(app)
-  const roles: Role[] = []
-  let stopping: Promise<void> | undefined
-  const stop = (drainSeconds = 0): Promise<void> =>
-    (stopping ??= (async () => {
-      await Promise.allSettled(roles.map((role) => role.stop(drainSeconds)))
-      await close()
-    })())
-  let isSignalled = false
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      // npm hands on what the terminal has sent already: the same signal twice.
-      if (isSignalled) return
-      isSignalled = true
-      const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
-      // SIGINT comes from a terminal: there, nobody balances load.
-      const drain = signal === 'SIGINT' ? 0 : Math.min(DRAIN_SECONDS, grace / 2)
-      void stopInTime(stop(drain), grace, log.child({ signal }))
-    })
-  }
-  try {
-    if (settings.ROLE !== 'api') roles.push(await startWorker(app))
-    const api = settings.ROLE === 'worker' ? null : await startApi(app)
-    if (api !== null) roles.push(api)
-    for (const listener of await startListeners(app)) roles.push(listener)
-    // Credentials are shown once: nothing that can fail comes between their making and this, and a
-    // worker makes none.
-    if (api === null) console.log('The worker is ready.')
-    else announce(baseUrl(app), api.where, await database.exclusively(() => bootstrap(app)))
-    // A parent that started this process waits for the word.
-    process.send?.({ ready: true })
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  if (cluster.isWorker) return (await import('./serve.ts')).serve(settings, log.child({ process: process.pid }))
+  for (const line of misspellings(process.env)) log.warn(line)
+  if (hasProcesses(settings)) return (await import('./processes/parent.ts')).startParent(settings, log)
+  if (settings.WORKERS > 1) log.info(`WORKERS: one process starts: ${WHY_ONE[settings.ROLE]}`)
+  return (await import('./serve.ts')).serve(settings, log)
 }
 
-/** Ends the process once it has stopped, or when the grace period is over. */
-async function stopInTime(stopped: Promise<void>, graceSeconds: number, log: Logger): Promise<void> {
-  const startedAt = performance.now()
-  log.info(`stopping, within ${graceSeconds} s`)
-  // Each part has less than the whole grace period; this is for one that hangs.
-  setTimeout(() => {
-    log.error('the grace period is over, but not everything has stopped')
-    process.exit(1)
-  }, graceSeconds * 1000).unref()
-  await stopped
-  log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
-  process.exit(0)
+/** Why a process serves alone. */
+const WHY_ONE = {
+  all: 'the embedded database serves one process only',
+  api: 'the embedded database serves one process only',
+  worker: 'it is for apis, and ROLE is worker',
 }
 
-/**
- * Without a key that sealed something the process runs, but refuses readers and fails deliveries
- * one by one.
- */
-async function warnOfMissingKeys({ db, settings, log }: App): Promise<void> {
-  const missing = await findMissingKeys(db.query, settings)
-  if (missing.length > 0) log.warn(missingKeysText(missing))
-}
-
-async function startApi(app: App): Promise<Role & { where: string }> {
-  const { BASE_URL, HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
-  const server = await createServer(app)
-  const connections = watchConnections(server.server)
-  await findTenants(app)
-  await server.listen({ host: HOST, port: PORT }).catch(explainListen(app.settings, 'PORT', PORT))
-  return {
-    where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${PORT})`,
-    stop: async (drainSeconds) => {
-      app.health.stop()
-      await sleep(drainSeconds * 1000)
-      await turnOfLittle()
-      // The listener alone: what HTTP does as well, at its close, takes longer than that turn.
-      Server.prototype.close.call(server.server)
-      // New connections are refused first; then streams end, spread over the time there is.
-      const closed = server.close()
-      const graceSeconds = SHUTDOWN_GRACE_SECONDS - drainSeconds
-      await hubOf(app).close({ graceMs: graceSeconds * 500 })
-      await connections.drain(closed, graceSeconds * 400)
-    },
-  }
-}
-
-/** A turn of the event loop that is shorter than this has accepted whoever was waiting. */
-const LITTLE_MS = 0.2
-const MAX_TURNS_MS = 2000
-
-/**
- * Waits for a turn of the event loop in which little happens. The kernel resets connections that
- * wait to be accepted when a listener closes: those that came while the turn was busy.
- */
-async function turnOfLittle(): Promise<void> {
-  const until = performance.now() + MAX_TURNS_MS
-  for (let began = performance.now(); began < until; began = performance.now()) {
-    await immediate()
-    if (performance.now() - began < LITTLE_MS) return
-  }
-}
-
-/**
- * The listeners beside the api's: METRICS_PORT for any process, WORKER_PORT for one that plays no
- * api.
- */
-async function startListeners(app: App): Promise<Role[]> {
-  const { ROLE, HOST, METRICS_PORT, WORKER_PORT } = app.settings
-  const listen = async (name: string, port: number, hasMetrics: boolean): Promise<Role> => {
-    const server = createHealthServer(app, { hasMetrics })
-    await server.listen({ host: HOST, port }).catch(explainListen(app.settings, name, port))
-    return { stop: () => server.close() }
-  }
-  const roles: Role[] = []
-  if (METRICS_PORT !== undefined) roles.push(await listen('METRICS_PORT', METRICS_PORT, true))
-  if (WORKER_PORT !== undefined && ROLE === 'worker') {
-    roles.push(await listen('WORKER_PORT', WORKER_PORT, METRICS_PORT === undefined))
-  }
-  return roles
-}
-
-/** What a person who starts the service needs to know, on standard output. */
-function announce(url: string, where: string, credentials: FirstCredentials | null): void {
-  console.log(`The Engagement Service is ready at ${url}${where}
-
-  Console    ${url}/console/
-  Guides     ${url}/docs/guides/
-  Reference  ${url}/docs
-`)
-  if (credentials === null) return
-  const { tenant, apiKey, identitySecret, admin } = credentials
-  console.log(`This is the first start. It made the tenant "${tenant.slug}". These are shown only now:
-
-  API key          ${apiKey}
-  Identity secret  ${identitySecret.secret}
-  Its kid          ${identitySecret.kid}
-  Admin            ${admin.email}, who signs in to the console
-  Password         ${admin.password}
-
-Try it:
-
-  curl -sw '\\n' ${url}/api/v1/discussions -H 'X-API-Key: ${apiKey}' \\
-    -H 'Content-Type: application/json' -d '{"externalId":"article-1","title":"Hello"}'
-`)
-}
-
-function explainDatabase(error: unknown): never {
-  if (error instanceof SettingsError) throw error
-  const name = process.env.DATABASE_URL ? 'DATABASE_URL' : 'DATA_DIR'
-  throw new SettingsError(`${name}: the database cannot be opened: ${firstLine(error)}`, { cause: error })
-}
-
-const explainListen =
-  ({ HOST }: Settings, name: string, port: number) =>
-  (error: NodeJS.ErrnoException): never => {
-    if (error.code === 'EADDRINUSE') throw new SettingsError(`${name}: ${port} is already in use: set another one`)
-    if (error.code === 'EACCES') throw new SettingsError(`${name}: ${port} needs more rights than this process has`)
-    throw new SettingsError(`HOST: cannot listen on ${HOST}: ${firstLine(error)}`)
-  }
-
-/**
- * The first line of an error. A failed connection to several addresses is an AggregateError without
- * a message.
- */
-function firstLine(error: unknown): string {
-  const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error
-  return (inner instanceof Error ? inner.message : String(inner)).split('\n')[0] ?? ''
-}
+/** Whether this process is the parent of those that serve. */
+const hasProcesses = ({ WORKERS, ROLE, DATABASE_URL }: Settings): boolean =>
+  WORKERS > 1 && ROLE !== 'worker' && DATABASE_URL !== undefined
 
 await main().catch((error: unknown) => {
   if (error instanceof SettingsError) console.error(error.message)

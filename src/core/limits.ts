@@ -74,6 +74,17 @@ export class TokenBucket {
     return rateLimitResultOf(isAllowed, this.#tokens, rate)
   }
 
+  /**
+   * Takes tokens for processes that share the bucket: what is not there becomes a debt, but for
+   * `isExact`, which then takes none. Below zero puts tokens back.
+   */
+  takeShared(rate: Rate, now: number, tokens: number, isExact: boolean): { isAllowed: boolean; tokens: number } {
+    this.#refill(rate, now)
+    const isAllowed = !isExact || this.#tokens >= tokens
+    if (isAllowed) this.#tokens = Math.min(rate.burst, this.#tokens - tokens)
+    return { isAllowed, tokens: this.#tokens }
+  }
+
   charge(rate: Rate, now: number, tokens: number): void {
     this.#refill(rate, now)
     this.#tokens -= tokens

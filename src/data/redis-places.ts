@@ -31,7 +31,7 @@ interface RedisPlacesOptions {
  */
 export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   const { urls, prefix, leaseMs = LEASE_MS, renewMs = RENEW_MS } = options
-  const client = connect(urls, urls.length > 1, 'places')
+  const client = connect(urls, 'places')
   const shares = new Map<Id, Share>()
   const syncs = new Set<Promise<void>>()
 

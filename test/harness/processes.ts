@@ -195,6 +195,8 @@ interface Deployment {
   /** Processes on the server form; the embedded form is always one. */
   api?: number
   worker?: number
+  /** What the apis play. */
+  role?: 'api' | 'all'
   env?: Env
 }
 
@@ -202,7 +204,12 @@ interface Deployment {
  * Starts a deployment on a database (and Redis prefix) of its own, or one embedded process on a
  * folder of its own.
  */
-export async function startProcesses({ api = 1, worker = 1, env = {} }: Deployment = {}): Promise<Processes> {
+export async function startProcesses({
+  api = 1,
+  worker = 1,
+  role = 'api',
+  env = {},
+}: Deployment = {}): Promise<Processes> {
   const place = onServer ? await serverPlace() : embeddedPlace()
   const identitySecret = `ids_${randomBytes(32).toString('hex')}`
   const apiKey = `ek_${randomBytes(32).toString('hex')}`
@@ -220,12 +227,12 @@ export async function startProcesses({ api = 1, worker = 1, env = {} }: Deployme
     ...env,
   }
   const make = async (ROLE: string): Promise<ServiceProcess> => {
-    const PORT = String(await freePort())
+    const PORT = env.PORT ?? String(await freePort())
     return new ServiceProcess(`http://127.0.0.1:${PORT}`, { ...shared, ROLE, PORT })
   }
-  const many = (count: number, role: string) => Promise.all(Array.from({ length: count }, () => make(role)))
+  const many = (count: number, plays: string) => Promise.all(Array.from({ length: count }, () => make(plays)))
   const one = onServer ? [] : [await make('all')]
-  const apis = onServer ? await many(api, 'api') : one
+  const apis = onServer ? await many(api, role) : one
   const workers = onServer ? await many(worker, 'worker') : one
   const all = [...new Set([...apis, ...workers])]
   const close = async (): Promise<void> => {

@@ -3,11 +3,10 @@ import type { Socket } from 'node:net'
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
-import { Counter, Gauge } from 'prom-client'
 
 import { type App, perApp } from '../../core/context.ts'
 import { addressBucket } from '../../core/limits.ts'
-import { metricsOf } from '../../core/metrics.ts'
+import { counter, gaugeOf, metricsOf } from '../../core/metrics.ts'
 
 /** The operator is told of refused connections at most this often. */
 const WARN_EVERY_MS = 60_000
@@ -97,19 +96,8 @@ function inRanges(cidrs: readonly string[]): (address: string) => boolean {
 
 /** In the figures and, once in a while, in the log. */
 function tellOperator(app: App, open: () => number): (limit: 'process' | 'address', address: string) => void {
-  const registers = [metricsOf(app)]
-  const gauge: Gauge = new Gauge({
-    name: 'http_connections',
-    help: 'Open connections.',
-    registers,
-    collect: () => gauge.set(open()),
-  })
-  const refused = new Counter({
-    name: 'http_connections_refused_total',
-    help: 'Connections that were closed at once, by the limit that they were over: of the process or of an address.',
-    labelNames: ['limit'],
-    registers,
-  })
+  gaugeOf(metricsOf(app), 'http_connections', open)
+  const refused = counter(metricsOf(app), 'http_connections_refused_total')
   let warnedAt = -Infinity
   return (limit, address) => {
     refused.inc({ limit })

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 const SWEEP_MS = 50
 
@@ -33,7 +34,12 @@ export function watchConnections(server: Server): {
       // An HTTPS server with HTTP/2 has no closeAllConnections.
       const late = setTimeout(() => sockets.forEach((_openedAt, socket) => socket.destroy()), graceMs)
       sweep()
-      await closed.finally(() => {
+      const ended = async (): Promise<void> => {
+        await closed
+        // A server waits for its own connections alone, not for those that a parent gave it.
+        while (sockets.size > 0) await sleep(SWEEP_MS)
+      }
+      await ended().finally(() => {
         clearInterval(sweeper)
         clearTimeout(late)
       })

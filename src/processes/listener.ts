@@ -1,0 +1,130 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import { turnOfLittle } from '../core/turns.ts'
+import type { Listening } from './protocol.ts'
+
+/** A process that takes connections. It is given one at a time, and confirms each. */
+export interface Taker {
+  take(socket: Socket): void
+}
+
+interface ListenerOptions {
+  /** How many connections may wait for a process. */
+  maxWaiting: number
+  /** How long one of them does. */
+  patienceMs: number
+}
+
+/** How long the last connections may take to find a process. */
+const LAST_MS = 1000
+
+/**
+ * The one listener of several processes. Whichever has longest had no connection under way to it
+ * gets the next one; those for which no process is free wait. So nobody waits for a process that
+ * stands still, but the one connection that is under way to it. Node's own cluster module resets
+ * connections that are under way when the last process closes.
+ */
+export class Listener {
+  readonly #options: ListenerOptions
+  readonly #takers = new Set<Taker>()
+  /** Those that can be given one, the longest free first. */
+  #free: Taker[] = []
+  readonly #underWay = new Map<Taker, Socket>()
+  readonly #waiting = new Set<Socket>()
+  #server: Server | undefined
+  #listening: Promise<Listening> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(options: ListenerOptions) {
+    this.#options = options
+  }
+
+  /** Listens, once. */
+  listen(host: string, port: number): Promise<Listening> {
+    return (this.#listening ??= this.#open(host, port))
+  }
+
+  async #open(host: string, port: number): Promise<Listening> {
+    // The kernel keeps the options; half-open ones are HTTP's to end.
+    const options = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true }
+    const server = createServer(options, (socket) => this.#accept(socket))
+    this.#server = server
+    try {
+      server.listen(port, host)
+      await once(server, 'listening')
+      // One that cannot be accepted is none of the others' business.
+      server.on('error', () => undefined)
+      return { port: (server.address() as AddressInfo).port }
+    } catch (error) {
+      const { code = '', message } = error as NodeJS.ErrnoException
+      return { code, message }
+    }
+  }
+
+  /** Gives connections to a taker from now on. */
+  join(taker: Taker): void {
+    this.#takers.add(taker)
+    this.#free.push(taker)
+    this.#give()
+  }
+
+  /** The connection that was under way to it is its own now. */
+  confirm(taker: Taker): void {
+    // The kernel knows it until the taker closes it too.
+    this.#underWay.get(taker)?.destroy()
+    this.#underWay.delete(taker)
+    if (!this.#takers.has(taker)) return
+    this.#free.push(taker)
+    this.#give()
+  }
+
+  /** Gives a taker no more. */
+  leave(taker: Taker): void {
+    this.#takers.delete(taker)
+    this.#free = this.#free.filter((each) => each !== taker)
+  }
+
+  /** The process has ended, and with it what was under way to it: nobody knows how far it came. */
+  forget(taker: Taker): void {
+    this.leave(taker)
+    this.confirm(taker)
+  }
+
+  /** Closes it. Resolves once all that was accepted has been given away. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    await turnOfLittle()
+    this.#server?.close()
+    for (const until = performance.now() + LAST_MS; this.#waiting.size > 0 && performance.now() < until;) {
+      await sleep(1)
+    }
+    for (const socket of this.#waiting) socket.destroy()
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#waiting.size >= this.#options.maxWaiting) return void socket.destroy()
+    // Node would follow its fate in the process that gets it, message by message.
+    Object.assign(socket, { server: undefined })
+    socket.on('error', () => undefined)
+    socket.on('close', () => this.#waiting.delete(socket))
+    socket.setTimeout(this.#options.patienceMs, () => socket.destroy())
+    this.#waiting.add(socket)
+    this.#give()
+  }
+
+  #give(): void {
+    for (const socket of this.#waiting) {
+      const taker = this.#free.shift()
+      if (taker === undefined) return
+      this.#waiting.delete(socket)
+      socket.setTimeout(0)
+      this.#underWay.set(taker, socket)
+      taker.take(socket)
+    }
+  }
+}

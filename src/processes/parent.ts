@@ -1,0 +1,130 @@
+import cluster, { type Worker } from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import type { Logger } from 'pino'
+
+import type { Settings } from '../core/settings.ts'
+import { Exchange, type Port } from './exchange.ts'
+
+/** How long one that has ended is not started again: twice as long each time, up to the most. */
+const PAUSE_MS = { first: 100, most: 5000 }
+
+/** One that has served for so long starts at once again. */
+const STEADY_MS = 60_000
+
+/** How many messages may be on their way to a process before news is kept from it. */
+const MAX_UNREAD = 10_000
+
+/** How often each is asked whether it still runs, and how often it may fail to say so. */
+const BEAT_MS = 10_000
+const MAX_SILENT_BEATS = 3
+
+/** For a process to notice by itself that its grace period is over. */
+const MARGIN_MS = 1000
+
+type Role = 'api' | 'worker'
+
+/**
+ * Starts `WORKERS` api processes on one port, and one worker; starts each again that ends, and
+ * stops them on a signal. The first one by itself: where that cannot start, none can, and it says
+ * why. Resolves once all serve.
+ */
+export async function startParent(settings: Settings, log: Logger): Promise<void> {
+  const { ROLE, WORKERS, SHUTDOWN_GRACE_SECONDS: grace } = settings
+  const exchange = new Exchange(settings)
+  const running = new Map<Worker, Promise<boolean>>()
+  let isStopping = false
+  let isShown = false
+
+  /** Resolves when it serves, or one that was started in its place. */
+  function start(role: Role, pauseMs: number = PAUSE_MS.first): Promise<void> {
+    // A worker must not listen where the apis do.
+    const isTaken = role === 'worker' && settings.WORKER_PORT === settings.PORT
+    const child = cluster.fork({ ROLE: role, WORKERS: '1', ...(isTaken && { WORKER_PORT: '' }) })
+    let readyAt = Infinity
+    return new Promise((resolve) => {
+      const { leave, isAlive } = exchange.join(portOf(child), ({ text, hasCredentials }) => {
+        if (!isShown || hasCredentials) console.log(text)
+        isShown = true
+        readyAt = performance.now()
+        resolve()
+      })
+      let silentBeats = 0
+      const heart = setInterval(() => {
+        void isAlive().then((is) => {
+          silentBeats = is ? 0 : silentBeats + 1
+          if (silentBeats < MAX_SILENT_BEATS) return
+          log.error({ role, pid: child.process.pid }, 'a process has not answered for half a minute, and is killed')
+          child.process.kill('SIGKILL')
+        })
+      }, BEAT_MS)
+      const onEnd = (code: number | null, signal: string | null, err?: Error): void => {
+        clearInterval(heart)
+        leave()
+        if (!running.delete(child) || isStopping) return
+        // The very first one has said why.
+        if (!isShown && err === undefined) process.exit(code || 1)
+        const isSteady = performance.now() - readyAt > STEADY_MS
+        const pause = isSteady ? PAUSE_MS.first : pauseMs
+        const { pid } = child.process
+        log.warn({ role, pid, code, signal, err, pauseMs: pause }, 'a process has ended, and is started again')
+        setTimeout(() => {
+          if (!isStopping) void start(role, Math.min(pause * 2, PAUSE_MS.most)).then(resolve)
+        }, pause)
+      }
+      const ended = new Promise<boolean>((heard) => {
+        child.once('exit', (code: number | null, signal: string | null) => {
+          // A signal ends one that has only just begun.
+          heard(code === 0 || signal === 'SIGTERM' || signal === 'SIGINT')
+          onEnd(code, signal)
+        })
+        // The machine has no room for it.
+        child.on('error', (err: Error) => {
+          if (child.process.pid !== undefined) return
+          heard(false)
+          onEnd(null, null, err)
+        })
+      })
+      running.set(child, ended)
+    })
+  }
+
+  async function stop(signal: NodeJS.Signals): Promise<void> {
+    isStopping = true
+    exchange.close()
+    for (const child of running.keys()) child.process.kill(signal)
+    const late = sleep(grace * 1000 + MARGIN_MS, 'late' as const, { ref: false })
+    const ends = await Promise.race([Promise.all(running.values()), late])
+    if (ends === 'late') for (const child of running.keys()) child.process.kill('SIGKILL')
+    process.exit(ends !== 'late' && ends.every(Boolean) ? 0 : 1)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (!isStopping) void stop(signal)
+    })
+  }
+
+  await start('api')
+  const others: Role[] = Array.from({ length: WORKERS - 1 }, () => 'api')
+  if (ROLE === 'all') others.push('worker')
+  await Promise.all(others.map((role) => start(role)))
+  log.info({ apis: WORKERS, workers: ROLE === 'all' ? 1 : 0 }, 'all processes serve')
+  process.send?.({ ready: true })
+}
+
+/** The messages from and to a process, which may have ended a moment ago. */
+function portOf(child: Worker): Port {
+  let unread = 0
+  return {
+    send: (message, socket) => {
+      if (!child.isConnected()) return
+      unread++
+      child.send(message, socket, { keepOpen: true }, () => void unread--)
+    },
+    isFull: () => unread > MAX_UNREAD,
+    onMessage: (listener) =>
+      void child.on('message', (message: unknown) => {
+        if (typeof message === 'object' && message !== null) listener(message)
+      }),
+  }
+}

@@ -1,0 +1,202 @@
+import cluster from 'node:cluster'
+import { Server } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import type { Logger } from 'pino'
+
+import { openApp } from './app.ts'
+import { baseUrl, listensOn, portOf } from './core/address.ts'
+import type { App } from './core/context.ts'
+import { type Settings, SettingsError } from './core/settings.ts'
+import { turnOfLittle } from './core/turns.ts'
+import { openTracing } from './data/tracing.ts'
+import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
+import { bootstrap, type FirstCredentials, findTenants } from './domains/tenants/bootstrap.ts'
+import { hubOf } from './live/hub.ts'
+import { watchConnections } from './api/http/connections.ts'
+import { createHealthServer } from './api/http/health.ts'
+import { createServer } from './api/http/server.ts'
+import { type Link, openLink } from './processes/link.ts'
+import type { Hello } from './processes/protocol.ts'
+import { startWorker } from './worker/worker.ts'
+
+/** A part of the service that this process plays: `api` or `worker`. */
+interface Role {
+  /** `drainSeconds`: how long it first goes on, for those who have not heard that it stops. */
+  stop(drainSeconds: number): Promise<void>
+}
+
+/** Plays the roles of this process. Resolves once they are served. */
+export async function serve(settings: Settings, log: Logger): Promise<void> {
+  // The process is one of several that a parent has started.
+  const link = cluster.isWorker ? openLink() : undefined
+  // The first start makes the embedded database, which takes seconds.
+  if (process.stderr.isTTY) console.error('Opening the database …')
+  const tracing = await openTracing(process.env, log)
+  const { app, database, close } = await openApp(settings, log, link, tracing).catch(explainDatabase)
+  await warnOfMissingKeys(app)
+  const roles: Role[] = []
+  let stopping: Promise<void> | undefined
+  const stop = (drainSeconds = 0): Promise<void> =>
+    (stopping ??= (async () => {
+      await Promise.allSettled(roles.map((role) => role.stop(drainSeconds)))
+      await close()
+    })())
+  let isSignalled = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      // npm hands on what the terminal has sent already: the same signal twice.
+      if (isSignalled) return
+      isSignalled = true
+      const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
+      // SIGINT comes from a terminal: there, nobody balances load.
+      const drain = signal === 'SIGINT' ? 0 : Math.min(DRAIN_SECONDS, grace / 2)
+      void stopInTime(stop(drain), grace, log.child({ signal }))
+    })
+  }
+  try {
+    if (settings.ROLE !== 'api') roles.push(await startWorker(app))
+    const api = settings.ROLE === 'worker' ? null : await startApi(app, link)
+    if (api !== null) roles.push(api)
+    for (const listener of await startListeners(app)) roles.push(listener)
+    // Credentials are shown once: nothing that can fail comes between their making and this, and a
+    // worker makes none.
+    const hello = api === null ? READY : announcement(app, api.where, await database.exclusively(() => bootstrap(app)))
+    if (link !== undefined) return link.ready(hello)
+    console.log(hello.text)
+    // Who started this process waits for the word.
+    process.send?.({ ready: true })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Ends the process once it has stopped, or when the grace period is over. */
+async function stopInTime(stopped: Promise<void>, graceSeconds: number, log: Logger): Promise<void> {
+  const startedAt = performance.now()
+  log.info(`stopping, within ${graceSeconds} s`)
+  // Each part has less than the whole grace period; this is for one that hangs.
+  setTimeout(() => {
+    log.error('the grace period is over, but not everything has stopped')
+    process.exit(1)
+  }, graceSeconds * 1000).unref()
+  await stopped
+  log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
+  process.exit(0)
+}
+
+/**
+ * Without a key that sealed something the process runs, but refuses readers and fails deliveries
+ * one by one.
+ */
+async function warnOfMissingKeys({ db, settings, log }: App): Promise<void> {
+  const missing = await findMissingKeys(db.query, settings)
+  if (missing.length > 0) log.warn(missingKeysText(missing))
+}
+
+async function startApi(app: App, link: Link | undefined): Promise<Role & { where: string }> {
+  const { BASE_URL, HOST, PORT, SHUTDOWN_GRACE_SECONDS } = app.settings
+  const server = await createServer(app)
+  const connections = watchConnections(server.server)
+  await findTenants(app)
+  const refused = explainListen(app.settings, 'PORT', PORT)
+  if (link === undefined) await server.listen({ host: HOST, port: PORT }).catch(refused)
+  else {
+    await server.ready()
+    const listening = await link.listen(server.server, HOST, PORT)
+    if ('code' in listening) refused(listening)
+    else listensOn(app, listening.port)
+  }
+  return {
+    where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${portOf(app)})`,
+    stop: async (drainSeconds) => {
+      app.health.stop()
+      await sleep(drainSeconds * 1000)
+      if (link === undefined) {
+        await turnOfLittle()
+        // The listener alone: what HTTP does as well, at its close, takes longer than that turn.
+        Server.prototype.close.call(server.server)
+      } else await link.leave()
+      // New connections are refused first; then streams end, spread over the time there is.
+      const closed = server.close()
+      const graceSeconds = SHUTDOWN_GRACE_SECONDS - drainSeconds
+      await hubOf(app).close({ graceMs: graceSeconds * 500 })
+      await connections.drain(closed, graceSeconds * 400)
+    },
+  }
+}
+
+/**
+ * The listeners beside the api's: METRICS_PORT for any process, WORKER_PORT for one that plays no
+ * api.
+ */
+async function startListeners(app: App): Promise<Role[]> {
+  const { ROLE, HOST, METRICS_PORT, WORKER_PORT } = app.settings
+  const listen = async (name: string, port: number, hasMetrics: boolean): Promise<Role> => {
+    const server = createHealthServer(app, { hasMetrics })
+    await server.listen({ host: HOST, port }).catch(explainListen(app.settings, name, port))
+    return { stop: () => server.close() }
+  }
+  const roles: Role[] = []
+  if (METRICS_PORT !== undefined) roles.push(await listen('METRICS_PORT', METRICS_PORT, true))
+  if (WORKER_PORT !== undefined && ROLE === 'worker') {
+    roles.push(await listen('WORKER_PORT', WORKER_PORT, METRICS_PORT === undefined))
+  }
+  return roles
+}
+
+const READY: Hello = { text: 'The worker is ready.', hasCredentials: false }
+
+/** What a person who starts the service needs to know, on standard output. */
+function announcement(app: App, where: string, credentials: FirstCredentials | null): Hello {
+  const url = baseUrl(app)
+  const text = `The Engagement Service is ready at ${url}${where}
+
+  Console    ${url}/console/
+  Guides     ${url}/docs/guides/
+  Reference  ${url}/docs
+`
+  if (credentials === null) return { text, hasCredentials: false }
+  const { tenant, apiKey, identitySecret, admin } = credentials
+  return {
+    hasCredentials: true,
+    text: `${text}
+This is the first start. It made the tenant "${tenant.slug}". These are shown only now:
+
+  API key          ${apiKey}
+  Identity secret  ${identitySecret.secret}
+  Its kid          ${identitySecret.kid}
+  Admin            ${admin.email}, who signs in to the console
+  Password         ${admin.password}
+
+Try it:
+
+  curl -sw '\\n' ${url}/api/v1/discussions -H 'X-API-Key: ${apiKey}' \\
+    -H 'Content-Type: application/json' -d '{"externalId":"article-1","title":"Hello"}'
+`,
+  }
+}
+
+function explainDatabase(error: unknown): never {
+  if (error instanceof SettingsError) throw error
+  const name = process.env.DATABASE_URL ? 'DATABASE_URL' : 'DATA_DIR'
+  throw new SettingsError(`${name}: the database cannot be opened: ${firstLine(error)}`, { cause: error })
+}
+
+const explainListen =
+  ({ HOST }: Settings, name: string, port: number) =>
+  ({ code, message }: Pick<NodeJS.ErrnoException, 'code' | 'message'>): never => {
+    if (code === 'EADDRINUSE') throw new SettingsError(`${name}: ${port} is already in use: set another one`)
+    if (code === 'EACCES') throw new SettingsError(`${name}: ${port} needs more rights than this process has`)
+    throw new SettingsError(`HOST: cannot listen on ${HOST}: ${message}`)
+  }
+
+/**
+ * The first line of an error. A failed connection to several addresses is an AggregateError without
+ * a message.
+ */
+function firstLine(error: unknown): string {
+  const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error
+  return (inner instanceof Error ? inner.message : String(inner)).split('\n')[0] ?? ''
+}
