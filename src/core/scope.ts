@@ -1,6 +1,6 @@
 import type { App, Scope } from './context.ts'
 import { ServiceError } from './errors.ts'
-import { type Around, type Db, isLockFailure, LockFailure, type Sql, statement, type TxSql } from './sql.ts'
+import { type Around, type Db, isLockFailure, LockFailure, readNow, type Sql, statement, type TxSql } from './sql.ts'
 
 // Names may be nested: the innermost savepoint of a name counts.
 const SAVEPOINT = statement('savepoint', 'SAVEPOINT step')
@@ -61,12 +61,15 @@ function scopedApp(app: App, sql: TxSql, scope: Scope, mutex: Mutex): App {
     settings: root.settings,
     limits: root.limits,
     places: root.places,
-    log: root.log,
+    log: app.log,
     health: root.health,
     root,
+    ...(app.span !== undefined && { span: app.span }),
     scope,
     db,
-    bus: { ...root.bus, publish: (...args) => void scope.effects.push(() => root.bus.publish(...args)) },
+    // It sees what the request has written.
+    late: readNow(db),
+    bus: { ...app.bus, publish: (...args) => void scope.effects.push(() => app.bus.publish(...args)) },
     get prisma() {
       return inTurn.prisma
     },

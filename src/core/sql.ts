@@ -34,6 +34,8 @@ type Widened<T> = T extends string ? string : T extends number ? number : T exte
 /** Runs one statement: the rows, with `timestamptz` as Date, `bigint` as number, `json` parsed. */
 export interface Sql {
   <Row>(statement: StatementOf<Row>, params?: readonly unknown[]): Promise<Row[]>
+  /** The trace of the request that it runs for, as `traceparent` has it; absent where none is. */
+  readonly trace?: string | undefined
 }
 
 /** The models of `schema.prisma`. What writes has its Prisma from a transaction (`TxSql`). */
@@ -46,8 +48,11 @@ export type Around = <T>(asked: Statement, run: () => Promise<T>) => Promise<T>
 export interface TxSql extends Sql {
   /** Prisma in the same transaction. */
   readonly prisma: Prisma
-  /** The same transaction, with `around` around each statement, those of Prisma too. */
-  within(around: Around): TxSql
+  /**
+   * The same transaction, with `around` around each statement, those of Prisma too; and for a
+   * `trace` from now on.
+   */
+  within(around: Around, trace?: string): TxSql
 }
 
 /** PostgreSQL, embedded or on a server. */
@@ -63,6 +68,34 @@ export interface Db {
   /** How long one waits for its turn, in milliseconds. */
   maxWaitMs: number
 }
+
+/**
+ * Reads that may be some seconds late: those of a replica, where there is one that is close enough.
+ * A caller may not find in them what it has just written.
+ */
+export interface LateReads {
+  /**
+   * Whether there is a replica. What it answers may have been erased since: who shows texts of
+   * readers has them from the database itself.
+   */
+  mayBeLate: boolean
+  query: Sql
+  /**
+   * One transaction that reads. `asOf`: it sees all that was committed before. It may run again, on
+   * another server, where it throws.
+   */
+  transaction<T>(work: (sql: TxSql, asOf: Date) => Promise<T>): Promise<T>
+}
+
+/** The same, of the database itself: they are not late. */
+export const readNow = (db: Db): LateReads => ({
+  mayBeLate: false,
+  query: db.query,
+  transaction: (work) => {
+    const asOf = new Date()
+    return db.transaction((sql) => work(sql, asOf))
+  },
+})
 
 /**
  * How long a statement waits for one lock before it fails with 55P03. Long against a queue of

@@ -1,12 +1,15 @@
 import type { SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 
 import type { Db, Prisma, Sql } from '../core/sql.ts'
+import type { PoolWatch } from './pool-watch.ts'
 
 /** PostgreSQL in one of its two forms. Nothing outside this folder asks which. */
 export interface Database {
   db: Db
   /** For reading, on the connections of `db`. */
   prisma: Prisma
+  /** The use of its connections, for metrics. */
+  pool: PoolWatch
   /** Has `listener` hear of each failure of a read through `prisma`. */
   observe(listener: (error: unknown) => void): void
   /**

@@ -43,10 +43,11 @@ export async function overPGlite(pglite: PGlite, close = (): Promise<void> => pg
   // Whoever asks next is told.
   pool.on('error', () => undefined)
   return overPool(pool, {
+    isPreparing: true,
     // One process holds the files: there is nobody to lock out.
     exclusively: (work) => work(migrationAdapter(pool)),
     // It has one session: its own questions wait like those of others.
-    probe: { sql: sqlOn(pool), patienceMs: 10_000 },
+    probe: { sql: sqlOn(pool, true), patienceMs: 10_000 },
     findHost: () => Promise.resolve(),
     renew: () => undefined,
     abandon: () => undefined,

@@ -14,6 +14,7 @@ import { type Sql, statement } from '../core/sql.ts'
 import { completeBackfill } from './backfills.ts'
 import type { Database } from './database.ts'
 import { contracted, type Migration, PRISMA, readMigrations } from './migration-files.ts'
+import { explainFailure, UNDEFINED_TABLE, watchScripts } from './migration-failures.ts'
 import { forgetUnfinished } from './scripts.ts'
 
 // Node has it; its types come with the browser's only.
@@ -36,36 +37,46 @@ export async function upgrade(
   log: Logger,
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<void> {
-  const missing = await findMissing(database, migrations)
+  const { missing, newer } = await compare(database, migrations)
+  if (newer.length > 0) {
+    log.warn({ migrations: newer }, 'a newer release has upgraded the database; this one works beside it for the time')
+  }
   if (missing.length === 0) return
-  log.info({ migrations: missing }, 'the database is upgraded')
   const telling = setInterval(
     () => log.warn('the upgrade waits for long transactions, for workers to fill in old rows, or for another process'),
     TELL_EVERY_MS,
   ).unref()
   try {
-    await applyMissing(database, migrations)
+    await applyMissing(database, log, migrations)
   } finally {
     clearInterval(telling)
   }
 }
 
-async function findMissing({ db }: Database, migrations: readonly Migration[]): Promise<string[]> {
-  const { missing, foreign } = await compareMigrations(db.query, migrations)
-  if (foreign.length > 0) throw new SettingsError(explainForeign(foreign, migrations))
-  return missing
+async function compare({ db }: Database, migrations: readonly Migration[]): Promise<Comparison> {
+  const comparison = await compareMigrations(db.query, migrations)
+  if (comparison.foreign.length > 0) throw new SettingsError(explainForeign(comparison.foreign, migrations))
+  return comparison
 }
 
-async function applyMissing(database: Database, migrations: readonly Migration[]): Promise<void> {
+const findMissing = async (database: Database, migrations: readonly Migration[]): Promise<string[]> =>
+  (await compare(database, migrations)).missing
+
+async function applyMissing(database: Database, log: Logger, migrations: readonly Migration[]): Promise<void> {
   const { db, exclusively } = database
   await exclusively(async (adapter) => {
     const missing = await findMissing(database, migrations)
+    // Another process has just done it.
+    if (missing.length === 0) return
+    log.info({ migrations: missing }, 'the database is upgraded')
     for (const [index, { name, after }] of migrations.entries()) {
       if (after === null || !missing.includes(name)) continue
       await migrate(adapter, migrations.slice(0, index))
       await completeBackfill(db, find(migrations, after))
     }
     await migrate(adapter, migrations)
+    if ((await findMissing(database, migrations)).length === 0) return
+    throw new SettingsError('DATABASE_DIRECT_URL: it leads to another database than DATABASE_URL')
   })
 }
 
@@ -73,19 +84,23 @@ async function applyMissing(database: Database, migrations: readonly Migration[]
  * Applies the migrations that the database lacks, with Prisma's own engine as WebAssembly: no
  * download, on PGlite and PostgreSQL alike, and `_prisma_migrations` is what `prisma migrate
  * deploy` would have written. The caller keeps other processes out. Returns the names of what was
- * applied.
+ * applied. Throws a SettingsError for a migration that fails.
  */
 export async function migrate(
   adapter: SqlMigrationAwareDriverAdapterFactory,
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<string[]> {
   await forgetUnfinished(adapter)
-  return withEngine(adapter, async (engine) => {
+  let failure: unknown
+  const watched = watchScripts(adapter, (error) => (failure = error))
+  return withEngine(watched, async (engine) => {
     const { appliedMigrationNames } = await engine.applyMigrations({
       migrationsList: migrationsList(migrations),
       filters: FILTERS,
     })
     return appliedMigrationNames
+  }).catch((error: unknown) => {
+    throw explainFailure(error, failure)
   })
 }
 
@@ -151,8 +166,6 @@ export async function compareMigrations(
 }
 
 const isOlder = (name: string, [first]: readonly Migration[]): boolean => name < (first?.name ?? '')
-
-const UNDEFINED_TABLE = '42P01'
 
 /** What to do about a database with migrations that this release cannot run beside. One line. */
 export function explainForeign(

@@ -1,17 +1,37 @@
 import type { Logger } from 'pino'
 
 import type { Settings } from '../core/settings.ts'
-import type { Deadlines } from './connection.ts'
 import type { Database } from './database.ts'
 import { openEmbedded } from './embedded.ts'
 import { upgrade } from './migrate.ts'
-import { openServer } from './server.ts'
+import { openServer, type ServerOptions } from './server.ts'
 
-export const deadlinesOf = (settings: Settings): Deadlines => ({
-  connectMs: settings.DATABASE_CONNECT_TIMEOUT_SECONDS * 1000,
-  poolMs: settings.DATABASE_POOL_TIMEOUT_SECONDS * 1000,
-  statementMs: settings.DATABASE_STATEMENT_TIMEOUT_SECONDS * 1000,
-})
+/** How a server is reached; null for the embedded form. */
+export function serverOptions(settings: Settings): ServerOptions | null {
+  const { DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl, DATABASE_POOL_SIZE: size, DATABASE_POOLER } = settings
+  if (url === undefined) return null
+  const isPooled = DATABASE_POOLER === 'transaction'
+  return {
+    url,
+    directUrl,
+    size,
+    isPooled,
+    isPreparing: settings.DATABASE_PREPARED_STATEMENTS ?? !isPooled,
+    deadlines: {
+      connectMs: settings.DATABASE_CONNECT_TIMEOUT_SECONDS * 1000,
+      poolMs: settings.DATABASE_POOL_TIMEOUT_SECONDS * 1000,
+      statementMs: settings.DATABASE_STATEMENT_TIMEOUT_SECONDS * 1000,
+    },
+  }
+}
+
+/** The standby that reads may go to; null where there is none. It may be away. */
+export async function openReplica(settings: Settings): Promise<Database | null> {
+  const { DATABASE_REPLICA_URL: url } = settings
+  const options = serverOptions(settings)
+  if (url === undefined || options === null) return null
+  return openServer({ ...options, url, directUrl: undefined, isReplica: true, onError: () => undefined })
+}
 
 /** Opens the database and brings its schema up to date. */
 export async function openDatabase(
@@ -19,10 +39,8 @@ export async function openDatabase(
   log: Logger,
   onError: (error: Error) => void,
 ): Promise<Database> {
-  const { DATABASE_URL: url, DATABASE_POOL_SIZE: size, DATA_DIR } = settings
-  const deadlines = deadlinesOf(settings)
-  const database =
-    url === undefined ? await openEmbedded(DATA_DIR) : await openServer({ url, size, onError, deadlines })
+  const options = serverOptions(settings)
+  const database = options === null ? await openEmbedded(settings.DATA_DIR) : await openServer({ ...options, onError })
   try {
     await upgrade(database, log)
     return database

@@ -5,8 +5,9 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 
 import { troubleOf } from '../core/outage.ts'
-import type { Sql } from '../core/sql.ts'
+import type { Db, Sql } from '../core/sql.ts'
 import type { Database } from './database.ts'
+import { watchPool } from './pool-watch.ts'
 import { PrismaOver, txSql } from './prisma.ts'
 import { wholeScripts } from './scripts.ts'
 
@@ -18,31 +19,51 @@ export const TYPES = {
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) as typeof pg.types.getTypeParser,
 }
 
+/** Milliseconds, by the names of PostgreSQL's settings. */
+export interface Limits {
+  idle_in_transaction_session_timeout: number
+  statement_timeout: number
+  lock_timeout: number
+}
+
 interface Form extends Pick<Database, 'exclusively' | 'probe' | 'findHost' | 'renew' | 'abandon'> {
+  /** Whether statements keep their names on a connection. */
+  isPreparing: boolean
+  /** What each transaction limits itself to, where its session cannot. */
+  limits?: Limits | undefined
+  /** Whether also a statement that locks nothing has them, at the cost of two round trips. */
+  limitsReads?: boolean
   /** What is closed after the pool. */
   close?: () => Promise<void>
 }
 
 /** A database through one pool, which the hot statements and Prisma share. */
-export function overPool(pool: pg.Pool, { close, ...form }: Form): Database {
+export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsReads = false, ...form }: Form): Database {
   // The pool listens to idle connections only: the end of one in use would end the process. Its
   // user learns of it by its query.
   pool.on('connect', (client) => void client.on('error', () => undefined))
   let hear: (error: unknown) => void = () => undefined
   const prisma = new PrismaOver(new PrismaPg(pool), (error) => hear(error))
+  const query = sqlOn(pool, isPreparing)
+  const inTransaction: Db['transaction'] = (work, lockWaitMs) =>
+    transaction(pool, beginning(limits, lockWaitMs), async (client) => {
+      const session = prisma.on(client)
+      return work(txSql(sqlOn(client, isPreparing), session)).finally(() => session.end())
+    })
   return {
     ...form,
     db: {
-      query: sqlOn(pool),
-      transaction: (work, lockWaitMs) =>
-        transaction(pool, lockWaitMs, async (client) => {
-          const session = prisma.on(client)
-          return work(txSql(sqlOn(client), session)).finally(() => session.end())
-        }),
+      // Without a limit it would wait for a lock, with its connection, until its deadline.
+      query: (asked, params) =>
+        limits !== undefined && (asked.locks || limitsReads)
+          ? inTransaction((sql) => sql(asked, params))
+          : query(asked, params),
+      transaction: inTransaction,
       connections: pool.options.max,
       maxWaitMs: pool.options.connectionTimeoutMillis ?? Infinity,
     },
     prisma: prisma.client,
+    pool: watchPool(pool),
     observe: (listener) => void (hear = listener),
     close: async () => {
       // A pool that has been ended forgets who waits for a connection.
@@ -55,22 +76,26 @@ export function overPool(pool: pg.Pool, { close, ...form }: Form): Database {
 }
 
 export const sqlOn =
-  (target: pg.Pool | pg.PoolClient): Sql =>
-  async <Row>({ name, text }: { name: string; text: string }, params: readonly unknown[] = []) =>
-    (await target.query<Row & pg.QueryResultRow>({ name, text, values: params as unknown[] })).rows
+  (target: pg.Pool | pg.PoolClient, isPreparing: boolean): Sql =>
+  async <Row>({ name, text }: { name: string; text: string }, params: readonly unknown[] = []) => {
+    const values = params as unknown[]
+    return (await target.query<Row & pg.QueryResultRow>({ ...(isPreparing ? { name } : {}), text, values })).rows
+  }
 
-async function transaction<T>(
-  pool: pg.Pool,
-  lockWaitMs: number | undefined,
-  work: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
+/** One text of several statements: it costs no round trip more than BEGIN. */
+function beginning(limits: Limits | undefined, lockWaitMs: number | undefined): string {
+  const local = { ...limits, ...(lockWaitMs === undefined ? {} : { lock_timeout: lockWaitMs }) }
+  return ['BEGIN', ...Object.entries(local).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`)].join('; ')
+}
+
+async function transaction<T>(pool: pg.Pool, begin: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   let broken: Error | undefined
   // A connection that dies between two statements has nobody else to tell.
   const onError = (cause: Error): void => void (broken = cause)
   client.on('error', onError)
   try {
-    await client.query(lockWaitMs === undefined ? 'BEGIN' : `BEGIN; SET LOCAL lock_timeout = ${lockWaitMs}`)
+    await client.query(begin)
     const result = await work(client)
     await client.query('COMMIT')
     return result

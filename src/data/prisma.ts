@@ -140,14 +140,16 @@ function statementOf(query: string | { text: string } | undefined): Statement {
 }
 
 /** The statements of one transaction, `run` on its session. */
-export function txSql(run: Sql, session: PrismaSession, around: Around = plain): TxSql {
+export function txSql(run: Sql, session: PrismaSession, around: Around = plain, trace?: string): TxSql {
   let prisma: Prisma | undefined
   const sql: Sql = (asked, params) => around(asked, () => run(asked, params))
   return Object.defineProperties(sql, {
     prisma: { get: () => (prisma ??= session.within(around)) },
     within: {
-      value: (outer: Around) => txSql(run, session, (asked, go) => outer(asked, () => around(asked, go))),
+      value: (outer: Around, outerTrace = trace) =>
+        txSql(run, session, (asked, go) => outer(asked, () => around(asked, go)), outerTrace),
     },
+    trace: { value: trace },
   }) as TxSql
 }
 

@@ -7,7 +7,8 @@ import { LOCK_WAIT_MS } from '../core/sql.ts'
 import { Connection, DEADLINES, type Deadlines } from './connection.ts'
 import type { Database } from './database.ts'
 import { Hosts, refuseStandby } from './hosts.ts'
-import { migrationAdapter, overPool, sqlOn, TYPES } from './pool.ts'
+import { type Limits, migrationAdapter, overPool, sqlOn, TYPES } from './pool.ts'
+import { explainPooler, refusePooler, type UrlSetting } from './pooler.ts'
 
 const MIGRATION_LOCK = 7_203_114_559
 
@@ -23,32 +24,58 @@ const GRACE_MS = 500
 /** How long the one that asks after the health of a server waits for its answer. */
 const PROBE_MS = 4000
 
-interface PoolOptions {
+/** How long a session may be idle in a transaction. */
+const IDLE_MS = 30_000
+
+export interface ServerOptions {
   url: string
+  /** The variable that has it. */
+  setting?: UrlSetting
+  /** Leads to the server itself, where `url` leads to a pooler. */
+  directUrl?: string | undefined
   size: number
+  /**
+   * A pooler in transaction mode stands before the server: each transaction may have another
+   * session, and what is set on one would be other clients' too.
+   */
+  isPooled?: boolean
+  /** Follows another server. It may be away. */
+  isReplica?: boolean
+  /** Whether statements keep their names on a connection. Default true. */
+  isPreparing?: boolean
+  deadlines?: Deadlines | undefined
+}
+
+interface PoolOptions extends ServerOptions {
   /** Called with the error of a connection that dies while it is idle. */
   onError: (error: Error) => void
-  deadlines?: Deadlines
 }
 
 /** A PostgreSQL server, through one pool that the hot statements and Prisma share. */
-export async function openServer({ url, size, onError, deadlines = DEADLINES }: PoolOptions): Promise<Database> {
+export async function openServer({ url, size, onError, ...given }: PoolOptions): Promise<Database> {
+  const { isPooled = false, isPreparing = true, isReplica = false, setting = 'DATABASE_URL' } = given
+  const { deadlines = DEADLINES } = given
   const { connectMs, poolMs, statementMs } = deadlines
   const hosts = new Hosts(url, connectMs)
+  const direct = given.directUrl === undefined ? hosts : new Hosts(given.directUrl, connectMs)
   const fleet = new Fleet()
+  const limits: Limits = {
+    idle_in_transaction_session_timeout: IDLE_MS,
+    statement_timeout: statementMs,
+    lock_timeout: LOCK_WAIT_MS,
+  }
   const options: pg.PoolConfig = {
     types: TYPES,
     application_name: 'engagement-service',
     connectionTimeoutMillis: poolMs,
-    idle_in_transaction_session_timeout: 30_000,
-    statement_timeout: statementMs,
-    lock_timeout: LOCK_WAIT_MS,
+    // PgBouncer takes no connection that asks for them.
+    ...(isPooled ? {} : limits),
     // Before the pool looks whether anybody still waits for it. (Its `verify` comes after that: who
     // had been refused got the connection, and kept it for ever.) The pool awaits it, whatever its
     // type says.
     // oxlint-disable-next-line typescript/no-misused-promises
     onConnect: async (client) => {
-      if (client instanceof Connection) await refuseStandby(client, connectMs)
+      if (client instanceof Connection && !isReplica) await refuseStandby(client, connectMs)
     },
     Client: connectionTo(hosts, fleet),
   }
@@ -75,17 +102,26 @@ export async function openServer({ url, size, onError, deadlines = DEADLINES }: 
     await probe.end()
     clearInterval(watch)
   }
-  try {
+  const open = async (): Promise<void> => {
     await hosts.find()
-    await pool.query('SELECT 1')
+    const client = await pool.connect()
+    await (isPooled ? Promise.resolve() : refusePooler(client, hosts, setting)).finally(() => client.release())
+  }
+  try {
+    if (!isReplica) await open()
   } catch (error) {
     await pool.end()
     await close()
-    throw error
+    throw explainPooler(error, setting)
   }
   return overPool(pool, {
-    exclusively: (work) => exclusively(hosts, work),
-    probe: { sql: sqlOn(probe), patienceMs: Math.max(PROBE_MS, connectMs + GRACE_MS) },
+    isPreparing,
+    limits: isPooled ? limits : undefined,
+    // What is read there can be long: without a limit the server would go on after its caller has
+    // left.
+    limitsReads: isReplica,
+    exclusively: (work) => exclusively(direct, work),
+    probe: { sql: sqlOn(probe, isPreparing), patienceMs: Math.max(PROBE_MS, connectMs + GRACE_MS) },
     findHost: async () => {
       if (await hosts.find()) renew()
     },
@@ -148,11 +184,13 @@ async function exclusively<T>(
   hosts: Hosts,
   work: (adapter: SqlMigrationAwareDriverAdapterFactory) => Promise<T>,
 ): Promise<T> {
+  await hosts.find()
   const client = new Connection(hosts.config)
   const pool = new pg.Pool({ max: 2, Client: connectionTo(hosts, new Fleet()) })
   pool.on('error', () => undefined)
   await client.connect()
   try {
+    await refusePooler(client, hosts, 'DATABASE_DIRECT_URL')
     await lock(client)
     return await work(migrationAdapter(pool))
   } finally {

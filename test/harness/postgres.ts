@@ -21,7 +21,7 @@ export const hasPostgres = find('initdb') !== undefined && find('pg_basebackup')
 
 // PostgreSQL refuses to run as root.
 const NOBODY = 65_534
-const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+export const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
 /** A PostgreSQL server of a test's own. */
 export interface PostgresServer {
@@ -39,13 +39,17 @@ export interface PostgresServer {
   close(): Promise<void>
 }
 
-/** Starts a primary, or a standby that follows one under the name `standby`. */
+/**
+ * Starts a primary, or a standby that follows one under the name `standby`. Its files are below
+ * `place`.
+ */
 export async function startPostgres(
   settings: Readonly<Record<string, string>> = {},
   primary?: PostgresServer,
+  place = tmpdir(),
 ): Promise<PostgresServer> {
   const port = await freePort()
-  const folder = mkdtempSync(join(tmpdir(), 'engagement-postgres-'))
+  const folder = mkdtempSync(join(place, 'engagement-postgres-'))
   if (asNobody.uid !== undefined) chownSync(folder, asNobody.uid, asNobody.gid)
   const data = join(folder, 'data')
   const program = (name: string, ...args: string[]) => run(find(name) ?? name, args, { cwd: folder, ...asNobody })

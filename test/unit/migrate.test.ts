@@ -1,10 +1,14 @@
 import { PGlite } from '@electric-sql/pglite'
 import { PrismaPg } from '@prisma/adapter-pg'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
 
 import type { Database } from '../../src/data/database.ts'
 import { poolOn } from '../../src/data/embedded-session.ts'
+import { SettingsError } from '../../src/core/settings.ts'
 import { compareMigrations, migrate, upgrade } from '../../src/data/migrate.ts'
+import { explainUnfinished } from '../../src/data/migration-failures.ts'
+import { parseMigration, readMigrations } from '../../src/data/migration-files.ts'
 import { migrationAdapter } from '../../src/data/pool.ts'
 import { wholeScripts } from '../../src/data/scripts.ts'
 import { openTestDatabase } from '../harness/database.ts'
@@ -83,6 +87,50 @@ test('a database that lacks migrations of this release and has others is refused
   await database.db.query(unnamed(`DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_init'`))
   await expect(upgrade(database, SILENT)).rejects.toThrow(/^another release or product made this database/)
   await database.close()
+})
+
+test('a migration that fails says why and what to do, changes nothing, and is applied once its cause is gone', async () => {
+  const database = await openTestDatabase()
+  const script = 'CREATE TABLE half (id int);\nALTER TABLE tenants ADD COLUMN slug text;'
+  const migrations = [...readMigrations(), parseMigration('29990101000000_next', script)]
+  const reason =
+    'failed: column "slug" of relation "tenants" already exists. It has changed nothing: remove the cause, then start again'
+  for (const _start of [1, 2]) {
+    await expect(upgrade(database, SILENT, migrations)).rejects.toThrow(
+      new SettingsError(`the migration 29990101000000_next ${reason}`),
+    )
+    expect(await explainUnfinished(database.db.query)).toBe(`29990101000000_next ${reason}`)
+  }
+  expect(await database.db.query(unnamed(`SELECT to_regclass('half') AS half`))).toEqual([{ half: null }])
+  await database.db.query(unnamed('ALTER TABLE tenants DROP COLUMN slug CASCADE'))
+  await upgrade(database, SILENT, migrations)
+  expect(await explainUnfinished(database.db.query)).toBeNull()
+  await database.close()
+})
+
+test('a start beside a newer release says so', async () => {
+  const database = await openTestDatabase()
+  await note(database, '29990101000000_expanded')
+  const lines: unknown[] = []
+  await upgrade(database, pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }))
+  expect(lines).toMatchObject([
+    { level: 40, migrations: ['29990101000000_expanded'], msg: expect.stringMatching(/newer release/) },
+  ])
+  await database.close()
+})
+
+test('a database with tables of another program is refused, and left as it is', async () => {
+  const pglite = await PGlite.create()
+  const pool = poolOn(pglite)
+  await pool.query('CREATE TABLE notes (id int)')
+  await expect(migrate(migrationAdapter(pool))).rejects.toThrow(
+    new SettingsError('the database has tables, but none of this service: use an empty database'),
+  )
+  expect((await pool.query('SELECT tablename FROM pg_tables WHERE schemaname = $1', ['public'])).rows).toEqual([
+    { tablename: 'notes' },
+  ])
+  await pool.end()
+  await pglite.close()
 })
 
 const note = ({ db }: Database, name: string): Promise<unknown> =>

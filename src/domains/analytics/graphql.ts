@@ -72,7 +72,8 @@ const BucketRef = builder.objectRef<Bucket>('AnalyticsBucket').implement({
 })
 
 const SummaryRef = builder.objectRef<Summary>('AnalyticsSummary').implement({
-  description: 'Activity in a time span, exact at the time of the request.',
+  description:
+    'Activity in a time span, exact at the time of the request, or some seconds before it where the service reads a replica.',
   fields: (t) => ({
     interval: t.expose('interval', { type: IntervalEnum, description: 'How long each bucket of the series is.' }),
     from: t.expose('from', { type: 'DateTime', description: 'When the first bucket begins.' }),
@@ -92,7 +93,7 @@ builder.queryField('analyticsSummary', (t) =>
   t.field({
     type: SummaryRef,
     access: 'view_analytics',
-    description: 'Activity by hour (at most 8 784) or by day (at most 1 000).',
+    description: 'Returns the activity by hour (at most 8 784) or by day (at most 1 000).',
     args: {
       from: t.arg({ type: 'DateTime', description: `${FROM} The default is 30 days, or 24 hours, before the end.` }),
       to: t.arg({ type: 'DateTime', description: TO }),
@@ -124,7 +125,7 @@ const TopReaderRef = builder.objectRef<TopReader>('AnalyticsTopReader').implemen
 
 const TopRef = builder.objectRef<Top>('AnalyticsTop').implement({
   description:
-    'The discussions and readers with the most comments in a span of days, exact at the time of the request.',
+    'The discussions and readers with the most comments in a span of days, exact at the time of the request, or some seconds before it where the service reads a replica.',
   fields: (t) => ({
     from: t.expose('from', { type: 'DateTime', description: 'When the first day begins.' }),
     to: t.expose('to', { type: 'DateTime', description: 'When the last day ends.' }),
@@ -143,7 +144,7 @@ builder.queryField('analyticsTop', (t) =>
   t.field({
     type: TopRef,
     access: 'view_analytics',
-    description: 'The discussions and readers with the most approved comments in a span of at most 92 days.',
+    description: 'Returns the discussions and readers with the most approved comments in a span of at most 92 days.',
     args: {
       from: t.arg({ type: 'DateTime', description: `${FROM} The default is 7 days before the end.` }),
       to: t.arg({ type: 'DateTime', description: TO }),

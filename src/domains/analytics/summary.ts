@@ -36,14 +36,15 @@ interface SummaryArgs extends SpanArgs {
 }
 
 /**
- * What happened in a span of time, by hour or day, exact as of now. Throws `validation_failed` for
+ * What happened in a span of time, by hour or day, exact as of now, or of a
+ * replica. Throws `validation_failed` for
  * a wrong span.
  */
 export async function getSummary(ctx: Ctx, args: SummaryArgs): Promise<Summary> {
   const { tenant } = requireCaller(ctx)
   const interval = args.interval ?? 'day'
   const span = spanOf(args, RULES[interval], new Date())
-  const rows = await selectBuckets(ctx.app.db.query, tenant.id, interval, span)
+  const rows = await selectBuckets(ctx.app.late.query, tenant.id, interval, span)
   const byTime = new Map(rows.map((row) => [row.at, row]))
   const series: Bucket[] = []
   for (let at = span.from.getTime(); at < span.to.getTime(); at += INTERVAL_MS[interval]) {

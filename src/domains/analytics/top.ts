@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { validate } from '../../core/validate.ts'
@@ -36,22 +36,22 @@ interface TopArgs extends SpanArgs {
 }
 
 /**
- * Who was talked at and who talked most in a span of days, exact as of now. Throws
+ * Who was talked at and who talked most in a span of days, exact as of now, or of a
+ * replica. Throws
  * `validation_failed`.
  */
 export async function getTop(ctx: Ctx, args: TopArgs): Promise<Top> {
   const { tenant } = requireCaller(ctx)
   const { limit } = validate(limitSchema, { limit: args.limit ?? 10 })
   const span = spanOf(args, RULE, new Date())
-  const { query } = ctx.app.db
   const [discussions, readers] = await Promise.all([
-    selectTopDiscussions(query, tenant.id, span, limit),
-    selectTopReaders(query, tenant.id, span, limit),
+    selectTopDiscussions(ctx.app.late.query, tenant.id, span, limit),
+    selectTopReaders(ctx.app, tenant.id, span, limit),
   ])
   return {
     ...span,
     discussions: discussions.map(({ comments, ...row }) => ({ discussion: toDiscussion(row), comments })),
-    readers: readers.map(({ comments, ...reader }) => ({ reader, comments })),
+    readers,
   }
 }
 
@@ -82,22 +82,24 @@ const selectTopDiscussions = (
   limit: number,
 ): Promise<(DiscussionRow & { comments: number })[]> => sql(DISCUSSIONS, [tenantId, from, to, limit])
 
-const READERS = statement(
-  'analytics_top_readers',
-  `SELECT r.id, r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl", top.comments
-   FROM (${most('reader_id', "analytics_activity WHERE interval = 'day'")}) top
-   JOIN readers r ON r.tenant_id = $1 AND r.id = top.subject
-   ORDER BY top.comments DESC, r.id`,
+const READERS = statement('analytics_top_readers', most('reader_id', "analytics_activity WHERE interval = 'day'"))
+
+const PROFILES = statement(
+  'analytics_top_profiles',
+  `SELECT id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl"
+   FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
 )
 
-interface TopReaderRow {
-  id: Id
-  externalId: string
-  name: string | null
-  avatarUrl: string | null
-  profileUrl: string | null
-  comments: number
+/**
+ * Their profiles come from the database itself: a replica may still have those of erased readers.
+ */
+async function selectTopReaders(app: App, tenantId: Id, { from, to }: Span, limit: number): Promise<TopReader[]> {
+  const top = await app.late.query<{ subject: Id; comments: number }>(READERS, [tenantId, from, to, limit])
+  const ids = top.map(({ subject }) => subject)
+  const readers = ids.length === 0 ? [] : await app.db.query<Reader>(PROFILES, [tenantId, ids])
+  const byId = new Map(readers.map((reader) => [reader.id, reader]))
+  return top.flatMap(({ subject, comments }) => {
+    const reader = byId.get(subject)
+    return reader === undefined ? [] : [{ reader, comments }]
+  })
 }
-
-const selectTopReaders = (sql: Sql, tenantId: Id, { from, to }: Span, limit: number): Promise<TopReaderRow[]> =>
-  sql(READERS, [tenantId, from, to, limit])

@@ -4,10 +4,17 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { invalid } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
-import { isCut } from '../../core/sql.ts'
+import { isCut, type Sql } from '../../core/sql.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
-import { AUDIT_ACTOR_KINDS, type AuditActorKind, type AuditFilter, type AuditRow, listAuditLog } from './sql.ts'
+import {
+  AUDIT_ACTOR_KINDS,
+  type AuditActorKind,
+  type AuditFilter,
+  type AuditRow,
+  listAuditLog,
+  readAuditStates,
+} from './sql.ts'
 
 /**
  * Who did something, as they are called now; the label or e-mail is null where it is gone, or was
@@ -51,8 +58,18 @@ export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promis
   const { action = null } = validate(z.object({ action: actionSchema.nullish() }), { action: args.action })
   const filter = { action, ...actorFilter(args.actor), from: args.from ?? null, to: args.to ?? null }
   const before = idInCursor('audit-log', args.after)
-  const rows = await listAuditLog(ctx.app.db.query, tenant.id, filter, before, size + 1)
+  const found = await listAuditLog(ctx.app.late.query, tenant.id, filter, before, size + 1)
+  const rows = ctx.app.late.mayBeLate ? await withPresentStates(ctx.app.db.query, tenant.id, found) : found
   return pageOf(rows.map(toEntry), size, args, ({ id }) => encodeCursor('audit-log', id), isCut(rows))
+}
+
+/** A replica may still have states from which an erasure has taken its reader. */
+async function withPresentStates(sql: Sql, tenantId: Id, rows: readonly AuditRow[]): Promise<AuditRow[]> {
+  const stateful = rows.filter(({ before, after }) => before !== null || after !== null)
+  if (stateful.length === 0) return [...rows]
+  const ids = stateful.map(({ id }) => id)
+  const states = new Map((await readAuditStates(sql, tenantId, ids)).map((state) => [state.id, state]))
+  return rows.map((row) => ({ ...row, ...(states.get(row.id) ?? { before: null, after: null }) }))
 }
 
 function actorFilter(actor: string | null | undefined): Pick<AuditFilter, 'actorId' | 'actorKind'> {

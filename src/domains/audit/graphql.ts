@@ -50,7 +50,8 @@ builder.queryField('auditLog', (t) =>
   t.connection({
     type: AuditEntryRef,
     access: 'manage_settings',
-    description: "Returns the actions of the tenant's keys and admins, newest first.",
+    description:
+      "Returns the actions of the tenant's keys and admins, newest first. The last seconds may be missing where the service reads a replica.",
     args: {
       action: t.arg.string({
         description: `Only entries with this action: ${ACTIONS}.`,

@@ -67,3 +67,14 @@ export function listAuditLog(
   const plan = action !== null ? LIST_BY_ACTION : actorId !== null ? LIST_BY_ACTOR : LIST
   return sql<AuditRow>(plan, [tenantId, before ?? LAST_ID, action, actorId, actorKind, from, to, limit])
 }
+
+type AuditStates = Pick<AuditRow, 'id' | 'before' | 'after'>
+
+const STATES = statement(
+  'read_audit_states',
+  'SELECT id, before, after FROM audit_log WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
+)
+
+/** What these entries say of their targets, in no order. */
+export const readAuditStates = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<AuditStates[]> =>
+  sql<AuditStates>(STATES, [tenantId, ids])

@@ -8,7 +8,7 @@ builder.relayMutationField(
   {
     access: 'manage_settings',
     description:
-      "Creates a secret that signs requests to the tenant's classifier. The previous secret also signs for 24 h.",
+      "Creates a secret that signs requests to the tenant's classifier. The previous secret also signs for 24 hours.",
     resolve: (_root, _args, ctx) => createClassifierSecret(ctx),
   },
   {

@@ -40,6 +40,8 @@ export interface CreateRow extends Judgement, HoldPolicy, Given {
   actor: string
   /** The comment, JSON text with DEPTH_SLOT and STATUS_SLOT. */
   comment: string
+  /** The trace of the request; null where it has none. */
+  trace: string | null
 }
 
 export type CreateOutcome =
@@ -102,6 +104,7 @@ const BESIDE = {
   replyEventId: 'uuid',
   actor: 'text',
   comment: 'text',
+  trace: 'text',
 } as const satisfies Record<Exclude<keyof CreateRow, keyof typeof GIVEN>, string>
 
 const INPUT = Object.entries({ ...GIVEN, ...BESIDE }) as [keyof CreateRow, string][]
@@ -227,17 +230,17 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise }
    happened AS MATERIALIZED (
      SELECT n, tenant_id, discussion_id, seq, created_event_id AS event_id, 'comment_created' AS type,
        CASE WHEN status = 'approved' THEN 'public' ELSE 'tenant' END AS audience, NULL::uuid AS recipient_id,
-       actor, data || '}' AS data
+       actor, data || '}' AS data, trace
      FROM numbered
      UNION ALL
      SELECT n, tenant_id, discussion_id, seq + 1, reply_event_id, 'notification_reply', 'recipient', recipient_id, actor,
        data || ',"parentCommentId":"' || parent_id || '","recipient":{"readerId":"' || recipient_id
-         || '","externalId":' || to_json(recipient_external_id) || '}}'
+         || '","externalId":' || to_json(recipient_external_id) || '}}', trace
      FROM numbered WHERE notifies = 1
    ),
    logged AS (
-     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data)
-     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, ${NOW}, actor::json, data::json FROM happened
+     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data, trace)
+     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, ${NOW}, actor::json, data::json, trace FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
    SELECT j.outcome, j.depth, coalesce(c.status, 'pending') AS status, coalesce(c.is_asked, false) AS "isAsked",

@@ -71,6 +71,7 @@ export const routes: readonly Route[] = [
     method: 'GET',
     path: '/readers/:id/comments',
     summary: "List a reader's comments",
+    description: "Returns a reader's comments, and how many there are of each status.",
     document: ReaderCommentsDocument,
     status: 200,
     answer: ({ reader }) => reader && { commentCounts: reader.commentCounts, ...listOf(reader.comments) },

@@ -2,6 +2,7 @@ import { inBatches } from '../../core/batches.ts'
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { type Span, tracedFor } from '../../core/trace.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { type DiscussionKey, findDiscussionId } from '../discussions/discussions.ts'
 
@@ -25,7 +26,8 @@ export async function findPageVersion(ctx: Ctx, { id, externalId }: DiscussionKe
   if (!isUsable) return null
   const discussionId = id ?? (await findDiscussionId(ctx, externalId ?? ''))
   if (discussionId === null) return null
-  const version = await versionReader(ctx.app)({ tenantId: requireCaller(ctx).tenant.id, discussionId })
+  const { app } = ctx
+  const version = await versionReader(app)({ tenantId: requireCaller(ctx).tenant.id, discussionId, span: app.span })
   return version === null ? null : { discussionId, version }
 }
 
@@ -36,9 +38,10 @@ const MAX_BATCH = 500
  * waits for the next one: this one may have begun before a commit that they know of.
  */
 const versionReader = perApp((app) =>
-  inBatches<VersionKey, string | null>(MAX_BATCH, async (batch) => {
+  inBatches<VersionKey & { span: Span | undefined }, string | null>(MAX_BATCH, async (batch) => {
     const keys = new Map(batch.map(({ input }) => [textOf(input), input]))
-    const rows = await selectVersions(app.db.query, [...keys.values()])
+    const spans = batch.flatMap(({ input: { span } }) => span ?? [])
+    const rows = await selectVersions(tracedFor(app, spans).db.query, [...keys.values()])
     const versions = new Map(rows.map((row) => [textOf(row), `${row.seq}.${row.profileVersion}`]))
     for (const { input, resolve } of batch) resolve(versions.get(textOf(input)) ?? null)
   }),

@@ -3,9 +3,11 @@ import { type App, perApp } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { StoredEvent } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
+import { counter, gauge, histogram, metricsOf } from '../../core/metrics.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { isStuck, ofTenant, tooBusy } from '../../core/patience.ts'
 import { isLockFailure } from '../../core/sql.ts'
+import { type Span, tracedFor } from '../../core/trace.ts'
 import { announce } from '../discussions/append-events.ts'
 import { tellClassifiers } from './classifier-sql.ts'
 import {
@@ -20,9 +22,11 @@ import { tellModerators } from './change.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
 export interface NewComment {
-  row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment'>
+  row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment' | 'trace'>
   /** The comment's JSON, made at the last moment, with DEPTH_SLOT and STATUS_SLOT. */
   toJson: (id: string, createdAt: Date) => string
+  /** Of the request, where it is traced. */
+  span?: Span | undefined
 }
 
 /** A draft on its way to a statement. After `until`, and once `isGone`, it is not sent any more. */
@@ -74,6 +78,11 @@ interface Lane {
  * their own, which does wait. So do all comments of a tenant whose writes wait for some other lock.
  */
 const commentWriter = perApp((app): Write => {
+  const registry = metricsOf(app)
+  const batches = histogram(registry, 'write_batch_rows')
+  const sizes = { shared: batches.labels('comments'), lanes: batches.labels('comments_in_lane') }
+  const openLanes = gauge(registry, 'write_lanes').labels('comments')
+  const laneRows = counter(registry, 'write_lane_rows_total').labels('comments')
   /**
    * By tenant and discussion: a tenant may name a discussion of another. Each is there while it has
    * comments to write.
@@ -82,7 +91,11 @@ const commentWriter = perApp((app): Write => {
   const keyOf = ({ row: { tenantId, discussionId } }: NewComment): string => `${tenantId} ${discussionId}`
 
   const openLane = ({ tenantId }: NewComment['row']): Lane => {
-    const waiting: Insert = (drafts) => insertAll(ofTenant(app, tenantId), insertComments, drafts)
+    const waiting: Insert = (drafts) => {
+      sizes.lanes.observe(drafts.length)
+      return insertAll(ofTenant(app, tenantId), insertComments, drafts)
+    }
+    openLanes.inc()
     return { write: inBatches<Queued, CreatedComment>(MAX_BATCH, (batch) => flush(waiting, batch)), drafts: 0 }
   }
 
@@ -92,14 +105,18 @@ const commentWriter = perApp((app): Write => {
     if (lane.drafts >= MAX_IN_LANE) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     lanes.set(key, lane)
     lane.drafts++
+    laneRows.inc()
     try {
       return await lane.write(draft)
     } finally {
-      if (--lane.drafts === 0) lanes.delete(key)
+      if (--lane.drafts === 0 && lanes.delete(key)) openLanes.dec()
     }
   }
 
-  const unlocked: Insert = (drafts) => insertAll(app, insertUnlockedComments, drafts)
+  const unlocked: Insert = (drafts) => {
+    sizes.shared.observe(drafts.length)
+    return insertAll(app, insertUnlockedComments, drafts)
+  }
   const shared = inBatches<Queued, CreatedComment>(MAX_BATCH, (batch) => flush(unlocked, batch, inLane))
 
   const write: Write = (draft) =>
@@ -163,9 +180,9 @@ async function flush(
 export async function writeComment(app: App, draft: NewComment): Promise<CreatedComment> {
   if (app.scope === undefined) {
     const until = performance.now() + app.db.maxWaitMs
-    return commentWriter(app)({ ...draft, until, isGone: app.isGone })
+    return commentWriter(app)({ ...draft, until, isGone: app.isGone, span: app.span })
   }
-  const [written] = await insertAll(app, insertComments, [draft])
+  const [written] = await insertAll(app, insertComments, [{ ...draft, span: app.span }])
   if (written === undefined) throw new Error('the statement lost a row')
   return written
 }
@@ -174,10 +191,18 @@ export async function writeComment(app: App, draft: NewComment): Promise<Created
  * Writes comments in one statement and announces them. The results are in the order of `drafts`.
  */
 async function insertAll(
-  app: App,
+  writing: App,
   insert: typeof insertComments,
   drafts: readonly NewComment[],
 ): Promise<CreatedComment[]> {
+  // The app of one request is traced already.
+  const app =
+    writing.span === undefined
+      ? tracedFor(
+          writing,
+          drafts.flatMap(({ span }) => span ?? []),
+        )
+      : writing
   const createdAt = new Date()
   const rows = drafts.map((draft) => rowOf(draft, createdAt))
   const results = await insert(app.db.query, rows, createdAt)
@@ -201,9 +226,10 @@ const isRefusal = (error: unknown): boolean => {
   return typeof code === 'string' && SQLSTATE.test(code) && troubleOf(error) === null
 }
 
-function rowOf({ row, toJson }: NewComment, now: Date): CreateRow {
+function rowOf({ row, toJson, span }: NewComment, now: Date): CreateRow {
   const id = newId()
-  return { ...row, id, createdEventId: newId(), replyEventId: newId(), comment: toJson(id, now) }
+  const events = { createdEventId: newId(), replyEventId: newId(), trace: span?.traceparent ?? null }
+  return { ...row, id, ...events, comment: toJson(id, now) }
 }
 
 function eventsOf(

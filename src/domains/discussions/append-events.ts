@@ -53,8 +53,8 @@ const APPEND = statement(
      RETURNING seq
    ),
    logged AS (
-     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data)
-     SELECT $1, $2, seq, $3, $4, $5, $6, $8, $7::json, $9::json FROM bumped
+     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data, trace)
+     SELECT $1, $2, seq, $3, $4, $5, $6, $8, $7::json, $9::json, $10 FROM bumped
      RETURNING tenant_id, discussion_id, seq, id AS event_id, type
    ),
    queued AS (${queueDeliveries('logged')})
@@ -69,7 +69,7 @@ export async function appendEvent(sql: Sql, event: NewEvent): Promise<AppendedEv
   const { tenantId, discussionId, type, audience, recipientId = null, occurredAt = new Date(), data } = event
   const actor = JSON.stringify(event.actor)
   const id = newId()
-  const params = [tenantId, discussionId, id, type, audience, recipientId, actor, occurredAt, data]
+  const params = [tenantId, discussionId, id, type, audience, recipientId, actor, occurredAt, data, sql.trace ?? null]
   const [row] = await sql<{ seq: number; deliveries: number }>(APPEND, params)
   if (row === undefined) throw new Error(`discussion ${discussionId} is gone`)
   const stored = { discussionId, seq: row.seq, id, type, audience, recipientId, occurredAt, actor, data }
@@ -94,9 +94,9 @@ const APPEND_MANY = statement(
      RETURNING d.tenant_id, d.id, d.seq - s.events AS base
    ),
    logged AS (
-     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data)
+     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data, trace)
      SELECT i.tenant_id, i.discussion_id, b.base + i.place, i.id, i.type, i.audience, i.recipient_id, i.occurred_at,
-       i.actor::json, i.data::json
+       i.actor::json, i.data::json, $10
      FROM input i JOIN bumped b ON b.tenant_id = i.tenant_id AND b.id = i.discussion_id
      RETURNING tenant_id, discussion_id, seq, id AS event_id, type
    ),
@@ -124,7 +124,7 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
     actor: JSON.stringify(actor),
   }))
   const columns = APPEND_COLUMNS.map((column) => stored.map((event) => textOf(event[column])))
-  const params = [events.map(({ tenantId }) => tenantId), ...columns]
+  const params = [events.map(({ tenantId }) => tenantId), ...columns, sql.trace ?? null]
   const rows = await sql<{ seq: number; deliveries: number }>(APPEND_MANY, params)
   if (rows.length < stored.length) throw new Error('a discussion of these events is gone')
   const numbered = stored.map((event, index) => ({ ...event, seq: rows[index]?.seq ?? 0 }))

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { type App, type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { invalid, problemOf, ServiceError } from '../../core/errors.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { countRefusal } from '../../core/refusals.ts'
 import { inOneTransaction } from '../../core/scope.ts'
 import { type DerivedKey, deriveKeys, seal, unseal } from '../../core/seals.ts'
 import type { Sql } from '../../core/sql.ts'
@@ -127,9 +128,11 @@ function replay(app: App, key: sql.RecordKey, requestDigest: Buffer, record: sql
 
 /** A refusal as the answer that it is. */
 const asRefusal =
-  ({ requestId }: Ctx) =>
+  ({ app, requestId }: Ctx) =>
   (error: unknown): OutgoingResponse => {
     if (!(error instanceof ServiceError) || !isOutcome(error.status)) throw error
+    // GraphQL answers with its errors, and throws none.
+    countRefusal(app, 'rest', error.code)
     const body = JSON.stringify(problemOf(error, requestId))
     return { status: error.status, contentType: 'application/problem+json', body }
   }

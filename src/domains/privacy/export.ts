@@ -6,7 +6,7 @@ import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
 import * as rows from './export-sql.ts'
-import { getReaderIn } from '../readers/records.ts'
+import { getReaderIn, lockReaderIn } from '../readers/records.ts'
 
 /** A comment of the reader as it is held. `bodyHtml` is made from `body`, and so left out. */
 export interface ExportedComment extends rows.ExportedCommentRow {
@@ -35,21 +35,25 @@ const BATCH = 1000
  */
 export async function exportReader(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
   const exported = await readAll(ctx, readerId)
-  // Nothing is answered before this row is written. It says nothing of the person: an erasure
-  // leaves it as it is.
-  await recordAudit(ctx.app.db.query, ctx, { action: 'reader.export', targetType: 'reader', targetId: readerId })
+  await ctx.app.db.transaction(async (sql) => {
+    // A replica may still have a reader who has been erased. One who is here now is so until this
+    // row is written, and nothing is answered before that.
+    await lockReaderIn(sql, ctx, readerId)
+    // It says nothing of the person: an erasure leaves it as it is.
+    await recordAudit(sql, ctx, { action: 'reader.export', targetType: 'reader', targetId: readerId })
+  })
   return exported
 }
 
 function readAll(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
   const { tenant } = requireCaller(ctx)
-  return ctx.app.db.transaction(async (sql) => {
+  return ctx.app.late.transaction(async (sql, asOf) => {
     await rows.readOneInstant(sql)
     const reader = await getReaderIn(sql, ctx, readerId)
     const written = await exportWritten(sql, tenant.id, readerId)
     const onReader = await rows.exportAuditEntries(sql, tenant.id, 'reader', [readerId])
     return {
-      asOf: new Date(),
+      asOf,
       reader,
       comments: written.comments,
       reactions: await rows.exportReactions(sql, tenant.id, readerId),

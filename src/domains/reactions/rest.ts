@@ -11,6 +11,7 @@ export const routes: readonly Route[] = [
     method: 'GET',
     path: '/comments/:id/reactions',
     summary: "List a comment's reactions",
+    description: 'Returns the reactions to a comment, and how many there are of each type.',
     document: CommentReactionsDocument,
     status: 200,
     answer: ({ comment }) => comment && { reactionCounts: comment.reactionCounts, ...listOf(comment.reactions) },

@@ -95,8 +95,8 @@ const WRITE = statement(
      FROM counted c, bumped b, held h
    ),
    logged AS (
-     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
-     SELECT tenant_id, discussion_id, seq, event_id, type, 'public', $9, $7::json, data::json FROM happened
+     INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data, trace)
+     SELECT tenant_id, discussion_id, seq, event_id, type, 'public', $9, $7::json, data::json, $10 FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
    SELECT j.outcome, j.discussion_id AS "discussionId", h.type, w.seq, w.data,
@@ -108,7 +108,7 @@ const WRITE = statement(
 /** See WRITE. */
 export async function writeReaction(sql: Sql, write: ReactionWrite): Promise<ReactionResult> {
   const { tenantId, commentId, readerId, mode, type, eventId, actor, reader, now } = write
-  const params = [tenantId, commentId, readerId, mode, type, eventId, actor, reader, now]
+  const params = [tenantId, commentId, readerId, mode, type, eventId, actor, reader, now, sql.trace ?? null]
   const [result] = await sql<ReactionResult>(WRITE, params)
   if (result !== undefined) return result
   return {

@@ -96,7 +96,7 @@ builder.relayMutationField(
   null,
   {
     access: 'manage_settings',
-    description: 'Creates an identity secret. The previous secret stays valid for 24 h.',
+    description: 'Creates an identity secret. The previous secret stays valid for 24 hours.',
     resolve: (_root, _args, ctx) => createIdentitySecret(ctx),
   },
   {
@@ -197,7 +197,7 @@ builder.queryField('reader', (t) =>
     type: ReaderRecordRef,
     nullable: true,
     access: 'moderate_content',
-    description: 'One reader.',
+    description: 'Returns a reader.',
     args: { id: t.arg.id({ required: true, description: 'The id of the reader in this service.' }) },
     resolve: (_root, { id }, ctx) => getReader(ctx, id),
   }),

@@ -87,6 +87,12 @@ export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<
   return reader
 }
 
+/** The same, locked until the transaction ends: its erasure waits for that. Throws `not_found`. */
+export async function lockReaderIn(sql: TxSql, ctx: Ctx, id: Id): Promise<ReaderRecord> {
+  if (isId(id)) await lockReader(sql, requireCaller(ctx).tenant.id, id)
+  return getReaderIn(sql, ctx, id)
+}
+
 /** The ban of a reader that is in force; null where none is. */
 export const banOf = (row: ReaderRecord): Ban | null =>
   row.bannedAt !== null && isBanned(row, new Date())
@@ -150,8 +156,7 @@ const NO_BAN: StoredBan = { bannedAt: null, bannedUntil: null, banReason: null, 
 async function changeBan(ctx: Ctx, id: Id, ban: StoredBan): Promise<ReaderRecord> {
   const { tenant } = requireCaller(ctx)
   const changed = await ctx.app.db.transaction(async (sql) => {
-    if (isId(id)) await lockReader(sql, tenant.id, id)
-    const before = await getReaderIn(sql, ctx, id)
+    const before = await lockReaderIn(sql, ctx, id)
     if (ban.bannedAt === null && before.bannedAt === null) return before
     const after = await sql.prisma.reader.update({ where: { tenantId_id: { tenantId: tenant.id, id } }, data: ban })
     await recordAudit(sql, ctx, {

@@ -16,7 +16,7 @@ builder.queryField('settings', (t) =>
     type: SettingsRef,
     nullable: true,
     access: 'manage_settings',
-    description: 'The settings of the tenant.',
+    description: 'Returns the settings of the tenant.',
     resolve: (_root, _args, ctx) => findSettings(ctx),
   }),
 )
@@ -31,7 +31,7 @@ builder.queryField('publicSettings', (t) =>
     type: PublicSettingsRef,
     nullable: true,
     access: 'key',
-    description: 'What a page for readers must know of the settings. A change is seen within 5 s.',
+    description: 'Returns the settings that a page for readers needs. A change is seen within 5 s.',
     resolve: (_root, _args, ctx) => findPublicSettings(ctx),
   }),
 )

@@ -13,7 +13,7 @@ builder.queryField('webhookEndpoint', (t) =>
     type: WebhookEndpointRef,
     nullable: true,
     access: 'manage_webhooks',
-    description: 'One webhook endpoint.',
+    description: 'Returns a webhook endpoint.',
     args: { id: t.arg.id({ required: true, description: ENDPOINT_ID }) },
     resolve: (_root, args, ctx) => webhooks.getWebhookEndpoint(ctx, args),
   }),
@@ -23,7 +23,7 @@ builder.queryField('webhookEndpoints', (t) =>
   t.connection({
     type: WebhookEndpointRef,
     access: 'manage_webhooks',
-    description: 'All webhook endpoints of the tenant, newest first.',
+    description: 'Returns the webhook endpoints of the tenant, newest first.',
     resolve: (_root, args, ctx) => webhooks.listWebhookEndpoints(ctx, args),
   }),
 )
@@ -32,7 +32,7 @@ builder.queryField('webhookDeliveries', (t) =>
   t.connection({
     type: DeliveryRef,
     access: 'manage_webhooks',
-    description: 'Deliveries to one endpoint, newest first.',
+    description: 'Returns the deliveries to an endpoint, newest first.',
     args: {
       id: t.arg.id({ required: true, description: ENDPOINT_ID }),
       status: t.arg({ type: DeliveryStatusEnum, description: 'Only deliveries with this status.' }),

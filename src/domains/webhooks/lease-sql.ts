@@ -28,6 +28,8 @@ export interface Lease {
   occurredAt: Date | null
   actor: string | null
   data: string | null
+  /** The trace of the write that it tells of, as `traceparent` has it; null where there is none. */
+  trace: string | null
   /** Null where the event is told as it was written. */
   commentNow: CommentState | null
   /** Newest first; null where there is none. */
@@ -148,7 +150,7 @@ const LEASE = statement(
    SELECT l.lease_id AS "leaseId", l.tenant_id AS "tenantId", l.id AS "deliveryId", l.endpoint_id AS "endpointId",
      l.url, l.policy, l.attempt_count AS "attemptCount", l.event_type AS "eventType", l.event_id AS "eventId",
      l.discussion_id AS "discussionId", l.seq, l.body, e.occurred_at AS "occurredAt",
-     e.actor::text AS actor, e.data::text AS data, s.secrets,
+     e.actor::text AS actor, e.data::text AS data, e.trace, s.secrets,
      CASE WHEN ${IS_LATE} THEN ${commentState('e')} END AS "commentNow",
      (SELECT coalesce(bool_or(place > share), false) FROM placed) AS "leftOut"
    FROM leased l

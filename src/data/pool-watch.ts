@@ -1,0 +1,41 @@
+import type pg from 'pg'
+
+/** How the connections of a pool are used. */
+export interface PoolWatch {
+  max: number
+  idle(): number
+  inUse(): number
+  /** How many statements and transactions wait for a connection. */
+  waiting(): number
+  /** Has `listener` hear how long each has waited, in milliseconds. */
+  onWait(listener: (ms: number) => void): void
+}
+
+type Callback = Parameters<pg.Pool['connect']>[0]
+
+/** Watches a pool. It times `connect`, through which the pool's own `query` goes as well. */
+export function watchPool(pool: pg.Pool): PoolWatch {
+  let hear: ((ms: number) => void) | undefined
+  const connect = pool.connect.bind(pool)
+  const timed = (callback?: Callback): Promise<pg.PoolClient> | void => {
+    const since = performance.now()
+    const over = (): void => hear?.(performance.now() - since)
+    if (callback === undefined) {
+      const connected = connect()
+      connected.then(over, over)
+      return connected
+    }
+    connect((...args) => {
+      over()
+      callback(...args)
+    })
+  }
+  pool.connect = timed as pg.Pool['connect']
+  return {
+    max: pool.options.max,
+    idle: () => pool.idleCount,
+    inUse: () => pool.totalCount - pool.idleCount,
+    waiting: () => pool.waitingCount,
+    onWait: (listener) => void (hear = listener),
+  }
+}

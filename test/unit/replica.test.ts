@@ -1,0 +1,68 @@
+import { pino } from 'pino'
+import { expect, test, vi } from 'vitest'
+
+import type { Sql } from '../../src/core/sql.ts'
+import type { Database } from '../../src/data/database.ts'
+import { Replica } from '../../src/data/replica.ts'
+import { openTestDatabase } from '../harness/database.ts'
+import { unnamed } from '../harness/sql.ts'
+
+const PRIMARY = { system: 'one', timeline: '00000002', written: 1000, inserted: 1000, writeDelayMs: 600 }
+
+/** A replica at this position, beside a primary that stays where it is: what the log says of it. */
+async function logOf(
+  position: object,
+  primary: object = {},
+  maxLagMs = 200,
+): Promise<{ messages: string[]; isRead: boolean }> {
+  const database = await openTestDatabase()
+  const messages: string[] = []
+  const log = pino({}, { write: (line: string) => void messages.push((JSON.parse(line) as { msg: string }).msg) })
+  const probeOf = (row: object) => ({ sql: (async () => [row]) as unknown as Sql, patienceMs: 1000 })
+  let isRead = false
+  const standby: Database = {
+    ...database,
+    probe: probeOf({ system: 'one', isStandby: true, timeline: '00000002', lsn: 1000, ...position }),
+    db: {
+      ...database.db,
+      query: (asked, params) => {
+        isRead = true
+        return database.db.query(asked, params)
+      },
+    },
+    close: () => Promise.resolve(),
+  }
+  const replica = new Replica({
+    replica: standby,
+    primary: probeOf({ ...PRIMARY, ...primary }),
+    db: database.db,
+    maxLagMs,
+    statementMs: 10_000,
+    log,
+  })
+  await vi.waitFor(() => expect(messages).not.toEqual([]))
+  await replica.reads.query(unnamed('SELECT 1'))
+  await replica.close()
+  await database.close()
+  return { messages, isRead }
+}
+
+test.each([
+  ['one that has all', {}, /follows/, true],
+  ['one whose timeline it may not tell', { timeline: null }, /follows/, true],
+  ['one that lacks all that was noted', { lsn: 999 }, /too far behind/, false],
+  ['a server of another system', { system: 'two' }, /no standby of this primary/, false],
+  ['a server that follows nobody', { isStandby: false, lsn: null }, /no standby of this primary/, false],
+  ['one on another timeline', { timeline: '00000001' }, /no standby of this primary/, false],
+  ['one that is ahead of the primary', { lsn: 1001 }, /no standby of this primary/, false],
+])('reads and %s', async (_what, position, message, isRead) => {
+  expect(await logOf(position)).toEqual({ messages: [expect.stringMatching(message)], isRead })
+})
+
+test.each([
+  ['read where the rest holds no commit by now', 50, /follows/, true],
+  ['not read while the rest may hold a commit', 600, /too far behind/, false],
+])('a standby that has all that is written is %s', async (_what, writeDelayMs, message, isRead) => {
+  const answer = await logOf({}, { inserted: 1040, writeDelayMs })
+  expect(answer).toEqual({ messages: [expect.stringMatching(message)], isRead })
+})
