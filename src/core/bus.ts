@@ -3,8 +3,11 @@
  * late, and listeners must get by without it (from the database, within seconds).
  */
 export interface Bus {
-  /** Never throws and is never awaited: news that cannot be sent is lost. */
-  publish(channel: string, message: string): void
+  /**
+   * Never throws and is never awaited: news that cannot be sent is lost. `onSent`, which only Redis
+   * calls, hears that it has the message, or that the message is lost.
+   */
+  publish(channel: string, message: string, onSent?: () => void): void
   /** Resolves once the subscription is in force; what is published from then on arrives. */
   subscribe(channel: string, listener: (message: string) => void): Promise<Unsubscribe>
   /** Tells when messages may have been lost: the connection was away and is back. */
@@ -29,6 +32,8 @@ export const CHANNELS = {
   caches: 'caches',
   /** There is something due for a worker. */
   work: 'work',
+  /** What a process sends itself, to measure the bus. */
+  probe: (processId: string) => `probe:${processId}`,
 } as const
 
 /** What a process forgets when another one has changed it. */

@@ -1,6 +1,7 @@
-import { Cluster, Redis } from 'ioredis'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
 
 import type { Bus, Unsubscribe } from '../core/bus.ts'
+import { sentinelsOf } from '../core/redis-url.ts'
 
 /**
  * How often each connection is asked for an answer, and how long that may take. A host that
@@ -10,7 +11,10 @@ const HEARTBEAT_MS = 2000
 const SILENCE_MS = 3000
 
 interface RedisBusOptions {
-  /** One address, or several nodes of a Redis Cluster, on which sharded pub/sub is used. */
+  /**
+   * One address, sentinels (`redis+sentinel:`), or several nodes of a Redis Cluster, on which
+   * sharded pub/sub is used.
+   */
   urls: readonly string[]
   prefix: string
   /** Told once when Redis goes away, whatever fails until it is back. */
@@ -23,35 +27,41 @@ interface RedisBusOptions {
  * themselves.
  */
 export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions): Bus {
-  const cluster = urls.length > 1
-  const publisher = connect(urls, cluster, 'publisher')
-  const subscriber = connect(urls, cluster, 'subscriber')
+  const publisher = connect(urls, 'publisher')
+  const subscriber = connect(urls, 'subscriber')
+  const cluster = isCluster(urls)
   const messageEvent = cluster ? 'smessage' : 'message'
   const listeners = new Map<string, { members: Set<(message: string) => void>; ready: Promise<unknown> }>()
   const gapListeners = new Set<() => void>()
   let wasReady = false
   let isDown = false
-  const isUp = (): boolean => subscriber.status === 'ready' && publisher.status === 'ready'
+  const clients = [publisher, subscriber]
+  const watches = clients.map((client) => watchNodes(client, (error) => onError(error)))
+  const isUp = (): boolean => watches.every((watch) => watch.isUp())
   const onError = (error: Error): void => {
     if (!isDown) onDown(error)
     isDown = !isUp()
   }
+  const noteUp = (): void => {
+    if (!isDown || !isUp()) return
+    isDown = false
+    onUp()
+  }
 
-  for (const client of [publisher, subscriber]) {
+  for (const client of clients) {
     client.on('error', onError)
-    client.on('ready', () => {
-      if (!isDown || !isUp()) return
-      isDown = false
-      onUp()
-    })
+    client.on('ready', noteUp)
   }
   const heartbeat = setInterval(() => {
-    for (const client of [publisher, subscriber]) if (client.status === 'ready') client.ping().catch(onError)
+    for (const watch of watches) watch.ask()
+    // A cluster does not tell of its single nodes.
+    if (!isUp()) onError(new Error('a node of Redis does not answer'))
+    noteUp()
   }, HEARTBEAT_MS).unref()
   subscriber.on(messageEvent, (channel: string, message: string) => {
     for (const member of listeners.get(channel)?.members ?? []) member(message)
   })
-  subscriber.on('ready', () => {
+  subscriber.on(cluster ? 'subscribersReady' : 'ready', () => {
     // ioredis resubscribes during its second `ready`; wait for it, then listeners resync from the
     // database.
     if (wasReady) setTimeout(() => gapListeners.forEach((listener) => listener()), 50).unref()
@@ -59,12 +69,13 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   })
 
   return {
-    publish(channel, message) {
-      if (publisher.status !== 'ready') return
+    publish(channel, message, onSent) {
+      if (publisher.status !== 'ready') return onSent?.()
       const sent = cluster
         ? publisher.spublish(prefix + channel, message)
         : publisher.publish(prefix + channel, message)
-      sent.catch(onError)
+      const settled = sent.catch(onError)
+      if (onSent !== undefined) void settled.then(onSent)
     },
     async subscribe(channel, listener): Promise<Unsubscribe> {
       const name = prefix + channel
@@ -93,8 +104,51 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
     isUp,
     close: async () => {
       clearInterval(heartbeat)
-      for (const client of [publisher, subscriber]) client.disconnect()
+      for (const client of clients) client.disconnect()
       await Promise.resolve()
+    },
+  }
+}
+
+const isCluster = (urls: readonly string[]): boolean => urls.length > 1
+
+/** What of ioredis's Cluster has no public face. */
+interface Inside {
+  /** For each slot the nodes that serve it, the one that takes writes first. */
+  slots: readonly (readonly string[])[]
+  /** The connections that listen, by node. */
+  shardedSubscribers: { shardedSubscribers: ReadonlyMap<string, { getInstance(): Redis | null }> }
+}
+
+const insideOf = (client: Cluster): Inside => client as unknown as Inside
+
+const nodeOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
+
+/** Asks the nodes of a client whether they are there, and knows when each last was. */
+function watchNodes(client: Redis | Cluster, onSilence: (error: Error) => void) {
+  const answeredAt = new Map<string, number>()
+  const ask = (connection: Redis): void => {
+    connection.ping().then(() => answeredAt.set(nodeOf(connection), performance.now()), onSilence)
+  }
+  let begunAt = performance.now()
+  client.on('ready', () => void (begunAt = performance.now()))
+  return {
+    ask() {
+      if (client.status !== 'ready') return
+      if (client instanceof Redis) return ask(client)
+      client.nodes('master').forEach(ask)
+      // These never send by themselves, and so would never learn that a node has vanished.
+      for (const each of insideOf(client).shardedSubscribers.shardedSubscribers.values()) {
+        const connection = each.getInstance()
+        if (connection?.status === 'ready') connection.ping().catch(onSilence)
+      }
+    },
+    /** A connection tells by itself; a cluster has lost a node that has not answered twice. */
+    isUp(): boolean {
+      if (client.status !== 'ready' || client instanceof Redis) return client.status === 'ready'
+      const now = performance.now()
+      const nodes = new Set(insideOf(client).slots.map(([first]) => first ?? ''))
+      return [...nodes].every((node) => now - (answeredAt.get(node) ?? begunAt) < 2 * HEARTBEAT_MS)
     },
   }
 }
@@ -105,7 +159,6 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
  */
 export function connect(
   urls: readonly string[],
-  cluster: boolean,
   name: 'publisher' | 'subscriber' | 'limits' | 'places',
 ): Redis | Cluster {
   // A count that was sent twice would be counted twice, and nobody waits for one for long.
@@ -125,19 +178,36 @@ export function connect(
     retryStrategy: (attempt: number) => Math.min(50 * attempt, 1000),
     ...inTime,
   }
-  return cluster
-    ? new Cluster([...urls], {
-        shardedSubscribers: true,
-        enableOfflineQueue: options.enableOfflineQueue,
-        clusterRetryStrategy: options.retryStrategy,
-        redisOptions: inTime,
-      })
-    : new Redis(urls[0] as string, options)
+  if (!isCluster(urls)) return open(urls, options)
+  return new Cluster([...urls], {
+    shardedSubscribers: true,
+    enableOfflineQueue: options.enableOfflineQueue,
+    clusterRetryStrategy: options.retryStrategy,
+    slotsRefreshInterval: HEARTBEAT_MS,
+    redisOptions: { ...inTime, connectTimeout: SILENCE_MS },
+  })
+}
+
+/** The Redis at an address, or that which sentinels name. */
+function open([url = '']: readonly string[], options: RedisOptions): Redis {
+  const sentinels = sentinelsOf(url)
+  if (sentinels === null) return new Redis(url, options)
+  const { hosts, isTls, ...credentials } = sentinels
+  return new Redis({
+    ...options,
+    ...credentials,
+    sentinels: hosts,
+    ...(isTls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
+    sentinelRetryStrategy: (attempt) => options.retryStrategy?.(attempt),
+    sentinelCommandTimeout: SILENCE_MS,
+    // Not only when the connection to the old one ends.
+    failoverDetector: true,
+  })
 }
 
 /** The version of Redis, of any node of a cluster. Rejects where none answers within `withinMs`. */
 export async function redisVersion(urls: readonly string[], withinMs: number): Promise<string> {
-  const client = new Redis(urls[0] as string, {
+  const client = open(urls, {
     lazyConnect: true,
     connectTimeout: withinMs,
     commandTimeout: withinMs,

@@ -19,6 +19,11 @@ export interface Proxy {
    * sent meanwhile arrives afterwards, unless its connection has been ended. New ones are taken.
    */
   silence(isSilent: boolean): void
+  /**
+   * What is silent now stays so for its connections, as on a machine that was replaced: nothing
+   * answers on them, not even their end.
+   */
+  forget(): void
   /** Hands on what the server sends after so many milliseconds. */
   delay(ms: number): void
   /** How many chunks have been swallowed. */
@@ -32,15 +37,20 @@ export async function startProxy(target: { host: string; port: number }): Promis
   let isLost: ((chunk: Buffer) => boolean) | null = null
   let swallowed = 0
   let isSilent = false
+  let generation = 0
   let delayMs = 0
   /** What waits for the end of a silence. */
   const held: (() => void)[] = []
   let server: Server | undefined
   const port = await freePort()
 
-  const forward = (step: () => void): void => void (isSilent ? held.push(step) : step())
-
   const join = (client: Socket): void => {
+    const born = generation
+    const forward = (step: () => void): void => {
+      if (born !== generation) return
+      if (isSilent) held.push(step)
+      else step()
+    }
     const upstream = connect(target)
     const ends = [client, upstream]
     for (const socket of ends) {
@@ -89,6 +99,10 @@ export async function startProxy(target: { host: string; port: number }): Promis
     silence: (silent) => {
       isSilent = silent
       if (!silent) for (const step of held.splice(0)) step()
+    },
+    forget: () => {
+      generation++
+      held.length = 0
     },
     get swallowed() {
       return swallowed
