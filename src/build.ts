@@ -14,6 +14,10 @@ interface Step {
 }
 
 const root = join(import.meta.dirname, '..')
+/** A package and an image hold what was built, without its sources. */
+if (!existsSync(join(root, 'src/main.ts'))) process.exit()
+/** A production install has no compilers. */
+const hasTools = existsSync(join(root, 'node_modules/tsx'))
 
 const files = (folder: string): string[] =>
   existsSync(join(root, folder))
@@ -51,6 +55,12 @@ async function runDue(...steps: readonly Step[]): Promise<void> {
     const path = join(root, stamp)
     const from = digest(inputs)
     if (existsSync(path) && readFileSync(path, 'utf8') === from) return
+    if (!hasTools) {
+      console.error(
+        `What was built of the ${name} is older than its sources. Install all with \`npm ci\`, then run \`npm run build\`.`,
+      )
+      process.exit(1)
+    }
     console.error(`Building the ${name} …`)
     // A build that is interrupted leaves files of two states, and so must run again.
     rmSync(path, { force: true })
@@ -91,7 +101,12 @@ await runDue(
   {
     name: 'service',
     stamp: 'dist/.stamp',
-    inputs: [...serviceSources, ...generated.filter((name) => name.endsWith('.ts')), 'tsconfig.json'],
+    inputs: [
+      ...serviceSources,
+      ...generated.filter((name) => name.endsWith('.ts')),
+      'tsconfig.json',
+      'package-lock.json',
+    ],
     build: buildService,
   },
   {
@@ -122,14 +137,38 @@ async function buildService(): Promise<void> {
     tsc('src').then(() => tsc('src/clients/browser')),
     ...['backend', 'browser', 'receiver'].map((name) => tsc(`src/clients/${name}`, ...types)),
   ])
+  await bundleTracing()
   removeStale()
+}
+
+/**
+ * OpenTelemetry's packages take 27 MB, of which the service needs less than one: they go into one
+ * file, and are no dependencies of a process in production.
+ */
+async function bundleTracing(): Promise<void> {
+  const { build } = await import('vite')
+  await build({
+    configFile: false,
+    root,
+    logLevel: 'warn',
+    ssr: { noExternal: true },
+    build: {
+      ssr: 'src/data/tracing-sdk.ts',
+      outDir: 'dist/data',
+      emptyOutDir: false,
+      target: 'node20',
+      sourcemap: true,
+      minify: false,
+      reportCompressedSize: false,
+    },
+  })
 }
 
 /** Removes what was compiled from sources that are gone, so that nothing runs or imports it. */
 function removeStale(): void {
   const known = new Set([...sources, ...generated])
   for (const name of files('dist').filter((each) => /\.(js|d\.ts)(\.map)?$/.test(each))) {
-    const isBundle = /^dist\/(console|widget)\//.test(name)
+    const isBundle = /^dist\/(console|widget|packages)\//.test(name)
     const source = name.replace(/^dist/, 'src').replace(/\.(js|d\.ts)(\.map)?$/, '.ts')
     if (!isBundle && !known.has(source)) rmSync(join(root, name), { force: true })
   }

@@ -13,6 +13,7 @@ import { identitySecretSchema, readSettings, SettingsError } from '../core/setti
 import { atMost } from '../core/texts.ts'
 import { keyIdOf } from '../core/seals.ts'
 import { embeddedSecrets, replaceEncryptionKey } from '../data/embedded-secrets.ts'
+import { compareMigrations } from '../data/migrate.ts'
 import { examine } from './doctor.ts'
 import { mintKey, revokeKeyOf } from '../domains/keys/keys.ts'
 import { kidOf, replaceIdentitySecret } from '../domains/readers/identity-secrets.ts'
@@ -119,7 +120,7 @@ const COMMANDS = {
     async (app, { id, ...options }) => revokeKeyOf(app, (await tenantOf(app, options.tenant)).id, id),
   ),
   'identity-secret create': command(
-    'Creates an identity secret. The previous secret stays valid for 24 h.',
+    'Creates an identity secret. The previous secret stays valid for 24 hours.',
     { tenant: ofTenant },
     async (app, options) => replaceIdentitySecret(app, (await tenantOf(app, options.tenant)).id),
   ),
@@ -158,6 +159,11 @@ const COMMANDS = {
       const made = replaceEncryptionKey(DATA_DIR, (key) => needed.has(keyIdOf(key)))
       return checked(await resealSecrets({ db: app.db, settings: { ...app.settings, ...made } }))
     },
+  ),
+  migrate: command(
+    'Applies the migrations that the database lacks, and starts nothing. Prints those of other releases that it has.',
+    {},
+    async ({ db }) => compareMigrations(db.query),
   ),
   doctor: defineCommand(
     'Checks each part of the deployment and prints a line for it. The exit status is 1 if a check fails. It changes nothing.',

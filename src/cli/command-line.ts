@@ -1,8 +1,10 @@
+import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { z } from 'zod'
 
-const PROGRAM = 'npm run cli --'
+/** As the caller has called it. */
+const PROGRAM = basename(process.argv[1] ?? '') === 'cli.js' ? 'npm run cli --' : 'engagement-service'
 
 /**
  * The command line itself is wrong: one line that names what, and one that says what is right. The

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createSecureContext } from 'node:tls'
 
-import { readSettings, type Settings, SettingsError } from '../core/settings.ts'
+import { misspellings, readSettings, type Settings, SettingsError } from '../core/settings.ts'
 import type { SealKeys } from '../core/seals.ts'
 import { type Sql, statement } from '../core/sql.ts'
 import { openBackfills } from '../data/backfills.ts'
@@ -11,9 +11,11 @@ import type { Database } from '../data/database.ts'
 import { openCopy } from '../data/embedded.ts'
 import { holderOf } from '../data/lock.ts'
 import { compareMigrations, explainForeign } from '../data/migrate.ts'
+import { explainUnfinished } from '../data/migration-failures.ts'
 import { createRedisBus, redisVersion } from '../data/redis-bus.ts'
 import { keptSecrets } from '../data/embedded-secrets.ts'
-import { deadlinesOf } from '../data/open.ts'
+import { openReplica, serverOptions } from '../data/open.ts'
+import { isStandbyOf } from '../data/replica.ts'
 import { openServer } from '../data/server.ts'
 import { findKeyUse, missingKeysText } from '../domains/secrets/reseal.ts'
 
@@ -56,6 +58,7 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
   }
   return [
     ok('settings', `understood; the role is ${settings.ROLE}`),
+    ...misspellings(env).map((text) => warn('settings', text)),
     ...(settings.DATABASE_URL === undefined ? [dataDirFinding(settings.DATA_DIR)] : []),
     ...(await databaseFindings(settings, hasSecrets)),
     ...(await redisFindings(settings)),
@@ -78,14 +81,15 @@ function dataDirFinding(folder: string): Finding {
 async function databaseFindings(settings: Settings, hasSecrets: boolean): Promise<Finding[]> {
   let database: Database | null
   try {
-    const { DATABASE_URL: url, DATA_DIR } = settings
+    const options = serverOptions(settings)
     database =
-      url === undefined
-        ? await openUnheldCopy(DATA_DIR)
-        : await openServer({ url, size: 1, onError: () => undefined, deadlines: deadlinesOf(settings) })
+      options === null
+        ? await openUnheldCopy(settings.DATA_DIR)
+        : await openServer({ ...options, size: 1, onError: () => undefined })
   } catch (error) {
     if (error instanceof HeldError)
       return [warn('database', `${error.message}: stop it to have the database looked at`)]
+    if (error instanceof SettingsError) return [fail('database', error.message)]
     const name = settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL'
     return [
       fail('database', `${name}: cannot be opened (${reasonOf(error)}): is it there, and are these its credentials?`),
@@ -95,10 +99,12 @@ async function databaseFindings(settings: Settings, hasSecrets: boolean): Promis
   try {
     const { query } = database.db
     return [
-      await versionFinding(query),
+      ...(await serverFindings(query, settings)),
       await clockFinding(query),
       await migrationFinding(query),
       await encryptionFinding(query, settings, hasSecrets),
+      ...(await poolerFindings(query, settings)),
+      ...(await replicaFindings(query, settings)),
     ]
   } catch (error) {
     return [fail('database', `does not answer as it should (${reasonOf(error)}): look into its log`)]
@@ -134,13 +140,51 @@ function refuseHeld(dataDir: string): void {
   if (holder !== null) throw new HeldError(`${holder} has the embedded database open`)
 }
 
-const VERSION = statement('doctor_version', `SELECT current_setting('server_version_num')::int AS version`)
+const SERVER = statement(
+  'doctor_server',
+  `SELECT current_setting('server_version_num')::int AS version,
+     current_setting('transaction_read_only') = 'on' AS "isReadOnly",
+     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS connections,
+     host(inet_server_addr()) || ':' || inet_server_port() AS address`,
+)
+
+interface Server {
+  version: number
+  isReadOnly: boolean
+  /** How many there can be. */
+  connections: number
+  /** Null where it is reached by a socket of its machine. */
+  address: string | null
+}
+
+const PLACE = statement(
+  'doctor_place',
+  `SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS "mayCreate",
+     to_regclass('_prisma_migrations') IS NULL
+       AND EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema()) AS "isForeign"`,
+)
 const CLOCK = statement('doctor_clock', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms')
 
-async function versionFinding(sql: Sql): Promise<Finding> {
-  const version = Math.floor(((await sql<{ version: number }>(VERSION))[0]?.version ?? 0) / 10_000)
-  if (version >= MIN_POSTGRES) return ok('database', `PostgreSQL ${version} answers`)
-  return fail('database', `is PostgreSQL ${version}: upgrade it to ${MIN_POSTGRES} or newer`)
+async function serverFindings(sql: Sql, settings: Settings): Promise<Finding[]> {
+  const [server] = await sql<Server>(SERVER)
+  if (server === undefined) return []
+  const { isReadOnly, connections, address } = server
+  const version = Math.floor(server.version / 10_000)
+  const name = `PostgreSQL ${version}${address === null ? '' : ` at ${address}`}`
+  if (version < MIN_POSTGRES) return [fail('database', `is ${name}: upgrade it to ${MIN_POSTGRES} or newer`)]
+  if (isReadOnly) return [fail('database', `${name} takes no writes: look at its default_transaction_read_only`)]
+  const { WORKERS, ROLE, DATABASE_POOL_SIZE, DATABASE_URL, DATABASE_POOLER } = settings
+  const processes = WORKERS === 1 || ROLE === 'worker' ? 1 : WORKERS + (ROLE === 'all' ? 1 : 0)
+  const wanted = processes * (DATABASE_POOL_SIZE + 1)
+  // Behind a pooler they are connections to the pooler.
+  if (DATABASE_URL === undefined || DATABASE_POOLER === 'transaction' || wanted <= connections)
+    return [ok('database', `${name} answers`)]
+  return [
+    warn(
+      'database',
+      `${name} answers, and takes ${connections} connections; this start may open ${wanted}: raise its max_connections, or lower DATABASE_POOL_SIZE or WORKERS`,
+    ),
+  ]
 }
 
 async function clockFinding(sql: Sql): Promise<Finding> {
@@ -157,7 +201,18 @@ async function clockFinding(sql: Sql): Promise<Finding> {
 async function migrationFinding(sql: Sql): Promise<Finding> {
   const { missing, newer, foreign } = await compareMigrations(sql)
   if (foreign.length > 0) return fail('migrations', explainForeign(foreign))
-  if (missing.length > 0) return warn('migrations', `${missing.length} to come: the next start applies them`)
+  const unfinished = await explainUnfinished(sql)
+  if (unfinished !== null) return (missing.length > 0 ? fail : warn)('migrations', unfinished)
+  if (missing.length > 0) {
+    const [place] = await sql<{ mayCreate: boolean; isForeign: boolean }>(PLACE)
+    if (place?.mayCreate === false) {
+      return fail('migrations', 'this role may create no tables: run GRANT CREATE ON SCHEMA public TO its name')
+    }
+    if (place?.isForeign === true) {
+      return fail('migrations', 'the database has tables, but none of this service: use an empty database')
+    }
+    return warn('migrations', `${missing.length} to come: the next start applies them`)
+  }
   const open = await openBackfills(sql)
   if (open.length === 0) {
     return ok('migrations', newer.length === 0 ? 'all applied' : `all applied, and ${newer.length} of a newer release`)
@@ -185,12 +240,77 @@ async function encryptionFinding(sql: Sql, keys: SealKeys, hasSecrets: boolean):
   return ok('encryption', 'ENCRYPTION_KEY opens what is stored')
 }
 
-async function redisFindings({ REDIS_URL: urls, REDIS_PREFIX: prefix, DATABASE_URL }: Settings): Promise<Finding[]> {
+const LIMIT = statement(
+  'doctor_limit',
+  `SELECT current_setting('statement_timeout') <> '0' AS "isLimited", current_user::text AS role`,
+)
+const IDENTITY = statement(
+  'doctor_identity',
+  'SELECT system_identifier::text AS server, current_database()::text AS database FROM pg_control_system()',
+)
+
+async function poolerFindings(sql: Sql, settings: Settings): Promise<Finding[]> {
+  const options = serverOptions(settings)
+  if (options?.directUrl === undefined) return []
+  const { directUrl: url, deadlines, isPooled } = options
+  const findings: Finding[] = []
+  if (isPooled === true) {
+    const [{ isLimited, role } = { isLimited: false, role: '' }] = await sql<{ isLimited: boolean; role: string }>(
+      LIMIT,
+    )
+    findings.push(
+      isLimited
+        ? ok('pooler', 'the role has a statement_timeout of its own')
+        : warn('pooler', `the server ends no long read: run ALTER ROLE "${role}" SET statement_timeout = '10s'`),
+    )
+  }
+  try {
+    const direct = await openServer({
+      url,
+      deadlines,
+      setting: 'DATABASE_DIRECT_URL',
+      size: 1,
+      onError: () => undefined,
+    })
+    try {
+      const [[here], [there]] = await Promise.all([sql<object>(IDENTITY), direct.db.query<object>(IDENTITY)])
+      const isSame = JSON.stringify(here) === JSON.stringify(there)
+      const text = 'DATABASE_DIRECT_URL: leads to another database than DATABASE_URL: give both the same one'
+      findings.push(isSame ? ok('direct', 'leads to the same database, past the pooler') : fail('direct', text))
+    } finally {
+      await direct.close()
+    }
+  } catch (error) {
+    const text = `DATABASE_DIRECT_URL: cannot be opened (${reasonOf(error)}): is it there, and are these its credentials?`
+    findings.push(fail('direct', error instanceof SettingsError ? error.message : text))
+  }
+  return findings
+}
+
+async function replicaFindings(sql: Sql, settings: Settings): Promise<Finding[]> {
+  const replica = await openReplica(settings)
+  if (replica === null) return []
+  try {
+    if (await isStandbyOf(replica.probe.sql, sql)) return [ok('replica', 'is a standby of the database')]
+    return [fail('replica', 'DATABASE_REPLICA_URL: leads to no standby of the database: name one, or unset it')]
+  } catch (error) {
+    const text = `DATABASE_REPLICA_URL: does not answer (${reasonOf(error)}): is it there, and are these its credentials?`
+    return [fail('replica', text)]
+  } finally {
+    await replica.close()
+  }
+}
+
+async function redisFindings({
+  REDIS_URL: urls,
+  REDIS_PREFIX: prefix,
+  DATABASE_URL,
+  WORKERS,
+}: Settings): Promise<Finding[]> {
   if (urls === undefined) {
     if (DATABASE_URL === undefined) return [ok('redis', 'not used, and not needed for one process')]
-    return [
-      warn('redis', 'REDIS_URL is not set: of several processes, streams are up to 5 s late and limits count apart'),
-    ]
+    const text = 'REDIS_URL is not set: streams are up to 5 s late and limits count apart between'
+    return [warn('redis', `${text} ${WORKERS > 1 ? 'machines' : 'processes'}; one alone needs none`)]
   }
   const bus = createRedisBus({ urls, prefix, onDown: () => undefined, onUp: () => undefined })
   try {

@@ -6,9 +6,10 @@ import type { Health } from './health.ts'
 import type { Id } from './ids.ts'
 import type { Limits } from './limits.ts'
 import type { Settings } from './settings.ts'
-import type { Db, Prisma } from './sql.ts'
+import type { Db, LateReads, Prisma } from './sql.ts'
 import type { StreamPlaces } from './stream-places.ts'
 import type { TenantSettings } from './tenant-settings.ts'
+import type { Span, Tracing } from './trace.ts'
 
 export const CAPABILITIES = [
   'moderate_content',
@@ -32,6 +33,7 @@ export const isCapability = (name: string): name is Capability => KNOWN.has(name
 export interface App {
   readonly settings: Settings
   readonly db: Db
+  readonly late: LateReads
   /** For reading. Within a transaction, its own Prisma sees what it has written. */
   readonly prisma: Prisma
   readonly bus: Bus
@@ -39,6 +41,15 @@ export interface App {
   readonly places: StreamPlaces
   readonly log: Logger
   readonly health: Health
+  /**
+   * What all processes of the same parent tell Prometheus, as text; absent where there is no
+   * parent.
+   */
+  readonly allFigures?: () => Promise<string>
+  /** Makes traces; absent where no exporter is configured. */
+  readonly tracing?: Tracing
+  /** What this is a view of the process's app for, where that is traced (`traced`). */
+  readonly span?: Span
   /** The process's own app, where this is a view of it for one tenant or one request. */
   readonly root?: App
   /** Whether the client that waits for the answer has gone; absent where none does. */

@@ -1,7 +1,11 @@
+import { availableParallelism } from 'node:os'
+
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
 import { databaseHosts } from './database-url.ts'
+import { findMisspelled, type Misspelled } from './misspelled.ts'
+import { meansSentinels, sentinelsOf } from './redis-url.ts'
 
 /** A setting is wrong or missing. `message` is one line that names it. */
 export class SettingsError extends Error {}
@@ -21,6 +25,8 @@ const list = z.string().transform((text) =>
     .filter((part) => part !== ''),
 )
 
+const isRedisUrl = (url: string): boolean => URL.canParse(url) && /^rediss?:\/\//.test(url)
+
 const rawKey = /^ek_[0-9a-f]{64}$/
 
 const encryptionKey = z.base64('must be 32 bytes in base64').transform((text, ctx) => {
@@ -39,9 +45,21 @@ const ports = list.pipe(
     .transform((parts) => parts.map(([from = 0, to = from]): readonly [from: number, to: number] => [from, to])),
 )
 
+const databaseUrl = z
+  .string()
+  .refine(
+    (url) => databaseHosts(url) !== null,
+    'must be one URL, as postgres://one:5432,two:5432/name; target_session_attrs may be read-write, primary or any',
+  )
+
 /** Everything that an operator can set, by its environment variable. One line a setting. */
 export const environmentSchema = z.object({
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
+  WORKERS: z
+    .string()
+    .regex(/^(auto|[1-9]\d?)$/, 'must be auto, or a number from 1 to 99')
+    .transform((text) => (text === 'auto' ? availableParallelism() : Number(text)))
+    .default(1),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: port.default(4000),
   WORKER_PORT: port.optional(),
@@ -54,21 +72,35 @@ export const environmentSchema = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   NODE_ENV: z.string().default('development'),
 
+  EMBEDDED: flag.optional(),
   DATA_DIR: path.default('.data'),
-  DATABASE_URL: z
+  DATABASE_URL: databaseUrl.optional(),
+  DATABASE_POOLER: z.enum(['none', 'transaction']).default('none'),
+  DATABASE_DIRECT_URL: databaseUrl.optional(),
+  DATABASE_PREPARED_STATEMENTS: flag.optional(),
+  DATABASE_REPLICA_URL: z
     .string()
-    .refine(
-      (url) => databaseHosts(url) !== null,
-      'must be one URL, as postgres://one:5432,two:5432/name; target_session_attrs may be read-write, primary or any',
-    )
+    .refine((url) => databaseHosts(url)?.length === 1, 'must be a URL of one server, as postgres://one:5432/name')
     .optional(),
+  DATABASE_REPLICA_MAX_LAG_SECONDS: seconds.default(10),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(200).default(16),
   DATABASE_CONNECT_TIMEOUT_SECONDS: seconds.default(3),
   DATABASE_POOL_TIMEOUT_SECONDS: seconds.default(5),
   DATABASE_STATEMENT_TIMEOUT_SECONDS: seconds.default(10),
   DATABASE_LOCK_PATIENCE_SECONDS: z.coerce.number().min(0.1).max(25).default(5),
-  REDIS_URL: list
-    .pipe(z.array(z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })).min(1))
+  REDIS_URL: z
+    .string()
+    .transform((text) => (meansSentinels(text) ? [text] : text.split(',').map((url) => url.trim())))
+    .pipe(
+      z.array(
+        z
+          .string()
+          .refine(
+            (url) => (meansSentinels(url) ? sentinelsOf(url) !== null : isRedisUrl(url)),
+            'must be a redis:// or rediss:// URL, several of them, or redis+sentinel://host:port,host:port/name',
+          ),
+      ),
+    )
     .optional(),
   REDIS_PREFIX: z.string().min(1).max(100).default('engagement:'),
 
@@ -176,14 +208,52 @@ export function readSettings(
     throw new SettingsError(`${String(issue?.path[0])}: ${issue === undefined ? 'is wrong' : inWords(issue)}`)
   }
   const parsed = result.data
+  requireDatabase(given, parsed)
   if (parsed.DATABASE_URL === undefined && parsed.ROLE !== 'all') {
     throw new SettingsError(`ROLE: ${parsed.ROLE} needs DATABASE_URL; the embedded database serves one process`)
   }
+  checkDatabase(parsed)
   if ((parsed.TLS_CERT_FILE === undefined) !== (parsed.TLS_KEY_FILE === undefined)) {
     const missing = parsed.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE'
     throw new SettingsError(`${missing}: TLS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
   }
   return Object.freeze({ ...parsed, ...secretsOf(parsed, embeddedSecrets) })
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** A line for each variable whose name is almost that of a setting. */
+export const misspellings = (env: Env): string[] => findMisspellings(env).map(lineOf)
+
+const findMisspellings = (env: Env): Misspelled[] =>
+  findMisspelled(Object.keys(env), Object.keys(environmentSchema.shape))
+
+const lineOf = ({ name, meant }: Misspelled): string => `${name}: there is no such setting: did you mean ${meant}?`
+
+/** A process in production must not begin on an empty embedded database because a name is wrong. */
+function requireDatabase(given: Env, { EMBEDDED, DATABASE_URL, NODE_ENV }: Parsed): void {
+  const isServer = DATABASE_URL !== undefined
+  if (EMBEDDED === true && isServer) throw new SettingsError('EMBEDDED: must not be true with DATABASE_URL')
+  if (EMBEDDED === false && !isServer) throw new SettingsError('DATABASE_URL: is required with EMBEDDED=false')
+  if (EMBEDDED === true || NODE_ENV !== 'production') return
+  // Where the setting that is meant is there too, another program may have the other one.
+  const wrong = findMisspellings(given).find(({ meant }) => given[meant] === undefined)
+  if (wrong !== undefined) throw new SettingsError(lineOf(wrong))
+  if (isServer) return
+  throw new SettingsError('DATABASE_URL: is required with NODE_ENV=production, unless EMBEDDED=true is set')
+}
+
+function checkDatabase(parsed: Parsed): void {
+  const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_POOLER } = parsed
+  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL'] as const) {
+    if (DATABASE_URL === undefined && parsed[name] !== undefined) {
+      throw new SettingsError(`DATABASE_URL: is required with ${name}`)
+    }
+  }
+  if (DATABASE_URL !== undefined && DATABASE_POOLER === 'transaction' && DATABASE_DIRECT_URL === undefined) {
+    const why = 'migrations and the first start need a session of the server, which such a pooler does not give'
+    throw new SettingsError(`DATABASE_DIRECT_URL: is required with DATABASE_POOLER=transaction: ${why}`)
+  }
 }
 
 function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => KeptSecrets): Secrets {

@@ -380,10 +380,29 @@ describe('the doctor', { timeout: LONG }, () => {
       }
     }
 
+    test('knows a database that takes no writes, and names its server', async () => {
+      const { pathname } = new URL(env.DATABASE_URL ?? '')
+      await sql(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_read_only = on`)
+      try {
+        await expectFail('database', /^PostgreSQL \d+ at 127\.0\.0\.1:\d+ takes no writes/, {})
+      } finally {
+        await sql(
+          `SET transaction_read_only = off; ALTER DATABASE ${pathname.slice(1)} RESET default_transaction_read_only`,
+        )
+      }
+    })
+
+    test('knows that a start may open more connections than there can be', async () => {
+      expect((await findings({ WORKERS: '20' })).get('database')).toMatchObject({
+        level: 'warn',
+        text: expect.stringMatching(/takes \d+ connections; this start may open 357: raise/) as string,
+      })
+    })
+
     test('knows a database that does not answer', () =>
       expectFail('database', /cannot be opened/, { DATABASE_URL: 'postgres://postgres:hunter2@127.0.0.1:1/nothing' }))
 
-    test('knows migrations that are to come, and does not apply them', async () => {
+    test('knows migrations that are to come, and does not apply them; `migrate` does', async () => {
       const name = `empty_${randomBytes(4).toString('hex')}`
       await sql(`CREATE DATABASE ${name}`)
       const url = new URL(env.DATABASE_URL ?? '')
@@ -392,6 +411,9 @@ describe('the doctor', { timeout: LONG }, () => {
       expect((await look()).get('migrations')).toMatchObject({ level: 'warn' })
       expect((await look()).get('migrations')).toMatchObject({ level: 'warn' })
       expect((await look()).get('encryption')).toMatchObject({ level: 'ok' })
+      const { code, json } = await cli(['migrate'], { DATABASE_URL: url.href })
+      expect({ code, json }).toEqual({ code: 0, json: { missing: [], newer: [], foreign: [] } })
+      expect((await look()).get('migrations')).toMatchObject({ level: 'ok' })
       await sql(`DROP DATABASE ${name} WITH (FORCE)`)
     })
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { readSettings } from '../../src/core/settings.ts'
+import { misspellings, readSettings } from '../../src/core/settings.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
 import { freePort } from '../harness/ports.ts'
@@ -117,6 +117,10 @@ const WRONG_BY_ITSELF: readonly Wrong[] = [
   ['ROLE is unknown', 'ROLE', { ROLE: 'boss' }],
   ['ROLE=api without DATABASE_URL', 'ROLE', { ROLE: 'api' }],
   ['LOG_LEVEL is unknown', 'LOG_LEVEL', { LOG_LEVEL: 'loud' }],
+  ['a name is wrong in production', 'DATABSE_URL', { NODE_ENV: 'production', DATABSE_URL: NOBODY }],
+  ['no database in production', 'DATABASE_URL', { NODE_ENV: 'production' }],
+  ['EMBEDDED=false without DATABASE_URL', 'DATABASE_URL', { EMBEDDED: 'false' }],
+  ['EMBEDDED=true with DATABASE_URL', 'EMBEDDED', { EMBEDDED: 'true', DATABASE_URL: NOBODY, ...SECRETS }],
   ['BASE_URL is no URL', 'BASE_URL', { BASE_URL: 'example' }],
   ['DATABASE_URL is no URL', 'DATABASE_URL', { DATABASE_URL: 'somewhere', ...SECRETS }],
   ['DATABASE_URL is of another database', 'DATABASE_URL', { DATABASE_URL: 'mysql://a@b/c', ...SECRETS }],
@@ -146,6 +150,34 @@ test.each(WRONG_BY_ITSELF)('%s: one line that names it', (_what, name, env) => {
   const secrets = () => ({ ADMIN_JWT_SECRET: SECRETS.ADMIN_JWT_SECRET, ENCRYPTION_KEY: Buffer.alloc(32) })
   expect(() => readSettings({}, secrets)).not.toThrow()
   expect(() => readSettings(env, secrets)).toThrow(new RegExp(`^${name}: \\S.{4,}$`))
+})
+
+test.each([
+  ['DATABSE_URL', 'DATABASE_URL'],
+  ['DATABASE_ULR', 'DATABASE_URL'],
+  ['database_url', 'DATABASE_URL'],
+  ['REDIS_URI', 'REDIS_URL'],
+  ['WEBHOOK_ALLOW_CIDRS', 'WEBHOOK_ALLOWED_CIDRS'],
+])('%s is told, with the nearest name', (wrong, right) => {
+  const line = `${wrong}: there is no such setting: did you mean ${right}?`
+  expect(misspellings({ [wrong]: 'x', [right]: 'x', PATH: '/bin' })).toEqual([line])
+  const secrets = () => ({ ADMIN_JWT_SECRET: SECRETS.ADMIN_JWT_SECRET, ENCRYPTION_KEY: Buffer.alloc(32) })
+  expect(() => readSettings({ [wrong]: 'x' }, secrets)).not.toThrow()
+  expect(() => readSettings({ [wrong]: 'x', NODE_ENV: 'production', EMBEDDED: 'true' }, secrets)).not.toThrow()
+})
+
+test('a name that is almost that of a setting which is there too stops nothing', () => {
+  const env = { NODE_ENV: 'production', DATABASE_URL: NOBODY, DATABASE_SSL: 'true', ...SECRETS }
+  expect(() => readSettings(env, () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }))).not.toThrow()
+  expect(misspellings(env)).toHaveLength(1)
+})
+
+test('what other programs have in the environment is not told', () => {
+  const names = 'PATH HOME HOSTNAME USER LANG SHELL PWD TERM POST PORTS REDIS_PORT REDIS_SERVICE_HOST DATABASE_HOST'
+  const others = `${names} host port role NODE_OPTIONS NODE_PATH npm_config_cache OTEL_LOG_LEVEL PGHOST CI ROLES`.split(
+    ' ',
+  )
+  expect(misspellings(Object.fromEntries(others.map((name) => [name, 'x'])))).toEqual([])
 })
 
 // One data folder that is made already: it is not what is tried.
