@@ -1,0 +1,103 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const LONG = 120_000
+const CLIENT = '@engagement-service/client'
+
+describe('@engagement-service/client', { timeout: LONG }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
+  const installed = join(folder, 'node_modules', CLIENT)
+  const node = (...args: string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+
+  beforeAll(() => {
+    const made = join(folder, 'made')
+    execFileSync(process.execPath, [join(ROOT, 'deploy/npm/client.mjs'), made])
+    const run = (...args: string[]): string => execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }).trim()
+    const tarball = run('pack', '--silent', '--pack-destination', folder, made)
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    run('install', '--offline', '--silent', '--no-audit', '--no-fund', `./${tarball}`)
+  }, LONG)
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('installs by itself, and holds what its exports name', () => {
+    expect(readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual([
+      '@engagement-service',
+    ])
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
+      version: string
+      dependencies?: object
+      exports: Record<string, { types: string; default: string }>
+    }
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+    expect(manifest.version).toBe(version)
+    expect(manifest.dependencies).toBeUndefined()
+    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((name) => `./${name}`)
+    for (const { types, default: code } of Object.values(manifest.exports))
+      expect(files).toEqual(expect.arrayContaining([types, code]))
+    expect(files).toEqual(expect.arrayContaining(['./README.md', './LICENSE', './widget/widget.ar.js']))
+    expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
+  })
+
+  test.each([
+    ['', 'openDiscussionStream'],
+    ['/backend', 'createBackend'],
+    ['/webhooks', 'verifyWebhook'],
+  ])('is imported on Node as %s', (path, name) => {
+    const script = `const all = await import('${CLIENT}${path}'); console.log(typeof all.${name})`
+    const { stdout, stderr } = node('--input-type=module', '--eval', script)
+    expect(stdout, stderr).toBe('function\n')
+  })
+
+  test('the module of the widget is whole', () => {
+    for (const name of readdirSync(join(installed, 'widget')).filter((each) => each.endsWith('.js'))) {
+      const text = readFileSync(join(installed, 'widget', name), 'utf8')
+      // A bundle: it imports nothing but the files beside it.
+      for (const [, from = ''] of text.matchAll(/(?:from|import)\s*\(?["'`]([^"'`]+)["'`]/g)) {
+        expect(readdirSync(join(installed, 'widget'))).toContain(from.replace('./', ''))
+      }
+      expect(node('--check', join(installed, 'widget', name)).status).toBe(0)
+    }
+  })
+
+  test('has types, for pages and for backends', () => {
+    writeFileSync(
+      join(folder, 'page.ts'),
+      `import { openDiscussionStream, type StreamEvent } from '${CLIENT}'
+       import { EngagementThread, setStrings } from '${CLIENT}/widget'
+       setStrings('de', { title: 'Kommentare' })
+       const thread: EngagementThread = document.createElement('engagement-thread')
+       export const type = (event: StreamEvent): string => event.type
+       export { openDiscussionStream, thread }
+       // @ts-expect-error: there is no such text
+       setStrings('de', { titel: 'Kommentare' })`,
+    )
+    writeFileSync(
+      join(folder, 'backend.ts'),
+      `import { createBackend, nodeHandler } from '${CLIENT}/backend'
+       import { verifyWebhook } from '${CLIENT}/webhooks'
+       export { createBackend, nodeHandler, verifyWebhook }
+       // @ts-expect-error: it needs more
+       createBackend({})`,
+    )
+    const options = {
+      module: 'nodenext',
+      target: 'es2023',
+      lib: ['es2023', 'dom', 'dom.iterable'],
+      strict: true,
+      noEmit: true,
+      skipLibCheck: false,
+      types: ['node'],
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+    }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['*.ts'] }))
+    const { status, stdout } = node(join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.')
+    expect(stdout).toBe('')
+    expect(status).toBe(0)
+  })
+})
