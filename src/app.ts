@@ -1,16 +1,25 @@
 import type { Logger } from 'pino'
 
 import type { App } from './core/context.ts'
+import { metricsOf } from './core/metrics.ts'
 import type { Settings } from './core/settings.ts'
+import { readNow } from './core/sql.ts'
+import type { Tracing } from './core/trace.ts'
 import type { Database } from './data/database.ts'
 import { DatabaseHealth } from './data/health.ts'
 import { createMemoryBus } from './data/memory-bus.ts'
 import { createMemoryLimits } from './data/memory-limits.ts'
 import { createMemoryPlaces } from './data/memory-places.ts'
-import { openDatabase } from './data/open.ts'
+import { observeClients } from './data/metrics.ts'
+import { openDatabase, openReplica } from './data/open.ts'
 import { createRedisBus } from './data/redis-bus.ts'
 import { createRedisLimits } from './data/redis-limits.ts'
 import { createRedisPlaces } from './data/redis-places.ts'
+import { Replica } from './data/replica.ts'
+import type { Link } from './processes/link.ts'
+
+/** How long the last traces may take to be sent. */
+const FLUSH_MS = 1500
 
 export interface OpenApp {
   app: App
@@ -18,43 +27,82 @@ export interface OpenApp {
   close(): Promise<void>
 }
 
-/** Opens the clients of a process: the database, its schema up to date, and the bus. */
-export async function openApp(settings: Settings, log: Logger): Promise<OpenApp> {
+/**
+ * Opens the clients of a process: the database, its schema up to date, and the bus. With a link
+ * they are shared with the processes of the same parent.
+ */
+export async function openApp(settings: Settings, log: Logger, link?: Link, tracing?: Tracing): Promise<OpenApp> {
   let health: DatabaseHealth | undefined
   const database = await openDatabase(settings, log, (err) => {
     health?.note(err)
     log.warn({ err }, 'a database connection was lost')
   })
   health = new DatabaseHealth(database, log)
-  return withHealth(settings, log, database, health)
+  return withHealth(settings, log, database, health, await openReplica(settings), link, tracing)
 }
 
 /** The same on a database that is open already. */
 export const withDatabase = (settings: Settings, log: Logger, database: Database): OpenApp =>
-  withHealth(settings, log, database, new DatabaseHealth(database, log))
+  withHealth(settings, log, database, new DatabaseHealth(database, log), null)
 
-function withHealth(settings: Settings, log: Logger, database: Database, health: DatabaseHealth): OpenApp {
-  const { REDIS_URL: urls, REDIS_PREFIX: prefix } = settings
-  const bus =
-    urls === undefined
-      ? createMemoryBus()
-      : createRedisBus({
-          urls,
-          prefix,
-          onDown: (err) => log.warn({ err }, 'Redis is not available; the database takes its place'),
-          onUp: () => log.info('Redis is back'),
-        })
-  const limits = urls === undefined ? createMemoryLimits() : createRedisLimits({ urls, prefix })
-  const places = urls === undefined ? createMemoryPlaces() : createRedisPlaces({ urls, prefix })
+function withHealth(
+  settings: Settings,
+  log: Logger,
+  database: Database,
+  health: DatabaseHealth,
+  standby: Database | null,
+  link?: Link,
+  tracing?: Tracing,
+): OpenApp {
+  const { db } = health
+  const { probe: primary, prisma } = database
+  const { bus, limits, places } = sharedOf(settings, log, link)
+  const maxLagMs = settings.DATABASE_REPLICA_MAX_LAG_SECONDS * 1000
+  const statementMs = settings.DATABASE_STATEMENT_TIMEOUT_SECONDS * 1000
+  const replica = standby === null ? null : new Replica({ replica: standby, primary, db, maxLagMs, statementMs, log })
+  const app: App = {
+    settings,
+    db,
+    late: replica?.reads ?? readNow(db),
+    prisma,
+    bus,
+    limits,
+    places,
+    log,
+    health,
+    ...(link !== undefined && { allFigures: link.figures }),
+    ...(tracing !== undefined && { tracing }),
+  }
+  replica?.register(metricsOf(app))
+  link?.onFigures(() => metricsOf(app).getMetricsAsJSON())
+  const endObserving = observeClients(app, database.pool)
   return {
-    app: { settings, db: health.db, prisma: database.prisma, bus, limits, places, log, health },
+    app,
     database,
     close: async () => {
+      endObserving()
+      await replica?.close()
       limits.close()
       await places.close()
       await bus.close()
       await health.close()
       await database.close()
+      await tracing?.close(FLUSH_MS)
     },
   }
+}
+
+/** What processes share, as far as they reach each other: by Redis, by their parent, or not. */
+function sharedOf(settings: Settings, log: Logger, link?: Link): Pick<App, 'bus' | 'limits' | 'places'> {
+  const { REDIS_URL: urls, REDIS_PREFIX: prefix } = settings
+  if (urls !== undefined) {
+    const bus = createRedisBus({
+      urls,
+      prefix,
+      onDown: (err) => log.warn({ err }, 'Redis is not available; the database takes its place'),
+      onUp: () => log.info('Redis is back'),
+    })
+    return { bus, limits: createRedisLimits({ urls, prefix }), places: createRedisPlaces({ urls, prefix }) }
+  }
+  return link ?? { bus: createMemoryBus(), limits: createMemoryLimits(), places: createMemoryPlaces() }
 }

@@ -1,14 +1,9 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { Counter, Histogram, Registry } from 'prom-client'
 
+import type { CUTS } from '../core/metric-table.ts'
+import { counter, gaugeOf, histogram } from '../core/metrics.ts'
 import type { Batch, Broadcast } from './batch.ts'
 import { occurredAt } from './frames.ts'
-
-/**
- * Why the service ended a stream: over the bound of unsent data, nothing taken for 10 s, its time
- * or that of its credentials was up, its key was revoked, its admin removed or given another
- * password, or the process stops.
- */
-export const CUTS = ['unsent', 'stalled', 'expired', 'revoked', 'shutdown'] as const
 
 export type CutReason = (typeof CUTS)[number]
 
@@ -24,50 +19,15 @@ export class StreamMetrics {
 
   /** `look`: how many streams are open, and of how many discussions. */
   constructor(registry: Registry, look: () => { streams: number; discussions: number }) {
-    const registers = [registry]
-    const gauge = (name: string, help: string, read: () => number): Gauge => {
-      const made: Gauge = new Gauge({ name, help, registers, collect: () => made.set(read()) })
-      return made
-    }
-    gauge('stream_connections', 'Open streams and subscriptions.', () => look().streams)
-    gauge('stream_discussions', 'Discussions that this process listens to.', () => look().discussions)
-    this.#events = new Counter({ name: 'stream_events_total', help: 'Events that went out live.', registers })
-    this.#frames = new Counter({
-      name: 'stream_frames_total',
-      help: 'Events times the streams that they were written to, live and as replay.',
-      labelNames: ['kind'],
-      registers,
-    })
-    this.#bytes = new Counter({
-      name: 'stream_bytes_total',
-      help: 'Bytes of the events that were written, live and as replay.',
-      labelNames: ['kind'],
-      registers,
-    })
-    this.#replays = new Counter({ name: 'stream_replays_total', help: 'Streams that began with a replay.', registers })
-    this.#repairs = new Counter({
-      name: 'stream_repaired_events_total',
-      help: 'Events that the bus did not bring, and that were read from the database.',
-      registers,
-    })
-    this.#cuts = new Counter({
-      name: 'stream_cuts_total',
-      help: 'Streams that the service ended, by reason.',
-      labelNames: ['reason'],
-      registers,
-    })
-    this.#delay = new Histogram({
-      name: 'stream_delay_seconds',
-      help: 'From when an event happened until it was written to the sockets of this process, by their clocks.',
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-      registers,
-    })
-    // A rate is told from the first one on.
-    for (const reason of CUTS) this.#cuts.inc({ reason }, 0)
-    for (const kind of ['live', 'replay']) {
-      this.#frames.inc({ kind }, 0)
-      this.#bytes.inc({ kind }, 0)
-    }
+    gaugeOf(registry, 'stream_connections', () => look().streams)
+    gaugeOf(registry, 'stream_discussions', () => look().discussions)
+    this.#events = counter(registry, 'stream_events_total')
+    this.#frames = counter(registry, 'stream_frames_total')
+    this.#bytes = counter(registry, 'stream_bytes_total')
+    this.#replays = counter(registry, 'stream_replays_total')
+    this.#repairs = counter(registry, 'stream_repaired_events_total')
+    this.#cuts = counter(registry, 'stream_cuts_total')
+    this.#delay = histogram(registry, 'stream_delay_seconds')
   }
 
   /** Events have been written to all live streams of their discussion. */

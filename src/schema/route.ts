@@ -18,6 +18,8 @@ export interface Route {
   path: string
   /** The title in the reference: a verb and its object, like `Create a comment`. */
   summary: string
+  /** What the reference says of it, where the field that it answers with does not fit. */
+  description?: string
   document: TypedDocumentNode<unknown, unknown>
   /** The status of success; 204 has no body. */
   status: number

@@ -1,4 +1,5 @@
 import type { App } from '../core/context.ts'
+import type { Attributes, Span } from '../core/trace.ts'
 import { bodyOf, idempotencyKeyOf } from '../domains/webhooks/body.ts'
 import type { Lease } from '../domains/webhooks/lease-sql.ts'
 import { effectivePolicy, retryDelayMs } from '../domains/webhooks/policy.ts'
@@ -21,9 +22,12 @@ export async function attemptDelivery(
   const policy = effectivePolicy(settings, lease.policy)
   const at = new Date()
   const began = performance.now()
-  const { answer, headers } = await send(app, outbound, lease, at, policy.timeoutMs, signal)
-  if (signal.aborted) return null
+  const span = app.tracing?.begin('webhook attempt', { kind: 'client', link: lease.trace, attributes: told(lease) })
+  const { answer, headers } = await send(app, outbound, { lease, at, span }, policy.timeoutMs, signal)
   const error = failureOf(answer)
+  if (answer.statusCode !== null) span?.set({ 'http.response.status_code': answer.statusCode })
+  span?.end(error ?? undefined)
+  if (signal.aborted) return null
   return {
     lease,
     at,
@@ -38,7 +42,27 @@ export async function attemptDelivery(
 
 type Headers = Record<string, string>
 
-async function send(app: App, outbound: Outbound, lease: Lease, at: Date, timeoutMs: number, signal: AbortSignal) {
+interface Sending {
+  lease: Lease
+  at: Date
+  span: Span | null | undefined
+}
+
+const told = ({ endpointId, deliveryId, eventType, attemptCount }: Lease): Attributes => ({
+  'http.request.method': 'POST',
+  'webhook.endpoint.id': endpointId,
+  'webhook.delivery.id': deliveryId,
+  'webhook.event.type': eventType,
+  'webhook.attempt': attemptCount + 1,
+})
+
+async function send(
+  app: App,
+  outbound: Outbound,
+  { lease, at, span }: Sending,
+  timeoutMs: number,
+  signal: AbortSignal,
+) {
   const body = bodyOf(lease)
   const secrets = openSecrets(app.settings, lease.endpointId, lease.secrets)
   if (body === null) return { answer: GONE, headers: {} as Headers }
@@ -51,6 +75,7 @@ async function send(app: App, outbound: Outbound, lease: Lease, at: Date, timeou
     isTest: lease.body !== null,
   }
   const headers: Headers = signedHeaders(request, secrets, at, body)
+  if (span != null) headers.traceparent = span.traceparent
   return { answer: await outbound.post({ url: lease.url, headers, body, timeoutMs, signal }), headers }
 }
 

@@ -1,5 +1,6 @@
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
+import { counter, gauge, histogram, metricsOf } from '../core/metrics.ts'
 import { isLockFailure } from '../core/sql.ts'
 import { type Outcome, recordAttempts } from '../domains/webhooks/record-sql.ts'
 
@@ -32,19 +33,30 @@ const GIVE_UP_MS = 60_000
 export function createRecorder(app: App): Recorder {
   const apart = new Map<Id, { recorder: Recorder; outcomes: number }>()
   let isClosed = false
+  const registry = metricsOf(app)
+  const batches = histogram(registry, 'write_batch_rows')
+  const openLanes = gauge(registry, 'write_lanes').labels('outcomes')
+  const laneRows = counter(registry, 'write_lane_rows_total').labels('outcomes')
+
+  const openLane = (): { recorder: Recorder; outcomes: number } => {
+    const { observe } = batches.labels('outcomes_in_lane')
+    openLanes.inc()
+    return { recorder: createLine(app, observe), outcomes: 0 }
+  }
 
   const recordApart = async (outcome: Outcome): Promise<boolean> => {
     const { tenantId } = outcome.lease
-    const lane = apart.get(tenantId) ?? { recorder: createLine(app), outcomes: 0 }
+    const lane = apart.get(tenantId) ?? openLane()
     if (isClosed) lane.recorder.close()
     apart.set(tenantId, lane)
     lane.outcomes++
+    laneRows.inc()
     const hasMore = await lane.recorder.record(outcome)
-    if (--lane.outcomes === 0) apart.delete(tenantId)
+    if (--lane.outcomes === 0 && apart.delete(tenantId)) openLanes.dec()
     return hasMore
   }
 
-  const together = createLine(app, recordApart)
+  const together = createLine(app, batches.labels('outcomes').observe, recordApart)
   return {
     record: (outcome) => (apart.has(outcome.lease.tenantId) ? recordApart(outcome) : together.record(outcome)),
     close: () => {
@@ -57,9 +69,13 @@ export function createRecorder(app: App): Recorder {
 
 /**
  * Outcomes that come in while a statement is under way go together as the next one; a lone one goes
- * at once. `elsewhere` takes a batch that has met a lock.
+ * at once. `onBatch` hears how many go together; `elsewhere` takes a batch that has met a lock.
  */
-function createLine(app: App, elsewhere?: (outcome: Outcome) => Promise<boolean>): Recorder {
+function createLine(
+  app: App,
+  onBatch: (rows: number) => void,
+  elsewhere?: (outcome: Outcome) => Promise<boolean>,
+): Recorder {
   const queue: PendingOutcome[] = []
   let writing = false
   let closed = false
@@ -68,6 +84,7 @@ function createLine(app: App, elsewhere?: (outcome: Outcome) => Promise<boolean>
     let size = BATCH
     while (queue.length > 0 && !closed) {
       const batch = queue.slice(0, size)
+      onBatch(batch.length)
       try {
         const { waiting } = await recordAttempts(
           app.db.query,

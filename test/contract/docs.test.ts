@@ -45,11 +45,14 @@ test('GET /docs is a page that can load, ask and be framed by nothing but itself
   for (const link of links) expect((await get(`/${link}`)).status, link).toBe(200)
 })
 
-test('GET /openapi.json redirects to the document, below any path that a proxy puts in front', async () => {
-  const answer = await fetch(`${service.url}/openapi.json`, { redirect: 'manual' })
-  expect([answer.status, answer.headers.get('location')]).toEqual([308, './api/v1/openapi.json'])
-  expect((await get('/openapi.json')).status).toBe(200)
-})
+test.each(['openapi.json', 'asyncapi.json'])(
+  'GET /%s redirects to the document, below any path of a proxy',
+  async (name) => {
+    const answer = await fetch(`${service.url}/${name}`, { redirect: 'manual' })
+    expect([answer.status, answer.headers.get('location')]).toEqual([308, `./api/v1/${name}`])
+    expect((await get(`/${name}`)).status).toBe(200)
+  },
+)
 
 test('its script is a file of our own, and is not sent again to a client that has it', async () => {
   const first = await get('/docs/scalar.js')

@@ -14,7 +14,7 @@ let closed: TestService
 
 beforeAll(async () => {
   service = await startService({ worker: false })
-  closed = await startService({ worker: false, env: { NODE_ENV: 'production' } })
+  closed = await startService({ worker: false, env: { NODE_ENV: 'production', EMBEDDED: 'true' } })
 })
 afterAll(async () => {
   await service.close()

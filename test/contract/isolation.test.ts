@@ -227,6 +227,7 @@ test('no address exists beside the table, the stream, GraphQL and what belongs t
     '/api/v1/openapi.json',
     '/api/v1/asyncapi.json',
     '/openapi.json',
+    '/asyncapi.json',
     '/docs',
     '/docs*',
     '/docs/scalar.js',

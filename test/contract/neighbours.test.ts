@@ -8,6 +8,7 @@ import { runOnce } from '../../src/domains/idempotency/idempotency.ts'
 import { findCallerByKey } from '../../src/domains/keys/keys.ts'
 import { lockDiscussion } from '../../src/domains/moderation/discussions.ts'
 import { onServer } from '../harness/database.ts'
+import { figuresOf } from '../harness/figures.ts'
 import { startService, type TestResponse, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -113,6 +114,7 @@ describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATA
       // The same tenant writes in its other discussions.
       expect((await post(locked, newId())).status).toBe(201)
       expect(await lockWaits()).toBeLessThanOrEqual(service.app.db.connections / 2)
+      expect((await figuresOf(service.app))['write_lanes{of="comments"}']).toBe(1)
       const answers = await Promise.all(waiting)
       expect(answers.filter(({ status }) => status === 500).map(({ text }) => text)).toEqual([])
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]))
@@ -123,6 +125,10 @@ describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATA
       }
     })
     expect((await post(locked, page)).status).toBe(201)
+    const { 'write_lane_rows_total{of="comments"}': rows, ...figures } = await figuresOf(service.app)
+    expect(figures['write_lanes{of="comments"}']).toBe(0)
+    expect(rows).toBeGreaterThanOrEqual(40)
+    expect(figures['write_batch_rows_count{of="comments_in_lane"}']).toBeGreaterThan(0)
   })
 
   test.each([

@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
-import { type Balancer, NGINX, startNginx } from '../harness/balancers.ts'
+import { type Balancer, NGINX, startPlainNginx, startShippedNginx } from '../harness/balancers.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
@@ -15,22 +13,14 @@ const skipped = NGINX === undefined ? ' (skipped: there is no nginx here)' : ''
 const AT_ONCE = { timeout: 1000, interval: 10 }
 const WAIT = { timeout: 20_000, interval: 10 }
 
-const page = readFileSync(join(import.meta.dirname, '../../docs/operations/deploy.md'), 'utf8')
-
 /** What stands between the client and the service, by its name. */
-const LOCATIONS: [string, (upstream: string) => string][] = [
+const BALANCERS: [string, (upstream: string) => Promise<Balancer>][] = [
   // HTTP/1.0 to the service, where nginx holds back the most.
-  ['as it comes', (upstream) => `location / { proxy_pass ${upstream}; }`],
-  ['as the documentation has it', (upstream) => documentedLocation().replaceAll(/http:\/\/\S+?;/g, `${upstream};`)],
+  ['as it comes', (upstream) => startPlainNginx(`location / { proxy_pass ${upstream}; }`)],
+  ['as deploy/nginx has it', (upstream) => startShippedNginx([upstream])],
 ]
 
-function documentedLocation(): string {
-  const [, location] = /```nginx.*?(location \/ \{.*?)\n\}\n```/s.exec(page) ?? []
-  if (location === undefined) throw new Error('docs/operations/deploy.md has no location for nginx')
-  return location
-}
-
-describe.skipIf(NGINX === undefined).each(LOCATIONS)(`behind nginx, %s${skipped}`, (_name, location) => {
+describe.skipIf(NGINX === undefined).each(BALANCERS)(`behind nginx, %s${skipped}`, (_name, start) => {
   let service: TestService
   let nginx: Balancer
   let discussionId: string
@@ -38,7 +28,7 @@ describe.skipIf(NGINX === undefined).each(LOCATIONS)(`behind nginx, %s${skipped}
 
   beforeAll(async () => {
     service = await startService({ env: { STREAM_HEARTBEAT_SECONDS: '0.5' }, worker: false })
-    nginx = await startNginx(location(service.url))
+    nginx = await start(service.url)
   })
   afterAll(async () => {
     await nginx?.close()

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 import { vi } from 'vitest'
 
@@ -20,16 +21,27 @@ export interface Balancer {
   close(): Promise<void>
 }
 
-/**
- * An nginx whose proxy is as it comes but for what is in `server`: it buffers. `http` stands beside
- * the server.
- */
-export async function startNginx(server: string, http = ''): Promise<Balancer> {
+/** An nginx whose proxy is as it comes, and so buffers, but for what is in `location`. */
+export const startPlainNginx = (location: string): Promise<Balancer> =>
+  startNginx((port) => `server { listen 127.0.0.1:${port}; ${location} }`)
+
+export const NGINX_FILE = fileURLToPath(new URL('../../deploy/nginx/engagement.conf', import.meta.url))
+
+/** An nginx with the configuration that this repository ships, in front of these. */
+export const startShippedNginx = (urls: readonly string[]): Promise<Balancer> =>
+  startNginx((port) => {
+    const servers = urls.map((url) => `server ${new URL(url).host} $1`).join('\n')
+    return readFileSync(NGINX_FILE, 'utf8')
+      .replace(/server api1:4000 (.*)\n *server api2:4000 .*/, servers)
+      .replace('listen 80;', `listen 127.0.0.1:${port};`)
+  })
+
+async function startNginx(http: (port: number) => string): Promise<Balancer> {
   return start(NGINX, (folder, port) => {
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`)
     const config = `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
       events {}
-      http { access_log off; ${temporary.join(' ')} ${http} server { listen 127.0.0.1:${port}; ${server} } }`
+      http { access_log off; ${temporary.join(' ')} ${http(port)} }`
     writeFileSync(join(folder, 'nginx.conf'), config)
     return ['-c', join(folder, 'nginx.conf'), '-p', folder]
   })

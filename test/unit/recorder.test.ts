@@ -5,6 +5,7 @@ import { createLog } from '../../src/core/log.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import type { Outcome } from '../../src/domains/webhooks/record-sql.ts'
 import { createRecorder } from '../../src/worker/recorder.ts'
+import { figuresOf } from '../harness/figures.ts'
 
 const outcomeOf = (tenantId: string): Outcome => ({
   lease: { tenantId, endpointId: `endpoint of ${tenantId}` } as Outcome['lease'],
@@ -45,6 +46,10 @@ test('a locked row of one tenant keeps outcomes of no other tenant waiting', asy
   // No clock has moved: nobody has waited.
   await Promise.all([recorder.record(outcomeOf('other')), recorder.record(outcomeOf('third'))])
   expect(isRecorded).toBe(false)
+  expect(await figuresOf(app)).toMatchObject({
+    'write_lanes{of="outcomes"}': 1,
+    'write_lane_rows_total{of="outcomes"}': 2,
+  })
   unlock()
   await vi.advanceTimersByTimeAsync(500)
   await stuck
@@ -52,5 +57,6 @@ test('a locked row of one tenant keeps outcomes of no other tenant waiting', asy
   // Later ones go together again.
   await Promise.all(['other', 'locked', 'other', 'locked'].map((tenantId) => recorder.record(outcomeOf(tenantId))))
   expect(batches.at(-1)).toEqual(['locked', 'other', 'locked'])
+  expect(await figuresOf(app)).toMatchObject({ 'write_lanes{of="outcomes"}': 0 })
   vi.useRealTimers()
 })

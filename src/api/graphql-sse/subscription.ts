@@ -113,8 +113,7 @@ export class Subscription {
 
   /** The answer where there can be none. */
   readonly failed = (error: unknown): ExecutionResult => {
-    const { app, requestId } = this.ctx
-    return { data: null, errors: [toGraphQLError(error, app.log, requestId)] }
+    return { data: null, errors: [toGraphQLError(error, this.ctx)] }
   }
 }
 

@@ -1,8 +1,10 @@
 import { GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 
+import type { Ctx } from '../../core/context.ts'
 import { problemOf, retryAfterOf, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
+import { countRefusal } from '../../core/refusals.ts'
 import { requestRefusal } from './rule-texts.ts'
 
 /**
@@ -40,9 +42,10 @@ const told = new WeakSet<GraphQLError>()
  * The same error as GraphQL clients see it: `code`, `status`, `errors` and `retryAfterSeconds` in
  * `extensions`.
  */
-export function toGraphQLError(error: unknown, log: Logger, requestId: string): GraphQLError {
+export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQLError {
   if (error instanceof GraphQLError && told.has(error)) return error
-  const refusal = toServiceError(error, log)
+  const refusal = toServiceError(error, app.log)
+  countRefusal(app, 'graphql', refusal.code)
   const { detail, code, status, errors } = problemOf(refusal, requestId)
   const retryAfterSeconds = retryAfterOf(refusal)
   const { path } = error instanceof GraphQLError ? error : {}

@@ -4,9 +4,9 @@ import type { Ctx } from '../../core/context.ts'
 import { toGraphQLError } from './errors.ts'
 
 /** A result whose errors have the service's form and show nothing else. */
-export function maskResult<R extends Pick<ExecutionResult, 'errors'>>(result: R, { app, requestId }: Ctx): R {
+export function maskResult<R extends Pick<ExecutionResult, 'errors'>>(result: R, ctx: Ctx): R {
   if (result.errors === undefined) return result
-  return { ...result, errors: result.errors.map((error) => toGraphQLError(error, app.log, requestId)) }
+  return { ...result, errors: result.errors.map((error) => toGraphQLError(error, ctx)) }
 }
 
 /**

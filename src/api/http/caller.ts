@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import { type App, identityHeader, type Tenant } from '../../core/context.ts'
 import { ofRequester, ofTenant } from '../../core/patience.ts'
+import { traced } from '../../core/trace.ts'
 import { verifyIdentity } from '../../domains/readers/identity.ts'
 import { allowOrigin, varyByOrigin } from './cors.ts'
 import { authenticate, cameIn } from './credentials.ts'
@@ -32,7 +33,7 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
     }
     const caller = authenticated === null ? null : { ...authenticated, identity: null }
     request.ctx = {
-      app: caller === null ? app : appOf(caller.tenant, request, reply),
+      app: traced(caller === null ? app : appOf(caller.tenant, request, reply), request.span),
       requestId: request.id,
       caller,
       address: request.ip,

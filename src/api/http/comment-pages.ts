@@ -52,10 +52,12 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     const known = tagsOf(request)
     // Only a page has ever had this tag, never a refusal; whether there is one for `*` is still to
     // be seen.
-    if (known.includes(etag)) return reply.code(304).headers(headers).send()
-    const page = await pageCache(ctx.app).get(key, version, async () =>
-      encodePage((await run(anonymous(ctx), variables)).body),
-    )
+    const cache = pageCache(ctx.app)
+    if (known.includes(etag)) {
+      cache.notModified()
+      return reply.code(304).headers(headers).send()
+    }
+    const page = await cache.get(key, version, async () => encodePage((await run(anonymous(ctx), variables)).body))
     void reply.headers(headers)
     if (known.includes('*')) return reply.code(304).send()
     return send(reply, identity === null ? page.bytes : await personal(ctx, page))

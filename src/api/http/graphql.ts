@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   type DocumentNode,
   type ExecutionResult,
+  getOperationAST,
   type GraphQLError,
   type GraphQLSchema,
   OperationTypeNode,
@@ -125,7 +126,7 @@ function createYogaHandler(app: App, once: Once): Handler {
     renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
     context: ({ ctx }) => ctx,
     // What is refused is not worth compiling.
-    plugins: [limitDocuments(app), useCompiledQueries(schema), maskErrors],
+    plugins: [limitDocuments(app), useCompiledQueries(schema), maskErrors, traceOperations],
     // Its own mask knows no codes; the one above is put over every result.
     maskedErrors: false,
     batching: false,
@@ -183,6 +184,24 @@ const maskErrors: Plugin<object, ServerContext> = {
     setResult(masked)
   },
 }
+
+/** An operation is a part of its request's trace, by its kind and the name that it has. */
+const traceOperations: Plugin<Ctx> = {
+  onExecute({ args }) {
+    const { span } = args.contextValue.app
+    const operation = span && getOperationAST(args.document, args.operationName)
+    if (span === undefined || operation == null) return undefined
+    const { operation: kind, name } = operation
+    const named = name === undefined ? {} : { 'graphql.operation.name': name.value.slice(0, MAX_NAME) }
+    const part = span.enter(kind, { attributes: { 'graphql.operation.type': kind, ...named } })
+    return {
+      onExecuteDone: ({ result }) => part.end('errors' in result && result.errors !== undefined ? 'errors' : undefined),
+    }
+  },
+}
+
+/** Of the name of an operation, in a trace. */
+const MAX_NAME = 64
 
 /**
  * Refuses what a document must not ask for: by its text once, as Yoga keeps that; by its variables

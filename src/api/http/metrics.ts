@@ -16,7 +16,7 @@ const figuresOf = perApp((app) => {
   let made = { at: -Infinity, text: Promise.resolve('') }
   return (): Promise<string> => {
     const now = performance.now()
-    if (now - made.at >= EVERY_MS) made = { at: now, text: registry.metrics() }
+    if (now - made.at >= EVERY_MS) made = { at: now, text: app.allFigures?.() ?? registry.metrics() }
     return made.text
   }
 })

@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache'
+import type { Registry } from 'prom-client'
 
 import { perApp } from '../../core/context.ts'
+import { counter, gaugeOf, metricsOf } from '../../core/metrics.ts'
 import type { EncodedPage } from './encoded-page.ts'
 
 interface Kept extends EncodedPage {
@@ -17,11 +19,22 @@ const SLOT_BYTES = 120
 export class PageCache {
   readonly #pages: LRUCache<string, Kept> | null
   readonly #underWay = new Map<string, Promise<EncodedPage>>()
+  readonly #hits
+  readonly #misses
+  readonly #shared
+  readonly #notModified
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, registry: Registry) {
     const sizeCalculation = ({ bytes, slots }: Kept, key: string): number =>
       bytes.length + 2 * key.length + ENTRY_BYTES + SLOT_BYTES * slots.length
     this.#pages = maxBytes === 0 ? null : new LRUCache({ maxSize: maxBytes, sizeCalculation })
+    gaugeOf(registry, 'page_cache_bytes', () => this.#pages?.calculatedSize ?? 0)
+    gaugeOf(registry, 'page_cache_entries', () => this.#pages?.size ?? 0)
+    const requests = counter(registry, 'page_cache_requests_total')
+    this.#hits = requests.labels('hit')
+    this.#misses = requests.labels('miss')
+    this.#shared = requests.labels('shared')
+    this.#notModified = requests.labels('not_modified')
   }
 
   /**
@@ -30,10 +43,17 @@ export class PageCache {
    */
   get(key: string, version: string, make: () => Promise<EncodedPage>): Promise<EncodedPage> | EncodedPage {
     const kept = this.#pages?.get(key)
-    if (kept?.version === version) return kept
+    if (kept?.version === version) {
+      this.#hits.inc()
+      return kept
+    }
     const name = `${version} ${key}`
     const existing = this.#underWay.get(name)
-    if (existing !== undefined) return existing
+    if (existing !== undefined) {
+      this.#shared.inc()
+      return existing
+    }
+    this.#misses.inc()
     const page = make()
       .then((made) => {
         this.#pages?.set(key, { ...made, version })
@@ -43,6 +63,11 @@ export class PageCache {
     this.#underWay.set(name, page)
     return page
   }
+
+  /** A caller has the page of this version already. */
+  notModified(): void {
+    this.#notModified.inc()
+  }
 }
 
-export const pageCache = perApp(({ settings }) => new PageCache(settings.PAGE_CACHE_MB * 2 ** 20))
+export const pageCache = perApp((app) => new PageCache(app.settings.PAGE_CACHE_MB * 2 ** 20, metricsOf(app)))

@@ -79,7 +79,9 @@ export function registerReference(server: FastifyInstance, app: App): void {
   serveAsset(server, `${API_BASE}/asyncapi.json`, () => json(asyncApiDocument(schema, settings, baseUrl(app))))
   // Many tools look for the document at the root. Relative, so that a path which a proxy puts in
   // front stays.
-  server.get('/openapi.json', (_request, reply) => reply.redirect(`.${API_BASE}/openapi.json`, 308))
+  for (const name of ['openapi.json', 'asyncapi.json']) {
+    server.get(`/${name}`, (_request, reply) => reply.redirect(`.${API_BASE}/${name}`, 308))
+  }
   const script = 'text/javascript; charset=utf-8'
   serveAsset(server, '/docs', () => assetOf('text/html; charset=utf-8', Buffer.from(PAGE), HEADERS))
   serveAsset(server, '/docs/start.js', () => assetOf(script, Buffer.from(START), HEADERS))

@@ -4,12 +4,16 @@ import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import { v4 } from 'uuid'
 
 import { listensOn } from '../../core/address.ts'
 import type { App, Ctx } from '../../core/context.ts'
 import { headersOf, problemOf, ServiceError } from '../../core/errors.ts'
+import { countRefusal, type Surface } from '../../core/refusals.ts'
 import { SettingsError } from '../../core/settings.ts'
+import { traceIds } from '../../core/trace.ts'
+import { API_BASE } from '../../schema/route.ts'
 import { toServiceError } from '../graphql/errors.ts'
 import { registerGraphQL } from './graphql.ts'
 import { registerBodies } from './body.ts'
@@ -23,11 +27,13 @@ import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { countAddress, countCaller } from './limits.ts'
 import { Methods } from './methods.ts'
 import { registerMetrics } from './metrics.ts'
+import { pageCache } from './page-cache.ts'
 import { registerReference } from './reference.ts'
 import { measureRequests } from './request-metrics.ts'
 import { registerRest } from './rest.ts'
 import { registerStream } from './stream.ts'
 import { limitTimes, timesOf } from './timeouts.ts'
+import { traceRequests } from './tracing.ts'
 import { registerWidget } from './widget.ts'
 
 declare module 'fastify' {
@@ -61,7 +67,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     http: { requireHostHeader: false },
     // Whose word on the caller's address counts.
     trustProxy: app.settings.TRUSTED_PROXIES.length === 0 ? false : [...app.settings.TRUSTED_PROXIES],
-    clientErrorHandler: refuseMalformed,
+    clientErrorHandler: (error, socket) => refuseMalformed(app, error, socket),
     logger: false,
     forceCloseConnections: 'idle',
     // What comes over an open connection during a stop is served, and the connection then ends.
@@ -88,11 +94,16 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     // The route, not the address: a query may carry credentials.
     const { url: route = 'unknown' } = request.routeOptions
     const { method, id: requestId } = request
-    app.log.debug({ requestId, method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request')
+    const ms = Math.round(reply.elapsedTime)
+    app.log.debug({ requestId, method, route, status: reply.statusCode, ms, ...traceIds(request.span) }, 'request')
     done()
   })
   limitTimes(server.server, timesOf(app.settings))
-  measureRequests(server, app, limitConnections(server.server, app))
+  const [countStream, endTrace] = [limitConnections(server.server, app), traceRequests(server, app)]
+  measureRequests(server, app, (request, reply) => {
+    countStream(request, reply)
+    endTrace(request, reply)
+  })
   refuseUntilSetUp(server, app)
   closeWhenStopping(server, app)
   server.setErrorHandler((error, request, reply) => sendProblem(app, error, request, reply))
@@ -102,6 +113,8 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     const refusal = allow === null ? new ServiceError('not_found') : new ServiceError('method_not_allowed', { allow })
     return sendProblem(app, refusal, request, reply)
   })
+  // Its figures are told from the start.
+  pageCache(app)
   registerBodies(server)
   await server.register(async (scope) => {
     const refuseOthers = methods.watch(scope)
@@ -152,7 +165,11 @@ const lacksHost = ({ raw }: FastifyRequest): boolean => raw.httpVersion === '1.1
  * Answers what never becomes a request: what is not HTTP at all, and what does not come whole in
  * time.
  */
-function refuseMalformed(error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse }): void {
+function refuseMalformed(
+  app: App,
+  error: Error & { code?: string },
+  socket: Socket & { _httpMessage?: ServerResponse },
+): void {
   // Within an answer that has begun, as Node itself looks at it, a second one would be its content.
   const isAnswering = socket._httpMessage?.headersSent === true
   // Browsers open connections ahead of need. To such a one a 408 would be the answer to its first
@@ -164,6 +181,7 @@ function refuseMalformed(error: Error & { code?: string }, socket: Socket & { _h
   const refusal = isLate
     ? new ServiceError('request_timeout')
     : malformed('This is not an HTTP request that can be read.')
+  countRefusal(app, 'other', refusal.code)
   const requestId = v4()
   const body = JSON.stringify(problemOf(refusal, requestId))
   socket.end(
@@ -182,7 +200,9 @@ function refuseMalformed(error: Error & { code?: string }, socket: Socket & { _h
 }
 
 function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = fromFramework(error) ?? (isGone(request) ? leftEarly(error) : toServiceError(error, app.log))
+  const refusal =
+    fromFramework(error) ?? (isGone(request) ? leftEarly(error) : toServiceError(error, logOf(app, request)))
+  countRefusal(app, surfaceOf(request), refusal.code)
   return (
     reply
       .code(refusal.status)
@@ -194,6 +214,14 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
       // 9457).
       .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
   )
+}
+
+const logOf = ({ log }: App, { span }: FastifyRequest): Logger => (span == null ? log : log.child(traceIds(span)))
+
+function surfaceOf({ routeOptions: { url = '' } }: FastifyRequest): Surface {
+  if (url.startsWith('/graphql')) return 'graphql'
+  if (url.startsWith(`${API_BASE}/stream/`)) return 'stream'
+  return url.startsWith(API_BASE) ? 'rest' : 'other'
 }
 
 /**

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor, App, Tenant } from '../../core/context.ts'
 import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { countRefusal } from '../../core/refusals.ts'
 import { credentialOf, viewerOf } from '../../live/admission.ts'
 import { admitStream, type TicketUse } from '../../live/caps.ts'
 import { StreamConnection, lifetimeMs, type Owner, refuseConnection } from '../../live/connection.ts'
@@ -112,6 +113,7 @@ async function openStream(
     // nothing.
     const { origin } = request.headers
     if (origin !== undefined) void reply.header('access-control-allow-origin', origin)
+    countRefusal(app, 'stream', refusal.code)
     reply.hijack()
     refuseConnection(reply.raw, headersOf(reply.getHeaders()), { lastEventId, isCapped })
   }

@@ -8,6 +8,7 @@ import { environmentPage } from './environment.ts'
 import { ERROR_HELP } from './error-help.ts'
 import { EVENT_HELP } from './event-help.ts'
 import { code, page, table } from './markdown.ts'
+import { metricsPage } from './metrics.ts'
 import { openApiDocument } from './openapi.ts'
 import { type SettingField, settingsTable } from './settings.ts'
 
@@ -20,6 +21,7 @@ export const referencePages = (schema: GraphQLSchema): Record<string, string> =>
   'settings.md': settingsPage(schema),
   'errors.md': errorsPage(schema),
   'events.md': eventsPage(schema),
+  'metrics.md': metricsPage(),
 })
 
 function settingsPage(schema: GraphQLSchema): string {

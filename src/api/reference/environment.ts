@@ -13,6 +13,8 @@ type Help = string | readonly [meaning: string, unset: string]
 
 const HELP: Readonly<Record<Variable, Help>> = {
   ROLE: 'What the process runs: the api, a worker, or both. A value other than `all` needs `DATABASE_URL`.',
+  WORKERS:
+    'How many api processes run on one port, and beside them one worker (none with `ROLE=api`): 1 to 99, or `auto` for one per core. With 1, one process plays all its roles. The embedded database and `ROLE=worker` have one process.',
   HOST: 'The address to listen on.',
   PORT: 'The port to listen on.',
   WORKER_PORT: 'The port of `/healthz`, `/readyz` and `/metrics` of a `ROLE=worker` process.',
@@ -22,12 +24,33 @@ const HELP: Readonly<Record<Variable, Help>> = {
     'The token that `/metrics` requires in `Authorization: Bearer`. At least 16 characters of visible ASCII.',
   BASE_URL: ['The address that clients use. `streamUrl` begins with it.', 'made from host and port'],
   LOG_LEVEL: 'The least severe log lines that are written. They are JSON.',
-  NODE_ENV: '`production` turns GraphiQL off, unless `GRAPHIQL` says otherwise.',
+  NODE_ENV:
+    'With `production` there must be a `DATABASE_URL` or `EMBEDDED=true`, a variable that is named almost like one of these, which is not set, stops the start, and GraphiQL is off unless `GRAPHIQL` says otherwise.',
+  EMBEDDED: [
+    'Whether the embedded database is meant: `true` refuses a `DATABASE_URL`, `false` requires one.',
+    'as `DATABASE_URL` and `NODE_ENV` say',
+  ],
   DATA_DIR: 'The folder of the embedded database and its secrets. Used without `DATABASE_URL`.',
   DATABASE_URL: [
     'PostgreSQL 15 or newer. It may name several hosts, as `postgres://one:5432,two:5432/name`: the service goes to the one that takes writes.',
     'the embedded database',
   ],
+  DATABASE_POOLER:
+    '`transaction` for a pooler in transaction mode, as PgBouncer, in `DATABASE_URL`: see [PgBouncer](../operations/deploy.md#pgbouncer).',
+  DATABASE_DIRECT_URL: [
+    'Leads to the database past the pooler. Migrations and the first start go there. Required with `DATABASE_POOLER=transaction`.',
+    '`DATABASE_URL`',
+  ],
+  DATABASE_PREPARED_STATEMENTS: [
+    'Whether statements are prepared once per connection. Behind a pooler in transaction mode it must know them: PgBouncer 1.21 or newer does.',
+    '`false` with `DATABASE_POOLER=transaction`, else `true`',
+  ],
+  DATABASE_REPLICA_URL: [
+    'A standby of the database, one server. Analytics, the audit log and exports are read there: see [replica](../operations/deploy.md#a-replica-for-reads).',
+    'the database itself',
+  ],
+  DATABASE_REPLICA_MAX_LAG_SECONDS:
+    'How far the replica may be behind. Where it is further, the database itself is read.',
   DATABASE_POOL_SIZE:
     "Connections per process, and one more that asks after the server's health. One tenant's writes use at most half of them at once.",
   DATABASE_CONNECT_TIMEOUT_SECONDS: 'How long a new connection may take.',
@@ -36,7 +59,10 @@ const HELP: Readonly<Record<Variable, Help>> = {
     'How long a statement may take. Then the server ends it; where it does not, its connection is cut.',
   DATABASE_LOCK_PATIENCE_SECONDS:
     'How long a write is tried while another transaction holds a lock that it needs. Then it is 503 `unavailable`.',
-  REDIS_URL: ['Redis. Several URLs, comma-separated, are a Redis Cluster.', 'the in-process bus'],
+  REDIS_URL: [
+    'Redis. Several URLs, comma-separated, are a Redis Cluster. With `redis+sentinel://one:26379,two:26379/name` it is the one that sentinels name; before the hosts may be `user:password@`, after the name `/` and the number of the database, then `?sentinel_password=…`.',
+    'the in-process bus',
+  ],
   REDIS_PREFIX: 'Begins the name of every channel and key. At most 100 characters.',
   ADMIN_JWT_SECRET: ['Signs admin tokens. At least 32 characters. Required with `DATABASE_URL`.', 'made in `DATA_DIR`'],
   ENCRYPTION_KEY: [
@@ -88,6 +114,22 @@ const HELP: Readonly<Record<Variable, Help>> = {
   BOOTSTRAP_ADMIN_PASSWORD: ['The password of its admin. At least 8 characters.', 'random'],
 }
 
+/** Of OpenTelemetry; `src/data/tracing.ts` reads the first four too. */
+const OPENTELEMETRY: Readonly<Record<string, string>> = {
+  OTEL_EXPORTER_OTLP_ENDPOINT:
+    'Where traces are sent, as `http://127.0.0.1:4318`. Without it, and without `OTEL_TRACES_EXPORTER`, there are none.',
+  OTEL_EXPORTER_OTLP_PROTOCOL: '`http/protobuf` (the default) or `http/json`. gRPC is not there.',
+  OTEL_TRACES_EXPORTER: '`otlp`, `console` (standard output) or `none`.',
+  OTEL_SDK_DISABLED: '`true` turns traces off, whatever else is set.',
+  OTEL_EXPORTER_OTLP_HEADERS: 'Headers for the collector, as `authorization=Bearer%20…`.',
+  OTEL_TRACES_SAMPLER:
+    'Which requests are traced: `parentbased_always_on` (the default), `parentbased_traceidratio`, …',
+  OTEL_TRACES_SAMPLER_ARG: 'Of `parentbased_traceidratio` the share, as `0.01`.',
+  OTEL_SERVICE_NAME: 'The name of the service in traces: `engagement-service` unless set.',
+  OTEL_RESOURCE_ATTRIBUTES: 'More that every span says, as `deployment.environment.name=production`.',
+  OTEL_BSP_MAX_QUEUE_SIZE: 'Spans that wait for the collector at most: 2048 unless set. More are dropped.',
+}
+
 /** `docs/reference/environment.md`. */
 export function environmentPage(): string {
   const defaults: Record<string, unknown> = environmentSchema.parse({})
@@ -97,8 +139,14 @@ export function environmentPage(): string {
     return [code(name), unset ?? shown(defaults[name]), valuesOf(name), meaning]
   })
   return page('Environment', '`src/core/settings.ts` and `src/api/reference/environment.ts`', [
-    'The settings of a process. An empty variable counts as unset. A wrong value stops the start with one line that names it. Everything else is a [setting of the tenant](settings.md).',
+    'The settings of a process. An empty variable counts as unset. A wrong value stops the start with one line that names it. A variable that is named almost like one of these is told at the start. Everything else is a [setting of the tenant](settings.md).',
     table(['Variable', 'Default', 'Values', 'Meaning'], rows),
+    '## OpenTelemetry',
+    "[Traces](../operations/observe.md#traces) are configured by OpenTelemetry's own variables, which its SDK reads. They mean what [its specification](https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) says. These matter most:",
+    table(
+      ['Variable', 'Meaning'],
+      Object.entries(OPENTELEMETRY).map(([name, meaning]) => [code(name), meaning]),
+    ),
   ])
 }
 

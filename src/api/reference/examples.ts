@@ -2,6 +2,7 @@ import type { Schema } from './json-schema.ts'
 
 const ID = '01980000-0000-7000-8000-000000000001'
 const OTHER_ID = '01980000-0000-7000-8000-000000000002'
+const READER_ID = '01980000-0000-7000-8000-000000000003'
 const KID = '3f9c2a71'
 const HEX = '5f0c3b1d9a7e48264c1b0e9d8a7f6352410f3e2d1c0b9a8796857463524130ff'
 const NOW = '2026-11-21T02:30:00.000Z'
@@ -40,6 +41,10 @@ const VALUES: Readonly<Record<string, unknown>> = {
   reactionCounts: { like: 3, love: 1 },
   viewerReaction: null,
   'Reaction.type': 'like',
+  'EventActor.readerId': READER_ID,
+  'EventActor.externalId': 'reader-1',
+  'Reader.id': READER_ID,
+  'ReaderRecord.id': READER_ID,
   'Reader.externalId': 'reader-1',
   'ReaderRecord.externalId': 'reader-1',
   name: 'Ann',
@@ -132,7 +137,7 @@ export function exampleBody(operation: string, schema: Schema, schemas: Schemas)
 export function exampleOf(schema: Schema, schemas: Schemas, owner?: string): unknown {
   const own = nameOf(schema) ?? owner
   const { type, properties, items, anyOf, enum: values } = followed(schema, schemas)
-  if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as Schema, schemas, owner)
+  if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as Schema, schemas, own)
   if (Array.isArray(values)) return values[0]
   if (properties !== undefined) {
     const entries = Object.entries(properties)

@@ -28,7 +28,7 @@ export function operationObject(schema: GraphQLSchema, route: Route, tag: string
   return {
     tags: [tag],
     summary: route.summary,
-    description: `${answeredField(schema, route).description ?? ''}\n\n${ACCESS[access] ?? needs(access)}`,
+    description: `${route.description ?? answeredField(schema, route).description ?? ''}\n\n${ACCESS[access] ?? needs(access)}`,
     'x-access': access,
     security: securityOf(access),
     parameters: [...parameters(route, inputs, components), ...headerParameters(route, isWrite)],

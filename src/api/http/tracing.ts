@@ -1,0 +1,46 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+import type { App } from '../../core/context.ts'
+import type { Span } from '../../core/trace.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What this request is in a trace; null where it is not traced. */
+    span: Span | null
+  }
+}
+
+/**
+ * Traces the requests of `server`: its spans go on with the trace of the caller's `traceparent`.
+ * The span of a stream ends when the stream is open: the result is told of each.
+ */
+export function traceRequests(
+  server: FastifyInstance,
+  { tracing, settings }: App,
+): (request: FastifyRequest, reply: FastifyReply) => void {
+  server.decorateRequest('span', null)
+  if (tracing === undefined) return () => undefined
+  const scheme = settings.TLS_CERT_FILE === undefined ? 'http' : 'https'
+  server.addHook('onRequest', (request, _reply, done) => {
+    const { method, headers } = request
+    // The pattern, not the address, which may hold credentials.
+    const { url: route } = request.routeOptions
+    const attributes = { 'http.request.method': method, 'url.scheme': scheme, 'http.route': route ?? 'unknown' }
+    request.span = tracing.begin(`${method} ${route ?? 'unknown'}`, { kind: 'server', headers, attributes })
+    done()
+  })
+  const end = ({ span }: FastifyRequest, { raw: { statusCode } }: FastifyReply): void => {
+    span?.set({ 'http.response.status_code': statusCode })
+    span?.end(statusCode >= 500 ? String(statusCode) : undefined)
+  }
+  const opened = new WeakSet<FastifyRequest>()
+  server.addHook('onResponse', (request, reply, done) => {
+    if (request.span !== null && !opened.has(request)) end(request, reply)
+    done()
+  })
+  return (request, reply) => {
+    if (request.span === null) return
+    opened.add(request)
+    end(request, reply)
+  }
+}

@@ -1,0 +1,178 @@
+import type { Bus } from './bus.ts'
+import type { App } from './context.ts'
+import type { Limits } from './limits.ts'
+import { codeOf } from './outage.ts'
+import type { Around, Db, LateReads, Prisma } from './sql.ts'
+
+/** Never texts of callers, parameters or credentials: whoever reads traces sees them. */
+export type Attributes = Readonly<Record<string, string | number | boolean>>
+
+interface SpanOptions {
+  kind?: 'server' | 'client' | 'producer'
+  attributes?: Attributes
+}
+
+/** A unit of work in a trace that is sampled: the others have none. */
+export interface Span {
+  readonly traceId: string
+  readonly spanId: string
+  /** As the header `traceparent` names it (W3C Trace Context). */
+  readonly traceparent: string
+  /** Begins a part of it. */
+  begin(name: string, options?: SpanOptions): Span
+  /** The same; until that part ends, what is begun here is a part of it. */
+  enter(name: string, options?: SpanOptions): Span
+  set(attributes: Attributes): void
+  /** `failure`: a code or the name of an error, never its text. */
+  end(failure?: string): void
+}
+
+interface TraceOptions extends SpanOptions {
+  /** The headers of a caller, whose trace goes on. */
+  headers?: Readonly<Record<string, unknown>>
+  /** The `traceparent` of the work that has led to this one. */
+  link?: string | null
+}
+
+/** Makes traces. A process has one only where an exporter is configured. */
+export interface Tracing {
+  /** Begins the work of a process in a trace. Null where that is not sampled. */
+  begin(name: string, options: TraceOptions): Span | null
+  /** Sends what is left, for `withinMs` at most. */
+  close(withinMs: number): Promise<void>
+}
+
+/** What a log line says of the trace that it belongs to. */
+export const traceIds = (span: Span | null | undefined): { traceId?: string; spanId?: string } =>
+  span == null ? {} : { traceId: span.traceId, spanId: span.spanId }
+
+/**
+ * The app for work that is traced: statements and commands are parts of `span`. The context goes
+ * with the app, because AsyncLocalStorage makes every promise of the process slower on Node 20.
+ */
+export function traced(app: App, span: Span | null | undefined): App {
+  if (span == null) return app
+  return {
+    ...tracedFor(app, [span]),
+    span,
+    prisma: tracedPrisma(app.prisma, span),
+    limits: app.settings.REDIS_URL === undefined ? app.limits : tracedLimits(app.limits, span),
+    log: app.log.child(traceIds(span)),
+  }
+}
+
+/** The app for work that is done for several requests at once: it is a part of each of `spans`. */
+export function tracedFor(app: App, spans: readonly Span[]): App {
+  const [first] = spans
+  if (first === undefined) return app
+  return {
+    ...app,
+    root: app.root ?? app,
+    db: tracedDb(app.db, spans, first.traceparent),
+    late: tracedReads(app.late, spans),
+    bus: app.settings.REDIS_URL === undefined ? app.bus : tracedBus(app.bus, spans),
+  }
+}
+
+function tracedDb(db: Db, spans: readonly Span[], trace: string): Db {
+  const around = aroundOf(spans)
+  return {
+    ...db,
+    query: Object.assign<Db['query'], { trace: string }>(
+      (asked, params) => around(asked, () => db.query(asked, params)),
+      { trace },
+    ),
+    transaction: (work, lockWaitMs) =>
+      during(spans, 'transaction', (parts) =>
+        db.transaction((sql) => work(sql.within(aroundOf(parts), trace)), lockWaitMs),
+      ),
+  }
+}
+
+function tracedReads(late: LateReads, spans: readonly Span[]): LateReads {
+  const around = aroundOf(spans)
+  return {
+    ...late,
+    query: (asked, params) => around(asked, () => late.query(asked, params)),
+    transaction: (work) =>
+      during(spans, 'transaction', (parts) => late.transaction((sql, asOf) => work(sql.within(aroundOf(parts)), asOf))),
+  }
+}
+
+const SQL = { 'db.system.name': 'postgresql' }
+const REDIS = { 'db.system.name': 'redis' }
+
+// Prisma makes the texts of its statements, and names none.
+const aroundOf =
+  (spans: readonly Span[]): Around =>
+  ({ name }, run) =>
+    during(spans, name === '' ? 'prisma' : name, run)
+
+async function during<T>(spans: readonly Span[], name: string, work: (parts: Span[]) => Promise<T>): Promise<T> {
+  const parts = spans.map((span) => span.begin(name, { kind: 'client', attributes: SQL }))
+  try {
+    const result = await work(parts)
+    for (const part of parts) part.end()
+    return result
+  } catch (error) {
+    for (const part of parts) part.end(failureOf(error))
+    throw error
+  }
+}
+
+function failureOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'error'
+  const code = codeOf(error)
+  return typeof code === 'string' ? code : error.name
+}
+
+type Call = (...args: unknown[]) => PromiseLike<unknown>
+
+/** The same Prisma; each of its calls is a part of `span`. */
+const tracedPrisma = (prisma: Prisma, span: Span): Prisma =>
+  wrapped(prisma, (model, modelName) =>
+    typeof model !== 'object' || model === null
+      ? model
+      : wrapped(model, (method, name) =>
+          typeof method !== 'function'
+            ? method
+            : (...args: unknown[]) => {
+                const part = span.begin(`${modelName}.${name}`, { kind: 'client', attributes: SQL })
+                const result = (method as Call).apply(model, args)
+                result.then(
+                  () => part.end(),
+                  (error: unknown) => part.end(failureOf(error)),
+                )
+                return result
+              },
+        ),
+  )
+
+const wrapped = <T extends object>(target: T, wrap: (value: unknown, name: string) => unknown): T =>
+  new Proxy(target, {
+    get: (of, name) => {
+      const value: unknown = Reflect.get(of, name)
+      return typeof name === 'string' ? wrap(value, name) : value
+    },
+  })
+
+const tracedBus = (bus: Bus, spans: readonly Span[]): Bus => ({
+  ...bus,
+  publish: (channel, message, onSent) => {
+    // What follows the kind of a channel is an id.
+    const name = `publish ${channel.split(':', 1)[0]}`
+    const parts = spans.map((span) => span.begin(name, { kind: 'producer', attributes: REDIS }))
+    bus.publish(channel, message, () => {
+      for (const part of parts) part.end()
+      onSent?.()
+    })
+  },
+})
+
+const tracedLimits = (limits: Limits, span: Span): Limits => ({
+  ...limits,
+  takeExactly: (kind, name, rate) => {
+    const part = span.begin(`limit ${kind}`, { kind: 'client', attributes: REDIS })
+    return limits.takeExactly(kind, name, rate).finally(() => part.end())
+  },
+})

@@ -1,0 +1,38 @@
+import type { Logger } from 'pino'
+
+import { SettingsError } from '../core/settings.ts'
+import type { Tracing } from '../core/trace.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const PROTOCOLS = ['http/protobuf', 'http/json'] as const
+
+/** How traces leave the process: by OTLP, or as text on standard output. */
+export type Exporter = (typeof PROTOCOLS)[number] | 'console'
+
+/**
+ * Which exporter the standard variables of OpenTelemetry ask for; null where they ask for none.
+ * Throws a SettingsError for one that the service does not have.
+ */
+export function exporterOf(env: Environment): Exporter | null {
+  const valueOf = (name: string): string | undefined => env[name]?.trim() || undefined
+  if (valueOf('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null
+  const endpoint = valueOf('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? valueOf('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const exporter = valueOf('OTEL_TRACES_EXPORTER') ?? (endpoint === undefined ? 'none' : 'otlp')
+  if (exporter === 'none') return null
+  if (exporter === 'console') return exporter
+  if (exporter !== 'otlp') throw new SettingsError('OTEL_TRACES_EXPORTER: must be one of otlp, console, none')
+  const protocol = valueOf('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? valueOf('OTEL_EXPORTER_OTLP_PROTOCOL')
+  const known = PROTOCOLS.find((each) => each === (protocol ?? PROTOCOLS[0]))
+  if (known === undefined) {
+    throw new SettingsError(`OTEL_EXPORTER_OTLP_PROTOCOL: must be one of ${PROTOCOLS.join(', ')}`)
+  }
+  return known
+}
+
+/** The traces of this process, where its environment asks for them. Else nothing is loaded. */
+export async function openTracing(env: Environment, log: Logger): Promise<Tracing | undefined> {
+  const exporter = exporterOf(env)
+  if (exporter === null) return undefined
+  return (await import('./tracing-sdk.ts')).startTracing(exporter, log)
+}

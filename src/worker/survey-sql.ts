@@ -1,0 +1,44 @@
+import { BACKLOG_LIMIT } from '../core/metric-table.ts'
+import { type Sql, statement } from '../core/sql.ts'
+
+export interface Survey {
+  /** At most BACKLOG_LIMIT, as the other numbers of rows. */
+  deliveriesDue: number
+  /** 0 where nothing waits. */
+  backlogAgeSeconds: number
+  circuitsOpen: number
+  classifierRequestsDue: number
+  analyticsDeltas: number
+}
+
+const READY = "e.state = 'verified' AND e.circuit_open_until IS NULL"
+const counted = (rows: string): string => `(SELECT count(*)::int FROM (${rows} LIMIT ${BACKLOG_LIMIT}) counted)`
+
+// The age is one look into the index per verified endpoint, however long its backlog. Endpoints
+// with a tripped circuit are left out: their deliveries wait on purpose. Replays are left out of
+// the age: they wait for all others.
+const SURVEY = statement(
+  'survey_backlogs',
+  `SELECT
+     (SELECT count(*)::int FROM webhook_endpoints WHERE state = 'verified' AND circuit_open_until IS NOT NULL) AS "circuitsOpen",
+     coalesce((SELECT greatest(0, extract(epoch FROM now() - min(d.next_attempt_at)))
+       FROM webhook_endpoints e CROSS JOIN LATERAL (
+         SELECT next_attempt_at FROM deliveries
+         WHERE tenant_id = e.tenant_id AND endpoint_id = e.id AND status IN ('pending', 'delivering') AND NOT is_replay
+         ORDER BY next_attempt_at LIMIT 1) d
+       WHERE ${READY}), 0)::float8 AS "backlogAgeSeconds",
+     ${counted(`SELECT 1 FROM webhook_endpoints e CROSS JOIN LATERAL (
+       SELECT 1 FROM deliveries
+       WHERE tenant_id = e.tenant_id AND endpoint_id = e.id AND status IN ('pending', 'delivering') AND next_attempt_at <= now()
+       LIMIT ${BACKLOG_LIMIT}) d
+       WHERE ${READY}`)} AS "deliveriesDue",
+     ${counted('SELECT 1 FROM classifier_requests WHERE due_at <= now()')} AS "classifierRequestsDue",
+     ${counted('SELECT 1 FROM analytics_deltas')} AS "analyticsDeltas"`,
+)
+
+/** What waits for workers, of all tenants, for metrics. */
+export async function surveyBacklogs(sql: Sql): Promise<Survey> {
+  const [survey] = await sql<Survey>(SURVEY)
+  if (survey === undefined) throw new Error('a survey has one row')
+  return survey
+}
