@@ -204,21 +204,24 @@ async function benchSizes(service: BenchService): Promise<void> {
 }
 
 /** Measures all sides turn by turn, after a round that warms up; the middle of the rounds. */
-async function compare(sides: Readonly<Record<string, Side>>): Promise<Record<string, Figures>> {
+export async function compare(
+  sides: Readonly<Record<string, Side>>,
+  { roundCount = ROUNDS, seconds = SECONDS } = {},
+): Promise<Record<string, Figures>> {
   const rounds: Record<string, Figures[]> = {}
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 0; round <= roundCount; round++) {
     for (const [name, side] of Object.entries(sides)) {
-      const figures = await measure(side)
+      const figures = await measure(side, seconds)
       if (round > 0) (rounds[name] ??= []).push(figures)
     }
   }
   return Object.fromEntries(Object.entries(rounds).map(([name, all]) => [name, middle(all)]))
 }
 
-async function measure({ process, requests }: Side): Promise<Figures> {
+async function measure({ process, requests }: Side, seconds = SECONDS): Promise<Figures> {
   const before = process.cpuMs()
-  const result = await load({ port: process.port, connections: CONNECTIONS, seconds: SECONDS, requests })
-  const wrong = Object.keys(result.statuses).filter((status) => status !== '200' && status !== '304')
+  const result = await load({ port: process.port, connections: CONNECTIONS, seconds, requests })
+  const wrong = Object.keys(result.statuses).filter((status) => !['200', '201', '304'].includes(status))
   if (wrong.length > 0) throw new Error(`not all were answered: ${JSON.stringify(result.statuses)}`)
   const answered = Object.values(result.statuses).reduce((sum, n) => sum + n, 0)
   return { ...result, cpuMicros: ((process.cpuMs() - before) * 1000) / answered }
@@ -235,12 +238,12 @@ function middle(rounds: readonly Figures[]): Figures {
 }
 
 /** One line a side; `ratios` names what each is compared with, and the target. */
-function print(
+export function print(
   title: string,
   figures: Record<string, Figures>,
   ratios: Readonly<Record<string, readonly [string, number | null]>>,
 ): void {
-  console.log(`api: ${title}; ${CONNECTIONS} connections, median of ${ROUNDS} rounds`)
+  console.log(`${title}; ${CONNECTIONS} connections, medians`)
   for (const [name, { perSecond, cpuMicros, p50, p99 }] of Object.entries(figures)) {
     const [reference, target] = ratios[name] ?? []
     const ratio = reference === undefined ? '' : (perSecond / (figures[reference]?.perSecond ?? NaN)).toFixed(2)

@@ -5,9 +5,12 @@ import { benchApi } from './api.ts'
 import { benchEmbedded } from './embedded.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchPost } from './post.ts'
+import { benchProcesses } from './processes.ts'
 import { benchRetention } from './retention.ts'
+import { benchSizing } from './sizing.ts'
 import { benchStreamTimes } from './stream-times.ts'
 import { benchStream } from './stream.ts'
+import { benchTraces } from './traces.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
@@ -20,6 +23,9 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   webhooks: benchWebhooks,
   retention: benchRetention,
   embedded: benchEmbedded,
+  processes: benchProcesses,
+  sizing: benchSizing,
+  traces: benchTraces,
 }
 
 const asked = process.argv.slice(2)

@@ -134,7 +134,18 @@ export async function openBare(
     })
     const ids = { tenantId, discussionId, parentId: null, id, authorId, createdEventId: newId(), replyEventId: newId() }
     const judgement = judgeText(body, bodyHtml, tenantSettings({}))
-    const row = { ...ids, ...judgement, flags: false, asks: false, body, bodyHtml, maxDepth: 10, actor, comment }
+    const row = {
+      ...ids,
+      ...judgement,
+      flags: false,
+      asks: false,
+      body,
+      bodyHtml,
+      maxDepth: 10,
+      actor,
+      comment,
+      trace: null,
+    }
     await insertPatiently(db.query, row)
   }
   return {

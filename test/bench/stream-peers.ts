@@ -26,7 +26,8 @@ const NCHAN = '/usr/lib/nginx/modules/ngx_nchan_module.so'
 const NGINX = '/usr/sbin/nginx'
 const BODY = 'I have read this twice now, and I still think that the second paragraph misses the point.'
 
-const headOf = (path: string, headers: Record<string, string> = {}): string =>
+/** The request that opens a stream, whole. */
+export const headOf = (path: string, headers: Record<string, string> = {}): string =>
   [
     `GET ${path} HTTP/1.1`,
     'Host: 127.0.0.1',
