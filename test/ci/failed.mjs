@@ -18,7 +18,6 @@ const PROMISES = [
   'ordering',
   'places',
   'redis',
-  'retention',
   'soak',
   'stream',
   'webhooks',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { type Balancer, HAPROXY, NGINX, startHaproxy, startNginx } from '../harness/balancers.ts'
+import { type Balancer, HAPROXY, NGINX, startHaproxy, startShippedNginx } from '../harness/balancers.ts'
 import { onServer } from '../harness/database.ts'
 import { type Processes, startProcesses } from '../harness/processes.ts'
 
@@ -11,16 +11,7 @@ const LONG = 120_000
 const REQUESTS = Number(process.env.ROLLING_REQUESTS ?? 2000)
 
 const BALANCERS: readonly [string, string | undefined, (urls: readonly string[]) => Promise<Balancer>][] = [
-  [
-    'nginx',
-    NGINX,
-    (urls) => {
-      // It asks nobody: a server that refused a connection is left alone for this long.
-      const servers = urls.map((url) => `server ${new URL(url).host} fail_timeout=1s;`).join(' ')
-      const location = 'location / { proxy_pass http://apis; proxy_http_version 1.1; proxy_set_header Connection ""; }'
-      return startNginx(location, `upstream apis { ${servers} keepalive 16; }`)
-    },
-  ],
+  ['nginx', NGINX, startShippedNginx],
   ['HAProxy', HAPROXY, startHaproxy],
 ]
 
