@@ -58,8 +58,8 @@ export function openLink(): Link {
       ping: () => undefined,
     },
     {
-      // Without a parent the process ends.
-      post: (message) => void (process.connected && process.send?.(message)),
+      // Without a parent the process ends. It may be told of that only after it has tried to send.
+      post: (message) => void process.send?.(message, undefined, undefined, () => undefined),
       on: (listener) => void process.on('message', listener),
       eventNames: ['confirm', 'ready', 'publish', 'unsubscribe', 'giveBack'],
       // What is asked is answered, if late: who asks knows how long to wait.

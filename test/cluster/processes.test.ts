@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -319,6 +321,30 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
       for (const pid of apis) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
     },
   )
+})
+
+test('a process that writes to a parent that has just gone is told of it, and nothing is thrown', async () => {
+  const program = `
+    import { openLink } from ${JSON.stringify(new URL('../../dist/processes/link.js', import.meta.url).href)}
+    const { bus, ready } = openLink()
+    ready({ text: 'here', hasCredentials: false })
+    // It stands still while its parent goes.
+    setTimeout(() => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500)
+      bus.publish('a', 'b')
+      void bus.subscribe('a', () => undefined)
+    }, 10)
+    process.on('disconnect', () => setTimeout(() => process.exit(7), 200))`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const ended = once(child, 'exit')
+  await Promise.race([once(child, 'message'), ended])
+  await pause(500)
+  child.disconnect()
+  expect([await ended, stderr]).toEqual([[7, null], ''])
 })
 
 test('a start that cannot be ends with one line of one process', { timeout: LONG }, async () => {
