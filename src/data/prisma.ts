@@ -68,7 +68,9 @@ export class PrismaOver {
           }
           // By its level the adapter tells it from a transaction that Prisma makes of several
           // reads.
-          this.client.$transaction(work, { timeout: NO_TIMEOUT_MS, isolationLevel: 'ReadCommitted' }).catch(reject)
+          this.client
+            .$transaction(work, { maxWait: NO_TIMEOUT_MS, timeout: NO_TIMEOUT_MS, isolationLevel: 'ReadCommitted' })
+            .catch(reject)
         })
       })
       this.#beginning = begun.catch(() => undefined)
