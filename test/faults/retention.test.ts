@@ -15,13 +15,20 @@ const WAIT = { timeout: 10_000, interval: 20 }
 beforeAll(async () => {
   service = await startService({ worker: false })
   outbound = openOutbound(service.app.settings)
-  endpointId = (await service.call('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })).json.id
+  endpointId = (await written('POST', '/webhooks', { body: { url: 'https://127.0.0.1:9/' } })).id
 })
 afterAll(async () => {
   outbound.close()
   await service.close()
 })
 afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
+
+/** What a write answers, which must succeed. */
+async function written(...[method, path, options]: Parameters<TestService['call']>) {
+  const { status, json } = await service.call(method, path, options)
+  expect(status, JSON.stringify(json)).toBeLessThan(300)
+  return json
+}
 
 const startWorker = (): void => void workers.push(startChores(service.app, outbound))
 
@@ -53,8 +60,8 @@ describe('retention', () => {
     const [delivered, failed, young] = [await old(31, 'delivered'), await old(32, 'failed'), await old(29, 'delivered')]
     const other = await service.addTenant('keeps-less')
     const headers = { 'x-api-key': other.apiKey }
-    await service.call('PATCH', '/settings', { headers, body: { deliveryRetentionDays: 2 } })
-    const theirs = (await service.call('POST', '/webhooks', { headers, body: { url: 'https://127.0.0.1:9/' } })).json.id
+    await written('PATCH', '/settings', { headers, body: { deliveryRetentionDays: 2 } })
+    const theirs = (await written('POST', '/webhooks', { headers, body: { url: 'https://127.0.0.1:9/' } })).id
     const [gone, kept] = [
       await old(3, 'delivered', theirs, other.tenant.id),
       await old(1, 'failed', theirs, other.tenant.id),
@@ -80,7 +87,7 @@ describe('retention', () => {
   })
 
   test('keeps events for streams that replay further back', async () => {
-    await service.call('PATCH', '/settings', { body: { deliveryRetentionDays: 1, stream: { replayHours: 72 } } })
+    await written('PATCH', '/settings', { body: { deliveryRetentionDays: 1, stream: { replayHours: 72 } } })
     const [recent, ancient] = [await old(2, 'delivered'), await old(4, 'delivered')]
     startWorker()
     await vi.waitFor(async () => expect(await exists(ancient)).toEqual([false, false]), WAIT)
@@ -89,10 +96,10 @@ describe('retention', () => {
 
   test('deletes webhook, identity and classifier secrets whose time is over, and no others', async () => {
     for (const path of [`/webhooks/${endpointId}/rotate-secret`, '/identity-secrets', '/classifier-secrets']) {
-      expect((await service.call('POST', path)).status).toBeLessThan(300)
+      await written('POST', path)
     }
     // Only a second one has an older one to expire.
-    await service.call('POST', '/classifier-secrets')
+    await written('POST', '/classifier-secrets')
     const { query } = service.app.db
     const count = async () => {
       const all = TABLES.map((table) => `SELECT '${table}' AS of, expires_at AS at FROM ${table}`).join(' UNION ALL ')
