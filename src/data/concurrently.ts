@@ -39,7 +39,9 @@ async function stateOf(connection: SqlQueryable, name: string): Promise<State> {
   const sql = `
     SELECT CASE
       WHEN indisvalid THEN 'valid'
-      WHEN EXISTS (SELECT FROM pg_stat_progress_create_index WHERE index_relid = indexrelid) THEN 'building'
+      WHEN EXISTS (
+        SELECT FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = indexrelid
+      ) THEN 'building'
       ELSE 'invalid' END AS state
     FROM pg_index WHERE indexrelid = to_regclass('"${name}"')`
   const { rows } = await connection.queryRaw({ sql, args: [], argTypes: [] })

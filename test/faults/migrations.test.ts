@@ -150,7 +150,8 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
       ...readMigrations(),
       parseMigration('29990101000000_note', script),
     ]).then(() => (isDone = true))
-    const waiting = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'comments'::regclass`
+    const waiting = `SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
+      WHERE datname = current_database() AND NOT granted AND relation = 'comments'::regclass`
     await vi.waitFor(async () => expect(await one(other, waiting)).toBeDefined(), { interval: 5 })
     // It comes behind the migration, and ends while the lock that the migration waits for is still
     // held.
@@ -179,7 +180,10 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
       const letGo = await holdComments(other)
       const process = startOwnUpgrade(url)
       const builder = () =>
-        one<{ pid: number }>(database, 'SELECT pid FROM pg_stat_progress_create_index WHERE index_relid <> 0')
+        one<{ pid: number }>(
+          database,
+          'SELECT pid FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid <> 0',
+        )
       await vi.waitFor(async () => expect(await builder()).toBeDefined(), { timeout: 30_000 })
       await process.kill()
       if (isGivenUp) await one(database, `SELECT pg_terminate_backend(${(await builder())?.pid}, 5000)`)
