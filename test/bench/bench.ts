@@ -4,6 +4,7 @@ import { benchAnalytics } from './analytics.ts'
 import { benchApi } from './api.ts'
 import { benchEmbedded } from './embedded.ts'
 import { benchNeighbours } from './neighbours.ts'
+import { benchCreate } from './create.ts'
 import { benchPost } from './post.ts'
 import { benchProcesses } from './processes.ts'
 import { benchRetention } from './retention.ts'
@@ -14,6 +15,7 @@ import { benchTraces } from './traces.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  create: benchCreate,
   post: benchPost,
   neighbours: benchNeighbours,
   api: benchApi,

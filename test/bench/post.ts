@@ -85,6 +85,7 @@ async function makeRequests({ apiKey, signer }: BenchService, { discussions }: M
 }
 
 export interface Bare {
+  tenantId: string
   /** Comments per second. */
   run(): Promise<number>
   close(): Promise<void>
@@ -98,10 +99,10 @@ export async function openBare(
   const { db, close } = await openServer({ url: databaseUrl, size: POOL, onError: () => undefined })
   const tenantId = randomUUID()
   const authorId = randomUUID()
-  await db.query(statement('bench_tenant', "INSERT INTO tenants (id, slug) VALUES ($1, 'bare')"), [tenantId])
+  await db.query(statement('bare_tenant', "INSERT INTO tenants (id, slug) VALUES ($1, 'bare')"), [tenantId])
   await db.query(
     statement(
-      'bench_reader',
+      'bare_reader',
       "INSERT INTO readers (tenant_id, id, external_id, profile_issued_at) VALUES ($1, $2, 'reader', now())",
     ),
     [tenantId, authorId],
@@ -109,7 +110,7 @@ export async function openBare(
   const discussions = Array.from({ length: discussionCount }, newId)
   await db.query(
     statement(
-      'bench_discussions',
+      'bare_discussions',
       'INSERT INTO discussions (tenant_id, id, external_id) SELECT $1, i, i FROM unnest($2::uuid[]) i',
     ),
     [tenantId, discussions],
@@ -149,6 +150,7 @@ export async function openBare(
     await insertPatiently(db.query, row)
   }
   return {
+    tenantId,
     run: async () => {
       const until = performance.now() + SECONDS * 1000
       const started = performance.now()
