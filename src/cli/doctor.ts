@@ -6,6 +6,7 @@ import { createSecureContext } from 'node:tls'
 import { misspellings, readSettings, type Settings, SettingsError } from '../core/settings.ts'
 import type { SealKeys } from '../core/seals.ts'
 import { type Sql, statement } from '../core/sql.ts'
+import { counted } from '../core/texts.ts'
 import { openBackfills } from '../data/backfills.ts'
 import type { Database } from '../data/database.ts'
 import { openCopy } from '../data/embedded.ts'
@@ -217,7 +218,7 @@ async function migrationFinding(sql: Sql): Promise<Finding> {
   if (open.length === 0) {
     return ok('migrations', newer.length === 0 ? 'all applied' : `all applied, and ${newer.length} of a newer release`)
   }
-  const progress = open.map(({ name, changed }) => `${name} (${changed} rows so far)`).join(', ')
+  const progress = open.map(({ name, changed }) => `${name} (${counted(changed, 'row')} so far)`).join(', ')
   return warn(
     'migrations',
     `all applied; backfills go on: ${progress}. Workers of the release that has them do them: keep one running`,
@@ -235,7 +236,10 @@ async function encryptionFinding(sql: Sql, keys: SealKeys, hasSecrets: boolean):
   if (use.missingKeys.length > 0) return fail('encryption', missingKeysText(use.missingKeys))
   const [old] = use.oldKeys.filter(({ secrets }) => secrets > 0)
   if (old !== undefined) {
-    return warn('encryption', `${old.secrets} secrets are sealed with the old key ${old.key}: run cli secrets reseal`)
+    return warn(
+      'encryption',
+      `${counted(old.secrets, 'secret is', 'secrets are')} sealed with the old key ${old.key}: run cli secrets reseal`,
+    )
   }
   return ok('encryption', 'ENCRYPTION_KEY opens what is stored')
 }
@@ -349,8 +353,8 @@ function tlsFindings({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile }: Setting
     const days = Math.floor((Date.parse(new X509Certificate(cert).validTo) - Date.now()) / 86_400_000)
     if (days < 0) return [fail('tls', `TLS_CERT_FILE: the certificate has expired: renew it, then restart`)]
     if (days < EXPIRY_WARNING_DAYS)
-      return [warn('tls', `the certificate expires in ${days} days: renew it, then restart`)]
-    return [ok('tls', `the certificate is good for ${days} days`)]
+      return [warn('tls', `the certificate expires in ${counted(days, 'day')}: renew it, then restart`)]
+    return [ok('tls', `the certificate is good for ${counted(days, 'day')}`)]
   } catch (error) {
     return [fail('tls', `TLS_CERT_FILE and TLS_KEY_FILE are no certificate and its key (${reasonOf(error)})`)]
   }

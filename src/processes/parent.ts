@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
 import type { Settings } from '../core/settings.ts'
+import { counted } from '../core/texts.ts'
 import { Exchange, type Port } from './exchange.ts'
 
 /** How long one that has ended is not started again: twice as long each time, up to the most. */
@@ -108,7 +109,8 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
   const others: Role[] = Array.from({ length: WORKERS - 1 }, () => 'api')
   if (ROLE === 'all') others.push('worker')
   await Promise.all(others.map((role) => start(role)))
-  log.info({ apis: WORKERS, workers: ROLE === 'all' ? 1 : 0 }, 'all processes serve')
+  const workers = ROLE === 'all' ? ' and 1 worker' : ''
+  console.log(`${others.length + 1} processes serve: ${counted(WORKERS, 'api')}${workers}.`)
   process.send?.({ ready: true })
 }
 
