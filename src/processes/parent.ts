@@ -63,8 +63,8 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
         clearInterval(heart)
         leave()
         if (!running.delete(child) || isStopping) return
-        // The very first one has said why.
-        if (!isShown && err === undefined) process.exit(code || 1)
+        // The very first one has said why. One that a signal has ended has not.
+        if (!isShown && code) process.exit(code)
         const isSteady = performance.now() - readyAt > STEADY_MS
         const pause = isSteady ? PAUSE_MS.first : pauseMs
         const { pid } = child.process
@@ -106,9 +106,11 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
   }
 
   await start('api')
+  if (isStopping) return
   const others: Role[] = Array.from({ length: WORKERS - 1 }, () => 'api')
   if (ROLE === 'all') others.push('worker')
   await Promise.all(others.map((role) => start(role)))
+  if (isStopping) return
   const workers = ROLE === 'all' ? ' and 1 worker' : ''
   console.log(`${others.length + 1} processes serve: ${counted(WORKERS, 'api')}${workers}.`)
   process.send?.({ ready: true })
