@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve as absolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { PGlite } from '@electric-sql/pglite'
@@ -42,7 +42,7 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
  * user: files that this user writes into it could lock that user out.
  */
 export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
-  const folder = resolve(dataDir)
+  const folder = absolute(dataDir)
   let owner: number
   try {
     owner = statSync(join(dataDir, 'postgres', 'PG_VERSION')).uid

@@ -36,7 +36,7 @@ describe.skipIf(!hasPostgres)(`the doctor asks each host of DATABASE_URL${skippe
   })
 
   const at = ({ port }: { port: number }): string => `127.0.0.1:${port}`
-  const portOf = (program: Server | undefined): number => (program?.address() as AddressInfo).port
+  const portOf = (program: Server | undefined): number => (program?.address() as AddressInfo | undefined)?.port ?? 0
 
   /** The lines of the hosts, without levels that are `ok`, and all lines of the database. */
   async function ask(hosts: readonly string[], name = 'postgres', more: Record<string, string> = {}) {

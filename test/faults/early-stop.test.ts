@@ -22,7 +22,20 @@ const WAIT = { timeout: 20_000, interval: 5 }
  * something can be seen of it.
  */
 const MOMENTS: readonly (number | ((started: Start) => Promise<unknown>))[] = [
-  ...[0, 100, 300, 500, 700, 800, 900, 1000, 1150, 1300, 1450, 1600, 1800, 2100],
+  0,
+  100,
+  300,
+  500,
+  700,
+  800,
+  900,
+  1000,
+  1150,
+  1300,
+  1450,
+  1600,
+  1800,
+  2100,
   ({ port }) => vi.waitFor(() => fetch(`http://127.0.0.1:${port}/healthz`), { ...WAIT, interval: 1 }),
   ({ output }) => vi.waitFor(() => expect(output.stdout).toContain('is ready'), { ...WAIT, interval: 1 }),
 ]
