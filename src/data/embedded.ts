@@ -38,8 +38,8 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
 }
 
 /**
- * Throws a SettingsError where `dataDir` holds no database (unless it `mayBeNew`), or one of another
- * user: files that this user writes into it could lock that user out.
+ * Throws a SettingsError where `dataDir` holds no database, unless it `mayBeNew`, and where it is
+ * another user's: that user could not open files that this one writes into it.
  */
 export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
   const folder = absolute(dataDir)
