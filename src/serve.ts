@@ -26,6 +26,9 @@ interface Role {
   stop(drainSeconds: number): Promise<void>
 }
 
+/** How long a signal lets a start go on, so that a stop finds whole roles. */
+const START_MS = 2000
+
 /** Plays the roles of this process. Resolves once they are served. */
 export async function serve(settings: Settings, log: Logger): Promise<void> {
   // The process is one of several that a parent has started.
@@ -43,15 +46,21 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
       await close()
     })())
   let isSignalled = false
+  let hasStarted = false
+  let endStart = (): void => undefined
+  const started = new Promise<void>((resolve) => (endStart = resolve))
+  // Until here a signal ends the process at once: there is nothing to stop.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       // npm hands on what the terminal has sent already: the same signal twice.
       if (isSignalled) return
       isSignalled = true
       const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
-      // SIGINT comes from a terminal: there, nobody balances load.
-      const drain = signal === 'SIGINT' ? 0 : Math.min(DRAIN_SECONDS, grace / 2)
-      void stopInTime(stop(drain), grace, log.child({ signal }))
+      // SIGINT comes from a terminal: there, nobody balances load. Nor to a process that starts.
+      const drain = signal === 'SIGINT' || !hasStarted ? 0 : Math.min(DRAIN_SECONDS, grace / 2)
+      const late = sleep(Math.min(START_MS, grace * 250), undefined, { ref: false })
+      const stopped = Promise.race([started, late]).then(() => stop(drain))
+      void stopInTime(stopped, grace, log.child({ signal }))
     })
   }
   try {
@@ -62,13 +71,18 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
     // Credentials are shown once: nothing that can fail comes between their making and this, and a
     // worker makes none.
     const hello = api === null ? READY : announcement(app, api.where, await database.exclusively(() => bootstrap(app)))
+    hasStarted = true
+    if (isSignalled && !hello.hasCredentials) return
     if (link !== undefined) return link.ready(hello)
     console.log(hello.text)
     // Who started this process waits for the word.
     process.send?.({ ready: true })
   } catch (error) {
     await stop()
-    throw error
+    // Else the stop has taken away what the start needed.
+    if (!isSignalled) throw error
+  } finally {
+    endStart()
   }
 }
 

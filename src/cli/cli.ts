@@ -13,6 +13,7 @@ import { identitySecretSchema, readSettings, SettingsError } from '../core/setti
 import { atMost } from '../core/texts.ts'
 import { keyIdOf } from '../core/seals.ts'
 import { embeddedSecrets, replaceEncryptionKey } from '../data/embedded-secrets.ts'
+import { expectOwnDatabase } from '../data/embedded.ts'
 import { compareMigrations } from '../data/migrate.ts'
 import { examine } from './doctor.ts'
 import { mintKey, revokeKeyOf } from '../domains/keys/keys.ts'
@@ -161,9 +162,10 @@ const COMMANDS = {
     },
   ),
   migrate: command(
-    'Applies the migrations that the database lacks, and starts nothing. Prints those of other releases that it has.',
+    'Applies the migrations that the database lacks, and starts nothing. Prints those of other releases that it has. The only command that makes an embedded database where DATA_DIR has none.',
     {},
     async ({ db }) => compareMigrations(db.query),
+    { mayMakeDatabase: true },
   ),
   doctor: defineCommand(
     'Checks each part of the deployment and prints a line for it. The exit status is 1 if a check fails. It changes nothing.',
@@ -182,14 +184,21 @@ function checked(resealed: Resealed): Resealed {
   return resealed
 }
 
-/** A command on the database. */
+/** A command on the database, which is there already unless the command may make it. */
 function command<Shape extends z.ZodRawShape>(
   about: string,
   shape: Shape,
   run: (app: App, options: z.output<z.ZodObject<Shape>>) => Promise<unknown>,
+  { mayMakeDatabase = false } = {},
 ): Command {
   return defineCommand(about, shape, async (options) => {
-    const { app, close } = await openApp(readSettings(process.env, embeddedSecrets), createLog('silent'))
+    // Before anything is made: secrets in a wrong DATA_DIR, or a lock.
+    const settings = readSettings(process.env, (dataDir) => {
+      expectOwnDatabase(dataDir, mayMakeDatabase)
+      return embeddedSecrets(dataDir)
+    })
+    if (settings.DATABASE_URL === undefined) expectOwnDatabase(settings.DATA_DIR, mayMakeDatabase)
+    const { app, close } = await openApp(settings, createLog('silent'))
     try {
       await busIsUp(app)
       return JSON.stringify(await run(app, options), null, 2)

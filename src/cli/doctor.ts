@@ -6,9 +6,11 @@ import { createSecureContext } from 'node:tls'
 import { misspellings, readSettings, type Settings, SettingsError } from '../core/settings.ts'
 import type { SealKeys } from '../core/seals.ts'
 import { type Sql, statement } from '../core/sql.ts'
+import { counted } from '../core/texts.ts'
 import { openBackfills } from '../data/backfills.ts'
 import type { Database } from '../data/database.ts'
 import { openCopy } from '../data/embedded.ts'
+import { askHosts, type HostAnswer } from '../data/hosts.ts'
 import { holderOf } from '../data/lock.ts'
 import { compareMigrations, explainForeign } from '../data/migrate.ts'
 import { explainUnfinished } from '../data/migration-failures.ts'
@@ -60,6 +62,7 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
     ok('settings', `understood; the role is ${settings.ROLE}`),
     ...misspellings(env).map((text) => warn('settings', text)),
     ...(settings.DATABASE_URL === undefined ? [dataDirFinding(settings.DATA_DIR)] : []),
+    ...(await hostFindings(settings)),
     ...(await databaseFindings(settings, hasSecrets)),
     ...(await redisFindings(settings)),
     ...tlsFindings(settings),
@@ -110,6 +113,48 @@ async function databaseFindings(settings: Settings, hasSecrets: boolean): Promis
     return [fail('database', `does not answer as it should (${reasonOf(error)}): look into its log`)]
   } finally {
     await database.close()
+  }
+}
+
+/** Each host of a URL that names several, and whether more than one takes writes. */
+async function hostFindings(settings: Settings): Promise<Finding[]> {
+  const { connectMs = 0 } = serverOptions(settings)?.deadlines ?? {}
+  const findings = (['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const).map(async (setting) => {
+    const hosts = await askHosts(settings[setting] ?? '', connectMs)
+    if (hosts.length < 2) return []
+    // By its start: several names may lead to one server, and so may several poolers.
+    const primaries = new Map(
+      hosts.flatMap(({ host, answer }) =>
+        answer.is === 'writable' ? [[`${answer.system} ${answer.startedAt}`, { host, ...answer }]] : [],
+      ),
+    )
+    const systems = new Set([...primaries.values()].map(({ system }) => system))
+    const found = hosts.map(({ host, answer }) => hostFinding(host, answer, systems))
+    if (primaries.size < 2) return found
+    const names = [...primaries.values()].map(({ host }) => host).join(' and ')
+    const what =
+      systems.size > 1 ? 'different database servers' : 'a split brain: what is written to one is not on the other'
+    const text = `${setting}: ${names} both take writes: ${what}. Stop all but the right one`
+    return [...found, fail('hosts', text)]
+  })
+  return (await Promise.all(findings)).flat()
+}
+
+function hostFinding(host: string, answer: HostAnswer, primaries: ReadonlySet<string>): Finding {
+  switch (answer.is) {
+    case 'writable':
+      return ok('host', `${host} takes writes`)
+    case 'read_only':
+      return warn('host', `${host} takes no writes, and is no standby: look at its default_transaction_read_only`)
+    case 'standby':
+      if (primaries.size === 0 || primaries.has(answer.system)) return ok('host', `${host} is a standby`)
+      return fail('host', `${host} is a standby of another server: take it out of the URL`)
+    case 'no_postgres':
+      return fail('host', `${host} is another program, not PostgreSQL: look at the address and the port`)
+    case 'refusing':
+      return warn('host', `${host} answers, but lets nobody in (${answer.reason})`)
+    case 'silent':
+      return warn('host', `${host} does not answer (${answer.reason}): start it, or take it out of the URL`)
   }
 }
 
@@ -217,7 +262,7 @@ async function migrationFinding(sql: Sql): Promise<Finding> {
   if (open.length === 0) {
     return ok('migrations', newer.length === 0 ? 'all applied' : `all applied, and ${newer.length} of a newer release`)
   }
-  const progress = open.map(({ name, changed }) => `${name} (${changed} rows so far)`).join(', ')
+  const progress = open.map(({ name, changed }) => `${name} (${counted(changed, 'row')} so far)`).join(', ')
   return warn(
     'migrations',
     `all applied; backfills go on: ${progress}. Workers of the release that has them do them: keep one running`,
@@ -235,7 +280,10 @@ async function encryptionFinding(sql: Sql, keys: SealKeys, hasSecrets: boolean):
   if (use.missingKeys.length > 0) return fail('encryption', missingKeysText(use.missingKeys))
   const [old] = use.oldKeys.filter(({ secrets }) => secrets > 0)
   if (old !== undefined) {
-    return warn('encryption', `${old.secrets} secrets are sealed with the old key ${old.key}: run cli secrets reseal`)
+    return warn(
+      'encryption',
+      `${counted(old.secrets, 'secret is', 'secrets are')} sealed with the old key ${old.key}: run cli secrets reseal`,
+    )
   }
   return ok('encryption', 'ENCRYPTION_KEY opens what is stored')
 }
@@ -349,8 +397,8 @@ function tlsFindings({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile }: Setting
     const days = Math.floor((Date.parse(new X509Certificate(cert).validTo) - Date.now()) / 86_400_000)
     if (days < 0) return [fail('tls', `TLS_CERT_FILE: the certificate has expired: renew it, then restart`)]
     if (days < EXPIRY_WARNING_DAYS)
-      return [warn('tls', `the certificate expires in ${days} days: renew it, then restart`)]
-    return [ok('tls', `the certificate is good for ${days} days`)]
+      return [warn('tls', `the certificate expires in ${counted(days, 'day')}: renew it, then restart`)]
+    return [ok('tls', `the certificate is good for ${counted(days, 'day')}`)]
   } catch (error) {
     return [fail('tls', `TLS_CERT_FILE and TLS_KEY_FILE are no certificate and its key (${reasonOf(error)})`)]
   }

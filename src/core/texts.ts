@@ -1,5 +1,9 @@
 import { z } from 'zod'
 
+/** `1 secret`, `2 secrets`. */
+export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
+  `${count} ${Number(count) === 1 ? one : many}`
+
 /** How many characters a text has: code points, as PostgreSQL and JSON Schema count them. */
 export const charactersIn = (text: string): number =>
   text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0)
@@ -12,7 +16,7 @@ export const hasAtMost = (text: string, characters: number): boolean =>
 export const atMost = <S extends z.ZodType<string>>(max: number, schema: S): S =>
   schema
     .refine((text) => hasAtMost(text, max), {
-      message: `must have at most ${max} characters`,
+      message: `must have at most ${counted(max, 'character')}`,
       params: { code: 'too_long' },
     })
     .meta({ maxLength: max })

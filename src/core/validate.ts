@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 
 import { type FieldError, validationFailed } from './errors.ts'
+import { counted } from './texts.ts'
 
 /**
  * Checks `input` against `schema`. Throws `validation_failed` with a pointer to each wrong value.
@@ -51,8 +52,8 @@ function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
 }
 
 function size(origin: string, short: string, small: string, words: string, bound: number | bigint) {
-  if (origin === 'string') return { code: short, message: `must have ${words} ${bound} characters` }
-  if (origin === 'array') return { code: short, message: `must have ${words} ${bound} entries` }
+  if (origin === 'string') return { code: short, message: `must have ${words} ${counted(bound, 'character')}` }
+  if (origin === 'array') return { code: short, message: `must have ${words} ${counted(bound, 'entry', 'entries')}` }
   return { code: small, message: `must be ${words} ${bound}` }
 }
 

@@ -1,11 +1,12 @@
 import { fork } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve as absolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { PGlite } from '@electric-sql/pglite'
 
+import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
 import { poolOn } from './embedded-session.ts'
 import { lockFolder } from './lock.ts'
@@ -33,6 +34,33 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   } catch (error) {
     unlock()
     throw error
+  }
+}
+
+/**
+ * Throws a SettingsError where `dataDir` holds no database, unless it `mayBeNew`, and where it is
+ * another user's: that user could not open files that this one writes into it.
+ */
+export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
+  const folder = absolute(dataDir)
+  let owner: number
+  try {
+    owner = statSync(join(dataDir, 'postgres', 'PG_VERSION')).uid
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') {
+      throw new SettingsError(`DATA_DIR: ${folder} cannot be read (${code}): run this as the user of the service`)
+    }
+    if (mayBeNew) return
+    throw new SettingsError(
+      `DATA_DIR: there is no database in ${folder}: give the command the DATA_DIR or DATABASE_URL of the service, or make a new database there with the command migrate`,
+    )
+  }
+  const user = process.getuid?.() ?? owner
+  if (owner !== user) {
+    throw new SettingsError(
+      `DATA_DIR: ${folder} belongs to user ${owner}, and this is user ${user}: run this as that user`,
+    )
   }
 }
 

@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+
 import type { ClientConfig } from 'pg'
 
 import { databaseHosts } from '../core/database-url.ts'
@@ -76,4 +78,58 @@ export async function refuseStandby(connection: Connection, withinMs: number): P
   } finally {
     clearTimeout(late)
   }
+}
+
+/** What a host says of itself, or why it says nothing. */
+export type HostAnswer =
+  | { is: 'writable' | 'read_only' | 'standby'; system: string; startedAt: string }
+  | { is: 'refusing' | 'silent'; reason: string }
+  | { is: 'no_postgres' }
+
+/** Asks each host of a URL, all at once. Each takes twice `withinMs` at most. */
+export const askHosts = (url: string, withinMs: number): Promise<{ host: string; answer: HostAnswer }[]> =>
+  Promise.all(
+    (databaseHosts(url) ?? []).map(async (each) => ({ host: each.host, answer: await askHost(each, withinMs) })),
+  )
+
+async function askHost(url: URL, withinMs: number): Promise<HostAnswer> {
+  const connection = new Connection({ connectionString: url.href, connectionTimeoutMillis: withinMs })
+  const late = setTimeout(() => connection.cut(), withinMs)
+  try {
+    await connection.connect()
+    const { rows } = await connection.query<{ is: 'writable'; system: string; startedAt: string }>(
+      `SELECT CASE WHEN pg_is_in_recovery() THEN 'standby'
+           WHEN current_setting('transaction_read_only') = 'on' THEN 'read_only' ELSE 'writable' END AS is,
+         system_identifier::text AS system, pg_postmaster_start_time()::text AS "startedAt"
+       FROM pg_control_system()`,
+    )
+    if (rows[0] !== undefined) return rows[0]
+    throw new Error('it has no answer')
+  } catch (error) {
+    const { code, severity } = error as { code?: unknown; severity?: unknown }
+    if (severity !== undefined) return { is: 'refusing', reason: reasonOf(error) }
+    if (code === undefined && !(await mayBePostgres(url, withinMs))) return { is: 'no_postgres' }
+    return { is: 'silent', reason: typeof code === 'string' ? code : reasonOf(error) }
+  } finally {
+    clearTimeout(late)
+    void connection.end().catch(() => undefined)
+  }
+}
+
+/**
+ * False where another program answers. PostgreSQL says S or N to the question for TLS, and E where
+ * it is in trouble.
+ */
+async function mayBePostgres({ hostname, port }: URL, withinMs: number): Promise<boolean> {
+  if (hostname === '') return true
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 5432) })
+  socket.on('error', () => undefined)
+  socket.setTimeout(withinMs, () => socket.destroy())
+  // SSLRequest: its length, and its code.
+  socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]))
+  const first = await new Promise<Buffer | null>((resolve) => {
+    socket.once('data', resolve).once('close', () => resolve(null))
+  })
+  socket.destroy()
+  return first === null || /^[SN]$|^E/.test(first.toString('latin1'))
 }

@@ -40,7 +40,9 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   const isUp = (): boolean => watches.every((watch) => watch.isUp())
   const onError = (error: Error): void => {
     if (!isDown) onDown(error)
-    isDown = !isUp()
+    // The next heartbeat looks whether it was more than this one command: a node that has just died
+    // fails each, and still counts as up.
+    isDown = true
   }
   const noteUp = (): void => {
     if (!isDown || !isUp()) return
@@ -126,12 +128,13 @@ const nodeOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
 /** Asks the nodes of a client whether they are there, and knows when each last was. */
 function watchNodes(client: Redis | Cluster, onSilence: (error: Error) => void) {
+  /** When a node that serves slots last answered; before that, when it was first seen. */
   const answeredAt = new Map<string, number>()
   const ask = (connection: Redis): void => {
     connection.ping().then(() => answeredAt.set(nodeOf(connection), performance.now()), onSilence)
   }
-  let begunAt = performance.now()
-  client.on('ready', () => void (begunAt = performance.now()))
+  // What was known before an outage says nothing of the time after it.
+  client.on('ready', () => answeredAt.clear())
   return {
     ask() {
       if (client.status !== 'ready') return
@@ -148,7 +151,10 @@ function watchNodes(client: Redis | Cluster, onSilence: (error: Error) => void) 
       if (client.status !== 'ready' || client instanceof Redis) return client.status === 'ready'
       const now = performance.now()
       const nodes = new Set(insideOf(client).slots.map(([first]) => first ?? ''))
-      return [...nodes].every((node) => now - (answeredAt.get(node) ?? begunAt) < 2 * HEARTBEAT_MS)
+      for (const node of answeredAt.keys()) if (!nodes.has(node)) answeredAt.delete(node)
+      // A node that is new here, or was a replica until now, has had no time to answer.
+      for (const node of nodes) if (!answeredAt.has(node)) answeredAt.set(node, now)
+      return [...nodes].every((node) => now - (answeredAt.get(node) ?? now) < 2 * HEARTBEAT_MS)
     },
   }
 }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
 import type { Settings } from '../core/settings.ts'
+import { counted } from '../core/texts.ts'
 import { Exchange, type Port } from './exchange.ts'
 
 /** How long one that has ended is not started again: twice as long each time, up to the most. */
@@ -62,8 +63,8 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
         clearInterval(heart)
         leave()
         if (!running.delete(child) || isStopping) return
-        // The very first one has said why.
-        if (!isShown && err === undefined) process.exit(code || 1)
+        // The very first one has said why. One that a signal has ended has not.
+        if (!isShown && code) process.exit(code)
         const isSteady = performance.now() - readyAt > STEADY_MS
         const pause = isSteady ? PAUSE_MS.first : pauseMs
         const { pid } = child.process
@@ -105,10 +106,13 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
   }
 
   await start('api')
+  if (isStopping) return
   const others: Role[] = Array.from({ length: WORKERS - 1 }, () => 'api')
   if (ROLE === 'all') others.push('worker')
   await Promise.all(others.map((role) => start(role)))
-  log.info({ apis: WORKERS, workers: ROLE === 'all' ? 1 : 0 }, 'all processes serve')
+  if (isStopping) return
+  const workers = ROLE === 'all' ? ' and 1 worker' : ''
+  console.log(`${others.length + 1} processes serve: ${counted(WORKERS, 'api')}${workers}.`)
   process.send?.({ ready: true })
 }
 

@@ -45,7 +45,7 @@ describeInBrowser('API keys in the console', () => {
     await page.keyboard.type('One too many')
     await page.keyboard.press('Enter')
     const alert = page.getByRole('dialog').getByRole('alert')
-    await alert.getByText('The budget is 1 active keys').waitFor()
+    await alert.getByText('The budget is 1 active key;').waitFor()
     await expect.poll(() => alert.evaluate((element) => element === document.activeElement), WAIT).toBe(true)
     expect(await alert.evaluate((element) => element.getBoundingClientRect().top)).toBeGreaterThan(0)
     await setBudget(20)

@@ -119,6 +119,34 @@ describe.skipIf(!hasPostgres)(`a primary with a synchronous standby${SKIPPED}`, 
     LONG,
   )
 
+  test.each([
+    ['is killed, and started again', () => primary.kill(), () => primary.start()],
+    ['freezes, and goes on', async () => primary.freeze(), async () => primary.unfreeze()],
+  ])(
+    'a primary that %s: 503 in time, nothing acknowledged is lost, and writes succeed soon afterwards',
+    async (_what, fail, mend) => {
+      const writing = writeSteadily()
+      await vi.waitFor(() => expect(writing.acknowledged.length).toBeGreaterThan(50), WAIT)
+      await fail()
+      // Longer than a process waits for the answer of its server.
+      await sleep(6000)
+      await mend()
+      const mended = performance.now()
+      const before = writing.acknowledged.length
+      await vi.waitFor(() => expect(writing.acknowledged.length).toBeGreaterThan(before + 20), WAIT)
+      const tookMs = performance.now() - mended
+      const { acknowledged, statuses, slowestMs } = await writing.stop()
+      // The standby comes back to its primary within 5 s, and a commit waits for it.
+      expect(tookMs).toBeLessThan(15_000)
+      expect(slowestMs).toBeLessThan(12_000)
+      expect(statuses).toEqual(new Set([201, 503]))
+      const there = await written(primary)
+      expect(acknowledged.filter((id) => !there.has(id))).toEqual([])
+      await vi.waitFor(async () => expect((await ask('GET', '/readyz')).status).toBe(200), WAIT)
+    },
+    LONG,
+  )
+
   test(
     'a primary that freezes: 503 in time; the standby takes over, and what the old one says later is not heard',
     async () => {

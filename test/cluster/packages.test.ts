@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +9,41 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LONG = 120_000
 const CLIENT = '@engagement-service/client'
+
+const hasRegistry =
+  spawnSync('npm', ['ping', '--fetch-timeout=5000', '--fetch-retries=0'], { stdio: 'ignore' }).status === 0
+const skipped = hasRegistry ? '' : ' (skipped: the registry of npm does not answer)'
+
+// `overrides` of a dependency count for nothing: who installs the service gets what its
+// dependencies ask for.
+test.skipIf(!hasRegistry)(
+  `installing the service warns of nothing on Node ${process.version}${skipped}`,
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
+    try {
+      const { name, version, type, engines, dependencies } = JSON.parse(
+        readFileSync(join(ROOT, 'package.json'), 'utf8'),
+      ) as Record<string, unknown>
+      mkdirSync(join(folder, 'service'))
+      writeFileSync(
+        join(folder, 'service/package.json'),
+        JSON.stringify({ name, version, type, engines, dependencies }),
+      )
+      writeFileSync(join(folder, 'package.json'), '{}')
+      const npm = (...args: string[]) => spawnSync('npm', args, { cwd: folder, encoding: 'utf8' })
+      const tarball = npm('pack', '--silent', './service').stdout.trim()
+      const options = ['--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=warn']
+      const { status, stderr } = npm('install', ...options, `./${tarball}`)
+      expect(stderr.split('\n').filter((line) => /EBADENGINE|ERESOLVE|deprecated/.test(line))).toEqual([])
+      expect(status).toBe(0)
+      const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as { packages: object }
+      expect(Object.keys(packages).length).toBeGreaterThan(100)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+  LONG,
+)
 
 describe('@engagement-service/client', { timeout: LONG }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))

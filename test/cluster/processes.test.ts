@@ -109,6 +109,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
   test('credentials are shown once, and each start is told', () => {
     expect(parent.run.stdout.match(/is ready at/g)).toHaveLength(1)
     expect(parent.run.stdout.match(/These are shown only now/g)).toHaveLength(1)
+    expect(parent.run.stdout).toMatch(/\n3 processes serve: 2 apis and 1 worker\.\n$/)
   })
 
   test('what happens in one process is news in the other at once', { timeout: LONG }, async () => {

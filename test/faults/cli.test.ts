@@ -1,6 +1,16 @@
-import { execFile } from 'node:child_process'
+import { execFile, type ExecFileOptions } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -59,10 +69,11 @@ interface Result {
 }
 
 /** Runs the command line as it is built, with these settings and no others. */
-function cli(args: string[], more: Env = {}): Promise<Result> {
+function cli(args: string[], more: Env = {}, as: Pick<ExecFileOptions, 'uid'> = {}): Promise<Result> {
   const { PATH, HOME } = process.env
+  const options = { env: { PATH, HOME, ...env, ...more }, encoding: 'utf8' as const, ...as }
   return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...args], { env: { PATH, HOME, ...env, ...more } }, (error, stdout, stderr) => {
+    execFile(process.execPath, [CLI, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : Number(error.code)
       resolve({
         code,
@@ -209,6 +220,55 @@ describe('npm run cli', { timeout: LONG }, () => {
       expect(stdout).toContain('key create --tenant <slug> --label <label> [--capabilities <name,name>]')
       expect(stdout.includes('doctor')).toBe(!words.includes('key'))
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    },
+  )
+
+  test('a DATA_DIR without a database is refused in one line, and nothing is made there', async () => {
+    const DATA_DIR = join(folder, 'mistyped')
+    const secrets = { ADMIN_JWT_SECRET: 'a'.repeat(32), ENCRYPTION_KEY: randomBytes(32).toString('base64') }
+    for (const more of [{ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: '' }, secrets]) {
+      for (const words of [
+        ['tenant', 'list'],
+        ['tenant', 'create', '--slug', 'acme'],
+        ['secrets', 'new-key'],
+      ]) {
+        const { code, stdout, stderr } = await cli(words, { DATABASE_URL: '', DATA_DIR, ...more })
+        expect(stderr).toMatch(/^DATA_DIR: there is no database in \/\S+\/mistyped: [^\n]+\n$/)
+        expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      }
+    }
+    writeFileSync(join(folder, 'a file'), '')
+    expect((await cli(['tenant', 'list'], { DATABASE_URL: '', DATA_DIR: join(folder, 'a file') })).code).toBe(1)
+    expect(existsSync(DATA_DIR)).toBe(false)
+  })
+
+  test('migrate makes the embedded database, which the other commands then open', async () => {
+    const more = { DATABASE_URL: '', DATA_DIR: join(folder, 'made') }
+    const made = await cli(['migrate'], more)
+    expect({ code: made.code, json: made.json }).toEqual({ code: 0, json: { missing: [], newer: [], foreign: [] } })
+    const list = await cli(['tenant', 'list'], more)
+    expect({ code: list.code, json: list.json }).toEqual({ code: 0, json: [] })
+  })
+
+  const isRoot = process.getuid?.() === 0
+  test.skipIf(!isRoot)(
+    `the database of another user is refused in one line${isRoot ? '' : ' (skipped: needs root)'}`,
+    async () => {
+      const more = { DATABASE_URL: '', DATA_DIR: join(folder, 'of another user') }
+      makeDataDir(more.DATA_DIR)
+      const file = join(more.DATA_DIR, 'postgres', 'PG_VERSION')
+      chownSync(file, 12_345, 12_345)
+      for (const words of [['tenant', 'list'], ['migrate']]) {
+        const { code, stderr } = await cli(words, more)
+        expect(stderr).toMatch(/^DATA_DIR: \/[^:]+ belongs to user 12345, and this is user 0: [^\n]+\n$/)
+        expect(code).toBe(1)
+      }
+      chownSync(file, 0, 0)
+      chmodSync(folder, 0o755)
+      chmodSync(more.DATA_DIR, 0o700)
+      const { code, stderr } = await cli(['migrate'], more, { uid: 12_345 })
+      expect(stderr).toMatch(/^DATA_DIR: \/[^:]+ cannot be read \(EACCES\): [^\n]+\n$/)
+      expect(code).toBe(1)
     },
   )
 

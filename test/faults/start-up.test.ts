@@ -339,7 +339,7 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
       expect(await stop(foreign)).toEqual({ code: 0, signal: null })
       const lines = foreign.stderr.split('\n').filter((line) => line !== '')
       expect(lines).toEqual([
-        expect.stringMatching(/"ENCRYPTION_KEY: 1 stored secrets are sealed with other keys \([0-9a-f]{8}\)/),
+        expect.stringMatching(/"ENCRYPTION_KEY: 1 stored secret is sealed with other keys \([0-9a-f]{8}\)/),
       ])
       expect(firstRun.stderr).toBe('')
     },

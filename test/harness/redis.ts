@@ -51,7 +51,9 @@ export async function startRedis(options: readonly string[] = []): Promise<OwnRe
 export interface OwnCluster {
   /** In the order of the slots that they serve. */
   nodes: readonly OwnRedis[]
-  /** The node that serves the slot of a channel. */
+  /** A further node, which takes the slot of a channel over from the node that has it. */
+  join(channel: string): Promise<OwnRedis>
+  /** The node that served the slot of a channel at first. */
   nodeOf(channel: string): Promise<OwnRedis>
   stop(): Promise<void>
 }
@@ -69,6 +71,7 @@ export async function startRedisCluster(): Promise<OwnCluster> {
     return startRedis(['--cluster-enabled', 'yes', '--cluster-config-file', file, '--cluster-port', bus, ...limits])
   }
   const nodes = await Promise.all([0, 1, 2].map(make))
+  const joined: OwnRedis[] = []
   const borders = [0, 5461, 10_923, SLOTS]
   await Promise.all(
     nodes.map(({ command }, n) =>
@@ -77,24 +80,47 @@ export async function startRedisCluster(): Promise<OwnCluster> {
   )
   const [first] = nodes
   if (first === undefined) throw new Error('there are no nodes')
-  for (const { port, command } of nodes.slice(1)) {
+  const meet = async ({ port, command }: OwnRedis): Promise<void> => {
     const bus = String(((await command('CONFIG', 'GET', 'cluster-port')) as string[])[1])
     await first.command('CLUSTER', 'MEET', '127.0.0.1', String(port), bus)
   }
+  for (const node of nodes.slice(1)) await meet(node)
   for (const { command } of nodes) {
     await until(async () => {
       const state = String(await command('CLUSTER', 'INFO'))
       return state.includes('cluster_state:ok') && state.includes('cluster_known_nodes:3')
     })
   }
+  const slotOf = async (channel: string): Promise<number> => Number(await first.command('CLUSTER', 'KEYSLOT', channel))
+  const nodeOf = async (channel: string): Promise<OwnRedis> => {
+    const slot = await slotOf(channel)
+    return nodes.find((_node, n) => slot < (borders[n + 1] ?? 0)) ?? first
+  }
   return {
     nodes,
-    async nodeOf(channel) {
-      const slot = Number(await first.command('CLUSTER', 'KEYSLOT', channel))
-      return nodes.find((_node, n) => slot < (borders[n + 1] ?? 0)) ?? first
+    nodeOf,
+    async join(channel) {
+      const node = await make(nodes.length + joined.length)
+      joined.push(node)
+      await meet(node)
+      const source = await nodeOf(channel)
+      for (const { command } of [...nodes, node]) {
+        await until(async () =>
+          String(await command('CLUSTER', 'INFO')).includes(`cluster_known_nodes:${nodes.length + joined.length}`),
+        )
+      }
+      const [slot, id, from] = [
+        String(await slotOf(channel)),
+        String(await node.command('CLUSTER', 'MYID')),
+        String(await source.command('CLUSTER', 'MYID')),
+      ]
+      await node.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from)
+      await source.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', id)
+      for (const { command } of [node, source]) await command('CLUSTER', 'SETSLOT', slot, 'NODE', id)
+      return node
     },
     async stop() {
-      for (const node of nodes) await node.stop()
+      for (const node of [...nodes, ...joined]) await node.stop()
       rmSync(folder, { recursive: true, force: true })
     },
   }

@@ -20,7 +20,7 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/tenant-settings.ts'
-import { atMost, noNul } from '../../core/texts.ts'
+import { atMost, counted, noNul } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import type { ApiKey } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -140,7 +140,7 @@ async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   })
   if (active >= activeKeyBudget) {
     throw new ServiceError('key_budget_exhausted', {
-      detail: `The budget is ${activeKeyBudget} active keys; revoke one, or raise the setting activeKeyBudget.`,
+      detail: `The budget is ${counted(activeKeyBudget, 'active key')}; revoke one, or raise the setting activeKeyBudget.`,
     })
   }
 }

@@ -1,6 +1,7 @@
 import type { App } from '../../core/context.ts'
 import { allKeys, keyIdOf, seal, type SealKeys, unseal } from '../../core/seals.ts'
 import type { Sql } from '../../core/sql.ts'
+import { counted } from '../../core/texts.ts'
 import { identitySecretContext } from '../readers/keyring.ts'
 import { signingSecretContext } from '../webhooks/secrets.ts'
 import * as rows from './sql.ts'
@@ -104,7 +105,7 @@ export const missingKeysText = (missing: KeyUse['missingKeys']): string => {
   const count = missing.reduce((sum, { secrets }) => sum + secrets, 0)
   const ids = missing.map(({ key }) => key).join(', ')
   return (
-    `ENCRYPTION_KEY: ${count} stored secrets are sealed with other keys (${ids}): identities, webhooks and classifiers ` +
-    'that need them do not work: put those keys into ENCRYPTION_KEYS'
+    `ENCRYPTION_KEY: ${counted(count, 'stored secret is', 'stored secrets are')} sealed with other keys (${ids}): ` +
+    'identities, webhooks and classifiers that need them do not work: put those keys into ENCRYPTION_KEYS'
   )
 }

@@ -6,6 +6,7 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
+import { counted } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
@@ -59,7 +60,7 @@ async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   const { webhookEndpoints } = tenantSettings((await lockTenant(sql, tenantId)).settings)
   if ((await sql.prisma.webhookEndpoint.count({ where: { tenantId } })) <= webhookEndpoints) return
   throw new ServiceError('endpoint_budget_exhausted', {
-    detail: `The budget is ${webhookEndpoints} endpoints; delete one, or raise the setting webhookEndpoints.`,
+    detail: `The budget is ${counted(webhookEndpoints, 'endpoint')}; delete one, or raise the setting webhookEndpoints.`,
   })
 }
 

@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import { freePort } from '../harness/ports.ts'
+import type { Env } from '../harness/processes.ts'
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const LONG = 120_000
+const WAIT = { timeout: 20_000, interval: 5 }
+/**
+ * When a process is told to stop: milliseconds after its start, which takes about 1500, or once
+ * something can be seen of it.
+ */
+const MOMENTS: readonly (number | ((started: Start) => Promise<unknown>))[] = [
+  0,
+  100,
+  300,
+  500,
+  700,
+  800,
+  900,
+  1000,
+  1150,
+  1300,
+  1450,
+  1600,
+  1800,
+  2100,
+  ({ port }) => vi.waitFor(() => fetch(`http://127.0.0.1:${port}/healthz`), { ...WAIT, interval: 1 }),
+  ({ output }) => vi.waitFor(() => expect(output.stdout).toContain('is ready'), { ...WAIT, interval: 1 }),
+]
+const until = (moment: (typeof MOMENTS)[number], started: Start): Promise<unknown> =>
+  typeof moment === 'number' ? pause(moment) : moment(started)
+
+let place: Env
+let remove = async (): Promise<void> => undefined
+
+beforeAll(async () => {
+  if (onServer) {
+    const { url, drop } = await createServerDatabase()
+    remove = drop
+    place = {
+      DATABASE_URL: url,
+      DATABASE_POOL_SIZE: '4',
+      ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    }
+  } else {
+    const folder = mkdtempSync(join(tmpdir(), 'engagement-early-'))
+    makeDataDir(folder)
+    remove = async () => rmSync(folder, { recursive: true, force: true })
+    place = { DATA_DIR: folder }
+  }
+})
+afterAll(() => remove())
+
+interface Start {
+  child: ChildProcess & { pid: number }
+  port: number
+  mark: string
+  output: { stdout: string; stderr: string }
+  ended: Promise<unknown[]>
+}
+
+/** Without the guard of the harness, which would kill orphans before they are found. */
+async function start(env: Env = {}): Promise<Start> {
+  const [port, mark] = [await freePort(), `mark-${randomBytes(8).toString('hex')}`]
+  const { PATH, HOME, TMPDIR } = process.env
+  const settings = { PORT: String(port), LOG_LEVEL: 'info', SHUTDOWN_GRACE_SECONDS: '8', DRAIN_SECONDS: '1' }
+  const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
+    env: { PATH, HOME, TMPDIR, ...settings, ...place, ...env, EARLY_STOP: mark },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => (output[name] += text))
+  }
+  return { child: Object.assign(child, { pid: child.pid ?? 0 }), port, mark, output, ended: once(child, 'close') }
+}
+
+/** Processes of a start, its children among them. */
+const processesOf = (mark: string): string[] =>
+  readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark)
+    } catch {
+      return false
+    }
+  })
+
+async function expectCleanEnd({ ended, mark, output, port }: Start): Promise<void> {
+  const [code, signal] = await ended
+  expect(['0 null', 'null SIGTERM'], output.stderr).toContain(`${String(code)} ${String(signal)}`)
+  const levels = output.stderr.split('\n').flatMap((line) => (line === '' ? [] : levelOf(line)))
+  expect(Math.max(0, ...levels), output.stderr).toBeLessThan(50)
+  // A child that makes the embedded database ends by itself, a moment after its parent.
+  await vi.waitFor(() => expect(processesOf(mark)).toEqual([]), { timeout: 3000, interval: 20 })
+  const server = createServer().listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  server.close()
+}
+
+/** A line that is no log line is the worst there is. */
+function levelOf(line: string): number {
+  try {
+    return (JSON.parse(line) as { level: number }).level
+  } catch {
+    return Infinity
+  }
+}
+
+const kinds: [string, Env, boolean][] = [
+  ['one process', {}, false],
+  ['WORKERS=2, without Redis', { WORKERS: '2' }, !onServer],
+]
+
+describe.each(kinds)('%s', (_kind, env, isSkipped) => {
+  const skipped = isSkipped ? ' (skipped: needs DATABASE_URL)' : ''
+
+  test.skipIf(isSkipped)(
+    `SIGTERM at any moment of the start: a clean end, and nothing is left${skipped}`,
+    async () => {
+      for (const moment of MOMENTS) {
+        const started = await start(env)
+        await until(moment, started)
+        started.child.kill('SIGTERM')
+        await expectCleanEnd(started)
+      }
+    },
+    LONG,
+  )
+
+  test.skipIf(isSkipped)(
+    `SIGTERM to all processes of a group at any moment: the same${skipped}`,
+    async () => {
+      for (const moment of MOMENTS) {
+        const started = await start(env)
+        await until(moment, started)
+        process.kill(-started.child.pid, 'SIGTERM')
+        await expectCleanEnd(started)
+      }
+    },
+    LONG,
+  )
+})
+
+test.skipIf(!onServer)(
+  `a child that a signal ends before it serves is started again${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`,
+  async () => {
+    const started = await start({ WORKERS: '2' })
+    const { pid } = started.child
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      await vi.waitFor(() => {
+        const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')
+        process.kill(Number(child || Infinity), signal)
+      }, WAIT)
+    }
+    await vi.waitFor(() => expect(started.output.stdout).toContain('3 processes serve'), WAIT)
+    started.child.kill('SIGTERM')
+    await expectCleanEnd(started)
+  },
+  LONG,
+)
