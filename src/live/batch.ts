@@ -13,8 +13,9 @@ export interface Payload {
  */
 export class Batch<P extends Payload = Frame> {
   readonly frames: readonly P[]
-  /** How many streams have taken it. */
+  /** How many streams have taken it, and of these how many compressed. */
   taken = 0
+  takenAsGzip = 0
   #chunk: Chunk | undefined
 
   constructor(frames: readonly P[]) {
@@ -23,6 +24,12 @@ export class Batch<P extends Payload = Frame> {
 
   get size(): number {
     return this.frames.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  }
+
+  /** Bytes that all streams together were sent of it. */
+  get sentBytes(): number {
+    const plain = this.size * (this.taken - this.takenAsGzip)
+    return this.takenAsGzip === 0 ? plain : plain + this.chunk.deflated.bytes.length * this.takenAsGzip
   }
 
   get chunk(): Chunk {

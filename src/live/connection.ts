@@ -43,6 +43,7 @@ export type Owner = Pick<Session, 'tenantId' | 'credential' | 'endsAt'>
 
 interface ConnectionOptions extends Owner {
   heartbeatMs: number
+  isGzip: boolean
   onCut: (cut: Cut) => void
 }
 
@@ -56,7 +57,7 @@ export class StreamConnection extends Outlet implements Session, Sink {
   #seat: Seat | null = null
 
   constructor(response: ServerResponse, options: ConnectionOptions) {
-    super(response, options.heartbeatMs)
+    super(response, options)
     this.tenantId = options.tenantId
     this.credential = options.credential
     this.endsAt = options.endsAt
@@ -83,6 +84,7 @@ export class StreamConnection extends Outlet implements Session, Sink {
   }
 
   deliver(batch: Batch): void {
+    if (this.isGzip) batch.takenAsGzip++
     this.write(batch.chunk)
   }
 

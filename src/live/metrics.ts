@@ -40,7 +40,7 @@ export class StreamMetrics {
     }
     for (const batch of batches) {
       this.#frames.inc({ kind: 'live' }, batch.frames.length * batch.taken)
-      this.#bytes.inc({ kind: 'live' }, batch.size * batch.taken)
+      this.#bytes.inc({ kind: 'live' }, batch.sentBytes)
     }
   }
 
@@ -50,8 +50,8 @@ export class StreamMetrics {
   }
 
   replayed(batch: Batch): void {
-    this.#frames.inc({ kind: 'replay' }, batch.frames.length)
-    this.#bytes.inc({ kind: 'replay' }, batch.size)
+    this.#frames.inc({ kind: 'replay' }, batch.frames.length * batch.taken)
+    this.#bytes.inc({ kind: 'replay' }, batch.sentBytes)
   }
 
   repaired(events: number): void {

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 
 import { ServiceError } from '../core/errors.ts'
-import type { Chunk } from './chunk.ts'
+import { type Chunk, frame, type Framed } from './chunk.ts'
+import { GZIP_HEAD, GzipSums } from './deflate.ts'
 import { HEARTBEAT } from './frames.ts'
 
 /** A consumer with more unsent data than this is cut off (docs/reference/choices.md). */
@@ -18,6 +19,10 @@ export const STREAM_HEADERS: Headers = {
   // nginx would hold events back.
   'x-accel-buffering': 'no',
 }
+
+/** No `Vary`: a stream is never stored. */
+const GZIP_HEADERS: Headers = { 'content-encoding': 'gzip' }
+const HEAD = frame([GZIP_HEAD])
 
 /** What hooks have put on an answer: `X-Request-Id`, limits, CORS. */
 export const headersOf = (set: Readonly<Record<string, string | number | string[] | undefined>>): Headers =>
@@ -80,6 +85,8 @@ export abstract class Outlet {
    */
   #out: Writable
   #isFramed = false
+  /** Null where the client is sent plain bytes. */
+  readonly #gzip: GzipSums | null
   #isOpen = false
   #isOver = false
   #lastWriteAt = Date.now()
@@ -88,8 +95,9 @@ export abstract class Outlet {
    * `heartbeatMs`: silence after which a comment line is sent, so that no proxy takes the stream
    * for dead.
    */
-  constructor(response: ServerResponse, heartbeatMs: number) {
+  constructor(response: ServerResponse, { heartbeatMs, isGzip = false }: { heartbeatMs: number; isGzip?: boolean }) {
     this.#response = response
+    this.#gzip = isGzip ? new GzipSums() : null
     this.#out = response
     this.#heartbeatMs = heartbeatMs
     const abandon = (): void => this.abandon()
@@ -109,15 +117,21 @@ export abstract class Outlet {
     return this.#out.writableNeedDrain
   }
 
+  get isGzip(): boolean {
+    return this.#gzip !== null
+  }
+
   /** Sends the head, with `headers` beside those of every stream, and the first bytes. */
   protected begin(headers: Headers, first: Chunk): void {
     if (this.#isOver) return
     this.#isOpen = true
-    this.#response.writeHead(200, { ...headers, ...STREAM_HEADERS })
+    const coding = this.isGzip ? GZIP_HEADERS : {}
+    this.#response.writeHead(200, { ...headers, ...STREAM_HEADERS, ...coding })
     // Held back until the first bytes are there, so that they go together.
     this.#response.cork()
     this.#response.flushHeaders()
     this.#bypass()
+    if (this.isGzip) this.#send(HEAD)
     this.write(first)
     this.#response.uncork()
   }
@@ -125,10 +139,16 @@ export abstract class Outlet {
   protected write(chunk: Chunk): void {
     if (this.#isOver) return
     this.#lastWriteAt = Date.now()
-    const bytes = this.#isFramed ? chunk.framed : chunk.bytes
-    this.#out.write(bytes)
+    this.#gzip?.add(chunk.deflated)
+    const length = this.#send(this.#gzip === null ? chunk : chunk.deflated)
     // One oversized chunk does not make a client slow.
-    if (this.#out.writableLength > Math.max(MAX_UNSENT_BYTES, bytes.length)) this.cut('unsent')
+    if (this.#out.writableLength > Math.max(MAX_UNSENT_BYTES, length)) this.cut('unsent')
+  }
+
+  #send({ bytes, framed }: Framed): number {
+    const sent = this.#isFramed ? framed : bytes
+    this.#out.write(sent)
+    return sent.length
   }
 
   /**
@@ -152,6 +172,7 @@ export abstract class Outlet {
     const response = this.#response
     if (!this.#isOpen) return this.abandon()
     this.write(last)
+    if (this.#gzip !== null && !this.#isOver) this.#send(frame([this.#gzip.trailer()]))
     this.abandon()
     response.end()
     const timer = setTimeout(() => response.destroy(), STALL_MS).unref()

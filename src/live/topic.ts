@@ -171,8 +171,9 @@ export class Topic {
       for (const piece of pieces(frames)) {
         await sink.ready()
         if (seat.left) return
-        this.#options.metrics.replayed(piece)
+        piece.taken++
         sink.deliver(piece)
+        this.#options.metrics.replayed(piece)
         seat.fed = piece.frames.at(-1)?.seq ?? seat.fed
       }
       seat.fed = upTo

@@ -66,20 +66,37 @@ async function benchPages({ service, uncached, bare, filled }: World): Promise<v
   const known = filled.discussionIds.map((id, n) =>
     httpRequest('GET', `/api/v1/discussions/${id}/comments`, { ...headers, 'If-None-Match': etags[n] ?? '' }),
   )
+  const zipped = filled.discussionIds.map((id) =>
+    httpRequest('GET', `/api/v1/discussions/${id}/comments`, { ...headers, 'Accept-Encoding': 'gzip' }),
+  )
   const rows = filled.discussionIds.map((id) => httpRequest('GET', `/discussions/${id}/comments`, {}))
   const figures = await compare({
     bare: { process: bare, requests: rows },
     'not cached': { process: uncached, requests: pages },
     cached: { process: service, requests: pages },
+    'cached, gzip': { process: service, requests: zipped },
     'not modified (304)': { process: service, requests: known },
     GraphQL: { process: uncached, requests: filled.discussionIds.map((id) => graphqlPage(id, service.apiKey)) },
   })
   print(`a page of 20 of ${COMMENTS} comments, ${DISCUSSIONS} discussions`, figures, {
     'not cached': ['bare', 0.7],
     cached: ['bare', 3],
+    'cached, gzip': ['cached', 0.95],
     'not modified (304)': ['bare', 3],
     GraphQL: ['not cached', 0.6],
   })
+  const [plainBytes, gzipBytes] = [
+    await pageBytes(service, filled, 'identity'),
+    await pageBytes(service, filled, 'gzip'),
+  ]
+  console.log(`  bytes, gzip            ${(gzipBytes / plainBytes).toFixed(2)} × plain (target: at most 0.3)\n`)
+}
+
+async function pageBytes({ port, apiKey }: BenchService, { discussionIds: [id] }: Filled, encoding: string) {
+  const url = `http://127.0.0.1:${port}/api/v1/discussions/${id}/comments`
+  const response = await fetch(url, { headers: { 'x-api-key': apiKey, 'accept-encoding': encoding } })
+  await response.arrayBuffer()
+  return Number(response.headers.get('content-length'))
 }
 
 /** The same fields as the REST route's, in a document of the caller's own. */
@@ -203,14 +220,18 @@ async function benchSizes(service: BenchService): Promise<void> {
   }
 }
 
-/** Measures all sides turn by turn, after a round that warms up; the middle of the rounds. */
+/**
+ * Measures all sides turn by turn, in alternating order, after a round that warms up; the middle of
+ * the rounds.
+ */
 export async function compare(
   sides: Readonly<Record<string, Side>>,
   { roundCount = ROUNDS, seconds = SECONDS } = {},
 ): Promise<Record<string, Figures>> {
   const rounds: Record<string, Figures[]> = {}
   for (let round = 0; round <= roundCount; round++) {
-    for (const [name, side] of Object.entries(sides)) {
+    const all = Object.entries(sides)
+    for (const [name, side] of round % 2 === 0 ? all : all.toReversed()) {
       const figures = await measure(side, seconds)
       if (round > 0) (rounds[name] ??= []).push(figures)
     }

@@ -95,14 +95,14 @@ export async function call(
 const together = async (count: number, one: () => Promise<unknown>): Promise<void> =>
   void (await Promise.all(Array.from({ length: count }, one)))
 
-/** The stream of the service, as a browser opens it. */
-export async function ssePeer({ service, discussionId, post }: Stage): Promise<Peer> {
+/** The stream of the service, as a browser opens it, plain or compressed. */
+export async function ssePeer({ service, discussionId, post }: Stage, isGzip = false): Promise<Peer> {
   const { ticket } = await call(service, 'POST', '/stream/ticket', { discussionId })
   return {
-    name: 'SSE',
+    name: isGzip ? 'SSE, gzip' : 'SSE',
     pid: service.pid,
     port: service.port,
-    head: headOf(`/api/v1/stream/${discussionId}?ticket=${ticket}`),
+    head: headOf(`/api/v1/stream/${discussionId}?ticket=${ticket}`, isGzip ? { 'Accept-Encoding': 'gzip' } : {}),
     publish: (events) => together(events, post),
     close: () => Promise.resolve(),
   }

@@ -38,9 +38,10 @@ export async function benchStream(): Promise<void> {
     const bare = await barePeer(event, COLLECTING)
     const nchan = await nchanPeer(event)
     if (nchan === null) console.log('nginx with libnginx-mod-nchan is not installed: no comparison with Nchan')
-    peers.push(sse, graphqlPeer(stage), bare, ...(nchan === null ? [] : [nchan]))
+    const gzip = await ssePeer(stage, true)
+    peers.push(sse, gzip, graphqlPeer(stage), bare, ...(nchan === null ? [] : [nchan]))
     for (const size of SIZES) await benchFanOut(peers, listeners, size)
-    await benchMemory([sse, bare], listeners)
+    await benchMemory([sse, bare, gzip], listeners)
   } finally {
     for (const peer of peers) await peer.close()
     await stage.close()
@@ -71,6 +72,9 @@ interface Figures {
   /** Microseconds of CPU for each event at each stream: events one by one, and sixteen at once. */
   single: number
   burst: number
+  /** Bytes of each event on its stream, the framing of HTTP included. */
+  singleBytes: number
+  burstBytes: number
   /** Events at streams per second, as fast as they can be published sixteen at once. */
   perSecond: number
 }
@@ -78,19 +82,25 @@ interface Figures {
 async function benchFanOut(peers: readonly Peer[], listeners: Listeners, size: number): Promise<void> {
   const rounds = new Map(peers.map((peer): [Peer, Figures[]] => [peer, []]))
   for (let n = 0; n < ROUNDS; n++) {
-    for (const peer of peers) rounds.get(peer)?.push(await fanOut(peer, listeners, size))
+    // In alternating order: what comes later is measured on a warmer process.
+    for (const peer of n % 2 === 0 ? peers : peers.toReversed()) {
+      rounds.get(peer)?.push(await fanOut(peer, listeners, size))
+    }
   }
   console.log(`\n${size} streams (medians of ${ROUNDS} rounds)\n`)
-  console.log('|           | one by one | 16 at once | at most    |')
-  console.log('| --------- | ---------- | ---------- | ---------- |')
+  console.log('|           | one by one | 16 at once | at most    | bytes      |')
+  console.log('| --------- | ---------- | ---------- | ---------- | ---------- |')
   const figures = new Map([...rounds].map(([peer, all]) => [peer.name, medians(all)]))
-  for (const [name, { single, burst, perSecond }] of figures) {
-    console.log(`| ${name} | ${single.toFixed(2)} µs | ${burst.toFixed(2)} µs | ${Math.round(perSecond)}/s |`)
+  for (const [name, { single, burst, perSecond, singleBytes, burstBytes }] of figures) {
+    const bytes = `${Math.round(singleBytes)}, ${Math.round(burstBytes)}`
+    console.log(
+      `| ${name} | ${single.toFixed(2)} µs | ${burst.toFixed(2)} µs | ${Math.round(perSecond)}/s | ${bytes} |`,
+    )
   }
   const ratio = (a: string, b: string, what: keyof Figures): string =>
     ((figures.get(a)?.[what] ?? 0) / (figures.get(b)?.[what] ?? 0)).toFixed(2)
-  const [sse, graphql, bare, nchan] = peers.map(({ name }) => name)
-  if (sse === undefined || graphql === undefined || bare === undefined) return
+  const [sse, gzip, graphql, bare, nchan] = peers.map(({ name }) => name)
+  if (sse === undefined || gzip === undefined || graphql === undefined || bare === undefined) return
   console.log(
     `\nCPU, SSE to bare Node: ${ratio(sse, bare, 'single')} one by one (target: 0.7), ${ratio(sse, bare, 'burst')} in bursts`,
   )
@@ -100,6 +110,12 @@ async function benchFanOut(peers: readonly Peer[], listeners: Listeners, size: n
     )
   }
   console.log(
+    `CPU, gzip to plain: ${ratio(gzip, sse, 'single')} one by one (target: 1.05), ${ratio(gzip, sse, 'burst')} in bursts`,
+  )
+  console.log(
+    `bytes, gzip to plain: ${ratio(gzip, sse, 'singleBytes')} one by one (target: 0.5), ${ratio(gzip, sse, 'burstBytes')} in bursts (target: 0.2)`,
+  )
+  console.log(
     `CPU, GraphQL to SSE: ${ratio(graphql, sse, 'single')} one by one (target: 3), ${ratio(graphql, sse, 'burst')} in bursts`,
   )
 }
@@ -107,6 +123,8 @@ async function benchFanOut(peers: readonly Peer[], listeners: Listeners, size: n
 const medians = (all: readonly Figures[]): Figures => ({
   single: median(all.map(({ single }) => single)),
   burst: median(all.map(({ burst }) => burst)),
+  singleBytes: median(all.map(({ singleBytes }) => singleBytes)),
+  burstBytes: median(all.map(({ burstBytes }) => burstBytes)),
   perSecond: median(all.map(({ perSecond }) => perSecond)),
 })
 
@@ -120,12 +138,18 @@ async function fanOut(peer: Peer, listeners: Listeners, size: number): Promise<F
   const fast = await publish(peer, listeners, BURSTS, BURST, 0)
   await listeners.close()
   await setTimeout(500)
-  return { single: single.micros / size, burst: burst.micros / size, perSecond: fast.perSecond * size }
+  return {
+    single: single.micros / size,
+    burst: burst.micros / size,
+    singleBytes: single.bytes,
+    burstBytes: burst.bytes,
+    perSecond: fast.perSecond * size,
+  }
 }
 
 /**
  * Publishes `times` × `events`, each once the last ones have long arrived, or at once. Per event:
- * CPU, and how many a second.
+ * CPU, bytes on a stream, and how many a second.
  */
 async function publish(
   peer: Peer,
@@ -133,7 +157,7 @@ async function publish(
   times: number,
   events: number,
   pauseMs = 60 + 20 * events,
-): Promise<{ micros: number; perSecond: number }> {
+): Promise<{ micros: number; bytes: number; perSecond: number }> {
   await listeners.reset()
   const cpu = cpuMs(peer)
   const begun = performance.now()
@@ -145,7 +169,11 @@ async function publish(
   // A heartbeat may have come in between.
   if (most - least > HEARTBEATS || least === 0) throw new Error(`${peer.name}: streams got ${least} to ${most} bytes`)
   const count = times * events
-  return { micros: ((cpuMs(peer) - cpu) * 1000) / count, perSecond: (count * 1000) / (at - begun) }
+  return {
+    micros: ((cpuMs(peer) - cpu) * 1000) / count,
+    bytes: least / count,
+    perSecond: (count * 1000) / (at - begun),
+  }
 }
 
 /** Memory of idle streams, after a collection of garbage, beside bare Node. */
@@ -162,7 +190,7 @@ async function benchMemory(peers: readonly Peer[], listeners: Listeners): Promis
     await listeners.close()
     console.log(`${peer.name}: ${((held.at(-1) ?? 0) / 1024).toFixed(1)} KB`)
   }
-  console.log(`ratio ${((held[0] ?? 0) / (held[1] ?? 1)).toFixed(2)} (target: 1.2)`)
+  console.log(`ratio to bare Node ${((held[0] ?? 0) / (held[1] ?? 1)).toFixed(2)} (target: 1.2)`)
 }
 
 async function resident({ pid }: Peer): Promise<number> {

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { type Balancer, NGINX, startPlainNginx } from '../harness/balancers.ts'
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
 import { type Site, startSite, streamRequests } from '../harness/site.ts'
@@ -37,11 +38,12 @@ describeInBrowser("the browser's own EventSource", () => {
     await page.goto(url)
   }
 
-  /** Opens a stream in the page under a name, by a ticket. */
-  async function open(name: string): Promise<void> {
+  /** Opens a stream in the page under a name, by a ticket, directly or by way of a proxy. */
+  async function open(name: string, proxy?: Balancer): Promise<void> {
     const { json } = await service.call('POST', '/stream/ticket', { body: { externalId: externalId } })
+    const { origin, pathname, search } = new URL(json.streamUrl as string)
     await page.evaluate(`{
-      const source = new EventSource(${JSON.stringify(json.streamUrl)})
+      const source = new EventSource(${JSON.stringify((proxy?.url ?? origin) + pathname + search)})
       const seqs = [], framing = []
       source.addEventListener('comment_created', ({ data, lastEventId }) => seqs.push([lastEventId, JSON.parse(data).seq]))
       for (const type of ['connected', 'connection-timeout']) source.addEventListener(type, () => framing.push(type))
@@ -76,6 +78,30 @@ describeInBrowser("the browser's own EventSource", () => {
     await vi.waitFor(async () => expect(await readyState('refused')).toBe(CLOSED), WAIT)
     expect(await framing('refused')).toEqual([])
   })
+
+  test.each(NGINX === undefined ? ['directly'] : ['directly', 'through nginx'])(
+    'receives events one by one %s, compressed, also where it joins midway',
+    async (way) => {
+      externalId = newId()
+      const proxy =
+        way === 'directly' ? undefined : await startPlainNginx(`location / { proxy_pass ${first(service.apis).url}; }`)
+      await visit()
+      const response = page.waitForResponse(/stream/)
+      await open('early', proxy)
+      expect((await (await response).allHeaders())['content-encoding']).toBe('gzip')
+      for (let n = 1; n <= 5; n++) {
+        if (n === 3) {
+          await open('late', proxy)
+          await vi.waitFor(async () => expect(await framing('late')).toEqual(['connected']), WAIT)
+        }
+        await comment()
+        await vi.waitFor(async () => expect(await seqs('early')).toEqual(upTo(n)), WAIT)
+      }
+      await vi.waitFor(async () => expect(await seqs('late')).toEqual(upTo(5).slice(2)), WAIT)
+      await proxy?.close()
+    },
+    LONG,
+  )
 
   test.each(['stop', 'kill'] as const)(
     'comes back by itself after a %s of the service, with the same ticket, and misses and doubles nothing',

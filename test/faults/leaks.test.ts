@@ -98,6 +98,10 @@ const WAYS: readonly (() => Promise<ClientRequest>)[] = [
   },
   async () => send({ path: `/api/v1/stream/${pick(discussions).id}?lastEventId=0`, headers: key() }),
   async () => {
+    const headers = { ...key(), 'accept-encoding': 'gzip' }
+    return send({ path: `/api/v1/stream/${pick(discussions).id}?lastEventId=0`, headers })
+  },
+  async () => {
     const headers = { ...key(), ...JSON_TYPE, ...STREAM_TYPE }
     return send({ method: 'POST', path: '/graphql/stream', headers, body: operation(pick(discussions).id) })
   },

@@ -20,7 +20,12 @@ const BALANCERS: [string, (upstream: string) => Promise<Balancer>][] = [
   ['as deploy/nginx has it', (upstream) => startShippedNginx([upstream])],
 ]
 
-describe.skipIf(NGINX === undefined).each(BALANCERS)(`behind nginx, %s${skipped}`, (_name, start) => {
+const CASES = BALANCERS.flatMap(([name, start]): [string, typeof start, Record<string, string>][] => [
+  [name, start, {}],
+  [`${name}, compressed`, start, { 'accept-encoding': 'gzip' }],
+])
+
+describe.skipIf(NGINX === undefined).each(CASES)(`behind nginx, %s${skipped}`, (_name, start, accepted) => {
   let service: TestService
   let nginx: Balancer
   let discussionId: string
@@ -41,7 +46,8 @@ describe.skipIf(NGINX === undefined).each(BALANCERS)(`behind nginx, %s${skipped}
 
   async function open(headers: Record<string, string> = {}): Promise<StreamClient> {
     const url = `${nginx.url}/api/v1/stream/${discussionId}`
-    const client = await openStream(url, { 'x-api-key': service.apiKey, ...headers })
+    const client = await openStream(url, { 'x-api-key': service.apiKey, ...accepted, ...headers })
+    expect(client.headers['content-encoding']).toBe(accepted['accept-encoding'])
     clients.push(client)
     await vi.waitFor(() => expect(client.connected).toBeDefined(), WAIT)
     return client

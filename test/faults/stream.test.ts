@@ -24,8 +24,8 @@ afterEach(async () => {
 const newDiscussion = async (): Promise<string> =>
   (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
 
-async function open(path: string, apiKey = service.apiKey): Promise<StreamClient> {
-  const client = await openStream(`${service.url}/api/v1/stream/${path}`, { 'x-api-key': apiKey })
+async function open(path: string, apiKey = service.apiKey, headers = {}): Promise<StreamClient> {
+  const client = await openStream(`${service.url}/api/v1/stream/${path}`, { 'x-api-key': apiKey, ...headers })
   clients.push(client)
   await vi.waitFor(() => expect(client.connected).toBeDefined())
   return client
@@ -123,9 +123,12 @@ describe('a database that fails', () => {
 })
 
 describe('a consumer that does not read', () => {
-  test('is cut off within 10 s, resumes without loss, and nobody else notices', async () => {
+  test.each([
+    ['is', {}],
+    ['of a compressed stream is', { 'accept-encoding': 'gzip' }],
+  ])('%s cut off within 10 s, resumes without loss, and nobody else notices', async (_name, headers) => {
     const discussionId = await newDiscussion()
-    const slow = await open(discussionId)
+    const slow = await open(discussionId, service.apiKey, headers)
     const quick = await open(discussionId)
     slow.pause()
     const sessions = hubOf(service.app).sessions
@@ -143,7 +146,7 @@ describe('a consumer that does not read', () => {
     const position = slow.seqs.at(-1) ?? 0
     expect(slow.seqs).toEqual(upTo(position))
     expect(position).toBeLessThan(count)
-    const resumed = await open(`${discussionId}?lastEventId=${position}`)
+    const resumed = await open(`${discussionId}?lastEventId=${position}`, service.apiKey, headers)
     await vi.waitFor(() => expect([...slow.seqs, ...resumed.seqs]).toEqual(upTo(count)))
   })
 
@@ -219,11 +222,12 @@ test('at a shutdown every stream is told up to where it was brought, and closed'
 })
 
 /** Events as the log would hold them, of about `bytes` each, of which no news is sent. */
+/** With random digits: compression makes half of them. */
 async function insertEvents(discussionId: string, count: number, bytes: number): Promise<void> {
   const insert = unnamed(`WITH made AS (
        INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data)
        SELECT tenant_id, id, n, gen_random_uuid(), 'comment_created', 'public', now(), '{"kind":"system"}',
-         json_build_object('comment', json_build_object('body', repeat('x', $3::int)))
+         json_build_object('comment', json_build_object('body', (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, $3::int / 32) WHERE n > 0)))
        FROM discussions, generate_series(1, $2::int) AS n WHERE id = $1
      )
      UPDATE discussions SET seq = $2 WHERE id = $1`)

@@ -1,4 +1,5 @@
 import { type ClientRequest, get, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { createGunzip } from 'node:zlib'
 
 /** One server-sent event as it came. */
 export interface Received {
@@ -18,6 +19,8 @@ export class StreamClient {
   comments = 0
   /** Whether the server has closed the stream. */
   closed = false
+  /** Why a compressed stream could not be read, its trailer included. */
+  failure: Error | null = null
   readonly #request: ClientRequest
   readonly #response: IncomingMessage
   #text = ''
@@ -27,9 +30,14 @@ export class StreamClient {
     this.#response = response
     this.status = response.statusCode ?? 0
     this.headers = response.headers
-    response.setEncoding('utf8')
-    response.on('data', (text: string) => this.#read(text))
-    for (const event of ['end', 'close', 'error']) response.on(event, () => (this.closed = true))
+    const isGzip = response.headers['content-encoding'] === 'gzip'
+    const body = isGzip ? response.pipe(createGunzip()) : response
+    body.setEncoding('utf8')
+    body.on('data', (text: string) => this.#read(text))
+    if (isGzip) body.on('error', (error) => (this.failure = error))
+    for (const event of ['end', 'close', 'error']) body.on(event, () => (this.closed = true))
+    // A lost connection ends no pipe.
+    response.on('close', () => response.complete || (this.closed = true))
   }
 
   /** Events of the domain, without the framing ones. */

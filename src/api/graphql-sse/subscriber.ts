@@ -33,7 +33,7 @@ export class Subscriber extends Outlet implements Taker<Payload> {
     { source, subscription }: { source: Source<Payload>; subscription: Subscription },
     { heartbeatMs, onCut }: { heartbeatMs: number; onCut: (cut: Cut) => void },
   ) {
-    super(response, heartbeatMs)
+    super(response, { heartbeatMs })
     this.#source = source
     this.#subscription = subscription
     this.#onCut = onCut

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
 
 import { anonymous, type Ctx, hasCapability, identityHeader, requireCaller } from '../../core/context.ts'
@@ -10,6 +10,7 @@ import { requireReader } from '../../domains/readers/readers.ts'
 import type { CompiledRoute, RestRequest, Variables } from '../rest/handler.ts'
 import type { Route } from '../../schema/route.ts'
 import { encodePage, type EncodedPage, personalPage } from './encoded-page.ts'
+import { takesGzip } from './encoding.ts'
 import { pageCache } from './page-cache.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -43,28 +44,33 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
     const { discussionId, version } = found
     const key = `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`
+    // A weak tag is that of the plain and the compressed form alike (RFC 9110, section 8.8.1).
     const etag = `W/"${digest(`${key} ${version} ${identity?.externalId ?? ''}`)}"`
-    const headers = {
+    const cache = pageCache(ctx.app)
+    const varies = `X-API-Key, Authorization, ${identityHeader(ctx.app)}`
+    const headers = () => ({
       etag,
       'cache-control': 'private, no-cache',
-      vary: `X-API-Key, Authorization, ${identityHeader(ctx.app)}`,
-    }
+      vary: cache.variesByEncoding(key, version) ? `${varies}, Accept-Encoding` : varies,
+    })
     const known = tagsOf(request)
     // Only a page has ever had this tag, never a refusal; whether there is one for `*` is still to
     // be seen.
-    const cache = pageCache(ctx.app)
     if (known.includes(etag)) {
       cache.notModified()
-      return reply.code(304).headers(headers).send()
+      return reply.code(304).headers(headers()).send()
     }
     const page = await cache.get(key, version, async () => encodePage((await run(anonymous(ctx), variables)).body))
-    void reply.headers(headers)
+    void reply.headers(headers())
     if (known.includes('*')) return reply.code(304).send()
-    return send(reply, identity === null ? page.bytes : await personal(ctx, page))
+    const bytes = identity === null ? page.bytes : await personal(ctx, page)
+    // A page with a reader's own reactions is nobody else's: it is not kept.
+    const isShared = bytes === page.bytes && takesGzip(request.headers['accept-encoding'])
+    const gzipped = isShared ? await cache.gzipped(key, version) : null
+    if (gzipped !== null) void reply.header('content-encoding', 'gzip')
+    return reply.type(JSON_TYPE).send(gzipped ?? bytes)
   }
 }
-
-const send = (reply: FastifyReply, bytes: Buffer): FastifyReply => reply.type(JSON_TYPE).send(bytes)
 
 async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
   const reacted = page.slots.filter(({ hasReactions }) => hasReactions).map(({ commentId }) => commentId)

@@ -1,3 +1,6 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+
 import { LRUCache } from 'lru-cache'
 import type { Registry } from 'prom-client'
 
@@ -7,7 +10,15 @@ import type { EncodedPage } from './encoded-page.ts'
 
 interface Kept extends EncodedPage {
   version: string
+  /** Null until a client asks for it. */
+  gzipped: Buffer | null
 }
+
+/** Smaller pages stay plain: with their head they fit one packet. */
+const MIN_GZIP_BYTES = 1024
+
+/** In a thread of the pool: the largest pages take tens of milliseconds. */
+const compress = promisify(gzip)
 
 /**
  * What an entry takes beside its bytes and key, by estimate: the objects of it and of each slot.
@@ -19,14 +30,15 @@ const SLOT_BYTES = 120
 export class PageCache {
   readonly #pages: LRUCache<string, Kept> | null
   readonly #underWay = new Map<string, Promise<EncodedPage>>()
+  readonly #compressing = new WeakMap<Kept, Promise<Buffer>>()
   readonly #hits
   readonly #misses
   readonly #shared
   readonly #notModified
 
   constructor(maxBytes: number, registry: Registry) {
-    const sizeCalculation = ({ bytes, slots }: Kept, key: string): number =>
-      bytes.length + 2 * key.length + ENTRY_BYTES + SLOT_BYTES * slots.length
+    const sizeCalculation = ({ bytes, gzipped, slots }: Kept, key: string): number =>
+      bytes.length + (gzipped?.length ?? 0) + 2 * key.length + ENTRY_BYTES + SLOT_BYTES * slots.length
     this.#pages = maxBytes === 0 ? null : new LRUCache({ maxSize: maxBytes, sizeCalculation })
     gaugeOf(registry, 'page_cache_bytes', () => this.#pages?.calculatedSize ?? 0)
     gaugeOf(registry, 'page_cache_entries', () => this.#pages?.size ?? 0)
@@ -56,12 +68,50 @@ export class PageCache {
     this.#misses.inc()
     const page = make()
       .then((made) => {
-        this.#pages?.set(key, { ...made, version })
+        this.#pages?.set(key, { ...made, version, gzipped: null })
         return made
       })
       .finally(() => this.#underWay.delete(name))
     this.#underWay.set(name, page)
     return page
+  }
+
+  /**
+   * The page compressed, made once for all who ask for it; null where the page is not kept, or
+   * stays plain.
+   */
+  gzipped(key: string, version: string): Promise<Buffer> | Buffer | null {
+    const kept = this.#kept(key, version)
+    if (kept === undefined || !this.#isCompressed(kept)) return null
+    if (kept.gzipped !== null) return kept.gzipped
+    const existing = this.#compressing.get(kept)
+    if (existing !== undefined) return existing
+    const making = this.#compress(key, kept)
+    this.#compressing.set(kept, making)
+    return making
+  }
+
+  /** Whether a client that takes gzip may be sent other bytes than one that does not. */
+  variesByEncoding(key: string, version: string): boolean {
+    const kept = this.#kept(key, version)
+    return kept === undefined ? this.#pages !== null : this.#isCompressed(kept)
+  }
+
+  async #compress(key: string, kept: Kept): Promise<Buffer> {
+    const gzipped = await compress(kept.bytes)
+    // Set again, so that its size is counted.
+    if (this.#pages?.peek(key) === kept) this.#pages.set(key, { ...kept, gzipped })
+    return gzipped
+  }
+
+  #kept(key: string, version: string): Kept | undefined {
+    const kept = this.#pages?.peek(key)
+    return kept?.version === version ? kept : undefined
+  }
+
+  /** A page of which the cache cannot hold both forms stays plain as well. */
+  #isCompressed({ bytes: { length } }: Kept): boolean {
+    return length >= MIN_GZIP_BYTES && length < (this.#pages?.maxSize ?? 0) / 2
   }
 
   /** A caller has the page of this version already. */

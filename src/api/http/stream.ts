@@ -16,6 +16,7 @@ import { loadTenant } from '../../domains/tenants/tenants.ts'
 import { toServiceError } from '../graphql/errors.ts'
 import { type CorsHeaders, corsHeaders, preflightHeaders } from './cors.ts'
 import { authenticate, authenticateToken } from './credentials.ts'
+import { takesGzip } from './encoding.ts'
 import { chargeReplay, countAddress, countCaller, countTicket, onBudgetOf } from './limits.ts'
 import { warnOfUnknownProxy } from './proxies.ts'
 
@@ -85,6 +86,7 @@ async function openStream(
     connection = new StreamConnection(reply.raw, {
       ...ownerOf(opener),
       heartbeatMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
+      isGzip: takesGzip(request.headers['accept-encoding']),
       onCut: hub.onCut,
     })
     if (use !== null) countTicket(app, use)

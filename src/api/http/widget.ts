@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 
 import { type Asset, assetOf, sendAsset } from './assets.ts'
+import { takesGzip } from './encoding.ts'
 
 /** Built by Vite from `src/clients/widget`. */
 const FOLDER = join(import.meta.dirname, '../../../dist/widget')
@@ -30,8 +31,7 @@ export function registerWidget(server: FastifyInstance): void {
     let made: { plain: Asset; gzipped: Asset } | undefined
     server.get(`/${file}`, async (request, reply) => {
       made ??= readScript(join(FOLDER, file))
-      const isGzipTaken = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(request.headers['accept-encoding'] ?? '')
-      return sendAsset(request, reply, isGzipTaken ? made.gzipped : made.plain)
+      return sendAsset(request, reply, takesGzip(request.headers['accept-encoding']) ? made.gzipped : made.plain)
     })
   }
 }

@@ -1,0 +1,14 @@
+/**
+ * Whether a client takes gzip, and does not prefer plain bytes (RFC 9110, section 12.5.3). Without
+ * `Accept-Encoding` any coding would do, but such clients often know none.
+ */
+export function takesGzip(acceptEncoding: string | undefined): boolean {
+  const weights = new Map<string, number>()
+  for (const part of (acceptEncoding ?? '').toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim())
+    const weight = parameters.find((parameter) => /^q\s*=/.test(parameter))
+    weights.set(coding, weight === undefined ? 1 : Number(weight.slice(weight.indexOf('=') + 1)))
+  }
+  const gzip = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0
+  return gzip > 0 && gzip >= (weights.get('identity') ?? 0)
+}
