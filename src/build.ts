@@ -150,8 +150,8 @@ async function buildFromDocuments(): Promise<void> {
 }
 
 /**
- * The service in a few files: a start that reads a thousand takes longer. `npm run check` checks the
- * types.
+ * The service in a few files: a start that reads a thousand takes longer. `npm run check` checks
+ * the types.
  */
 async function buildService(): Promise<void> {
   const { rolldown } = await import('rolldown')

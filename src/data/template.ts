@@ -39,7 +39,8 @@ export function packTemplate(folder: string): Buffer {
   }))
   const files = contents.filter((content) => content !== null)
   const packed = Buffer.concat([Buffer.from(`${JSON.stringify(entries)}\n`), ...files])
-  // PostgreSQL's three databases are almost the same: a window that spans them packs 41 MB into 1.7.
+  // PostgreSQL's three databases are almost the same: a window that spans them packs 41 MB into
+  // 1.7.
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN, BROTLI_MAX_WINDOW_BITS } = constants
   return brotliCompressSync(packed, {
     params: { [BROTLI_PARAM_QUALITY]: 9, [BROTLI_PARAM_LGWIN]: BROTLI_MAX_WINDOW_BITS },
