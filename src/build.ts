@@ -2,8 +2,21 @@
 // for this.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+
+import { ROOT as root } from './core/root.ts'
+import { packTemplate, templateFile } from './data/template.ts'
 
 /** Something to build: the step runs when the digest of its inputs is not the one in its stamp. */
 interface Step {
@@ -13,7 +26,6 @@ interface Step {
   build: () => Promise<void>
 }
 
-const root = join(import.meta.dirname, '..')
 /** A package and an image hold what was built, without its sources. */
 if (!existsSync(join(root, 'src/main.ts'))) process.exit()
 /** A production install has no compilers. */
@@ -73,104 +85,129 @@ async function runDue(...steps: readonly Step[]): Promise<void> {
 const isIn = (name: string, ...folders: string[]): boolean =>
   folders.some((folder) => name.startsWith(`src/${folder}/`))
 const sources = files('src').filter((name) => !isIn(name, 'generated'))
-const serviceSources = sources.filter((name) => !isIn(name, 'console', 'clients/widget'))
+const clientSources = sources.filter((name) => isIn(name, 'clients') && !isIn(name, 'clients/widget'))
+const serviceSources = sources.filter((name) => !isIn(name, 'console', 'clients'))
 const consoleSources = sources.filter((name) => isIn(name, 'console'))
 
-await runDue({
+const makesClient = runDue({
   name: 'database client',
   stamp: 'src/generated/.prisma-stamp',
   inputs: ['prisma/schema.prisma', 'package-lock.json'],
   build: () => run('prisma/build/index.js', 'generate'),
 })
-// It loads the schema, which needs the client.
-await runDue({
-  name: 'typed documents',
-  stamp: 'src/generated/.codegen-stamp',
-  inputs: [
-    ...serviceSources,
-    ...consoleSources.filter((name) => name.endsWith('.graphql')),
-    ...files('prisma'),
-    'codegen.ts',
-    'package-lock.json',
-  ],
-  build: () => run('tsx/dist/cli.mjs', 'codegen.ts'),
-})
+await Promise.all([
+  makesClient.then(makeTemplate),
+  makesClient.then(buildFromDocuments),
+  runDue(
+    {
+      name: 'clients',
+      stamp: 'dist/.clients-stamp',
+      inputs: [...clientSources, 'tsconfig.json', 'package-lock.json'],
+      build: buildClients,
+    },
+    {
+      name: 'widget',
+      stamp: 'dist/.widget-stamp',
+      inputs: [...sources.filter((name) => isIn(name, 'clients/widget', 'clients/browser')), 'package-lock.json'],
+      build: () => bundle('src/clients/widget'),
+    },
+  ),
+])
 
-const generated = files('src/generated')
-await runDue(
-  {
-    name: 'service',
-    stamp: 'dist/.stamp',
+async function buildFromDocuments(): Promise<void> {
+  // It loads the schema, which needs the database client.
+  await runDue({
+    name: 'typed documents',
+    stamp: 'src/generated/.codegen-stamp',
     inputs: [
       ...serviceSources,
-      ...generated.filter((name) => name.endsWith('.ts')),
-      'tsconfig.json',
+      ...consoleSources.filter((name) => name.endsWith('.graphql')),
+      'prisma/schema.prisma',
+      'codegen.ts',
       'package-lock.json',
     ],
-    build: buildService,
-  },
-  {
-    name: 'console',
-    stamp: 'dist/.console-stamp',
-    inputs: [
-      ...consoleSources,
-      ...generated.filter((name) => /\/(console\.ts|settings\.json|audit-actions\.json)$/.test(name)),
-      'package-lock.json',
-    ],
-    build: buildConsole,
-  },
-  {
-    name: 'widget',
-    stamp: 'dist/.widget-stamp',
-    inputs: [...sources.filter((name) => isIn(name, 'clients/widget', 'clients/browser')), 'package-lock.json'],
-    build: () => bundle('src/clients/widget'),
-  },
-)
-
-async function buildService(): Promise<void> {
-  const tsc = (...args: string[]) => run('typescript/bin/tsc', '-p', ...args)
-  // Types only where others import from: those of the rest would be thousands of lines that nobody
-  // reads.
-  const types = ['--declaration', '--emitDeclarationOnly', '--removeComments', 'false']
-  await Promise.all([
-    // Both write what the receiver's types compile to; the one without comments comes last.
-    tsc('src').then(() => tsc('src/clients/browser')),
-    ...['backend', 'browser', 'receiver'].map((name) => tsc(`src/clients/${name}`, ...types)),
-  ])
-  await bundleTracing()
-  removeStale()
+    build: () => run('tsx/dist/cli.mjs', 'codegen.ts', '--documents'),
+  })
+  const generated = files('src/generated')
+  await runDue(
+    {
+      name: 'service',
+      stamp: 'dist/.stamp',
+      inputs: [...serviceSources, ...generated.filter((name) => name.endsWith('.ts')), 'package-lock.json'],
+      build: buildService,
+    },
+    {
+      name: 'console',
+      stamp: 'dist/.console-stamp',
+      inputs: [
+        ...consoleSources,
+        ...generated.filter((name) => /\/(console\.ts|settings\.json|audit-actions\.json)$/.test(name)),
+        'package-lock.json',
+      ],
+      build: buildConsole,
+    },
+  )
 }
 
 /**
- * OpenTelemetry's packages take 27 MB, of which the service needs less than one: they go into one
- * file, and are no dependencies of a process in production.
+ * The service in a few files: a start that reads a thousand takes longer. `npm run check` checks
+ * the types.
  */
-async function bundleTracing(): Promise<void> {
-  const { build } = await import('vite')
-  await build({
-    configFile: false,
-    root,
-    logLevel: 'warn',
-    ssr: { noExternal: true },
-    build: {
-      ssr: 'src/data/tracing-sdk.ts',
-      outDir: 'dist/data',
-      emptyOutDir: false,
-      target: 'node20',
-      sourcemap: true,
-      minify: false,
-      reportCompressedSize: false,
-    },
+async function buildService(): Promise<void> {
+  const { rolldown } = await import('rolldown')
+  const entries = ['bin', 'main', 'build', 'cli/cli', 'cli/health', 'data/embedded-child']
+  const build = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
+    platform: 'node',
+    // Packages that read files of their own; GraphiQL, which is 9 MB and seldom asked for; and what
+    // only a build needs.
+    external:
+      /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|@scalar\/|fs-native-extensions|pg-native|rolldown)/,
+    checks: { pluginTimings: false },
   })
+  const { output } = await build.write({
+    dir: 'dist',
+    format: 'esm',
+    chunkFileNames: 'chunks/[name].js',
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+  })
+  await build.close()
+  // Nothing else may run what an older build has left.
+  const kept = new Set(output.map(({ fileName }) => `dist/${fileName}`))
+  for (const name of files('dist').filter((each) => /\.(js|d\.ts)(\.map)?$/.test(each))) {
+    const isOther = /^dist\/(clients|console|widget|packages)\//.test(name)
+    if (!isOther && !kept.has(name)) rmSync(join(root, name), { force: true })
+  }
 }
 
-/** Removes what was compiled from sources that are gone, so that nothing runs or imports it. */
-function removeStale(): void {
-  const known = new Set([...sources, ...generated])
-  for (const name of files('dist').filter((each) => /\.(js|d\.ts)(\.map)?$/.test(each))) {
-    const isBundle = /^dist\/(console|widget|packages)\//.test(name)
-    const source = name.replace(/^dist/, 'src').replace(/\.(js|d\.ts)(\.map)?$/, '.ts')
-    if (!isBundle && !known.has(source)) rmSync(join(root, name), { force: true })
+/** The modules that others import, and their types. */
+async function buildClients(): Promise<void> {
+  const tsc = (name: string, ...args: string[]) => run('typescript/bin/tsc', '-p', `src/clients/${name}`, ...args)
+  await Promise.all(['backend', 'receiver'].map((name) => tsc(name, '--declaration')))
+  // Both write what the receiver's types compile to; the one without comments comes last.
+  await tsc('browser', '--declaration', '--emitDeclarationOnly', '--removeComments', 'false')
+  await tsc('browser')
+}
+
+/**
+ * The database with which a first start begins. Only what changes the migrations or PGlite changes
+ * its name.
+ */
+async function makeTemplate(): Promise<void> {
+  const file = templateFile()
+  if (!hasTools || existsSync(file)) return
+  console.error('Building the first database …')
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-template-'))
+  try {
+    await run('tsx/dist/cli.mjs', 'src/data/embedded-child.ts', folder)
+    rmSync(dirname(file), { recursive: true, force: true })
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(`${file}.part`, packTemplate(folder))
+    renameSync(`${file}.part`, file)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 

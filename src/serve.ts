@@ -97,7 +97,8 @@ async function stopInTime(stopped: Promise<void>, graceSeconds: number, log: Log
   }, graceSeconds * 1000).unref()
   await stopped
   log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
-  process.exit(0)
+  // Lines are written by another thread. An exit writes the rest itself, which may overtake them.
+  log.flush(() => process.exit(0))
 }
 
 /**

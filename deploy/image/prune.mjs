@@ -25,12 +25,15 @@ filesBelow(modules)
   .flatMap((file) => ASIDE.map((name) => join(file, '..', name)))
   .forEach(remove)
 
-// Prisma's client brings each of its query compilers four times, for five databases. The generated
-// client names the one that it loads.
-const generated = readFileSync(join(root, 'dist/generated/prisma/internal/class.js'), 'utf8')
+// Prisma's client brings each of its query compilers four times, for five databases. The service
+// names the one that it loads.
+const service = filesBelow(join(root, 'dist/chunks'))
+  .filter((file) => file.endsWith('.js'))
+  .map((file) => readFileSync(file, 'utf8'))
+  .join()
 const runtime = join(modules, '@prisma/client/runtime')
 for (const name of readdirSync(runtime)) {
-  if (/^(query_compiler|wasm-compiler)/.test(name) && !generated.includes(name)) remove(join(runtime, name))
+  if (/^(query_compiler|wasm-compiler)/.test(name) && !service.includes(name)) remove(join(runtime, name))
 }
 
 const prebuilds = join(modules, 'fs-native-extensions/prebuilds')

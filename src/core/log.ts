@@ -28,5 +28,6 @@ export const createLog = (level: string): Logger =>
       // Nothing that is a secret is logged on purpose; this is the net below.
       redact: ['*.authorization', '*.cookie', '*.ticket', '*.token', '*.secret', '*.password', '*["x-api-key"]'],
     },
-    pino.destination(2),
+    // With a minimum of 0, pino has no flush.
+    pino.destination({ dest: 2, minLength: 1 }),
   )

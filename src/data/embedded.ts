@@ -2,16 +2,16 @@ import { fork } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve as absolute } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
 import { PGlite } from '@electric-sql/pglite'
 
+import { ROOT } from '../core/root.ts'
 import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
 import { poolOn } from './embedded-session.ts'
 import { lockFolder } from './lock.ts'
-import { migrate } from './migrate.ts'
 import { migrationAdapter, overPool, sqlOn } from './pool.ts'
+import { unpackTemplate } from './template.ts'
 
 /**
  * A PostgreSQL in this process (PGlite), its files below `dataDir`. PGlite has no lock of its own,
@@ -22,7 +22,7 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   const unlock = await lockFolder(dataDir)
   try {
     const files = join(dataDir, 'postgres')
-    if (!existsSync(join(files, 'PG_VERSION'))) await createInChild(files)
+    if (!existsSync(join(files, 'PG_VERSION'))) await makeFiles(files)
     const database = await overPGlite(new PGlite(files))
     return {
       ...database,
@@ -84,28 +84,34 @@ export async function overPGlite(pglite: PGlite, close = (): Promise<void> => pg
 }
 
 /**
- * Makes a migrated database. It takes some 0.8 GB for good in the process that does it: a child
- * does, and goes. The folder gets its name when it is whole, so that a kill at any instant leaves
- * one or none.
+ * Makes a migrated database, from the template of this release where the build has made one. The
+ * folder gets its name when it is whole, so that a kill at any instant leaves one or none.
  */
-async function createInChild(files: string): Promise<void> {
+async function makeFiles(files: string): Promise<void> {
   const folder = dirname(files)
   const drafts = readdirSync(folder).filter((name) => name.startsWith(DRAFT))
   for (const name of drafts) removeDraft(join(folder, name))
   // The child of a killed process may run on for a moment, without the lock: it knows its own draft
   // only, and never gives it the name under which databases are opened.
   const draft = mkdtempSync(join(folder, DRAFT))
+  try {
+    if (!unpackTemplate(draft)) await migrateInChild(draft)
+  } catch (error) {
+    removeDraft(draft)
+    throw error
+  }
+  renameSync(draft, files)
+}
+
+/** To migrate takes some 0.8 GB for good in the process that does it: a child does, and goes. */
+async function migrateInChild(folder: string): Promise<void> {
   const code = await new Promise<number | null>((resolve, reject) => {
-    const env = { ...process.env, EMBEDDED_CREATE: draft }
-    const child = fork(fileURLToPath(import.meta.url), [], { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    const program = join(ROOT, 'dist/data/embedded-child.js')
+    const child = fork(program, [folder], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     child.on('error', reject)
     child.on('exit', resolve)
   })
-  if (code !== 0) {
-    removeDraft(draft)
-    throw new Error(`the embedded database could not be created (exit code ${code})`)
-  }
-  renameSync(draft, files)
+  if (code !== 0) throw new Error(`the embedded database could not be created (exit code ${code})`)
 }
 
 const DRAFT = 'postgres-draft-'
@@ -120,14 +126,6 @@ function removeDraft(draft: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error
   }
-}
-
-if (process.env.EMBEDDED_CREATE !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.on('disconnect', () => process.exit(1))
-  const database = await overPGlite(new PGlite(process.env.EMBEDDED_CREATE))
-  await database.exclusively(migrate)
-  await database.close()
-  process.exit(0)
 }
 
 /**

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 
-export const PRISMA = join(dirname(fileURLToPath(import.meta.url)), '../../prisma')
+import { ROOT } from '../core/root.ts'
+
+export const PRISMA = join(ROOT, 'prisma')
 
 /** One folder of `prisma/migrations`. */
 export interface Migration {

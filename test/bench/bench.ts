@@ -9,6 +9,7 @@ import { benchPost } from './post.ts'
 import { benchProcesses } from './processes.ts'
 import { benchRetention } from './retention.ts'
 import { benchSizing } from './sizing.ts'
+import { benchStart } from './start.ts'
 import { benchStreamTimes } from './stream-times.ts'
 import { benchStream } from './stream.ts'
 import { benchTraces } from './traces.ts'
@@ -28,6 +29,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   processes: benchProcesses,
   sizing: benchSizing,
   traces: benchTraces,
+  start: benchStart,
 }
 
 const asked = process.argv.slice(2)

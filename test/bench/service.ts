@@ -9,7 +9,7 @@ import pg from 'pg'
 import { freePort } from '../harness/ports.ts'
 import type { Signer } from '../harness/identity.ts'
 
-const MAIN = join(import.meta.dirname, '../../dist/main.js')
+export const MAIN = join(import.meta.dirname, '../../dist/main.js')
 const SERVER = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
 export interface BenchService {

@@ -189,7 +189,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
   test('with sources beside it, as in a clone, it starts what was built of them and nothing older', () => {
     for (const name of ['src', 'codegen.ts', 'tsconfig.json'])
       cpSync(join(ROOT, name), join(tree, name), { recursive: true })
-    for (const name of ['.stamp', '.console-stamp', '.widget-stamp']) {
+    for (const name of ['.stamp', '.clients-stamp', '.console-stamp', '.widget-stamp']) {
       cpSync(join(ROOT, 'dist', name), join(tree, 'dist', name))
     }
     expect(runIn(tree, 'npm', ['run', '--silent', 'build'])).toMatchObject({ status: 0, stderr: '' })

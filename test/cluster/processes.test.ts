@@ -327,7 +327,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
 
 test('a process that writes to a parent that has just gone is told of it, and nothing is thrown', async () => {
   const program = `
-    import { openLink } from ${JSON.stringify(new URL('../../dist/processes/link.js', import.meta.url).href)}
+    import { openLink } from ${JSON.stringify(new URL('../../src/processes/link.ts', import.meta.url).href)}
     const { bus, ready } = openLink()
     ready({ text: 'here', hasCredentials: false })
     // It stands still while its parent goes.
@@ -337,7 +337,7 @@ test('a process that writes to a parent that has just gone is told of it, and no
       void bus.subscribe('a', () => undefined)
     }, 10)
     process.on('disconnect', () => setTimeout(() => process.exit(7), 200))`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   let stderr = ''

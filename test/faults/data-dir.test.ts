@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { holderOf, lockFolder } from '../../src/data/lock.ts'
 import { findProgram } from '../harness/programs.ts'
 
-const LOCK = pathToFileURL(join(import.meta.dirname, '../../dist/data/lock.js')).href
+const LOCK = pathToFileURL(join(import.meta.dirname, '../../src/data/lock.ts')).href
 const WAIT = { timeout: 30_000, interval: 5 }
 
 /** Takes the lock and keeps it until it is killed; says `held`, or why not. */
@@ -60,7 +60,7 @@ interface Program {
 }
 
 function start(program: string, args: string[], wrapper: readonly string[] = []): Program {
-  const [command = '', ...rest] = [...wrapper, process.execPath, '-e', program, folder, ...args]
+  const [command = '', ...rest] = [...wrapper, process.execPath, '--import', 'tsx', '-e', program, folder, ...args]
   const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'inherit'] })
   children.add(child)
   const line = new Promise<string>((resolve, reject) => {

@@ -11,6 +11,7 @@ import { poolOn } from '../../src/data/embedded-session.ts'
 import { migrate } from '../../src/data/migrate.ts'
 import { migrationAdapter } from '../../src/data/pool.ts'
 import { openServer } from '../../src/data/server.ts'
+import { unpackTemplate } from '../../src/data/template.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -28,11 +29,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = mkdtempSync(join(tmpdir(), 'engagement-test-'))
   const dump = join(folder, 'dump.tar')
   const dataDir = join(folder, 'data')
-  mkdirSync(dataDir)
-  const pglite = await PGlite.create(join(dataDir, 'postgres'))
-  const pool = poolOn(pglite)
-  await migrate(migrationAdapter(pool))
-  await pool.end()
+  const files = join(dataDir, 'postgres')
+  mkdirSync(files, { recursive: true })
+  const isMigrated = unpackTemplate(files)
+  const pglite = await PGlite.create(files)
+  if (!isMigrated) {
+    const pool = poolOn(pglite)
+    await migrate(migrationAdapter(pool))
+    await pool.end()
+  }
   writeFileSync(dump, Buffer.from(await (await pglite.dumpDataDir('none')).arrayBuffer()))
   await pglite.close()
   project.provide('dump', dump)

@@ -69,9 +69,6 @@ function maxIntrospections(context: ValidationContext): ReturnType<ValidationRul
   }
 }
 
-/** The library gives up: after so many errors, or so many comparisons of fields. */
-const NOT_CHECKED = refusal('too_long', 'has too much in it to be checked to its end')
-
 /**
  * What is wrong with a document, whatever its variables say. The limits come first: what they
  * refuse is not worth the work of the rules of GraphQL itself, some of which take the square of a
@@ -86,6 +83,9 @@ export function documentErrors(
   if (over.length > 0) return over
   const rules = introspection ? RULES : [...RULES, NO_INTROSPECTION]
   return validate(schema, document, rules, { maxErrors: MAX_ERRORS }).map((error) =>
-    error.originalError instanceof ServiceError ? error : NOT_CHECKED,
+    error.originalError instanceof ServiceError
+      ? error
+      : // The library gives up: after so many errors, or so many comparisons of fields.
+        refusal('too_long', 'has too much in it to be checked to its end'),
   )
 }

@@ -10,10 +10,11 @@ import type { FastifyInstance } from 'fastify'
 import { baseUrl } from '../../core/address.ts'
 import type { App } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
+import { ROOT } from '../../core/root.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 
 /** What `npm run build` has made of src/console. */
-const FOLDER = join(import.meta.dirname, '../../../dist/console')
+const FOLDER = join(ROOT, 'dist/console')
 const BASE = '/console/'
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -6,9 +6,10 @@ import type { FastifyInstance } from 'fastify'
 import MarkdownIt, { type Token } from 'markdown-it'
 
 import { ServiceError } from '../../core/errors.ts'
+import { ROOT } from '../../core/root.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 
-const FOLDER = join(import.meta.dirname, '../../../docs')
+const FOLDER = join(ROOT, 'docs')
 
 const STYLE = `:root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif }
 body { max-width: 60rem; margin: 0 auto; padding: 1rem }

@@ -4,11 +4,12 @@ import { gzipSync } from 'node:zlib'
 
 import type { FastifyInstance } from 'fastify'
 
+import { ROOT } from '../../core/root.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 import { takesGzip } from './encoding.ts'
 
 /** Built by Vite from `src/clients/widget`. */
-const FOLDER = join(import.meta.dirname, '../../../dist/widget')
+const FOLDER = join(ROOT, 'dist/widget')
 const FILES = ['widget.js', 'widget.ar.js', 'widget.warnings.js']
 
 const HEADERS = {

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 
 import { format, resolveConfig } from 'prettier'
 
+import { ROOT } from '../../core/root.ts'
 import { schema } from '../graphql/schema.ts'
 import { eventTypes, withEventNames } from './client-events.ts'
 import { referencePages } from './doc-pages.ts'
 import { writeOrCheck } from './write.ts'
 
-const ROOT = join(import.meta.dirname, '../../..')
 const BROWSER = 'src/clients/browser/stream.ts'
 
 const files = {

@@ -41,7 +41,7 @@ export interface CompiledRoute {
 export const DEFAULT_LIMIT = 20
 export const MAX_LIMIT = 100
 
-/** Compiles a route against the schema. What does not fit is found at start-up, not by a caller. */
+/** Compiles a route against the schema, but for its operation. Throws where they do not fit. */
 export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute {
   const operation = operationOf(route)
   const access = accessOfRoute(schema, route)

@@ -9,7 +9,7 @@ import {
   IconShieldCheck,
   type IconProps,
   IconWebhook,
-} from '@tabler/icons-react'
+} from '../ui/icons.tsx'
 import type { ComponentType } from 'react'
 
 /** The pages, in the order of the day. `path` is the first part of their URLs. */

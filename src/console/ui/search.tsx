@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
-import { IconSearch } from '@tabler/icons-react'
+import { IconSearch } from './icons.tsx'
 import { useState } from 'react'
 
 /** What a list is searched for. It is passed on once the typing rests. */

@@ -1,5 +1,5 @@
 import { Alert, Anchor, Button, Center, Code, Loader, Stack, Text, VisuallyHidden } from '@mantine/core'
-import { IconAlertTriangle } from '@tabler/icons-react'
+import { IconAlertTriangle } from './icons.tsx'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 

@@ -1,5 +1,5 @@
 import { Anchor } from '@mantine/core'
-import { IconExternalLink } from '@tabler/icons-react'
+import { IconExternalLink } from './icons.tsx'
 
 import { WRITTEN } from './written.ts'
 

@@ -1,5 +1,5 @@
 import { Anchor, Badge, Card, Group, Text } from '@mantine/core'
-import { IconFlag, IconPinned } from '@tabler/icons-react'
+import { IconFlag, IconPinned } from '../../ui/icons.tsx'
 import { useState } from 'react'
 import { Link } from 'react-router'
 

@@ -1,5 +1,5 @@
 import { ActionIcon, Menu } from '@mantine/core'
-import { IconCheck, IconDots, IconPinned, IconPinnedOff, IconTrash, IconUser, IconX } from '@tabler/icons-react'
+import { IconCheck, IconDots, IconPinned, IconPinnedOff, IconTrash, IconUser, IconX } from '../../ui/icons.tsx'
 import { useState } from 'react'
 import { Link } from 'react-router'
 

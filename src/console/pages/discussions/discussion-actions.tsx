@@ -1,5 +1,5 @@
 import { Button, Stack } from '@mantine/core'
-import { IconArchive, IconLock, IconLockOpen } from '@tabler/icons-react'
+import { IconArchive, IconLock, IconLockOpen } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
 import {

@@ -1,5 +1,5 @@
 import { Badge } from '@mantine/core'
-import { IconArchive, IconLock } from '@tabler/icons-react'
+import { IconArchive, IconLock } from '../../ui/icons.tsx'
 
 import type { DiscussionState } from '../../../generated/console.ts'
 

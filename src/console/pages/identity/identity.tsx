@@ -1,5 +1,5 @@
 import { Badge, Button, Code, Stack, Table, Text } from '@mantine/core'
-import { IconRefresh } from '@tabler/icons-react'
+import { IconRefresh } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
 import { CreateIdentitySecretDocument, IdentitySecretsDocument } from '../../../generated/console.ts'

@@ -1,5 +1,5 @@
 import { Badge, Button, Code, Group, Table, VisuallyHidden } from '@mantine/core'
-import { IconPlus } from '@tabler/icons-react'
+import { IconPlus } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
 import { ApiKeysDocument, type ApiKeysQuery, RevokeApiKeyDocument } from '../../../generated/console.ts'

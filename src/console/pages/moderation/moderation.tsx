@@ -1,5 +1,5 @@
 import { Badge, Button, Group, SegmentedControl } from '@mantine/core'
-import { IconKeyboard } from '@tabler/icons-react'
+import { IconKeyboard } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
 import { ModerationQueueDocument, type ModerationQueueStatus, QueueCountsDocument } from '../../../generated/console.ts'

@@ -1,5 +1,5 @@
 import { Button, Checkbox, Group, Paper, Text, VisuallyHidden } from '@mantine/core'
-import { IconArrowBackUp } from '@tabler/icons-react'
+import { IconArrowBackUp } from '../../ui/icons.tsx'
 
 import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'

@@ -1,5 +1,5 @@
 import { Anchor, Code, List, Stack, Text, ThemeIcon, Title, VisuallyHidden } from '@mantine/core'
-import { IconCheck } from '@tabler/icons-react'
+import { IconCheck } from '../../ui/icons.tsx'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 

@@ -1,5 +1,5 @@
 import { Alert, Badge, Text } from '@mantine/core'
-import { IconBan } from '@tabler/icons-react'
+import { IconBan } from '../../ui/icons.tsx'
 
 import type { ReaderBanFragment } from '../../../generated/console.ts'
 import { Time } from '../../ui/time.tsx'

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { IconDownload } from '@tabler/icons-react'
+import { IconDownload } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
 import { ReaderExportDocument } from '../../../generated/console.ts'

@@ -1,5 +1,5 @@
 import { Avatar, Button, Group, Stack, Text } from '@mantine/core'
-import { IconBan, IconTrash } from '@tabler/icons-react'
+import { IconBan, IconTrash } from '../../ui/icons.tsx'
 import { useState } from 'react'
 import { useNavigate, useParams } from 'react-router'
 

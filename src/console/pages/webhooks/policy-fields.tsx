@@ -1,5 +1,5 @@
 import { Button, Fieldset, NumberInput, type NumberInputProps, SimpleGrid, Stack } from '@mantine/core'
-import { IconChevronDown, IconChevronRight } from '@tabler/icons-react'
+import { IconChevronDown, IconChevronRight } from '../../ui/icons.tsx'
 
 import { WebhookDefaultsDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'

@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Stack, Table, Text } from '@mantine/core'
-import { IconPlus } from '@tabler/icons-react'
+import { IconPlus } from '../../ui/icons.tsx'
 import { useState } from 'react'
 import { Link, useNavigate } from 'react-router'
 
