@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
@@ -57,6 +58,8 @@ describe.skipIf(!onServer)(`a rolling restart of three apis${onServer ? '' : ' (
         })
         await stopped
         await api.start()
+        // nginx comes back to it after its fail_timeout, HAProxy after its next check.
+        await pause(1500)
       }
     } finally {
       isOver = true
