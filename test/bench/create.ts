@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 
 import { openBare } from './post.ts'
-import { median, startBenchService } from './service.ts'
+import { cpuMsOf, median, startBenchService } from './service.ts'
 
 const CONNECTIONS = 16
 const SECONDS = 4
@@ -58,6 +58,16 @@ const CREATE = `
   )
   SELECT e.seq, e.payload FROM e`
 
+interface Rate {
+  perSecond: number
+  cpuMicros: number
+}
+
+interface Round {
+  ours: Rate
+  lean: Rate
+}
+
 /**
  * The create statement, a comment each, beside one that does the least for a comment, turn by turn
  * in the same database. Both have one endpoint, 500 discussions and a pool of 16.
@@ -73,8 +83,15 @@ export async function benchCreate(): Promise<void> {
        VALUES ($1, $2, 'https://receiver.example/', '{*}', 'verified', '{}')`,
       [bare.tenantId, randomUUID()],
     )
-    const rounds: { ours: number; lean: number }[] = []
-    for (let n = 0; n <= ROUNDS; n++) rounds.push({ ours: await bare.run(), lean: await runLean(pool) })
+    const rounds: Round[] = []
+    const measure = async (run: () => Promise<number>): Promise<Rate> => {
+      const before = await backendsMs(pool)
+      const perSecond = await run()
+      return { perSecond, cpuMicros: (((await backendsMs(pool)) - before) / SECONDS / perSecond) * 1000 }
+    }
+    for (let n = 0; n <= ROUNDS; n++) {
+      rounds.push({ ours: await measure(() => bare.run()), lean: await measure(() => runLean(pool)) })
+    }
     // The first one warms both up.
     report(rounds.slice(1))
     await bare.close()
@@ -99,10 +116,20 @@ async function runLean(pool: pg.Pool): Promise<number> {
   return count / ((performance.now() - started) / 1000)
 }
 
-function report(rounds: readonly { ours: number; lean: number }[]): void {
-  const of = (pick: (each: { ours: number; lean: number }) => number): number => median(rounds.map(pick))
+/** Milliseconds of CPU that the connections to the database have used, which is on this machine. */
+async function backendsMs(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ pid: number }>(
+    'SELECT pid FROM pg_stat_activity WHERE datname = current_database()',
+  )
+  return rows.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0)
+}
+
+function report(rounds: readonly Round[]): void {
+  const of = (pick: (each: Round) => number): number => median(rounds.map(pick))
+  const figures = (name: keyof Round): string =>
+    `${of((each) => each[name].perSecond).toFixed(0)}/s, ${of((each) => each[name].cpuMicros).toFixed(0)} µs of PostgreSQL's CPU`
   console.log(`create: one comment each, ${CONNECTIONS} connections, 500 discussions, median of ${ROUNDS} rounds
-  the least for a comment  ${of(({ lean }) => lean).toFixed(0)}/s
-  the create statement     ${of(({ ours }) => ours).toFixed(0)}/s
-  ratio                    ${of(({ ours, lean }) => ours / lean).toFixed(2)} (target: at least 0.7)`)
+  the least for a comment  ${figures('lean')}
+  the create statement     ${figures('ours')}
+  ratio                    ${of(({ ours, lean }) => ours.perSecond / lean.perSecond).toFixed(2)} (target: at least 0.7), CPU ${of(({ ours, lean }) => ours.cpuMicros / lean.cpuMicros).toFixed(1)}`)
 }
