@@ -1,5 +1,5 @@
 import { type ClientRequest, get, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { createGunzip } from 'node:zlib'
+import { createGunzip, type Gunzip } from 'node:zlib'
 
 /** One server-sent event as it came. */
 export interface Received {
@@ -31,13 +31,10 @@ export class StreamClient {
     this.status = response.statusCode ?? 0
     this.headers = response.headers
     const isGzip = response.headers['content-encoding'] === 'gzip'
-    const body = isGzip ? response.pipe(createGunzip()) : response
+    const body = isGzip ? this.#unpacked() : response
     body.setEncoding('utf8')
     body.on('data', (text: string) => this.#read(text))
-    if (isGzip) body.on('error', (error) => (this.failure = error))
     for (const event of ['end', 'close', 'error']) body.on(event, () => (this.closed = true))
-    // A lost connection ends no pipe.
-    response.on('close', () => response.complete || (this.closed = true))
   }
 
   /** Events of the domain, without the framing ones. */
@@ -72,6 +69,14 @@ export class StreamClient {
 
   close(): void {
     this.#request.destroy()
+  }
+
+  #unpacked(): Gunzip {
+    const unpacked = this.#response.pipe(createGunzip())
+    unpacked.on('error', (error) => (this.failure = error))
+    // A lost connection ends no pipe. What has come is still to be read.
+    this.#response.on('close', () => void (this.#response.complete || unpacked.end()))
+    return unpacked
   }
 
   #read(text: string): void {
