@@ -18,6 +18,8 @@ const PROBE = `
   import { setFlagsFromString } from 'node:v8'
   import { runInNewContext } from 'node:vm'
   setFlagsFromString('--expose-gc')
+  // Node holds the map of a file from its first error on, whenever that is.
+  process.setSourceMapsEnabled(false)
   const gc = runInNewContext('gc')
   const timers = new Set()
   createHook({
