@@ -175,6 +175,9 @@ export class Topic {
         sink.deliver(piece)
         this.#options.metrics.replayed(piece)
         seat.fed = piece.frames.at(-1)?.seq ?? seat.fed
+        // A fast client is ready at once, again and again; others wait behind its replay.
+        await turn()
+        if (seat.left) return
       }
       seat.fed = upTo
     }

@@ -6,12 +6,13 @@ import { createLog } from '../../src/core/log.ts'
 import { toServiceError } from '../../src/api/graphql/errors.ts'
 
 const log = createLog('silent')
+const ABOUT = { requestId: 'a-request' }
 
 test('a request that outlives the database pool is told unavailable, not internal', async () => {
   const pool = new pg.Pool()
   await pool.end()
   const error: unknown = await pool.query('SELECT 1').catch((cause: unknown) => cause)
-  expect(toServiceError(error, log).code).toBe('unavailable')
+  expect(toServiceError(error, log, ABOUT).code).toBe('unavailable')
 })
 
 const CODES = {
@@ -38,7 +39,7 @@ test.each(Object.values(CODES).flat())(
   (code) => {
     const error = Object.assign(new Error('x'), { code })
     for (const thrown of [error, new Error('outer', { cause: error })]) {
-      const { code: answered, extras } = toServiceError(thrown, log)
+      const { code: answered, extras } = toServiceError(thrown, log, ABOUT)
       expect([answered, extras.retryAfterSeconds]).toEqual(['unavailable', 1])
     }
   },
@@ -49,15 +50,15 @@ test('an error that ends the session is unavailable, whatever its code', () => {
     code: '55000',
     severity: 'FATAL',
   })
-  expect(toServiceError(error, log).code).toBe('unavailable')
+  expect(toServiceError(error, log, ABOUT).code).toBe('unavailable')
 })
 
 test.each(['23505', '42601', '22P02', '55000', '42P01'])('the code %s is internal', (code) => {
-  expect(toServiceError(Object.assign(new Error('x'), { code, severity: 'ERROR' }), log).code).toBe('internal')
+  expect(toServiceError(Object.assign(new Error('x'), { code, severity: 'ERROR' }), log, ABOUT).code).toBe('internal')
 })
 
 test('anything else is internal, and says nothing of its cause', () => {
-  const refusal = toServiceError(new Error('relation "secrets" does not exist'), log)
+  const refusal = toServiceError(new Error('relation "secrets" does not exist'), log, ABOUT)
   expect(refusal).toBeInstanceOf(ServiceError)
   expect([refusal.code, refusal.message]).toEqual(['internal', 'Something went wrong on our side'])
 })

@@ -9,22 +9,22 @@ import { requestRefusal } from './rule-texts.ts'
 
 /**
  * Any thrown value as the error that the caller may see. What is not a ServiceError is logged, and
- * shows nothing.
+ * shows nothing. `about`: of which request the log is to say it.
  */
-export function toServiceError(error: unknown, log: Logger): ServiceError {
+export function toServiceError(error: unknown, log: Logger, about: { requestId: string }): ServiceError {
   if (error instanceof ServiceError) return error
   if (error instanceof GraphQLError) {
     const cause = causeOf(error)
-    if (!(cause instanceof GraphQLError)) return toServiceError(cause, log)
+    if (!(cause instanceof GraphQLError)) return toServiceError(cause, log, about)
     // GraphQL refuses the request itself where nothing has run, or where it names the place in the
     // document.
     if (error.path === undefined || cause.nodes !== undefined) return requestRefusal(cause)
   }
   if (troubleOf(error) !== null) {
-    log.warn({ err: error }, 'the database failed')
+    log.warn({ ...about, err: error }, 'the database failed')
     return new ServiceError('unavailable', { retryAfterSeconds: 1, cause: error })
   }
-  log.error({ err: error }, 'internal error')
+  log.error({ ...about, err: error }, 'internal error')
   return new ServiceError('internal', { cause: error })
 }
 
@@ -44,7 +44,7 @@ const told = new WeakSet<GraphQLError>()
  */
 export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQLError {
   if (error instanceof GraphQLError && told.has(error)) return error
-  const refusal = toServiceError(error, app.log)
+  const refusal = toServiceError(error, app.log, { requestId })
   countRefusal(app, 'graphql', refusal.code)
   const { detail, code, status, errors } = problemOf(refusal, requestId)
   const retryAfterSeconds = retryAfterOf(refusal)

@@ -17,6 +17,14 @@ interface Kept extends EncodedPage {
 /** Smaller pages stay plain: with their head they fit one packet. */
 const MIN_GZIP_BYTES = 1024
 
+/** The same bytes in memory of their own: a small Buffer keeps a whole block of Node's pool. */
+function ofItsOwn(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength === bytes.length) return bytes
+  const own = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(own)
+  return own
+}
+
 /** In a thread of the pool: the largest pages take tens of milliseconds. */
 const compress = promisify(gzip)
 
@@ -68,7 +76,7 @@ export class PageCache {
     this.#misses.inc()
     const page = make()
       .then((made) => {
-        this.#pages?.set(key, { ...made, version, gzipped: null })
+        this.#pages?.set(key, { ...made, bytes: ofItsOwn(made.bytes), version, gzipped: null })
         return made
       })
       .finally(() => this.#underWay.delete(name))
@@ -87,6 +95,7 @@ export class PageCache {
     const existing = this.#compressing.get(kept)
     if (existing !== undefined) return existing
     const making = this.#compress(key, kept)
+    making.catch(() => this.#compressing.delete(kept))
     this.#compressing.set(kept, making)
     return making
   }
@@ -98,7 +107,7 @@ export class PageCache {
   }
 
   async #compress(key: string, kept: Kept): Promise<Buffer> {
-    const gzipped = await compress(kept.bytes)
+    const gzipped = ofItsOwn(await compress(kept.bytes))
     // Set again, so that its size is counted.
     if (this.#pages?.peek(key) === kept) this.#pages.set(key, { ...kept, gzipped })
     return gzipped

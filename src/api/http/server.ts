@@ -4,7 +4,6 @@ import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
 import { v4 } from 'uuid'
 
 import { listensOn } from '../../core/address.ts'
@@ -201,7 +200,7 @@ function refuseMalformed(
 
 function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal =
-    fromFramework(error) ?? (isGone(request) ? leftEarly(error) : toServiceError(error, logOf(app, request)))
+    fromFramework(error) ?? (isGone(request) ? leftEarly(error) : toServiceError(error, app.log, aboutOf(request)))
   countRefusal(app, surfaceOf(request), refusal.code)
   return (
     reply
@@ -216,7 +215,11 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
   )
 }
 
-const logOf = ({ log }: App, { span }: FastifyRequest): Logger => (span == null ? log : log.child(traceIds(span)))
+/** What the log says of a request that fails. */
+const aboutOf = ({ id, span }: FastifyRequest): { requestId: string } => ({
+  requestId: id,
+  ...(span == null ? {} : traceIds(span)),
+})
 
 function surfaceOf({ routeOptions: { url = '' } }: FastifyRequest): Surface {
   if (url.startsWith('/graphql')) return 'graphql'

@@ -108,7 +108,7 @@ async function openStream(
     forgetRequest(request)
   } catch (error) {
     connection?.abandon()
-    const refusal = toServiceError(error, app.log)
+    const refusal = toServiceError(error, app.log, { requestId: request.id })
     const isCapped = refusal.status === 429 && hasEntered
     if (!query.has('ticket') || (refusal.status !== 503 && !isCapped)) throw refusal
     // Where the database is away, the tenant's origins may be unknown. This answer tells a page
