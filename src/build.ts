@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 
 import { ROOT as root } from './core/root.ts'
-import { packTemplate, templateFile } from './data/template.ts'
+import { packTemplate, readTemplate, templateFile } from './data/template.ts'
 
 /** Something to build: the step runs when the digest of its inputs is not the one in its stamp. */
 interface Step {
@@ -205,14 +205,14 @@ async function buildClients(): Promise<void> {
  */
 async function makeTemplate(): Promise<void> {
   const file = templateFile()
-  if (!hasTools || existsSync(file)) return
+  if (!hasTools || readTemplate(file) !== null) return
   console.error('Building the first database …')
   const folder = mkdtempSync(join(tmpdir(), 'engagement-template-'))
   try {
     await run('tsx/dist/cli.mjs', 'src/data/embedded-child.ts', folder)
     rmSync(dirname(file), { recursive: true, force: true })
     mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(`${file}.part`, packTemplate(folder))
+    writeFileSync(`${file}.part`, packTemplate(folder), { flush: true })
     renameSync(`${file}.part`, file)
   } finally {
     rmSync(folder, { recursive: true, force: true })

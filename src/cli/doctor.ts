@@ -1,6 +1,6 @@
 import { randomUUID, X509Certificate } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve as absolute } from 'node:path'
 import { createSecureContext } from 'node:tls'
 
 import { misspellings, readSettings, type Settings, SettingsError } from '../core/settings.ts'
@@ -9,7 +9,7 @@ import { type Sql, statement } from '../core/sql.ts'
 import { counted } from '../core/texts.ts'
 import { openBackfills } from '../data/backfills.ts'
 import type { Database } from '../data/database.ts'
-import { openCopy } from '../data/embedded.ts'
+import { expectOwnDatabase, openCopy } from '../data/embedded.ts'
 import { askHosts, type HostAnswer } from '../data/hosts.ts'
 import { holderOf } from '../data/lock.ts'
 import { compareMigrations, explainForeign } from '../data/migrate.ts'
@@ -70,7 +70,13 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
   ]
 }
 
-function dataDirFinding(folder: string): Finding {
+function dataDirFinding(dataDir: string): Finding {
+  const folder = absolute(dataDir)
+  try {
+    expectOwnDatabase(folder, true)
+  } catch (error) {
+    return fail('data', error instanceof Error ? error.message : String(error))
+  }
   let place = folder
   while (!existsSync(place) && dirname(place) !== place) place = dirname(place)
   try {

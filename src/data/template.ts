@@ -7,8 +7,9 @@ import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 import { ROOT } from '../core/root.ts'
 import { readMigrations } from './migration-files.ts'
 
-// A template is a migrated database that the build has made, in one file: a line of JSON, which
-// lists what is in its folder, then the bytes of the files in that order.
+// A template is a migrated database that the build has made, in one file: its digest, then
+// compressed a line of JSON, which lists what is in its folder, and the bytes of the files in that
+// order.
 interface Entry {
   name: string
   /** Null for a folder. */
@@ -42,15 +43,28 @@ export function packTemplate(folder: string): Buffer {
   // PostgreSQL's three databases are almost the same: a window that spans them packs 41 MB into
   // 1.7.
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN, BROTLI_MAX_WINDOW_BITS } = constants
-  return brotliCompressSync(packed, {
+  const compressed = brotliCompressSync(packed, {
     params: { [BROTLI_PARAM_QUALITY]: 9, [BROTLI_PARAM_LGWIN]: BROTLI_MAX_WINDOW_BITS },
   })
+  return Buffer.concat([digestOf(compressed), compressed])
 }
 
-/** Unpacks the template of this release into an empty folder. False where there is none. */
+const DIGEST = { algorithm: 'sha256', bytes: 32 }
+const digestOf = (bytes: Buffer): Buffer => createHash(DIGEST.algorithm).update(bytes).digest()
+
+/** The packed template; null where there is none, or one that is damaged. */
+export function readTemplate(file = templateFile()): Buffer | null {
+  if (!existsSync(file)) return null
+  const content = readFileSync(file)
+  const compressed = content.subarray(DIGEST.bytes)
+  return digestOf(compressed).equals(content.subarray(0, DIGEST.bytes)) ? compressed : null
+}
+
+/** Unpacks the template of this release into an empty folder. False where there is no whole one. */
 export function unpackTemplate(folder: string, file = templateFile()): boolean {
-  if (!existsSync(file)) return false
-  const packed = brotliDecompressSync(readFileSync(file))
+  const compressed = readTemplate(file)
+  if (compressed === null) return false
+  const packed = brotliDecompressSync(compressed)
   let at = packed.indexOf('\n') + 1
   for (const { name, bytes } of JSON.parse(packed.toString('utf8', 0, at)) as Entry[]) {
     if (bytes === null) mkdirSync(join(folder, name), { mode: 0o700 })

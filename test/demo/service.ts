@@ -46,6 +46,8 @@ export async function startService({ caFile, keep = false, exitCode = 1 }: Optio
       DATA_DIR: dataDir,
       PORT: String(port),
       LOG_LEVEL: 'warn',
+      // No load balancer waits for word.
+      DRAIN_SECONDS: '0',
       BOOTSTRAP_TENANT: 'demo',
       BOOTSTRAP_API_KEY: apiKey,
       BOOTSTRAP_IDENTITY_SECRET: identitySecret,

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -57,6 +57,18 @@ test('the template is what the migrations make', async () => {
   const contents = await contentsOf(unpacked)
   expect(contents).toEqual(await contentsOf(migrated))
   expect(contents).toMatchObject({ rows: { tenants: '0', _prisma_migrations: expect.any(String) as string } })
+})
+
+test.each([
+  ['cut short', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+  ['changed', (bytes: Buffer) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([(bytes.at(-1) ?? 0) ^ 1])])],
+  ['empty', () => Buffer.alloc(0)],
+])('a template that is %s is none', (name, damage) => {
+  const [file, into] = [join(folder, `${name}.br`), join(folder, name)]
+  writeFileSync(file, damage(readFileSync(templateFile())))
+  mkdirSync(into)
+  expect(unpackTemplate(into, file)).toBe(false)
+  expect(readdirSync(into)).toEqual([])
 })
 
 test('without a template a first start migrates', async () => {
