@@ -20,7 +20,8 @@ export function compile<Data, Variables>(
   return async (ctx, variables) => {
     compiled ??= compileNow(schema, document)
     const { data, errors } = await compiled.query(undefined, ctx, variables as Record<string, unknown>)
-    if (errors !== undefined && errors.length > 0) throw toServiceError(errors[0], ctx.app.log, { requestId: ctx.requestId })
+    if (errors !== undefined && errors.length > 0)
+      throw toServiceError(errors[0], ctx.app.log, { requestId: ctx.requestId })
     return data as Data
   }
 }
