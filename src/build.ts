@@ -165,8 +165,8 @@ async function buildService(): Promise<void> {
     external:
       /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|@scalar\/|fs-native-extensions|pg-native|rolldown)/,
     checks: { pluginTimings: false },
-    // At its first error a process parses the map of the file. With those of all packages that takes
-    // 80 ms and 47 MB, without them 25 ms and 12 MB.
+    // At its first error a process parses the map of the file. With those of all packages that
+    // takes 80 ms and 47 MB, without them 25 ms and 12 MB.
     plugins: [
       {
         name: 'own-maps',
