@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { z } from 'zod'
@@ -61,6 +61,18 @@ export function replaceEncryptionKey(dataDir: string, isNeeded: (key: Buffer) =>
     rmSync(draft, { force: true })
   }
   return replaced
+}
+
+const DRAFT = /^secrets\.json\.[0-9a-f-]{36}$/
+const OLD_MS = 60_000
+
+/** Removes drafts that a killed process has left: they hold keys. A younger one may be in use. */
+export function removeOldDrafts(dataDir: string): void {
+  for (const name of readdirSync(dataDir).filter((each) => DRAFT.test(each))) {
+    const draft = join(dataDir, name)
+    const since = statSync(draft, { throwIfNoEntry: false })?.mtimeMs ?? Infinity
+    if (since < Date.now() - OLD_MS) rmSync(draft, { force: true })
+  }
 }
 
 function textOf({ ADMIN_JWT_SECRET, ENCRYPTION_KEY, ENCRYPTION_KEYS }: EmbeddedSecrets): string {

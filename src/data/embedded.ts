@@ -9,6 +9,7 @@ import { ROOT } from '../core/root.ts'
 import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
 import { poolOn } from './embedded-session.ts'
+import { removeOldDrafts } from './embedded-secrets.ts'
 import { lockFolder } from './lock.ts'
 import { migrationAdapter, overPool, sqlOn } from './pool.ts'
 import { unpackTemplate } from './template.ts'
@@ -21,6 +22,7 @@ import { unpackTemplate } from './template.ts'
 export async function openEmbedded(dataDir: string): Promise<Database> {
   const unlock = await lockFolder(dataDir)
   try {
+    removeOldDrafts(dataDir)
     const files = join(dataDir, 'postgres')
     if (!existsSync(join(files, 'PG_VERSION'))) await makeFiles(files)
     const database = await overPGlite(new PGlite(files))

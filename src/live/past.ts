@@ -4,8 +4,13 @@ import type { EventLog } from './event-log.ts'
 import { Ring, type RingBudget } from './ring.ts'
 import type { DiscussionKey, SeqRange, MissedEvents } from './sql.ts'
 
-/** Rows of one read. A row may carry a comment of 10 000 characters twice, as Markdown and HTML. */
-const READ_ROWS = 200
+/**
+ * Rows of one read: some at first, then as many as have READ_BYTES by the size of those before. A
+ * row may carry a comment of 10 000 characters twice, as Markdown and HTML, and what has been read
+ * waits in memory for a client that may not take it.
+ */
+const READ_ROWS = { first: 50, least: 10, most: 200 }
+const READ_BYTES = 2 ** 20
 /** The most events that are brought back into memory: about what a ring holds of common ones. */
 const REACH = 400
 /** Others that return at the same time have missed a little more. */
@@ -28,6 +33,7 @@ export class Past {
   /** The last event that there was. */
   #lastSeq = -1
   #forgets = 0
+  #readRows = READ_ROWS.first
   readonly #reachBack: (after: number) => Promise<void>
 
   constructor(options: PastOptions) {
@@ -75,9 +81,15 @@ export class Past {
   async read(range: SeqRange, viewer: StreamViewer): Promise<{ frames: readonly Frame[]; upTo: number }> {
     const recent = this.#ring.after(range.after)
     if (recent !== null) return { frames: visibleTo(recent, viewer), upTo: recent.at(-1)?.seq ?? range.after }
-    const news = await this.#options.events.events(this.#options.key, range, viewer, READ_ROWS)
-    const upTo = news.length < READ_ROWS ? range.upTo : (news.at(-1)?.seq ?? range.upTo)
-    return { frames: visibleTo(news.map(frameOf), viewer), upTo }
+    const rows = this.#readRows
+    const frames = (await this.#options.events.events(this.#options.key, range, viewer, rows)).map(frameOf)
+    const bytes = frames.reduce((sum, frame) => sum + frame.bytes.length, 0)
+    if (bytes > 0) {
+      const fitting = Math.floor((READ_BYTES * frames.length) / bytes)
+      this.#readRows = Math.min(READ_ROWS.most, Math.max(READ_ROWS.least, fitting))
+    }
+    const upTo = frames.length < rows ? range.upTo : (frames.at(-1)?.seq ?? range.upTo)
+    return { frames: visibleTo(frames, viewer), upTo }
   }
 
   async #recent(range: SeqRange): Promise<readonly Frame[] | null> {

@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
-import { embeddedSecrets, replaceEncryptionKey } from '../../src/data/embedded-secrets.ts'
+import { embeddedSecrets, removeOldDrafts, replaceEncryptionKey } from '../../src/data/embedded-secrets.ts'
 
 let folder: string
 
@@ -56,4 +57,14 @@ test.each([
 test('a folder that cannot be written is named', () => {
   writeFileSync(join(folder, 'file'), '')
   expect(() => embeddedSecrets(join(folder, 'file'))).toThrow(/^DATA_DIR: /)
+})
+
+test('a draft that a killed process has left goes, and nothing else', () => {
+  embeddedSecrets(folder)
+  const [old, young] = [randomUUID(), randomUUID()].map((id) => `secrets.json.${id}`)
+  for (const name of [old, young, 'secrets.json.bak']) writeFileSync(join(folder, String(name)), '')
+  const before = new Date(Date.now() - 3_600_000)
+  for (const name of [old, 'secrets.json.bak', 'secrets.json']) utimesSync(join(folder, String(name)), before, before)
+  removeOldDrafts(folder)
+  expect(readdirSync(folder).sort()).toEqual(['secrets.json', 'secrets.json.bak', young].sort())
 })
