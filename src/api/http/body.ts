@@ -24,7 +24,7 @@ export function registerBodies(server: FastifyInstance): void {
         if (!isUtf8(body)) throw new SyntaxError('not UTF-8')
         done(null, JSON.parse(body.toString('utf8')) as unknown)
       } catch (cause) {
-        done(new ServiceError('malformed_json', { cause }), undefined)
+        done(new ServiceError('malformed_json', { detail: 'The body is not JSON in UTF-8.', cause }), undefined)
       }
     }
     // Over HTTP/2 Node ends the body of a request that was reset as if it were whole, and says so
