@@ -4,7 +4,7 @@ import type { Limits } from './limits.ts'
 import { codeOf } from './outage.ts'
 import type { Around, Db, LateReads, Prisma } from './sql.ts'
 
-/** Never texts of callers, parameters or credentials: whoever reads traces sees them. */
+/** No texts of callers, parameters or credentials: all who read traces see these. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
 interface SpanOptions {
@@ -20,7 +20,7 @@ export interface Span {
   readonly traceparent: string
   /** Begins a part of it. */
   begin(name: string, options?: SpanOptions): Span
-  /** The same; until that part ends, what is begun here is a part of it. */
+  /** Begins a part, and until it ends puts all further parts below it. */
   enter(name: string, options?: SpanOptions): Span
   set(attributes: Attributes): void
   /** `failure`: a code or the name of an error, never its text. */

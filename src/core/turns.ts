@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 
-/** A turn of the event loop that is shorter than this has accepted whoever was waiting. */
+/** In a turn of the event loop that is shorter, no new connection was waiting. */
 const LITTLE_MS = 0.2
 const MAX_TURNS_MS = 2000
 

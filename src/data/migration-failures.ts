@@ -51,7 +51,7 @@ const UNFINISHED = statement(
 )
 
 /**
- * What to do about a migration that was begun and not finished. Null where there is none. One line.
+ * One line that says what to do about an unfinished migration; null where all have finished.
  */
 export async function explainUnfinished(sql: Sql): Promise<string | null> {
   const [row] = await sql<{ name: string; logs: string | null }>(UNFINISHED).catch((error: unknown) => {

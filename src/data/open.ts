@@ -25,7 +25,7 @@ export function serverOptions(settings: Settings): ServerOptions | null {
   }
 }
 
-/** The standby that reads may go to; null where there is none. It may be away. */
+/** The standby of DATABASE_REPLICA_URL; null without that setting. It need not answer yet. */
 export async function openReplica(settings: Settings): Promise<Database | null> {
   const { DATABASE_REPLICA_URL: url } = settings
   const options = serverOptions(settings)

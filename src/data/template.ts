@@ -52,7 +52,7 @@ export function packTemplate(folder: string): Buffer {
 const DIGEST = { algorithm: 'sha256', bytes: 32 }
 const digestOf = (bytes: Buffer): Buffer => createHash(DIGEST.algorithm).update(bytes).digest()
 
-/** The packed template; null where there is none, or one that is damaged. */
+/** The packed template; null where the file is missing or damaged. */
 export function readTemplate(file = templateFile()): Buffer | null {
   if (!existsSync(file)) return null
   const content = readFileSync(file)

@@ -132,7 +132,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
       expect(downs).toBe(0)
       expect(pair.outages.length).toBe(outages)
       await node.stop()
-      // Its time to connect is over: it is missed as any other.
+      // Its time to connect is over: now it counts as down.
       await vi.waitFor(
         async () => {
           await pair.through(CHANNELS, 20)

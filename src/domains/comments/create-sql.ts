@@ -131,7 +131,9 @@ interface Shape {
  * It is written so that its plan is good for tables of which PostgreSQL has no statistics yet. `IS
  * NOT DISTINCT FROM` keeps it from looking for a parent among all comments of the discussion: that
  * took 0.7 s a statement in a new, busy one. LATERAL keeps it from reading all discussions. Each
- * part of a plan costs time even where it finds nothing: without replies theirs are left out.
+ * part of a plan costs time even where it finds nothing: without replies theirs are left out. The
+ * input stands in subselects, which hide how long the arrays are: where PostgreSQL knows it, it
+ * takes a plan for that length to be cheaper, and plans each execution again.
  */
 const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, hasReplies }: Shape) => {
   const ofReplies = (sql: string): string => (hasReplies ? sql : '')

@@ -28,7 +28,7 @@ export interface Lease {
   occurredAt: Date | null
   actor: string | null
   data: string | null
-  /** The trace of the write that it tells of, as `traceparent` has it; null where there is none. */
+  /** The `traceparent` of the write that made the event; null where that was not traced. */
   trace: string | null
   /** Null where the event is told as it was written. */
   commentNow: CommentState | null
