@@ -1,5 +1,3 @@
-# syntax=docker/dockerfile:1
-
 ARG NODE=24
 
 FROM node:${NODE}-bookworm-slim AS build

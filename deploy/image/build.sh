@@ -20,8 +20,9 @@ cp -al node_modules/. "$tree/node_modules" 2>/dev/null || {
   mkdir "$tree/node_modules"
   cp -a node_modules/. "$tree/node_modules"
 }
-# Caches of tools, and npm's list of what is installed, which it writes and which must not be a link.
-rm -rf "$tree"/node_modules/.[!.]*
+# Caches of tools, and npm's list of what is installed, which it writes and which must not be a link. Not the commands:
+# without its command npm takes a package for broken, and fetches it again.
+find "$tree/node_modules" -mindepth 1 -maxdepth 1 -name '.*' ! -name .bin -exec rm -rf {} +
 cp package-lock.json .npmrc "$tree"
 # "Optional" are the peers of Prisma's client: its own tools, and the compiler.
 npm prune --prefix "$tree" --omit=dev --omit=optional --offline --ignore-scripts --no-audit --no-fund --silent

@@ -34,7 +34,9 @@ describe('the folder of the container image', { timeout: LONG }, () => {
     spawnSync(command, args, { cwd, env: { PATH, HOME, ...env }, encoding: 'utf8' })
 
   beforeAll(() => {
-    execFileSync(join(ROOT, 'deploy/image/build.sh'), [tree], { stdio: ['ignore', 'ignore', 'inherit'] })
+    // The cache of `npm ci` is not there while an image is built.
+    const env = { PATH, HOME, npm_config_cache: join(folder, 'no-cache') }
+    execFileSync(join(ROOT, 'deploy/image/build.sh'), [tree], { env, stdio: ['ignore', 'ignore', 'inherit'] })
   }, LONG)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
