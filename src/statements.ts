@@ -54,8 +54,8 @@ export const DRIVER_TYPES: Readonly<Record<number, string>> = {
 }
 
 /**
- * The source of `generated/statements.ts`: what each statement returns on a migrated database. The
- * compiler holds the rows of the code against it.
+ * The source of `generated/statements.ts`: what each statement takes and returns on a migrated
+ * database. The compiler holds the rows of the code against it, the tests what the code sends.
  */
 export async function describeStatements(): Promise<string> {
   const statements = await loadStatements()
@@ -63,9 +63,15 @@ export async function describeStatements(): Promise<string> {
   const pool = poolOn(pglite)
   await migrate(migrationAdapter(pool))
   await pool.end()
-  const lines = await Promise.all(statements.map((each) => describeStatement(pglite, each)))
+  const rows = await Promise.all(statements.map((each) => describeStatement(pglite, each)))
+  const parameters = await Promise.all(statements.map((each) => describeParameters(pglite, each)))
   await pglite.close()
-  return `import type { Json } from '../core/sql.ts'\n\nexport interface Described {\n${lines.sort().join('\n')}\n}\n`
+  return [
+    `import type { Json } from '../core/sql.ts'`,
+    `export interface Described {\n${rows.sort().join('\n')}\n}`,
+    `/** For tests: the types of the parameters. */`,
+    `export const PARAMETERS = {\n${parameters.sort().join('\n')}\n}\n`,
+  ].join('\n\n')
 }
 
 /** A statement's name and columns. Throws where PostgreSQL refuses it. */
@@ -79,4 +85,14 @@ export async function describeStatement(pglite: PGlite, { name, text }: Statemen
     return `${JSON.stringify(column.name)}: ${type}`
   })
   return `  ${name}: { ${columns.join('; ')} }`
+}
+
+/** A statement's name and the types of its parameters, in PostgreSQL's words. */
+export async function describeParameters(pglite: PGlite, { name, text }: Statement): Promise<string> {
+  const { queryParams } = await pglite.describeQuery(text)
+  const types = await pglite.query<{ type: string }>(
+    'SELECT format_type(oid, NULL) AS type FROM unnest($1::oid[]) WITH ORDINALITY AS p (oid, n) ORDER BY n',
+    [queryParams.map(({ dataTypeID }) => dataTypeID)],
+  )
+  return `  ${name}: ${JSON.stringify(types.rows.map(({ type }) => type))},`
 }

@@ -1,8 +1,10 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import type { Statement } from '../../src/core/sql.ts'
 import { renewStatistics } from '../../src/core/statistics.ts'
+import { onServer } from '../harness/database.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -29,16 +31,23 @@ const GROW = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, body, 
    SELECT tenant_id, new_id(), id, 'x', 'x', 'approved' FROM discussions, generate_series(1, 5000) n
    WHERE external_id = 'large'`)
 
-/**
- * How many blocks a statement that `work` runs reads by one plan: now, and once the discussion has
- * grown.
- */
-async function blocksOf(name: string, work: () => Promise<unknown>): Promise<[now: number, grown: number]> {
+interface Costs {
+  /** Blocks that it reads. */
+  now: number
+  /** The same once the discussion has grown. */
+  grown: number
+  plan: string
+}
+
+/** What each of these statements costs by one plan, when `work` first runs it. */
+async function costsOf(names: readonly string[], work: () => Promise<unknown>): Promise<Map<string, Costs>> {
   const { db } = service.app
-  let blocks: [number, number] = [NaN, NaN]
+  const costs = new Map<string, Costs>()
   const query = db.query.bind(db)
   const spy = vi.spyOn(db, 'query').mockImplementation(async (ran, params) => {
-    if (ran.name === name) blocks = await blocksOfStatement(ran, params ?? [])
+    if (names.includes(ran.name) && !costs.has(ran.name)) {
+      costs.set(ran.name, await costsOfStatement(ran, params ?? []))
+    }
     return query(ran, params)
   })
   try {
@@ -46,33 +55,34 @@ async function blocksOf(name: string, work: () => Promise<unknown>): Promise<[no
   } finally {
     spy.mockRestore()
   }
-  return blocks
+  return costs
 }
 
 let runs = 0
 
-async function blocksOfStatement({ text }: Statement, params: readonly unknown[]): Promise<[number, number]> {
+async function costsOfStatement({ text }: Statement, params: readonly unknown[]): Promise<Costs> {
   const name = `planned_${++runs}`
   const execute = `EXECUTE ${name}${params.length === 0 ? '' : `(${params.map(literal).join(', ')})`}`
-  const blocks: [number, number] = [NaN, NaN]
+  const costs = { now: NaN, grown: NaN, plan: '' }
   const explained = service.app.db.transaction(async (sql) => {
     const run = <Row>(command: string) => sql<Row>(unnamed(command))
     const explain = async (): Promise<number> => {
       await run('SAVEPOINT before')
       const plan = await run<Record<string, string>>(`EXPLAIN (ANALYZE, BUFFERS) ${execute}`)
       await run('ROLLBACK TO SAVEPOINT before')
-      const [, hit = 0, read = 0] = BLOCKS.exec(plan.map((row) => Object.values(row)[0]).join('\n')) ?? []
+      costs.plan = plan.map((row) => Object.values(row)[0]).join('\n')
+      const [, hit = 0, read = 0] = BLOCKS.exec(costs.plan) ?? []
       return Number(hit) + Number(read)
     }
     await run('SET LOCAL plan_cache_mode = force_generic_plan')
     await run(`PREPARE ${name} AS ${text}`)
-    blocks[0] = await explain()
+    costs.now = await explain()
     await sql(GROW)
-    blocks[1] = await explain()
+    costs.grown = await explain()
     throw ROLLED_BACK
   })
   await expect(explained).rejects.toBe(ROLLED_BACK)
-  return blocks
+  return costs
 }
 
 function literal(value: unknown): string {
@@ -85,16 +95,35 @@ const plain = (value: unknown): string => (value instanceof Date ? value.toISOSt
 const element = (value: unknown): string =>
   value === null || value === undefined ? 'NULL' : `"${plain(value).replace(/["\\]/g, '\\$&')}"`
 
-test('a comment costs no more in a discussion that has grown since its statement was planned', async () => {
+const WRITES = [
+  'create_unlocked_comment',
+  'create_unlocked_plain_comments',
+  'create_unlocked_comments',
+  'write_unlocked_reactions',
+] as const
+
+const WHOLE_TABLE = /Seq Scan on (comments|discussions|readers|reactions)/
+
+test('no write reads a whole table, or costs more in a discussion that has grown since it was planned', async () => {
+  const readers = Array.from({ length: 6 }, (_, n) => `reader-${n}`)
   const { id: parentId } = await post('ann', { body: 'The first' })
-  const [now, grown] = await blocksOf('create_unlocked_comments', () =>
-    Promise.all(
-      ['bob', 'cleo', 'dan'].flatMap((reader) =>
-        [{}, { parentId }].map((place) => post(reader, { body: 'Another', ...place })),
-      ),
-    ),
-  )
-  expect(grown).toBeLessThan(now + 60)
+  for (const reader of readers) await post(reader, { body: `The first of ${reader}` })
+  // Comments that come while the first statement is explained are written together.
+  const postAll = (place: object) =>
+    Promise.all(readers.map((reader) => post(reader, { body: `${newId()} of ${reader}`, ...place })))
+  const costs = await costsOf(WRITES, async () => {
+    await postAll({})
+    await postAll({ parentId })
+    const headers = await service.as('ann')
+    await service.call('POST', `/comments/${parentId}/reactions`, { body: { type: 'like' }, headers })
+  })
+  // On the embedded database's one connection comments come one after the other.
+  const expected = WRITES.filter((name) => onServer || name !== 'create_unlocked_plain_comments')
+  expect([...costs.keys()].toSorted()).toEqual(expected.toSorted())
+  for (const [name, { now, grown, plan }] of costs) {
+    expect(grown, name).toBeLessThan(now + 60)
+    expect(plan, name).not.toMatch(WHOLE_TABLE)
+  }
 })
 
 test('statistics follow a table that has outgrown them', async () => {

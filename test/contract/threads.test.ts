@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import type { Statement } from '../../src/core/sql.ts'
+import type { Param, Statement } from '../../src/core/sql.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -387,7 +387,7 @@ describe('the cost of a page', () => {
     const ran = spy.mock.calls.find(([{ name }]) => name.startsWith('roots_'))
     spy.mockRestore()
     expect(json.data.discussion.comments.edges).toHaveLength(20)
-    const [{ text }, params] = ran as [Statement, unknown[]]
+    const [{ text }, params] = ran as [Statement, Param[]]
     const explain = unnamed(`EXPLAIN (ANALYZE, BUFFERS) ${text}`)
     const plan = await service.app.db.query<Record<string, string>>(explain, params)
     const [, hit = 0, read = 0] = BLOCKS.exec(plan.map((row) => Object.values(row)[0]).join('\n')) ?? []

@@ -82,6 +82,10 @@ describe('folding', () => {
     )
   })
 
+  test('knows the three ways to write one word with ß', () => {
+    expect(['straße', 'STRAẞE', 'Strasse'].map(wordsOf)).toEqual([['strasse'], ['strasse'], ['strasse']])
+  })
+
   test('takes lone surrogates, endless marks and mixed directions', () => {
     for (const text of ['\uD800', 'a'.repeat(5000) + '\u0301'.repeat(5000), '\u202E\u2066שלום\u2069 abc 👨‍👩‍👧‍👦']) {
       expect(() => wordsOf(text)).not.toThrow()

@@ -2,6 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { forgetClassifierRequest } from './classifier-sql.ts'
+import type { CommentText } from './comments.ts'
 import type { Decision, HoldReason } from './rules.ts'
 
 const REVISE = statement(
@@ -15,9 +16,7 @@ const REVISE = statement(
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-interface Revision extends Omit<Decision, 'asks'> {
-  body: string
-  bodyHtml: string
+interface Revision extends Omit<Decision, 'asks'>, CommentText {
   textDigest: string | null
   now: Date
 }

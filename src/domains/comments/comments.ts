@@ -33,6 +33,20 @@ export interface Comment {
   createdAt: string
 }
 
+/** Strings of a comment that are no text of its author. */
+type NoText =
+  'id' | 'discussionId' | 'parentId' | 'pinnedAt' | 'editedAt' | 'deletedAt' | 'viewerReaction' | 'createdAt'
+
+type StringField = { [Name in keyof Comment]-?: string extends Comment[Name] ? Name : never }[keyof Comment]
+
+/**
+ * The text of a comment. A string must be in `NO_TEXT`, or in `NoText`: else it would stay in what
+ * is told of a comment without its text, and after an erasure.
+ */
+export type CommentText = Record<Exclude<StringField, NoText>, string>
+
+const WITHOUT_TEXT: Record<keyof CommentText, null> = NO_TEXT
+
 /** How often each type is held. */
 export const reactionCountsSchema = z.record(z.string(), z.int().min(1))
 
@@ -82,7 +96,7 @@ export function toComment(row: CommentRow): Comment {
     reactionCounts: row.reactionCounts,
     createdAt: row.createdAt.toISOString(),
   }
-  return row.status === 'deleted' ? { ...comment, author: null, ...NO_TEXT } : comment
+  return row.status === 'deleted' ? { ...comment, author: null, ...WITHOUT_TEXT } : comment
 }
 
 function authorOf(row: CommentRow): Reader | null {

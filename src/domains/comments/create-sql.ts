@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import type { IfLocked } from '../../core/shared-writer.ts'
+import { type Param, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
@@ -47,8 +48,7 @@ export interface CreateRow extends Judgement, HoldPolicy, Given {
 export type CreateOutcome =
   | 'created'
   /**
-   * Another transaction holds the discussion's lock: nothing was written. Only of
-   * `insertUnlockedComments`.
+   * Another transaction holds the discussion's lock: nothing was written. Only with `skip`.
    */
   | 'busy'
   | 'not_found'
@@ -95,31 +95,53 @@ const GIVEN = {
 /** What the statement is given beside. */
 const BESIDE = {
   repeats: 'bool',
-  approvedBelow: 'int',
   reason: 'text',
   flags: 'bool',
-  asks: 'bool',
-  maxDepth: 'int',
   createdEventId: 'uuid',
-  replyEventId: 'uuid',
   actor: 'text',
   comment: 'text',
   trace: 'text',
+  approvedBelow: 'int',
+  asks: 'bool',
+  maxDepth: 'int',
+  replyEventId: 'uuid',
 } as const satisfies Record<Exclude<keyof CreateRow, keyof typeof GIVEN>, string>
 
-const INPUT = Object.entries({ ...GIVEN, ...BESIDE }) as [keyof CreateRow, string][]
-const NOW = `$${INPUT.length + 1}`
-const REPETITIONS_SINCE = `$${INPUT.length + 2}`
+/**
+ * What need not be given where none of the comments is a reply, of a tenant with a classifier, or
+ * judged by how many its author has: its value there, in SQL.
+ */
+const PLAIN: Partial<Record<keyof CreateRow, string>> = {
+  parentId: 'NULL::uuid',
+  approvedBelow: '0',
+  asks: 'false',
+  maxDepth: '0',
+  replyEventId: 'NULL::uuid',
+}
 
-const columns = (names: object): string => Object.keys(names).map(toSnakeCase).join(', ')
+const isPlain = ({ parentId, approvedBelow, asks }: CreateRow): boolean =>
+  parentId === null && approvedBelow === 0 && !asks
+
+const ALL = Object.entries({ ...GIVEN, ...BESIDE }) as [keyof CreateRow, string][]
+const INPUT = { plain: ALL.filter(([field]) => PLAIN[field] === undefined), any: ALL }
+
+const COLUMNS = Object.keys(GIVEN) as (keyof typeof GIVEN)[]
+
+/**
+ * Always true. PostgreSQL takes it to leave one row, whose discussion or parent it looks up by the
+ * key. For the ten that it takes an array to have, it would read a table of some thousand rows.
+ */
+const FEW = 'n BETWEEN 1 AND 1000000'
 
 interface Shape {
   /** What follows the locking clause. */
   ifLocked: '' | 'SKIP LOCKED'
   /** The outcome of a comment whose discussion's row was not locked. */
-  otherwise: string
-  /** Whether any of the comments may be a reply. */
-  hasReplies: boolean
+  otherwise: (tenant: string, discussion: string) => string
+  /** Whether all of the comments are plain: `PLAIN`. */
+  arePlain: boolean
+  /** Whether it is one comment, whose fields are the parameters. */
+  isOne: boolean
 }
 
 /**
@@ -130,26 +152,38 @@ interface Shape {
  *
  * It is written so that its plan is good for tables of which PostgreSQL has no statistics yet. `IS
  * NOT DISTINCT FROM` keeps it from looking for a parent among all comments of the discussion: that
- * took 0.7 s a statement in a new, busy one. LATERAL keeps it from reading all discussions. Each
- * part of a plan costs time even where it finds nothing: without replies theirs are left out. The
- * input stands in subselects, which hide how long the arrays are: where PostgreSQL knows it, it
- * takes a plan for that length to be cheaper, and plans each execution again.
+ * took 0.7 s a statement in a new, busy one. LATERAL keeps it from reading all discussions or
+ * readers. Each part of a plan costs time even where it finds nothing: what plain comments do not
+ * need is left out, and one comment alone is not an array. The input stands in subselects, which
+ * hide how long the arrays are: where PostgreSQL knows it, it takes a plan for that length to be
+ * cheaper, and plans each execution again. OFFSET 0 keeps a part from being merged into the next,
+ * which would run what it computes several times.
  */
-const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, hasReplies }: Shape) => {
-  const ofReplies = (sql: string): string => (hasReplies ? sql : '')
+const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, arePlain, isOne }: Shape) => {
+  const unlessPlain = (sql: string): string => (arePlain ? '' : sql)
+  const ofMany = (sql: string): string => (isOne ? '' : sql)
+  const input = arePlain ? INPUT.plain : INPUT.any
+  const [now, repetitionsFrom] = [`$${input.length + 1}::timestamptz`, `$${input.length + 2}::uuid`]
+  const ofOne = Object.fromEntries(input.map(([field, type], index) => [field, `$${index + 1}::${type}`]))
+  /** A field of the row, of `from`; a parameter where there is only one row. */
+  const given = (field: keyof CreateRow, from?: string): string =>
+    (arePlain ? PLAIN[field] : undefined) ??
+    (isOne ? ofOne[field] : undefined) ??
+    (from === undefined ? toSnakeCase(field) : `${from}.${toSnakeCase(field)}`)
+  const [tenant, discussion] = [given('tenantId', 'i'), given('discussionId', 'i')]
   return statement(
     name,
-    `WITH input AS (
-     SELECT * FROM unnest(${INPUT.map(([, type], index) => `(SELECT $${index + 1}::${type}[])`).join(', ')}) WITH ORDINALITY
-     AS t (${columns(GIVEN)}, ${columns(BESIDE)}, n)
-   ),
+    `WITH ${ofMany(`input AS (
+     SELECT * FROM unnest(${input.map(([, type], index) => `(SELECT $${index + 1}::${type}[])`).join(', ')}) WITH ORDINALITY
+     AS t (${input.map(([field]) => toSnakeCase(field)).join(', ')}, n)
+   ),`)}
    locked AS MATERIALIZED (
-     SELECT l.* FROM (SELECT DISTINCT tenant_id, discussion_id FROM input ORDER BY 1, 2) i
-     CROSS JOIN LATERAL (
+     ${ofMany(`SELECT l.* FROM (SELECT DISTINCT tenant_id, discussion_id FROM input ORDER BY 1, 2) i
+     CROSS JOIN LATERAL (`)}
        SELECT d.tenant_id, d.id, d.state, d.seq FROM discussions d
-       WHERE d.tenant_id = i.tenant_id AND d.id = i.discussion_id FOR NO KEY UPDATE OF d ${ifLocked}
-     ) l
-   ),${ofReplies(`
+       WHERE d.tenant_id = ${tenant} AND d.id = ${discussion} FOR NO KEY UPDATE OF d ${ifLocked}
+     ${ofMany(') l')}
+   ),${unlessPlain(`
    parents AS MATERIALIZED (
      SELECT p.tenant_id, p.id, p.discussion_id, p.depth, p.author_id FROM locked l
      JOIN input i ON i.tenant_id = l.tenant_id AND i.discussion_id = l.id
@@ -157,145 +191,165 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
      WHERE p.discussion_id IS NOT DISTINCT FROM i.discussion_id AND p.status = 'approved'
      FOR NO KEY UPDATE OF p
    ),`)}
-   judged AS MATERIALIZED (
-     SELECT i.*, l.seq AS last_seq, ${banIn('a', NOW)} IS NOT DISTINCT FROM 'shadow' AS in_shadow,
-       ${hasReplies ? 'coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id, pr.external_id AS recipient_external_id' : '0 AS depth'},
+   judged AS (
+     SELECT i.*, l.seq AS last_seq, a.ban IS NOT DISTINCT FROM 'shadow' AS in_shadow,
+       ${arePlain ? '0 AS depth' : 'coalesce(p.depth + 1, 0) AS depth, p.author_id AS recipient_id, pr.external_id AS recipient_external_id'},
        CASE
-         WHEN l.id IS NULL THEN ${otherwise}
+         WHEN l.id IS NULL THEN ${otherwise(tenant, discussion)}
          WHEN a.id IS NULL THEN 'unavailable'
          WHEN l.state = 'archived' THEN 'discussion_archived'
          WHEN l.state = 'locked' THEN 'discussion_locked'
-         WHEN ${banIn('a', NOW)} = 'open' THEN 'reader_banned'
-         ${ofReplies(`WHEN i.parent_id IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
+         WHEN a.ban = 'open' THEN 'reader_banned'
+         ${unlessPlain(`WHEN i.parent_id IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
          WHEN p.depth + 1 > i.max_depth THEN 'too_deep'`)}
          ELSE 'created'
        END AS outcome
-     FROM input i
-     LEFT JOIN readers a ON a.tenant_id = i.tenant_id AND a.id = i.author_id AND a.erasing_at IS NULL
-     LEFT JOIN locked l ON l.tenant_id = i.tenant_id AND l.id = i.discussion_id${ofReplies(`
+     FROM ${isOne ? '(SELECT 1::bigint AS n)' : 'input'} i
+     LEFT JOIN LATERAL (
+       SELECT id, ${banIn('readers', now)} AS ban FROM readers
+       WHERE tenant_id = ${tenant} AND id = ${given('authorId', 'i')} AND erasing_at IS NULL LIMIT 1
+     ) a ON true
+     LEFT JOIN locked l ON ${isOne ? 'true' : 'l.tenant_id = i.tenant_id AND l.id = i.discussion_id'}${unlessPlain(`
      LEFT JOIN (SELECT DISTINCT * FROM parents) p
        ON p.tenant_id = i.tenant_id AND p.id = i.parent_id AND p.discussion_id = i.discussion_id
      LEFT JOIN readers pr ON pr.tenant_id = p.tenant_id AND pr.id = p.author_id`)}
+     OFFSET 0
    ),
-   ruled AS MATERIALIZED (
+   ruled AS (
      SELECT *, outcome = 'created' AS is_created, CASE
        WHEN outcome <> 'created' THEN NULL
-       WHEN repeats AND text_digest IS NOT NULL
-         AND ${repeatsText('judged.tenant_id', 'judged.author_id', 'judged.text_digest', `${REPETITIONS_SINCE}::uuid`)}
+       WHEN ${given('repeats', 'judged')} AND ${given('textDigest', 'judged')} IS NOT NULL
+         AND ${repeatsText(given('tenantId', 'judged'), given('authorId', 'judged'), given('textDigest', 'judged'), repetitionsFrom)}
        THEN 'repeated_text'
-       WHEN approved_below > 0
-         AND ${approvedComments('judged.tenant_id', 'judged.author_id', 'judged.approved_below')} < approved_below
+       WHEN ${given('approvedBelow', 'judged')} > 0
+         AND ${approvedComments(given('tenantId', 'judged'), given('authorId', 'judged'), given('approvedBelow', 'judged'))} < ${given('approvedBelow', 'judged')}
        THEN 'first_comments'
-       ELSE reason
+       ELSE ${given('reason', 'judged')}
      END AS verdict
-     FROM judged
+     FROM judged OFFSET 0
    ),
    decided AS (
-     SELECT *, CASE WHEN in_shadow OR asks OR (verdict IS NOT NULL AND NOT flags) THEN 'pending' ELSE 'approved' END AS status,
-       coalesce(verdict, CASE WHEN in_shadow THEN 'shadow_ban' WHEN asks THEN 'classifier' END) AS hold_reason,
-       verdict IS NOT NULL AND flags AND NOT in_shadow AS flagged,
-       is_created AND asks AND NOT in_shadow AND (verdict IS NULL OR flags) AS is_asked
+     SELECT *, CASE WHEN in_shadow OR ${given('asks')} OR (verdict IS NOT NULL AND NOT ${given('flags')})
+         THEN 'pending' ELSE 'approved' END AS status,
+       coalesce(verdict, CASE WHEN in_shadow THEN 'shadow_ban' WHEN ${given('asks')} THEN 'classifier' END) AS hold_reason,
+       verdict IS NOT NULL AND ${given('flags')} AND NOT in_shadow AS flagged,
+       is_created AND ${given('asks')} AND NOT in_shadow AND (verdict IS NULL OR ${given('flags')}) AS is_asked
      FROM ruled
    ),
    numbered AS MATERIALIZED (
-     SELECT d.*, ${ofReplies('s.notifies,')}
-       CASE WHEN is_created THEN last_seq ${ofReplies('- s.notifies')}
-         + sum(${hasReplies ? '1 + s.notifies' : '1'}) FILTER (WHERE is_created) OVER (PARTITION BY tenant_id, discussion_id ORDER BY n) END AS seq,
-       '{"comment":' || replace(replace(comment, '${DEPTH_SLOT}', '"depth":' || depth),
-         '${STATUS_SLOT}', '"status":"' || status || '"') AS data
-     FROM decided d${ofReplies(`
+     SELECT d.*, ${unlessPlain('s.notifies,')}
+       CASE WHEN is_created THEN last_seq ${unlessPlain('- s.notifies')} + ${
+         isOne
+           ? '1'
+           : `sum(${arePlain ? '1' : '1 + s.notifies'})
+              FILTER (WHERE is_created) OVER (PARTITION BY tenant_id, discussion_id ORDER BY n)`
+       } END AS seq
+     FROM decided d${unlessPlain(`
      CROSS JOIN LATERAL (
        SELECT CASE WHEN is_created AND status = 'approved' AND recipient_id <> author_id THEN 1 ELSE 0 END AS notifies
      ) s`)}
    ),
    bumped AS (
      UPDATE discussions d SET
-       seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = ${NOW},
-       last_commented_at = CASE WHEN s.approved > 0 THEN ${NOW} ELSE d.last_commented_at END,
-       active_at = CASE WHEN s.approved > 0 THEN date_trunc('minute', ${NOW}::timestamptz) ELSE d.active_at END
+       seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = ${now},
+       last_commented_at = CASE WHEN s.approved > 0 THEN ${now} ELSE d.last_commented_at END,
+       active_at = CASE WHEN s.approved > 0 THEN date_trunc('minute', ${now}) ELSE d.active_at END
      FROM (
-       SELECT tenant_id, discussion_id, ${hasReplies ? 'sum(1 + notifies)' : 'count(*)'} AS events,
+       SELECT ${ofMany('tenant_id, discussion_id,')} ${arePlain ? 'count(*)' : 'sum(1 + notifies)'} AS events,
          count(*) FILTER (WHERE status = 'approved') AS approved
-       FROM numbered WHERE is_created GROUP BY tenant_id, discussion_id
+       FROM numbered WHERE is_created ${ofMany(`AND ${FEW} GROUP BY tenant_id, discussion_id`)}
      ) s
-     WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
+     WHERE d.tenant_id = ${given('tenantId', 's')} AND d.id = ${given('discussionId', 's')} AND s.events > 0
    ),
    created AS (
-     INSERT INTO comments (${columns(GIVEN)}, depth, status, hold_reason, flagged, first_approved_at, created_at)
-     SELECT ${columns(GIVEN)}, depth, status::comment_status, hold_reason, flagged,
-       CASE WHEN status = 'approved' THEN ${NOW}::timestamptz END, ${NOW}
+     INSERT INTO comments (${COLUMNS.map(toSnakeCase).join(', ')}, depth, status, hold_reason, flagged, first_approved_at, created_at)
+     SELECT ${COLUMNS.map((field) => given(field)).join(', ')}, depth, status::comment_status, hold_reason, flagged,
+       CASE WHEN status = 'approved' THEN ${now} END, ${now}
      FROM numbered WHERE is_created
-   ),
+   ),${unlessPlain(`
    asked AS (
      INSERT INTO classifier_requests (tenant_id, comment_id, revision, due_at)
      SELECT tenant_id, id, 1, now() FROM numbered WHERE is_asked
-   ),${ofReplies(`
+   ),
    replied AS (
      UPDATE comments p SET reply_count = p.reply_count + s.replies
      FROM (
        SELECT tenant_id, parent_id, count(*) AS replies FROM numbered
-       WHERE is_created AND parent_id IS NOT NULL AND status = 'approved' GROUP BY tenant_id, parent_id
+       WHERE is_created AND parent_id IS NOT NULL AND status = 'approved' AND ${FEW} GROUP BY tenant_id, parent_id
      ) s
      WHERE p.tenant_id = s.tenant_id AND p.id = s.parent_id
    ),`)}
-   happened AS MATERIALIZED (
-     SELECT n, tenant_id, discussion_id, seq, created_event_id AS event_id, 'comment_created' AS type,
-       CASE WHEN status = 'approved' THEN 'public' ELSE 'tenant' END AS audience, NULL::uuid AS recipient_id,
-       actor, data || '}' AS data, trace
-     FROM numbered WHERE is_created${ofReplies(`
+   happened AS ${arePlain ? 'NOT ' : ''}MATERIALIZED (
+     SELECT n, ${given('tenantId')} AS tenant_id, ${given('discussionId')} AS discussion_id, seq, ${given('createdEventId')} AS event_id,
+       'comment_created' AS type, CASE WHEN status = 'approved' THEN 'public' ELSE 'tenant' END AS audience,
+       NULL::uuid AS recipient_id, ${given('actor')} AS actor, ${ofData(given('comment'))} || '}' AS data, ${given('trace')} AS trace
+     FROM numbered WHERE is_created${unlessPlain(`
      UNION ALL
      SELECT n, tenant_id, discussion_id, seq + 1, reply_event_id, 'notification_reply', 'recipient', recipient_id, actor,
-       data || ',"parentCommentId":"' || parent_id || '","recipient":{"readerId":"' || recipient_id
+       ${ofData('comment')} || ',"parentCommentId":"' || parent_id || '","recipient":{"readerId":"' || recipient_id
          || '","externalId":' || to_json(recipient_external_id) || '}}', trace
      FROM numbered WHERE notifies = 1`)}
    ),
    logged AS (
      INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, recipient_id, occurred_at, actor, data, trace)
-     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, ${NOW}, actor::json, data::json, trace FROM happened
+     SELECT tenant_id, discussion_id, seq, event_id, type, audience, recipient_id, ${now}, actor::json, data::json, trace FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
    SELECT c.outcome, c.depth, CASE WHEN is_created THEN c.status ELSE 'pending' END AS status, c.is_asked AS "isAsked",
      c.is_created AND (c.status = 'pending' OR c.flagged) AS "isQueued", c.seq,
-     ${hasReplies ? 'r.data AS "replyData", r.recipient_id AS "recipientId"' : 'NULL AS "replyData", NULL::uuid AS "recipientId"'},
+     ${arePlain ? 'NULL AS "replyData", NULL::uuid AS "recipientId"' : 'r.data AS "replyData", r.recipient_id AS "recipientId"'},
      (SELECT count(*) FROM queued) AS deliveries
-   FROM numbered c${ofReplies(`
+   FROM numbered c${unlessPlain(`
    LEFT JOIN happened r ON r.n = c.n AND r.type = 'notification_reply'`)}
-   ORDER BY c.n`,
+   ${ofMany('ORDER BY c.n')}`,
   )
 }
 
-const WAIT = { ifLocked: '', otherwise: "'not_found'" } as const
+/** SQL: the beginning of an event's data, with what only the statement knows of the comment. */
+const ofData = (comment: string): string =>
+  `'{"comment":' || replace(replace(${comment}, '${DEPTH_SLOT}', '"depth":' || depth),
+     '${STATUS_SLOT}', '"status":"' || status || '"')`
+
+const WAIT = { ifLocked: '', otherwise: () => "'not_found'" } as const
 const SKIP = {
   ifLocked: 'SKIP LOCKED',
-  otherwise: `coalesce(
-    (SELECT 'busy' FROM discussions d WHERE d.tenant_id = i.tenant_id AND d.id = i.discussion_id), 'not_found')`,
+  otherwise: (tenant: string, discussion: string) =>
+    `coalesce((SELECT 'busy' FROM discussions d WHERE d.tenant_id = ${tenant} AND d.id = ${discussion}), 'not_found')`,
 } as const
 
 const CREATE = {
-  roots: createComments('create_roots', { ...WAIT, hasReplies: false }),
-  any: createComments('create_comments', { ...WAIT, hasReplies: true }),
-}
-const CREATE_UNLOCKED = {
-  roots: createComments('create_unlocked_roots', { ...SKIP, hasReplies: false }),
-  any: createComments('create_unlocked_comments', { ...SKIP, hasReplies: true }),
-}
-
-/** See `createComments`. Waits for locks of discussions. The results are in the order of `rows`. */
-export const insertComments = (sql: Sql, rows: readonly CreateRow[], now: Date): Promise<CreateResult[]> =>
-  sql<CreateResult>(CREATE[shapeOf(rows)], paramsOf(rows, now))
+  wait: {
+    one: createComments('create_comment', { ...WAIT, arePlain: true, isOne: true }),
+    plain: createComments('create_plain_comments', { ...WAIT, arePlain: true, isOne: false }),
+    any: createComments('create_comments', { ...WAIT, arePlain: false, isOne: false }),
+  },
+  skip: {
+    one: createComments('create_unlocked_comment', { ...SKIP, arePlain: true, isOne: true }),
+    plain: createComments('create_unlocked_plain_comments', { ...SKIP, arePlain: true, isOne: false }),
+    any: createComments('create_unlocked_comments', { ...SKIP, arePlain: false, isOne: false }),
+  },
+} as const
 
 /**
- * The same, but comments in a discussion that another transaction has locked are `busy`: no other
- * comment waits for it.
+ * See `createComments`. With `skip`, comments in a discussion that another transaction has locked
+ * are `busy`: no other comment waits for it. The results are in the order of `rows`.
  */
-export const insertUnlockedComments = (sql: Sql, rows: readonly CreateRow[], now: Date): Promise<CreateResult[]> =>
-  sql<CreateResult>(CREATE_UNLOCKED[shapeOf(rows)], paramsOf(rows, now))
+export const insertComments = (
+  sql: Sql,
+  rows: readonly CreateRow[],
+  now: Date,
+  ifLocked: IfLocked,
+): Promise<CreateResult[]> => {
+  const shape = shapeOf(rows)
+  const [first] = rows
+  const input: Param[] =
+    shape === 'one'
+      ? INPUT.plain.map(([field]) => first?.[field] ?? null)
+      : INPUT[shape].map(([field]) => rows.map((row) => row[field]))
+  return sql<CreateResult>(CREATE[ifLocked][shape], [...input, now, repetitionsSince(now)])
+}
 
-const shapeOf = (rows: readonly CreateRow[]): keyof typeof CREATE =>
-  rows.every(({ parentId }) => parentId === null) ? 'roots' : 'any'
-
-const paramsOf = (rows: readonly CreateRow[], now: Date): unknown[] => [
-  ...INPUT.map(([field]) => rows.map((row) => row[field])),
-  now,
-  repetitionsSince(now),
-]
+function shapeOf(rows: readonly CreateRow[]): keyof typeof CREATE.wait {
+  if (!rows.every(isPlain)) return 'any'
+  return rows.length === 1 ? 'one' : 'plain'
+}

@@ -11,11 +11,13 @@ import { type Reader, requireReader } from '../readers/readers.ts'
 import { audienceOf, changeComment, changeView } from './change.ts'
 import { reviseComment, tombstoneComment } from './change-sql.ts'
 import { askClassifier, forgetClassifierRequest, tellClassifiers } from './classifier-sql.ts'
-import { bodySchema, type Comment, toComment } from './comments.ts'
+import { bodySchema, type Comment, type CommentText, toComment } from './comments.ts'
 import { selectHistory } from './history-sql.ts'
 import { type LockedComment, peekComment } from './locked.ts'
 import { type Decision, decide, holdPolicy, type Judgement, reasonOf } from './rules.ts'
 import { checkText } from './text.ts'
+
+const editSchema = z.object({ body: bodySchema })
 
 /**
  * Gives the asserted reader's own comment a new body; the old one is kept as a revision. Where the
@@ -28,7 +30,7 @@ export async function updateComment(
   { commentId, body: text }: { commentId: Id; body: string },
 ): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
-  const { body } = validate(z.object({ body: bodySchema }), { body: text })
+  const { body } = validate(editSchema, { body: text })
   const reader = await requireReader(ctx)
   const now = new Date()
   // Checks without a lock first. A text that is refused is never rendered, and no lock is held
@@ -45,12 +47,13 @@ export async function updateComment(
     const decision = await decideOnEdit(sql, tenant, comment, judgement, at)
     asks = decision.asks
     const { textDigest } = judgement
-    await reviseComment(sql, tenant.id, comment.id, { ...decision, body, bodyHtml, textDigest, now: at })
+    const texts: CommentText = { body, bodyHtml }
+    await reviseComment(sql, tenant.id, comment.id, { ...decision, ...texts, textDigest, now: at })
     const revision = comment.revision + 1
     if (asks) await askClassifier(sql, tenant.id, comment.id, revision)
     else if (comment.isAsked) await forgetClassifierRequest(sql, tenant.id, comment.id)
     const pinnedAt = decision.status === 'pending' ? null : comment.pinnedAt
-    const after = { ...comment, ...decision, body, bodyHtml, editedAt: at, revision, pinnedAt }
+    const after = { ...comment, ...decision, ...texts, editedAt: at, revision, pinnedAt }
     await changeView(sql, tenant.id, comment, after)
     const audience = audienceOf(comment, after)
     return { comment: after, events: [{ type: 'comment_edited', audience, actor: readerActor(reader) }] }

@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
-import { type Measured, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
+import { type Measured, type Param, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, inView } from './row.ts'
 
 interface Order {
@@ -174,9 +174,9 @@ const FIRST_OF = {
   newest: [LAST_ID],
   oldest: [FIRST_ID],
   top: [MAX_COUNT, MAX_COUNT, LAST_ID],
-} as const satisfies Record<CommentSort, readonly unknown[]>
+} as const satisfies Record<CommentSort, readonly Param[]>
 
-const keyOf = (sort: CommentSort, { reactionCount, replyCount, id }: LevelPlace): unknown[] =>
+const keyOf = (sort: CommentSort, { reactionCount, replyCount, id }: LevelPlace): Param[] =>
   sort === 'top' ? [reactionCount, replyCount, id] : [id]
 
 function run(
@@ -184,7 +184,7 @@ function run(
   scope: ListLevel,
   { sort, after, limit }: Level,
   tenantId: Id,
-  of: unknown[],
+  of: Param[],
 ): Promise<ListedRow[]> {
   const { rest, pinnedFirst: whole } = LEVELS[sort][scope]
   const size = limit <= FEW ? 'few' : 'many'

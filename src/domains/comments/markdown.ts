@@ -140,8 +140,9 @@ export const renderAsText = (body: string): string =>
  */
 export function countLinks(body: string, html: string): number {
   const links = html.match(/<a /g)?.length ?? 0
-  if (links > 0 || html !== renderAsText(body)) return links
-  return body.match(/https?:\/\//gi)?.length ?? 0
+  if (links > 0) return links
+  const addresses = body.match(/https?:\/\//gi)?.length ?? 0
+  return addresses > 0 && html === renderAsText(body) ? addresses : 0
 }
 
 /**

@@ -47,8 +47,8 @@ const cutMarks = (text: string): string => text.replace(MANY_MARKS, '$1')
 export function normalizeText(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase()
   const bare = decompose(cutMarks(text)).replace(INVISIBLE, '').replace(ACCENTS, '')
-  // Upper case first: ß and SS, ı and I are one only there.
-  const normalized = bare.toUpperCase().toLowerCase()
+  // Upper case first: ß and SS, ı and I are one only there. Before it lower case, for ẞ.
+  const normalized = bare.toLowerCase().toUpperCase().toLowerCase()
   return cutMarks(normalized.replace(STROKES, (letter) => STROKED[letter] ?? letter)).normalize('NFC')
 }
 

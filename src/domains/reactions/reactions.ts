@@ -1,10 +1,10 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
-import { type Id, isId, newId } from '../../core/ids.ts'
-import { announce } from '../discussions/append-events.ts'
+import { type Id, isId } from '../../core/ids.ts'
 import { ReaderGone } from '../readers/gone.ts'
 import { asReader, type Reader } from '../readers/readers.ts'
-import { type ReactionMode, writeReaction } from './sql.ts'
+import type { ReactionMode } from './sql.ts'
+import { writeReaction } from './writer.ts'
 
 /** What the asserted reader holds on a comment after a write. */
 export interface Reaction {
@@ -52,35 +52,25 @@ async function writeAs(
   { commentId, type }: { commentId: Id; type: string | null },
   reader: Reader,
 ): Promise<Reaction> {
-  const { tenant } = requireCaller(ctx)
-  const now = new Date()
-  const eventId = newId()
-  const actor = JSON.stringify({ kind: 'reader', readerId: reader.id, externalId: reader.externalId })
-  const result = await writeReaction(ctx.app.db.query, {
-    tenantId: tenant.id,
+  const { outcome, ...held } = await writeReaction(ctx.app, {
+    tenantId: requireCaller(ctx).tenant.id,
     commentId,
     readerId: reader.id,
     mode,
     type,
-    eventId,
-    actor,
+    actor: JSON.stringify({ kind: 'reader', readerId: reader.id, externalId: reader.externalId }),
     reader: JSON.stringify(reader),
-    now,
   })
-  if (result.outcome === 'not_found') throw notFound()
-  if (result.outcome === 'unavailable') throw new ReaderGone()
-  if (result.outcome !== 'written') throw new ServiceError(result.outcome)
-  const { discussionId, seq, data, deliveries } = result
-  if (discussionId !== null && seq !== null && data !== null) {
-    const event = {
-      discussionId,
-      seq,
-      id: eventId,
-      type: 'reaction_toggled',
-      audience: 'public',
-      recipientId: null,
-    } as const
-    announce(ctx.app, { events: [{ ...event, occurredAt: now, actor, data }], deliveries })
+  switch (outcome) {
+    case 'written':
+      return { commentId, type: held.type, reactionCounts: held.reactionCounts ?? {} }
+    case 'not_found':
+      throw notFound()
+    case 'unavailable':
+      throw new ReaderGone()
+    case 'busy':
+      throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
+    default:
+      throw new ServiceError(outcome)
   }
-  return { commentId, type: result.type, reactionCounts: result.reactionCounts ?? {} }
 }

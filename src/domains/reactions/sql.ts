@@ -1,12 +1,17 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import type { IfLocked } from '../../core/shared-writer.ts'
+import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 
 /** `toggle`: the same type again removes it. `set` and `remove` may be repeated without harm. */
 export type ReactionMode = 'toggle' | 'set' | 'remove'
 
-export interface ReactionWrite {
+/**
+ * One change of what a reader holds on a comment; arrays of these, column by column, are the
+ * parameters of the statement.
+ */
+export interface ReactionRow {
   tenantId: Id
   commentId: Id
   readerId: Id
@@ -17,107 +22,186 @@ export interface ReactionWrite {
   actor: string
   /** The reader's profile, JSON text. */
   reader: string
-  now: Date
+  /** The trace of the request; null where it has none. */
+  trace: string | null
 }
 
 export interface ReactionResult {
-  /** `unavailable`: the reader's record is gone, see `asReader`. */
-  outcome: 'written' | 'not_found' | 'unavailable' | 'discussion_archived' | 'discussion_locked' | 'reader_banned'
+  outcome:
+    | 'written'
+    /** Another transaction holds the discussion's lock: nothing was written. Only with `skip`. */
+    | 'busy'
+    | 'not_found'
+    /** The reader's record is gone, see `asReader`. */
+    | 'unavailable'
+    | 'discussion_archived'
+    | 'discussion_locked'
+    | 'reader_banned'
+  /** Null where there is no such comment. */
   discussionId: Id | null
   type: string | null
+  /** What all readers hold after this change; null where it was refused. */
   reactionCounts: Record<string, number> | null
   /** Null where nothing changed, and so nothing was said. */
   seq: number | null
   /** The event's data, JSON text. */
   data: string | null
+  /** Of the whole batch. */
   deliveries: number
 }
 
+const INPUT = Object.entries({
+  tenantId: 'uuid',
+  commentId: 'uuid',
+  readerId: 'uuid',
+  mode: 'text',
+  type: 'text',
+  eventId: 'uuid',
+  actor: 'text',
+  reader: 'text',
+  trace: 'text',
+} satisfies Record<keyof ReactionRow, string>) as [keyof ReactionRow, string][]
+const NOW = `$${INPUT.length + 1}`
+
 /**
- * Changes what a reader holds on a comment, in one statement: reaction, counts, number, event,
- * deliveries. The reader's own row is the place where concurrent toggles of one reader meet: ON
- * CONFLICT works on its newest version, whatever the statement's snapshot says. Locks in the order
- * discussion, comment, reaction.
+ * Writes any number of reactions in one statement, which is one transaction: reactions, counts,
+ * numbers, events, deliveries. No two are of one reader and one comment. Discussions are locked in
+ * the order of their ids and before comments, so that two batches never wait for each other. A
+ * refused row has its own outcome and harms no other.
+ *
+ * What a reader holds is read where it is written: ON CONFLICT works on its newest version,
+ * whatever the statement's snapshot says. The counts of an event are those after it: the comment's,
+ * and the changes of the batch up to that one.
+ *
+ * LATERAL with LIMIT, the input in subselects: as in `createComments`.
  */
-const WRITE = statement(
-  'write_reaction',
-  `WITH target AS MATERIALIZED (
-     SELECT c.tenant_id, c.id, c.discussion_id, c.status, d.state
-     FROM discussions d JOIN comments c ON c.tenant_id = d.tenant_id AND c.discussion_id = d.id
-     WHERE c.tenant_id = $1 AND c.id = $2
-     FOR NO KEY UPDATE OF d, c
+const writeAll = <Name extends string>(name: Name, ifLocked: '' | 'SKIP LOCKED', otherwise: string) =>
+  statement(
+    name,
+    `WITH input AS (
+     SELECT * FROM unnest(${INPUT.map(([, type], index) => `(SELECT $${index + 1}::${type}[])`).join(', ')}) WITH ORDINALITY
+     AS t (${INPUT.map(([field]) => toSnakeCase(field)).join(', ')}, n)
+   ),
+   placed AS MATERIALIZED (
+     SELECT i.*, c.discussion_id FROM input i LEFT JOIN LATERAL (
+       SELECT discussion_id FROM comments WHERE tenant_id = i.tenant_id AND id = i.comment_id LIMIT 1
+     ) c ON true
+   ),
+   locked AS MATERIALIZED (
+     SELECT l.* FROM (SELECT DISTINCT tenant_id, discussion_id FROM placed ORDER BY 1, 2) p
+     CROSS JOIN LATERAL (
+       SELECT d.tenant_id, d.id, d.state, d.seq FROM discussions d
+       WHERE d.tenant_id = p.tenant_id AND d.id = p.discussion_id FOR NO KEY UPDATE OF d ${ifLocked}
+     ) l
+   ),
+   targets AS MATERIALIZED (
+     SELECT l.state, l.seq AS last_seq, c.* FROM placed p
+     JOIN locked l ON l.tenant_id = p.tenant_id AND l.id = p.discussion_id
+     CROSS JOIN LATERAL (
+       SELECT p.n, c.status, c.reaction_counts FROM comments c
+       WHERE c.tenant_id = p.tenant_id AND c.id = p.comment_id FOR NO KEY UPDATE OF c
+     ) c
    ),
    judged AS MATERIALIZED (
-     SELECT t.*,
+     SELECT p.*, t.last_seq, t.reaction_counts,
        CASE
+         WHEN p.discussion_id IS NULL THEN 'not_found'
+         WHEN t.n IS NULL THEN ${otherwise}
          WHEN t.status <> 'approved' THEN 'not_found'
          WHEN r.id IS NULL THEN 'unavailable'
          WHEN t.state = 'archived' THEN 'discussion_archived'
          WHEN t.state = 'locked' THEN 'discussion_locked'
-         WHEN ${banIn('r', '$9')} = 'open' THEN 'reader_banned'
+         WHEN r.ban = 'open' THEN 'reader_banned'
          ELSE 'written'
        END AS outcome
-     FROM target t LEFT JOIN readers r ON r.tenant_id = t.tenant_id AND r.id = $3 AND r.erasing_at IS NULL
+     FROM placed p
+     LEFT JOIN targets t ON t.n = p.n
+     LEFT JOIN LATERAL (
+       SELECT id, ${banIn('readers', NOW)} AS ban FROM readers
+       WHERE tenant_id = p.tenant_id AND id = p.reader_id AND erasing_at IS NULL LIMIT 1
+     ) r ON true
    ),
    held AS (
      INSERT INTO reactions AS r (tenant_id, comment_id, reader_id, type, previous_type, updated_at)
-     SELECT tenant_id, id, $3, CASE WHEN $4 = 'remove' THEN NULL ELSE $5 END, NULL, $9 FROM judged WHERE outcome = 'written'
+     SELECT tenant_id, comment_id, reader_id, CASE WHEN mode <> 'remove' THEN type END, NULL, ${NOW}
+     FROM judged WHERE outcome = 'written'
      ON CONFLICT (tenant_id, comment_id, reader_id) DO UPDATE SET
-       type = CASE WHEN $4 = 'toggle' AND r.type = excluded.type THEN NULL ELSE excluded.type END,
+       type = CASE WHEN r.type = excluded.type AND (r.tenant_id, r.comment_id, r.reader_id) IN (
+         SELECT tenant_id, comment_id, reader_id FROM judged WHERE mode = 'toggle'
+       ) THEN NULL ELSE excluded.type END,
        previous_type = r.type,
-       updated_at = $9
-     RETURNING type, previous_type, type IS DISTINCT FROM previous_type AS changed
+       updated_at = ${NOW}
+     RETURNING tenant_id, comment_id, reader_id, type, previous_type
+   ),
+   changes AS MATERIALIZED (
+     SELECT j.n, j.tenant_id, j.discussion_id, j.comment_id, j.reaction_counts, j.last_seq, j.event_id, j.actor, j.reader,
+       j.trace, h.type, h.previous_type, h.type IS DISTINCT FROM h.previous_type AS changed
+     FROM judged j JOIN held h
+       ON h.tenant_id = j.tenant_id AND h.comment_id = j.comment_id AND h.reader_id = j.reader_id
+   ),
+   numbered AS MATERIALIZED (
+     SELECT c.n, c.tenant_id, c.discussion_id, c.comment_id, c.event_id, c.actor, c.reader, c.trace, c.type, c.previous_type,
+       c.changed,
+       CASE WHEN c.changed
+         THEN last_seq + count(*) FILTER (WHERE changed) OVER (PARTITION BY tenant_id, discussion_id ORDER BY n) END AS seq,
+       coalesce((
+         SELECT jsonb_object_agg(key, n) FROM (
+           SELECT key, sum(n) AS n FROM (
+             SELECT key, value::int AS n FROM jsonb_each_text(c.reaction_counts)
+             UNION ALL
+             SELECT v.type, v.n FROM changes b CROSS JOIN LATERAL (VALUES (b.type, 1), (b.previous_type, -1)) v(type, n)
+             WHERE b.tenant_id = c.tenant_id AND b.comment_id = c.comment_id AND b.n <= c.n AND v.type IS NOT NULL
+           ) parts GROUP BY key
+         ) sums WHERE n > 0
+       ), '{}') AS reaction_counts
+     FROM changes c
    ),
    counted AS (
-     UPDATE comments c SET reaction_counts = coalesce((
-       SELECT jsonb_object_agg(key, n) FROM (
-         SELECT key, sum(n) AS n FROM (
-           SELECT key, value::int AS n FROM jsonb_each_text(c.reaction_counts)
-           UNION ALL SELECT h.type, 1 WHERE h.type IS NOT NULL
-           UNION ALL SELECT h.previous_type, -1 WHERE h.previous_type IS NOT NULL
-         ) parts GROUP BY key
-       ) sums WHERE n > 0
-     ), '{}')
-     FROM held h
-     WHERE h.changed AND c.tenant_id = $1 AND c.id = $2
-     RETURNING c.tenant_id, c.discussion_id, c.reaction_counts
+     UPDATE comments c SET reaction_counts = l.reaction_counts
+     FROM (
+       SELECT DISTINCT ON (tenant_id, comment_id) tenant_id, comment_id, reaction_counts FROM numbered
+       WHERE changed ORDER BY tenant_id, comment_id, n DESC
+     ) l
+     WHERE c.tenant_id = l.tenant_id AND c.id = l.comment_id
    ),
    bumped AS (
-     UPDATE discussions d SET seq = d.seq + 1, updated_at = $9
-     FROM counted c WHERE d.tenant_id = c.tenant_id AND d.id = c.discussion_id
-     RETURNING d.seq
+     UPDATE discussions d SET seq = d.seq + s.events, updated_at = ${NOW}
+     FROM (
+       SELECT tenant_id, discussion_id, count(*) AS events FROM numbered WHERE changed GROUP BY tenant_id, discussion_id
+     ) s
+     WHERE d.tenant_id = s.tenant_id AND d.id = s.discussion_id
    ),
    happened AS MATERIALIZED (
-     SELECT c.tenant_id, c.discussion_id, b.seq, $6::uuid AS event_id, 'reaction_toggled' AS type,
-       '{"commentId":' || to_json($2::uuid) || ',"type":' || coalesce(to_json(h.type)::text, 'null')
-         || ',"previousType":' || coalesce(to_json(h.previous_type)::text, 'null')
-         || ',"reactionCounts":' || c.reaction_counts || ',"reader":' || $8 || '}' AS data
-     FROM counted c, bumped b, held h
+     SELECT n, tenant_id, discussion_id, seq, event_id, 'reaction_toggled' AS type,
+       '{"commentId":' || to_json(comment_id) || ',"type":' || coalesce(to_json(type)::text, 'null')
+         || ',"previousType":' || coalesce(to_json(previous_type)::text, 'null')
+         || ',"reactionCounts":' || reaction_counts || ',"reader":' || reader || '}' AS data, actor, trace
+     FROM numbered WHERE changed
    ),
    logged AS (
      INSERT INTO events (tenant_id, discussion_id, seq, id, type, audience, occurred_at, actor, data, trace)
-     SELECT tenant_id, discussion_id, seq, event_id, type, 'public', $9, $7::json, data::json, $10 FROM happened
+     SELECT tenant_id, discussion_id, seq, event_id, type, 'public', ${NOW}, actor::json, data::json, trace FROM happened
    ),
    queued AS (${queueDeliveries('happened')})
-   SELECT j.outcome, j.discussion_id AS "discussionId", h.type, w.seq, w.data,
-     coalesce(c.reaction_counts, (SELECT reaction_counts FROM comments WHERE tenant_id = $1 AND id = $2)) AS "reactionCounts",
+   SELECT j.outcome, j.discussion_id AS "discussionId", w.type, w.seq, h.data, w.reaction_counts AS "reactionCounts",
      (SELECT count(*) FROM queued) AS deliveries
-   FROM judged j LEFT JOIN held h ON true LEFT JOIN counted c ON true LEFT JOIN happened w ON true`,
-)
+   FROM judged j LEFT JOIN numbered w ON w.n = j.n LEFT JOIN happened h ON h.n = j.n
+   ORDER BY j.n`,
+  )
 
-/** See WRITE. */
-export async function writeReaction(sql: Sql, write: ReactionWrite): Promise<ReactionResult> {
-  const { tenantId, commentId, readerId, mode, type, eventId, actor, reader, now } = write
-  const params = [tenantId, commentId, readerId, mode, type, eventId, actor, reader, now, sql.trace ?? null]
-  const [result] = await sql<ReactionResult>(WRITE, params)
-  if (result !== undefined) return result
-  return {
-    outcome: 'not_found',
-    discussionId: null,
-    type: null,
-    reactionCounts: null,
-    seq: null,
-    data: null,
-    deliveries: 0,
-  }
-}
+const WRITE = {
+  wait: writeAll('write_reactions', '', "'not_found'"),
+  skip: writeAll('write_unlocked_reactions', 'SKIP LOCKED', "'busy'"),
+} as const
+
+/**
+ * See `writeAll`. With `skip`, reactions to comments of a discussion that another transaction has
+ * locked are `busy`: no other reaction waits for it. The results are in the order of `rows`.
+ */
+export const writeReactions = (
+  sql: Sql,
+  rows: readonly ReactionRow[],
+  now: Date,
+  ifLocked: IfLocked,
+): Promise<ReactionResult[]> =>
+  sql<ReactionResult>(WRITE[ifLocked], [...INPUT.map(([field]) => rows.map((row) => row[field])), now])

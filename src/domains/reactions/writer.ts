@@ -1,0 +1,58 @@
+import { LRUCache } from 'lru-cache'
+
+import { type App, perApp } from '../../core/context.ts'
+import type { StoredEvent } from '../../core/events.ts'
+import { type Id, newId } from '../../core/ids.ts'
+import { type IfLocked, sharedWriter } from '../../core/shared-writer.ts'
+import type { Span } from '../../core/trace.ts'
+import { announce } from '../discussions/append-events.ts'
+import { type ReactionResult, type ReactionRow, writeReactions } from './sql.ts'
+
+/** A change of what a reader holds, before its event has an id. */
+export interface NewReaction extends Omit<ReactionRow, 'eventId' | 'trace'> {
+  /** Of the request, where it is traced. */
+  span?: Span | undefined
+}
+
+/** The discussions of comments that this process has written reactions to. They never change. */
+const discussionsOf = perApp(() => new LRUCache<string, Id>({ max: 10_000 }))
+
+const keyOf = ({ tenantId, commentId }: NewReaction): string => `${tenantId} ${commentId}`
+
+const write = sharedWriter<NewReaction, ReactionResult>({
+  name: 'reactions',
+  write: writeAll,
+  isBusy: ({ outcome }) => outcome === 'busy',
+  tenantOf: ({ tenantId }) => tenantId,
+  placeOf: (draft, app) => discussionsOf(app).get(keyOf(draft)) ?? draft.commentId,
+  turnOf: (draft) => `${keyOf(draft)} ${draft.readerId}`,
+  spanOf: ({ span }) => span,
+})
+
+/**
+ * Writes a reaction, with others that come at the same time; alone where the request has a
+ * transaction of its own.
+ */
+export const writeReaction = (app: App, draft: Omit<NewReaction, 'span'>): Promise<ReactionResult> =>
+  write(app, { ...draft, span: app.span })
+
+/**
+ * Writes reactions in one statement and announces them. The results are in the order of `drafts`.
+ */
+async function writeAll(app: App, drafts: readonly NewReaction[], ifLocked: IfLocked): Promise<ReactionResult[]> {
+  const now = new Date()
+  const rows = drafts.map(({ span, ...draft }) => ({ ...draft, eventId: newId(), trace: span?.traceparent ?? null }))
+  const results = await writeReactions(app.db.query, rows, now, ifLocked)
+  const known = discussionsOf(app)
+  const events = rows.flatMap((row, index): StoredEvent[] => {
+    const { discussionId = null, seq = null, data = null } = results[index] ?? {}
+    if (discussionId === null) return []
+    known.set(keyOf(row), discussionId)
+    if (seq === null || data === null) return []
+    const { eventId: id, actor } = row
+    const common = { type: 'reaction_toggled', audience: 'public', recipientId: null } as const
+    return [{ ...common, discussionId, seq, id, occurredAt: now, actor, data }]
+  })
+  announce(app, { events, deliveries: results[0]?.deliveries ?? 0 })
+  return results
+}
