@@ -114,6 +114,12 @@ export const METRICS = {
     help: 'From when an event happened until it was written to the sockets of this process, by their clocks.',
     buckets: SECONDS,
   },
+  stream_pause_seconds: {
+    type: 'gauge',
+    aggregator: 'max',
+    where: 'the api',
+    help: 'How long events gather after a write to the streams of a discussion: 0.005, and up to `STREAM_MAX_PAUSE_MS` under load.',
+  },
   page_cache_requests_total: {
     type: 'counter',
     where: 'the api',
@@ -130,22 +136,22 @@ export const METRICS = {
   write_batch_rows: {
     type: 'histogram',
     where: 'every process',
-    help: 'Rows that were written together in one statement: comments, or outcomes of attempts. In a lane: those that waited for a lock.',
-    labels: { of: ['comments', 'comments_in_lane', 'outcomes', 'outcomes_in_lane'] },
+    help: 'Rows that were written together in one statement: comments, reactions, or outcomes of attempts. In a lane: those that waited for a lock.',
+    labels: { of: ['comments', 'comments_in_lane', 'reactions', 'reactions_in_lane', 'outcomes', 'outcomes_in_lane'] },
     buckets: ROWS,
   },
   write_lanes: {
     type: 'gauge',
     aggregator: 'sum',
     where: 'every process',
-    help: 'Lanes that are open: queues of writes that wait for a lock, for comments one a discussion, for outcomes one a tenant.',
-    labels: { of: ['comments', 'outcomes'] },
+    help: 'Lanes that are open: queues of writes that wait for a lock, for comments one a discussion, for reactions one a discussion or a comment, for outcomes one a tenant.',
+    labels: { of: ['comments', 'reactions', 'outcomes'] },
   },
   write_lane_rows_total: {
     type: 'counter',
     where: 'every process',
-    help: 'Comments and outcomes that went into a lane.',
-    labels: { of: ['comments', 'outcomes'] },
+    help: 'Comments, reactions and outcomes that went into a lane.',
+    labels: { of: ['comments', 'reactions', 'outcomes'] },
   },
   database_pool_connections_in_use: {
     type: 'gauge',

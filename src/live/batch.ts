@@ -70,6 +70,11 @@ export class Broadcast {
     return this.#anyone === null ? all : all.add(this.#anyone)
   }
 
+  /** How many events have been taken, each once for each stream. */
+  get deliveries(): number {
+    return [...this.batches].reduce((sum, { frames, taken }) => sum + frames.length * taken, 0)
+  }
+
   /** What of it is for this viewer; null for nothing. */
   for(viewer: StreamViewer): Batch | null {
     if (viewer.kind === 'moderator') return this.#whole

@@ -55,6 +55,7 @@ export class StreamConnection extends Outlet implements Session, Sink {
   readonly #onCut: (cut: Cut) => void
   #release: (() => void) | null = null
   #seat: Seat | null = null
+  #charge: (bytes: number) => void = () => undefined
 
   constructor(response: ServerResponse, options: ConnectionOptions) {
     super(response, options)
@@ -76,8 +77,16 @@ export class StreamConnection extends Outlet implements Session, Sink {
     else this.#seat = seat
   }
 
-  /** Sends the first frame, then the replay and what is live. */
-  open(headers: Headers, { seat, lastEventId, replayed, complete }: Beginning): void {
+  /**
+   * Sends the first frame, then the replay and what is live. `charge` is told the bytes of each
+   * piece of the replay.
+   */
+  open(
+    headers: Headers,
+    { seat, lastEventId, replayed, complete }: Beginning,
+    charge: (bytes: number) => void = () => undefined,
+  ): void {
+    this.#charge = charge
     const connected = framingEvent('connected', { lastEventId, replayed, complete })
     this.begin(headers, chunkOf([retryLine(retryMs(Math.random())), connected]))
     seat.start(this)
@@ -86,6 +95,10 @@ export class StreamConnection extends Outlet implements Session, Sink {
   deliver(batch: Batch): void {
     if (this.isGzip) batch.takenAsGzip++
     this.write(batch.chunk)
+  }
+
+  replayed(bytes: number): void {
+    this.#charge(bytes)
   }
 
   /** Says up to where the client has been brought, and closes. */

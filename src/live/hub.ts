@@ -10,6 +10,7 @@ import { followCacheNews } from '../core/read-cache.ts'
 import type { StreamViewer } from './frames.ts'
 import { databaseLog, type EventLog } from './event-log.ts'
 import { type CutReason, StreamMetrics } from './metrics.ts'
+import { type Pause, WritePause } from './pause.ts'
 import type { RingBudget } from './ring.ts'
 import type { Seat } from './seat.ts'
 import { Sessions } from './sessions.ts'
@@ -49,6 +50,7 @@ export interface HubOptions {
   log: Logger
   registry: Registry
   repairMs: number
+  pause: Pause
 }
 
 /** What the rings of all discussions may hold together. */
@@ -87,7 +89,7 @@ export class Hub {
 
   constructor(options: HubOptions) {
     this.#options = options
-    const look = () => ({ streams: this.sessions.size, discussions: this.topicCount })
+    const look = () => ({ streams: this.sessions.size, discussions: this.topicCount, pauseMs: options.pause.ms })
     this.metrics = new StreamMetrics(options.registry, look)
     this.#isLive = inBatches(MAX_CREDENTIALS, async (batch) => {
       const live = await options.live(batch.map(({ input }) => input))
@@ -219,9 +221,9 @@ export class Hub {
     const name = `${tenantId}/${discussionId}`
     const existing = this.#topics.get(name)
     if (existing !== undefined) return existing
-    const { bus, events, log } = this.#options
+    const { bus, events, log, pause } = this.#options
     const key = { tenantId, discussionId }
-    const topic = new Topic({ key, bus, events, log, budget: this.#budget, metrics: this.metrics })
+    const topic = new Topic({ key, bus, events, log, budget: this.#budget, metrics: this.metrics, pause })
     this.#topics.set(name, topic)
     return topic
   }
@@ -263,6 +265,7 @@ export const hubOf = perApp((app) => {
     log: app.log,
     registry: metricsOf(app),
     repairMs: app.settings.STREAM_REPAIR_SECONDS * 1000,
+    pause: new WritePause({ maxMs: app.settings.STREAM_MAX_PAUSE_MS }),
   })
   followCacheNews(app, {
     kind: 'key',

@@ -17,10 +17,14 @@ export class StreamMetrics {
   readonly #cuts: Counter<'reason'>
   readonly #delay: Histogram
 
-  /** `look`: how many streams are open, and of how many discussions. */
-  constructor(registry: Registry, look: () => { streams: number; discussions: number }) {
+  /**
+   * `look`: how many streams are open, of how many discussions, and the pause between writes to
+   * them.
+   */
+  constructor(registry: Registry, look: () => { streams: number; discussions: number; pauseMs: number }) {
     gaugeOf(registry, 'stream_connections', () => look().streams)
     gaugeOf(registry, 'stream_discussions', () => look().discussions)
+    gaugeOf(registry, 'stream_pause_seconds', () => look().pauseMs / 1000)
     this.#events = counter(registry, 'stream_events_total')
     this.#frames = counter(registry, 'stream_frames_total')
     this.#bytes = counter(registry, 'stream_bytes_total')

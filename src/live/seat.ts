@@ -11,6 +11,8 @@ export interface Sink<P extends Payload = Frame> {
   readonly isFull: boolean
   /** Resolves once there is room for more of a replay. Never rejects. */
   ready(): Promise<void>
+  /** Learns how many bytes of a replay it has taken. */
+  replayed?(bytes: number): void
 }
 
 /** A sink that hears of the end. */

@@ -1,7 +1,7 @@
 import type { Actor } from '../core/context.ts'
 import { newsOf, type StoredEvent } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
-import { type Sql, statement } from '../core/sql.ts'
+import { type Param, type Sql, statement } from '../core/sql.ts'
 import { type CommentState, commentState, tellNow } from '../core/withdrawal.ts'
 import type { PastNews, StreamViewer } from './frames.ts'
 
@@ -33,7 +33,7 @@ const rangeParams = (
   { tenantId, discussionId }: DiscussionKey,
   { after, upTo }: SeqRange,
   viewer: StreamViewer | null,
-): unknown[] => [
+): Param[] => [
   tenantId,
   discussionId,
   after,

@@ -11,6 +11,7 @@ import { type Frame, frameOf, type StreamViewer } from './frames.ts'
 import type { EventLog } from './event-log.ts'
 import type { StreamMetrics } from './metrics.ts'
 import { Past } from './past.ts'
+import type { Pause } from './pause.ts'
 import type { RingBudget } from './ring.ts'
 import type { Seat, Sink } from './seat.ts'
 import type { DiscussionKey, Head, MissedEvents } from './sql.ts'
@@ -22,8 +23,6 @@ const RETRY_MS = 250
 const READ_ROWS = 200
 /** A replay goes out in pieces of about this size, each waiting for room on the socket. */
 const PIECE_BYTES = 64 * 1024
-/** What comes within so many milliseconds after a write goes out together in the next one. */
-const GATHER_MS = 5
 /** News kept until what is missing before it has come. */
 const MAX_EARLY = 100
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
@@ -36,6 +35,7 @@ export interface TopicOptions {
   log: Logger
   budget: RingBudget
   metrics: StreamMetrics
+  pause: Pause
 }
 
 /**
@@ -161,7 +161,6 @@ export class Topic {
    */
   async feed(seat: TopicSeat, sink: Sink): Promise<void> {
     while (!seat.left) {
-      this.#flush()
       if (seat.fed >= this.#seq) {
         // No await stands between this check and the next delivery: nothing comes in between.
         seat.live = sink
@@ -174,6 +173,7 @@ export class Topic {
         piece.taken++
         sink.deliver(piece)
         this.#options.metrics.replayed(piece)
+        sink.replayed?.(piece.size)
         seat.fed = piece.frames.at(-1)?.seq ?? seat.fed
         // A fast client is ready at once, again and again; others wait behind its replay.
         await turn()
@@ -259,7 +259,7 @@ export class Topic {
     this.#isGathering = this.#gathered.length > 0
     if (!this.#isGathering) return
     this.#flush()
-    setTimeout(this.#endPause, GATHER_MS).unref()
+    setTimeout(this.#endPause, this.#options.pause.ms).unref()
   }
 
   #flush(): void {
@@ -317,9 +317,10 @@ export class Topic {
     for (const seat of this.#seats) {
       const sink = seat.live
       if (sink === null) continue
-      if (isBurst && sink.isFull) {
-        // It cannot take a catch-up at our pace. It goes on at its own.
-        seat.fed = first.seq - 1
+      if (seat.fed >= first.seq || (isBurst && sink.isFull)) {
+        // Its replay has brought it some of this, or it cannot take a catch-up at our pace. It goes
+        // on by itself.
+        seat.fed = Math.max(seat.fed, first.seq - 1)
         seat.live = null
         void this.feed(seat, sink)
         continue
@@ -330,12 +331,13 @@ export class Topic {
       sink.deliver(batch)
     }
     this.#options.metrics.sent(broadcast)
+    this.#options.pause.count(broadcast.deliveries)
   }
 }
 
 class TopicSeat implements Seat {
   readonly viewer: StreamViewer
-  /** How far it has been fed while not live. */
+  /** How far it was fed before it was live. */
   fed = 0
   /** Where live events go; null while it is behind. */
   live: Sink | null = null
@@ -348,7 +350,7 @@ class TopicSeat implements Seat {
   }
 
   get position(): number {
-    return this.live === null ? this.fed : this.#topic.sent
+    return this.live === null ? this.fed : Math.max(this.fed, this.#topic.sent)
   }
 
   start(sink: Sink): void {

@@ -56,6 +56,7 @@ test('/metrics tells what went out on streams, what was replayed, and which the 
   }, WAIT)
   expect(now).toMatchObject({
     stream_discussions: 1,
+    stream_pause_seconds: 0.005,
     stream_events_total: 3,
     'stream_frames_total{kind="live"}': 6,
     'stream_frames_total{kind="replay"}': 2,

@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { Bus } from '../../src/core/bus.ts'
 import { type Audience, encodeNews, type News } from '../../src/core/events.ts'
@@ -40,16 +40,18 @@ interface Weather {
   double: number
   delay: number
   fail: number
+  /** How long events gather after each write. */
+  pauseMs: () => number
 }
 
-const CLEAR: Weather = { chance: () => 1, lose: 0, double: 0, delay: 0, fail: 0 }
+const CLEAR: Weather = { chance: () => 1, lose: 0, double: 0, delay: 0, fail: 0, pauseMs: () => 5 }
 
 const turns = async (n: number): Promise<void> => {
   for (let i = 0; i < n; i++) await setImmediate()
 }
 
 /** A hub on a log in memory, and a bus that loses, doubles and delays as the weather says. */
-function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): World {
+function createWorld({ chance, lose, double, delay, fail, pauseMs }: Weather = CLEAR): World {
   const events: News[] = []
   const listeners = new Set<(message: string) => void>()
   const send = (message: string): void => {
@@ -112,6 +114,12 @@ function createWorld({ chance, lose, double, delay, fail }: Weather = CLEAR): Wo
     log: SILENT,
     registry: new Registry(),
     repairMs: 20,
+    pause: {
+      get ms() {
+        return pauseMs()
+      },
+      count: () => undefined,
+    },
   })
   return {
     hub,
@@ -170,7 +178,8 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
   await fc.assert(
     fc.asyncProperty(fc.integer(), fc.constantFrom(0, 0.3, 1), fc.constantFrom(0, 0.1), async (seed, lose, fail) => {
       const chance = randomOf(seed)
-      const world = open({ chance, lose, double: 0.3, delay: 0.5, fail })
+      const pauseMs = (): number => (chance() < 0.5 ? 5 : chance() * 60)
+      const world = open({ chance, lose, double: 0.3, delay: 0.5, fail, pauseMs })
       const streams: { viewer: StreamViewer; listener: Listener; from: number; seat: Seat; leftAt: number | null }[] =
         []
       const viewers: StreamViewer[] = [
@@ -391,6 +400,79 @@ test('events that come close together go out in one write; one alone goes out at
   seat.leave()
 })
 
+describe('while events gather', () => {
+  // The pause lasts until the clock is put on.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  test('clients that join have each event once, and do not end the pause of the others', async () => {
+    const world = open({ ...CLEAR, pauseMs: () => 50 })
+    const writes: number[][] = []
+    const { seat } = await join(world, null)
+    const deliver = ({ frames }: Batch): void => void writes.push(frames.map(({ seq }) => seq))
+    seat.start({ isFull: false, deliver, ready: () => Promise.resolve() })
+    for (let n = 0; n < 3; n++) {
+      world.commit()
+      await turns(30)
+    }
+    expect(seat.position).toBe(1)
+    const joined = await Promise.all(
+      ['0', '1', '2', '3', null].map(async (lastEventId) => {
+        const listener = new Listener()
+        const late = await join(world, lastEventId)
+        late.seat.start(listener)
+        return { listener, late: late.seat, after: Number(lastEventId ?? 3) }
+      }),
+    )
+    await turns(30)
+    const heard = (): number[][] => joined.map(({ listener }) => listener.seqs)
+    expect(heard()).toEqual([[1, 2, 3], [2, 3], [3], [], []])
+    expect(joined.map(({ late }) => late.position)).toEqual([3, 3, 3, 3, 3])
+    world.commit()
+    await turns(30)
+    expect(writes).toEqual([[1]])
+    vi.advanceTimersByTime(50)
+    await turns(30)
+    expect(writes).toEqual([[1], [2, 3, 4]])
+    expect(heard()).toEqual([[1, 2, 3, 4], [2, 3, 4], [3, 4], [4], [4]])
+    world.commit()
+    await turns(30)
+    vi.advanceTimersByTime(50)
+    expect(writes).toEqual([[1], [2, 3, 4], [5]])
+    expect(heard()).toEqual([
+      [1, 2, 3, 4, 5],
+      [2, 3, 4, 5],
+      [3, 4, 5],
+      [4, 5],
+      [4, 5],
+    ])
+  })
+  test('no event waits longer than the pause, and one after a pause does not wait', async () => {
+    const world = open({ ...CLEAR, pauseMs: () => 50 })
+    const { seat } = await join(world, null)
+    let now = 0
+    const pass = (ms: number): void => {
+      for (const until = now + ms; now < until;) {
+        now++
+        vi.advanceTimersByTime(1)
+      }
+    }
+    const committedAt: number[] = []
+    const waits: number[] = []
+    const deliver = ({ frames }: Batch): void =>
+      frames.forEach(({ seq }) => waits.push(now - Number(committedAt[seq - 1])))
+    seat.start({ isFull: false, deliver, ready: () => Promise.resolve() })
+    for (const waitMs of [0, 20, 20, 20, 20, 1, 1, 200, 49, 1, 50, 51, 7]) {
+      pass(waitMs)
+      committedAt.push(now)
+      world.commit()
+      await turns(30)
+    }
+    pass(50)
+    expect(waits).toEqual([0, 30, 10, 40, 20, 19, 18, 0, 1, 50, 50, 49, 42])
+  })
+})
+
 test('the hub tells every session of a shutdown, spread over the time there is', async () => {
   const { hub } = open()
   const ended: number[] = []
@@ -406,4 +488,36 @@ test('the hub tells every session of a shutdown, spread over the time there is',
   expect(ended).toHaveLength(4)
   expect((ended.at(-1) ?? 0) - begun).toBeGreaterThanOrEqual(250)
   expect(() => hub.sessions.enter(session)).toThrow(expect.objectContaining({ code: 'unavailable' }))
+})
+
+test('a replay to a client that is always ready gives way to others after each piece', async () => {
+  const world = open()
+  const long = 'x'.repeat(70_000)
+  for (let n = 1; n <= 12; n++) {
+    world.commit()
+    world.rewrite(n, JSON.stringify(long))
+  }
+  let others = 0
+  const seen: number[] = []
+  let isOver = false
+  const work = async (): Promise<void> => {
+    while (!isOver) {
+      await setImmediate()
+      others++
+    }
+  }
+  const sink: Sink = {
+    isFull: false,
+    ready: () => Promise.resolve(),
+    deliver: ({ frames }) => void seen.push(...frames.map(() => others)),
+  }
+  const { seat } = await join(world, '0')
+  const working = work()
+  seat.start(sink)
+  await vi.waitFor(() => expect(seen).toHaveLength(12))
+  isOver = true
+  await working
+  // Each piece is one event; something else ran between any two.
+  expect(new Set(seen).size).toBe(12)
+  seat.leave()
 })
