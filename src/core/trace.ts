@@ -52,12 +52,19 @@ export const traceIds = (span: Span | null | undefined): { traceId?: string; spa
  */
 export function traced(app: App, span: Span | null | undefined): App {
   if (span == null) return app
+  // Most requests ask for neither.
+  let prisma: Prisma | undefined
+  let log: App['log'] | undefined
   return {
     ...tracedFor(app, [span]),
     span,
-    prisma: tracedPrisma(app.prisma, span),
+    get prisma() {
+      return (prisma ??= tracedPrisma(app.prisma, span))
+    },
     limits: app.settings.REDIS_URL === undefined ? app.limits : tracedLimits(app.limits, span),
-    log: app.log.child(traceIds(span)),
+    get log() {
+      return (log ??= app.log.child(traceIds(span)))
+    },
   }
 }
 

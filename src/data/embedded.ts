@@ -25,7 +25,7 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
     removeOldDrafts(dataDir)
     const files = join(dataDir, 'postgres')
     if (!existsSync(join(files, 'PG_VERSION'))) await makeFiles(files)
-    const database = await overPGlite(new PGlite(files))
+    const database = await openFiles(files, files)
     return {
       ...database,
       close: async () => {
@@ -64,6 +64,18 @@ export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
       `DATA_DIR: ${folder} belongs to user ${owner}, and this is user ${user}: run this as that user`,
     )
   }
+}
+
+/** `files`, or a copy of them. PGlite says of damaged files only that it was aborted. */
+async function openFiles(folder: string, files: string): Promise<Database> {
+  const pglite = new PGlite(folder)
+  await pglite.waitReady.catch((cause: unknown) => {
+    throw new SettingsError(
+      `DATA_DIR: the files of the database in ${absolute(files)} are damaged, or cannot be read and written: restore DATA_DIR from a backup, or move it away to begin with a new database`,
+      { cause },
+    )
+  })
+  return overPGlite(pglite)
 }
 
 /** A PGlite as the service's database. `close` ends it, unless it is told what else to do. */
@@ -141,7 +153,7 @@ export async function openCopy(dataDir: string): Promise<Database | null> {
   const remove = (): void => rmSync(copy, { recursive: true, force: true })
   try {
     cpSync(files, copy, { recursive: true })
-    const database = await overPGlite(new PGlite(copy))
+    const database = await openFiles(copy, files)
     return { ...database, close: () => database.close().finally(remove) }
   } catch (error) {
     remove()

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino'
 
-import type { Settings } from '../core/settings.ts'
+import { type Settings, SettingsError } from '../core/settings.ts'
+import { statement } from '../core/sql.ts'
 import type { Database } from './database.ts'
 import { openEmbedded } from './embedded.ts'
 import { upgrade } from './migrate.ts'
+import type { UrlSetting } from './pooler.ts'
 import { openServer, type ServerOptions } from './server.ts'
 
 /** How a server is reached; null for the embedded form. */
@@ -31,6 +33,45 @@ export async function openReplica(settings: Settings): Promise<Database | null> 
   const options = serverOptions(settings)
   if (url === undefined || options === null) return null
   return openServer({ ...options, url, directUrl: undefined, isReplica: true, onError: () => undefined })
+}
+
+/** PostgreSQL: there is no database of that name. */
+const NO_DATABASE = '3D000'
+
+/**
+ * Why a database cannot be opened, in one line that begins with the name of its setting. A failed
+ * connection to several addresses is an AggregateError without a message.
+ */
+export function cannotOpen(name: UrlSetting | 'DATA_DIR', error: unknown): SettingsError {
+  if (error instanceof SettingsError) return error
+  const inner: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const message = inner instanceof Error ? inner.message : String(inner)
+  // An address has a password in it.
+  const reason = (message.split('\n')[0] ?? '').replaceAll(/\w+:\/\/\S+/g, '…')
+  const isMissing = (inner as { code?: unknown } | null)?.code === NO_DATABASE
+  const text = isMissing ? `${reason}: create it, or name another one` : `the database cannot be opened: ${reason}`
+  return new SettingsError(`${name}: ${text}`, { cause: error })
+}
+
+const HAS_SERVICE = statement('has_service', `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS "hasService"`)
+
+/**
+ * Throws a SettingsError where the server's database has no service in it: a command with a wrong
+ * DATABASE_URL would make one there. Of the embedded form see `expectOwnDatabase`.
+ */
+export async function expectService(settings: Settings): Promise<void> {
+  const options = serverOptions(settings)
+  if (options === null) return
+  const database = await openServer({ ...options, size: 1, onError: () => undefined })
+  try {
+    const [found] = await database.db.query<{ hasService: boolean }>(HAS_SERVICE)
+    if (found?.hasService === true) return
+    throw new SettingsError(
+      'DATABASE_URL: there is no service in this database: start the service on it first, or make its tables with the command migrate',
+    )
+  } finally {
+    await database.close()
+  }
 }
 
 /** Opens the database and brings its schema up to date. */

@@ -30,7 +30,7 @@ import {
 import type { Logger } from 'pino'
 
 import type { Span, Tracing } from '../core/trace.ts'
-import type { Exporter } from './tracing.ts'
+import type { Draw, Exporter } from './tracing.ts'
 
 type Options = Parameters<Span['begin']>[1]
 
@@ -51,8 +51,12 @@ const headersGetter = {
   get: (headers: Readonly<Record<string, unknown>>, name: string) => headers[name] as string | string[] | undefined,
 }
 
-/** Begins to export traces. All else is as the variables `OTEL_…` say, which the SDK reads. */
-export function startTracing(exporter: Exporter, log: Logger): Tracing {
+/**
+ * Begins to export traces. `draw` says which of those that begin here are sampled, where that is by
+ * chance; else the sampler of the SDK says it. All else is as the variables `OTEL_…` have it, which
+ * the SDK reads.
+ */
+export function startTracing(exporter: Exporter, draw: Draw | null, log: Logger): Tracing {
   tellOperator(log)
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'engagement-service' }))
@@ -62,16 +66,18 @@ export function startTracing(exporter: Exporter, log: Logger): Tracing {
   const processor = new BatchSpanProcessor(EXPORTERS[exporter]())
   const options = { resource, spanProcessors: [processor] }
   const tracer = new BasicTracerProvider(options).getTracer('engagement-service')
-  // What follows from a sampled write is sampled too: else hardly any link would lead anywhere.
-  const following = new BasicTracerProvider({ ...options, sampler: new AlwaysOnSampler() }).getTracer(
+  // What is drawn, and what follows from a sampled write: else hardly any link would lead anywhere.
+  const sampled = new BasicTracerProvider({ ...options, sampler: new AlwaysOnSampler() }).getTracer(
     'engagement-service',
   )
   return {
     begin(name, { headers = {}, link, kind, attributes = {} }) {
+      const isRoot = headers.traceparent === undefined && link == null
+      if (isRoot && draw?.() === false) return null
       const parent =
         headers.traceparent === undefined ? ROOT_CONTEXT : propagator.extract(ROOT_CONTEXT, headers, headersGetter)
       const links = link == null ? [] : linksTo(link)
-      const by = links.length === 0 ? tracer : following
+      const by = links.length > 0 || (isRoot && draw !== null) ? sampled : tracer
       // No sampler looks at attributes. To read them is half of what a request that is not sampled
       // costs.
       const span = by.startSpan(name, { kind: kindOf(kind), ...(links.length > 0 && { links }) }, parent)

@@ -30,9 +30,35 @@ export function exporterOf(env: Environment): Exporter | null {
   return known
 }
 
+/** Whether the next trace is sampled. */
+export type Draw = () => boolean
+
+/**
+ * Draws with the probability `share`, by how many draws come before the next one that is sampled:
+ * the others cost a subtraction, where the SDK makes two ids and a span for each.
+ */
+export function drawing(share: number, chance: () => number = Math.random): Draw {
+  const gap = (): number =>
+    share === 1 ? 0 : share === 0 ? Infinity : Math.floor(Math.log(1 - chance()) / Math.log(1 - share))
+  let left = gap()
+  return () => {
+    if (left-- > 0) return false
+    left = gap()
+    return true
+  }
+}
+
+/** Which share the standard variables have sampled by chance; null where they do not say one. */
+export function shareOf({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: given }: Environment): number | null {
+  const isByChance = sampler === 'traceidratio' || sampler === 'parentbased_traceidratio'
+  const share = Number(given?.trim() || NaN)
+  return isByChance && share >= 0 && share <= 1 ? share : null
+}
+
 /** The traces of this process, where its environment asks for them. Else nothing is loaded. */
 export async function openTracing(env: Environment, log: Logger): Promise<Tracing | undefined> {
   const exporter = exporterOf(env)
   if (exporter === null) return undefined
-  return (await import('./tracing-sdk.ts')).startTracing(exporter, log)
+  const share = shareOf(env)
+  return (await import('./tracing-sdk.ts')).startTracing(exporter, share === null ? null : drawing(share), log)
 }

@@ -83,7 +83,7 @@ describe('traces that a collector gets', () => {
       },
       resource: { 'service.name': 'engagement-service', 'deployment.environment.name': 'test' },
     })
-    await vi.waitFor(() => expect(childrenOf(request)).toContain('create_unlocked_roots'))
+    await vi.waitFor(() => expect(childrenOf(request)).toContain('create_unlocked_comment'))
     if (service.databaseUrl !== null) {
       await vi.waitFor(() =>
         expect(childrenOf(request)).toEqual(expect.arrayContaining(['publish discussion', 'publish work'])),

@@ -3,6 +3,7 @@ import {
   getNullableType,
   type GraphQLInputObjectType,
   type GraphQLInputType,
+  type GraphQLScalarType,
   type GraphQLSchema,
   isEnumType,
   isInputObjectType,
@@ -10,7 +11,6 @@ import {
   isListType,
   isNonNullType,
   isRequiredInputField,
-  isScalarType,
   typeFromAST,
   type VariableDefinitionNode,
 } from 'graphql'
@@ -34,63 +34,129 @@ interface InputOptions {
  * wrong type. It goes no deeper than the type does. graphql-js' `coerceInputValue` reports neither
  * a code nor the field that is unknown or missing, but an English sentence about the object.
  */
-export function checkInput(type: GraphQLInputType, value: unknown, options: InputOptions = {}): FieldError[] {
-  const { path = [], given = NOTHING, coerces = false } = options
-  const fail = (code: string, message: string): FieldError[] => [{ pointer: pointer(path), code, message }]
-  if (value === null) return isNonNullType(type) ? fail('wrong_type', 'must not be null') : []
-  const nullable = getNullableType(type)
-  if (isListType(nullable)) {
-    if (Array.isArray(value)) {
-      return value.flatMap((entry: unknown, n) => checkInput(nullable.ofType, entry, { path: [...path, n], coerces }))
-    }
-    return coerces ? checkInput(nullable.ofType, value, { path, coerces }) : fail('wrong_type', 'must be a list')
-  }
-  if (isInputObjectType(nullable)) {
-    if (typeof value !== 'object' || Array.isArray(value)) return fail('wrong_type', 'must be an object')
-    return checkFields(nullable, value as Record<string, unknown>, { path, given, coerces })
-  }
-  if (isEnumType(nullable)) {
-    const names = nullable.getValues().map(({ name }) => name)
-    if (typeof value === 'string' && names.includes(value)) return []
-    return fail('not_allowed', `must be one of ${names.join(', ')}`)
-  }
-  if (!isScalarType(nullable)) return []
-  // GraphQL takes a number for an ID; JSON of this service does not.
-  if (!coerces && nullable.name === 'ID' && typeof value !== 'string') return fail('wrong_type', 'must be a string')
-  try {
-    nullable.parseValue(value)
-    return []
-  } catch (error) {
-    return saidBy(error).map(({ code, message }) => ({ pointer: pointer(path), code, message }))
-  }
+export function checkInput(
+  type: GraphQLInputType,
+  value: unknown,
+  { path = [], given = NOTHING, coerces = false }: InputOptions = {},
+): FieldError[] {
+  const errors: FieldError[] = []
+  checkValue(type, value, { at: [...path], coerces, errors }, given)
+  return errors
+}
 
-  /** The words of a scalar of ours; of GraphQL's own ones, ours for them. */
-  function saidBy(error: unknown): readonly Pick<FieldError, 'code' | 'message'>[] {
+/** A check under way. Nearly all input is right: only what is wrong has its place written out. */
+interface Check {
+  /** Where the value stands that is looked at. */
+  at: PropertyKey[]
+  coerces: boolean
+  errors: FieldError[]
+}
+
+function checkValue(type: GraphQLInputType, value: unknown, check: Check, given = NOTHING): void {
+  const kind = kindOf(type)
+  if (value === null) {
+    if (!kind.isNullable) fail(check, 'wrong_type', 'must not be null')
+  } else if (kind.list !== undefined) checkList(kind.list, value, check)
+  else if (kind.object !== undefined) {
+    if (typeof value !== 'object' || Array.isArray(value)) fail(check, 'wrong_type', 'must be an object')
+    else checkFields(kind.object, value as Record<string, unknown>, check, given)
+  } else if (kind.names !== undefined) {
+    if (typeof value === 'string' && kind.names.includes(value)) return
+    fail(check, 'not_allowed', `must be one of ${kind.names.join(', ')}`)
+  } else if (kind.scalar !== undefined) checkScalar(kind.scalar, value, check)
+}
+
+/** What a type is: one of these. */
+interface TypeKind {
+  isNullable: boolean
+  list?: GraphQLInputType
+  object?: GraphQLInputObjectType
+  /** Of an enum. */
+  names?: readonly string[]
+  scalar?: GraphQLScalarType
+}
+
+// To ask graphql-js what a type is looks at up to five prototypes for each value.
+const kinds = new WeakMap<GraphQLInputType, TypeKind>()
+
+function kindOf(type: GraphQLInputType): TypeKind {
+  const known = kinds.get(type)
+  if (known !== undefined) return known
+  const nullable = getNullableType(type)
+  const isNullable = !isNonNullType(type)
+  const kind = isListType(nullable)
+    ? { isNullable, list: nullable.ofType }
+    : isInputObjectType(nullable)
+      ? { isNullable, object: nullable }
+      : isEnumType(nullable)
+        ? { isNullable, names: nullable.getValues().map(({ name }) => name) }
+        : { isNullable, scalar: nullable }
+  kinds.set(type, kind)
+  return kind
+}
+
+function checkList(type: GraphQLInputType, value: unknown, check: Check): void {
+  if (!Array.isArray(value)) {
+    if (check.coerces) checkValue(type, value, check)
+    else fail(check, 'wrong_type', 'must be a list')
+    return
+  }
+  for (const [n, entry] of value.entries()) checkAt(n, type, entry, check)
+}
+
+function checkAt(key: PropertyKey, type: GraphQLInputType, value: unknown, check: Check): void {
+  check.at.push(key)
+  checkValue(type, value, check)
+  check.at.pop()
+}
+
+function checkScalar(type: GraphQLScalarType, value: unknown, check: Check): void {
+  // GraphQL takes a number for an ID; JSON of this service does not.
+  if (!check.coerces && type.name === 'ID' && typeof value !== 'string') {
+    return fail(check, 'wrong_type', 'must be a string')
+  }
+  try {
+    type.parseValue(value)
+  } catch (error) {
+    // The words of a scalar of ours; of GraphQL's own ones, ours for them.
     const said = error instanceof ServiceError ? error.extras.errors : undefined
-    return said ?? [{ code: 'wrong_type', message: `must be of type ${getNamedType(type).name}` }]
+    if (said === undefined) fail(check, 'wrong_type', WRONG[type.name] ?? 'has the wrong type')
+    for (const { code, message } of said ?? []) fail(check, code, message)
   }
 }
+
+/** What is said of a value that a scalar of GraphQL refuses. */
+const WRONG: Readonly<Record<string, string>> = {
+  Boolean: 'must be true or false',
+  Float: 'must be a number',
+  ID: 'must be a string',
+  Int: 'must be a whole number from -2147483648 to 2147483647',
+  String: 'must be a string',
+}
+
+const fail = ({ at, errors }: Check, code: string, message: string): void =>
+  void errors.push({ pointer: pointer(at), code, message })
 
 function checkFields(
   type: GraphQLInputObjectType,
   entries: Readonly<Record<string, unknown>>,
-  { path, given, coerces }: Required<InputOptions>,
-): FieldError[] {
+  check: Check,
+  given: ReadonlySet<string>,
+): void {
   const fields = type.getFields()
-  const unknown = Object.keys(entries)
-    .filter((name) => !Object.hasOwn(fields, name) || given.has(name))
-    .map((name) => ({
-      pointer: pointer([...path, name]),
-      code: 'unknown_field',
-      message: 'is not a field of this request',
-    }))
-  const known = Object.values(fields).flatMap((field) => {
-    if (given.has(field.name)) return []
-    const at = [...path, field.name]
-    if (Object.hasOwn(entries, field.name)) return checkInput(field.type, entries[field.name], { path: at, coerces })
-    return isRequiredInputField(field) ? [{ pointer: pointer(at), code: 'required', message: 'is required' }] : []
-  })
-  return [...unknown, ...known]
+  const { at, errors } = check
+  for (const name of Object.keys(entries)) {
+    if (Object.hasOwn(fields, name) && !given.has(name)) continue
+    errors.push({ pointer: pointer([...at, name]), code: 'unknown_field', message: 'is not a field of this request' })
+  }
+  for (const name in fields) {
+    const field = fields[name]
+    if (field === undefined || given.has(name)) continue
+    if (Object.hasOwn(entries, name)) checkAt(name, field.type, entries[name], check)
+    else if (isRequiredInputField(field)) {
+      errors.push({ pointer: pointer([...at, name]), code: 'required', message: 'is required' })
+    }
+  }
 }
 
 const NOTHING: ReadonlySet<string> = new Set()

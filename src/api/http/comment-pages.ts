@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { print } from 'graphql'
@@ -89,7 +89,7 @@ function scopeOf(ctx: Ctx, { parentId }: Variables): string {
 /** The variables beside those that name the discussion; `read` gives them in one order. */
 const queryOf = ({ id: _id, externalId: _externalId, ...query }: Variables): string => JSON.stringify(query)
 
-const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 22)
+const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22)
 
 /**
  * The tags of If-None-Match, in their weak form, as they are compared (RFC 9110, section 13.1.2).

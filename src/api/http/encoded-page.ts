@@ -1,6 +1,6 @@
 /**
- * A page of comments as JSON bytes, as everybody gets it who is no reader, and where a reader's own
- * reactions stand in it.
+ * A page of comments as JSON bytes, as everybody gets it who is no reader, and whose comments they
+ * are.
  */
 export interface EncodedPage {
   bytes: Buffer
@@ -8,11 +8,10 @@ export interface EncodedPage {
   slots: readonly Slot[]
 }
 
+/** A comment, in which a reader's own reaction has its place. */
 interface Slot {
   commentId: string
   hasReactions: boolean
-  /** Where the value `null` begins. */
-  at: number
 }
 
 interface ListedComment {
@@ -32,17 +31,11 @@ const UNFILLED = `${NAME}null`
 
 /** Encodes a list of comments that was read without an identity. */
 export function encodePage(body: unknown): EncodedPage {
-  const parts = JSON.stringify(body).split(UNFILLED)
-  const comments = commentsOf(body as List)
-  if (comments.length !== parts.length - 1) throw new Error('a page of comments has not one viewerReaction a comment')
-  let at = 0
-  const slots = comments.map(({ id, reactionCounts }, index): Slot => {
-    at += Buffer.byteLength(parts[index] ?? '') + NAME.length
-    const slot = { commentId: id, hasReactions: Object.keys(reactionCounts).length > 0, at }
-    at += UNFILLED.length - NAME.length
-    return slot
-  })
-  return { bytes: Buffer.from(parts.join(UNFILLED)), slots }
+  const slots = commentsOf(body as List).map(({ id, reactionCounts }) => ({
+    commentId: id,
+    hasReactions: Object.keys(reactionCounts).length > 0,
+  }))
+  return { bytes: Buffer.from(JSON.stringify(body)), slots }
 }
 
 /** In the order of the JSON, where a comment's own fields stand before its replies. */
@@ -50,15 +43,32 @@ const commentsOf = ({ data }: List): ListedComment[] =>
   data.flatMap((comment) => [comment, ...(comment.replies === undefined ? [] : commentsOf(comment.replies))])
 
 /** The page with what a reader holds on its comments. */
-export function personalPage({ bytes, slots }: EncodedPage, held: ReadonlyMap<string, string>): Buffer {
+export function personalPage(page: EncodedPage, held: ReadonlyMap<string, string>): Buffer {
+  const { bytes, slots } = page
   if (held.size === 0) return bytes
   const parts: Buffer[] = []
   let from = 0
-  for (const { commentId, at } of slots) {
-    const type = held.get(commentId)
+  for (const [index, at] of placesOf(page).entries()) {
+    const type = held.get(slots[index]?.commentId ?? '')
     if (type === undefined) continue
     parts.push(bytes.subarray(from, at), Buffer.from(JSON.stringify(type)))
     from = at + 'null'.length
   }
   return Buffer.concat([...parts, bytes.subarray(from)])
+}
+
+// Looked for when a reader first asks for the page: most pages are made for nobody in particular.
+const places = new WeakMap<readonly Slot[], readonly number[]>()
+
+/** Where the value `null` of each slot begins. */
+function placesOf({ bytes, slots }: EncodedPage): readonly number[] {
+  const known = places.get(slots)
+  if (known !== undefined) return known
+  const found: number[] = []
+  for (let at = bytes.indexOf(UNFILLED); at >= 0; at = bytes.indexOf(UNFILLED, at + UNFILLED.length)) {
+    found.push(at + NAME.length)
+  }
+  if (found.length !== slots.length) throw new Error('a page of comments has not one viewerReaction a comment')
+  places.set(slots, found)
+  return found
 }

@@ -51,8 +51,13 @@ export function registerGuides(server: FastifyInstance): void {
 
 function readPages(): Map<string, Asset> {
   if (!existsSync(FOLDER)) return new Map()
-  const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
-  return new Map(names.map((name) => [addressOf(name), render(name, readFileSync(join(FOLDER, name), 'utf8'))]))
+  const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(md|json)$/.test(name))
+  return new Map(names.map((name) => [addressOf(name), assetOfFile(name)]))
+}
+
+function assetOfFile(name: string): Asset {
+  const bytes = readFileSync(join(FOLDER, name))
+  return name.endsWith('.json') ? assetOf('application/json', bytes, HEADERS) : render(name, bytes.toString())
 }
 
 /** Below `/docs/`: `guides/rest.md` is `guides/rest`, and a folder's README the folder. */
@@ -106,7 +111,7 @@ function render(name: string, text: string): Asset {
 <style>${STYLE}</style>
 </head>
 <body>
-<nav><a href="${up}guides/">Guides</a><a href="${up}reference/errors">Errors</a><a href="${up}../docs">REST reference</a></nav>
+<nav><a href="${up}guides/">Guides</a><a href="${up}reference/">Reference</a><a href="${up}operations/">Operations</a><a href="${up}../docs">REST</a></nav>
 <main>
 ${markdown.renderer.render(withoutEmpty(tokens), markdown.options, {})}</main>
 </body>

@@ -85,6 +85,9 @@ function giveBackAddress(app: App, address: string): void {
 /** A replay costs as many requests as its events would as pages of this size. */
 const EVENTS_PER_TOKEN = 100
 
+/** What so many usual events have. Those of long comments have some 60 KB each. */
+const BYTES_PER_TOKEN = 65_536
+
 const ticketBuckets = ({ ticket, address }: TicketUse): string[] => [
   `${ticket.tenantId}/${ticket.id}`,
   // Of the tenant's own: readers of one tenant behind an address take nothing from those of
@@ -105,10 +108,22 @@ export function countTicket(app: App, use: TicketUse): void {
   }
 }
 
-/** Charges the same buckets for the events that are replayed to the stream. */
-export function chargeReplay(app: App, use: TicketUse, events: number): void {
+/**
+ * Charges the same buckets for a replay: at once for its events, and by what it returns for the
+ * bytes that they prove to have.
+ */
+export function chargeReplay(app: App, use: TicketUse, events: number): (bytes: number) => void {
   const rate = unauthenticatedRate(app)
-  const tokens = Math.floor(events / EVENTS_PER_TOKEN)
-  if (rate === null || tokens === 0) return
-  for (const name of ticketBuckets(use)) app.limits.charge('ticket', name, rate, tokens)
+  let charged = 0
+  let sentBytes = 0
+  const chargeUpTo = (tokens: number): void => {
+    if (rate === null || tokens <= charged) return
+    for (const name of ticketBuckets(use)) app.limits.charge('ticket', name, rate, tokens - charged)
+    charged = tokens
+  }
+  chargeUpTo(Math.floor(events / EVENTS_PER_TOKEN))
+  return (bytes) => {
+    sentBytes += bytes
+    chargeUpTo(Math.floor(sentBytes / BYTES_PER_TOKEN))
+  }
 }

@@ -26,7 +26,7 @@ function ofItsOwn(bytes: Buffer): Buffer {
 }
 
 /** In a thread of the pool: the largest pages take tens of milliseconds. */
-const compress = promisify(gzip)
+const inThread: (bytes: Buffer) => Promise<Buffer> = promisify(gzip)
 
 /**
  * What an entry takes beside its bytes and key, by estimate: the objects of it and of each slot.
@@ -39,12 +39,14 @@ export class PageCache {
   readonly #pages: LRUCache<string, Kept> | null
   readonly #underWay = new Map<string, Promise<EncodedPage>>()
   readonly #compressing = new WeakMap<Kept, Promise<Buffer>>()
+  readonly #gzip
   readonly #hits
   readonly #misses
   readonly #shared
   readonly #notModified
 
-  constructor(maxBytes: number, registry: Registry) {
+  constructor(maxBytes: number, registry: Registry, compress = inThread) {
+    this.#gzip = compress
     const sizeCalculation = ({ bytes, gzipped, slots }: Kept, key: string): number =>
       bytes.length + (gzipped?.length ?? 0) + 2 * key.length + ENTRY_BYTES + SLOT_BYTES * slots.length
     this.#pages = maxBytes === 0 ? null : new LRUCache({ maxSize: maxBytes, sizeCalculation })
@@ -107,7 +109,7 @@ export class PageCache {
   }
 
   async #compress(key: string, kept: Kept): Promise<Buffer> {
-    const gzipped = ofItsOwn(await compress(kept.bytes))
+    const gzipped = ofItsOwn(await this.#gzip(kept.bytes))
     // Set again, so that its size is counted.
     if (this.#pages?.peek(key) === kept) this.#pages.set(key, { ...kept, gzipped })
     return gzipped

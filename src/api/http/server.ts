@@ -1,10 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { v4 } from 'uuid'
 
 import { listensOn } from '../../core/address.ts'
 import type { App, Ctx } from '../../core/context.ts'
@@ -20,6 +20,7 @@ import { registerCaller } from './caller.ts'
 import { limitConnections } from './connection-limits.ts'
 import { registerConsole } from './console.ts'
 import { registerPreflights } from './cors.ts'
+import { registerExportFile } from './export-file.ts'
 import { registerGuides } from './guides.ts'
 import { closeWhenStopping, refuseUntilSetUp, registerHealth } from './health.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
@@ -60,7 +61,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     bodyLimit: MAX_BODY_BYTES,
     genReqId: ({ headers }) => {
       const given = headers['x-request-id']
-      return typeof given === 'string' && WELL_FORMED_REQUEST_ID.test(given) ? given : v4()
+      return typeof given === 'string' && WELL_FORMED_REQUEST_ID.test(given) ? given : randomUUID()
     },
     requestIdHeader: false,
     http: { requireHostHeader: false },
@@ -143,6 +144,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     registerCaller(scope, app)
     registerPreflights(scope, app)
     registerRest(scope)
+    registerExportFile(scope)
     registerGraphQL(scope, app, {
       hasIdempotencyKey,
       answerOnce,
@@ -181,7 +183,7 @@ function refuseMalformed(
     ? new ServiceError('request_timeout')
     : malformed('This is not an HTTP request that can be read.')
   countRefusal(app, 'other', refusal.code)
-  const requestId = v4()
+  const requestId = randomUUID()
   const body = JSON.stringify(problemOf(refusal, requestId))
   socket.end(
     [

@@ -100,11 +100,11 @@ async function openStream(
       window: tenant.settings.stream,
     })
     connection.sit(beginning.seat)
-    if (use !== null) chargeReplay(app, use, beginning.replayed)
+    const charge = use === null ? undefined : chargeReplay(app, use, beginning.replayed)
     if (connection.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     requireTurn(reply.raw)
     reply.hijack()
-    connection.open(headers, beginning)
+    connection.open(headers, beginning, charge)
     forgetRequest(request)
   } catch (error) {
     connection?.abandon()

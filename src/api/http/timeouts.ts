@@ -1,9 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { Server } from 'node:http'
 import { constants, type Http2SecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
-
-import { v4 } from 'uuid'
 
 import { problemOf, ServiceError } from '../../core/errors.ts'
 import type { Settings } from '../../core/settings.ts'
@@ -133,7 +132,7 @@ const isWhole = (stream: ServerHttp2Stream): boolean => stream.endAfterHeaders |
 
 function endLate(stream: ServerHttp2Stream): void {
   if (stream.headersSent || stream.destroyed) return stream.close(constants.NGHTTP2_CANCEL)
-  const requestId = v4()
+  const requestId = randomUUID()
   const refusal = new ServiceError('request_timeout')
   stream.respond({ ':status': refusal.status, 'content-type': 'application/problem+json', 'x-request-id': requestId })
   stream.end(JSON.stringify(problemOf(refusal, requestId)), () => stream.close(constants.NGHTTP2_NO_ERROR))

@@ -1,0 +1,23 @@
+import { Readable } from 'node:stream'
+
+import type { FastifyInstance } from 'fastify'
+
+import { openExportFile } from '../../domains/exports/exports.ts'
+import { API_BASE } from '../../schema/route.ts'
+
+/** Mounts the download of an export. It is no JSON, and so no operation of the graph. */
+export function registerExportFile(scope: FastifyInstance): void {
+  scope.route<{ Params: { id: string } }>({
+    method: 'GET',
+    url: `${API_BASE}/exports/:id/file`,
+    exposeHeadRoute: false,
+    handler: async (request, reply) => {
+      const { name, bytes, pieces } = await openExportFile(request.ctx, request.params)
+      return reply
+        .type('application/gzip')
+        .header('content-length', bytes)
+        .header('content-disposition', `attachment; filename="${name}"`)
+        .send(Readable.from(pieces(), { objectMode: false }))
+    },
+  })
+}
