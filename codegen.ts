@@ -10,11 +10,14 @@ import { codegen } from '@graphql-codegen/core'
 import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
 import * as operations from '@graphql-codegen/typescript-operations'
 import { lexicographicSortSchema, parse, printSchema } from 'graphql'
+import { format, resolveConfig } from 'prettier'
+import { z } from 'zod'
 
 import { schema } from './src/api/graphql/schema.ts'
 import { settingsFragments, settingsTable } from './src/api/reference/settings.ts'
 import { writeOrCheck } from './src/api/reference/write.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
+import { item } from './src/domains/transfer/item.ts'
 import { describeStatements } from './src/statements.ts'
 
 const root = import.meta.dirname
@@ -24,13 +27,24 @@ const schemaFile = join(root, 'schema.graphql')
 const text = `${printSchema(lexicographicSortSchema(schema))}\n`
 const settings = settingsTable(schema)
 
-if (!isForBuild) writeOrCheck(schemaFile, text)
+if (!isForBuild) {
+  writeOrCheck(schemaFile, text)
+  await writeTransferSchema('docs/reference/transfer.schema.json')
+}
 await writeDocuments('src/domains', 'documents.ts', { optimizeDocumentNode: true })
 // A browser sends their text: it needs neither the tree nor what prints it.
 await writeDocuments('src/console', 'console.ts', { documentMode: 'string' })
 writeFileSync(join(root, 'src/generated/settings.json'), JSON.stringify(settings, null, 2))
 writeFileSync(join(root, 'src/generated/audit-actions.json'), JSON.stringify(AUDIT_ACTIONS, null, 2))
 if (!isForBuild) writeFileSync(join(root, 'src/generated/statements.ts'), await describeStatements())
+
+/** The JSON Schema of an item of the JSON Lines form (docs/guides/moving.md). */
+async function writeTransferSchema(name: string): Promise<void> {
+  const file = join(root, name)
+  const title = 'A line of the JSON Lines form'
+  const content = JSON.stringify({ title, ...z.toJSONSchema(item, { io: 'input' }) })
+  writeOrCheck(file, await format(content, { ...(await resolveConfig(file)), filepath: file }))
+}
 
 async function writeDocuments(folder: string, filename: string, how: object): Promise<void> {
   const documents = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

@@ -9,6 +9,7 @@ import { baseUrl, listensOn, portOf } from './core/address.ts'
 import type { App } from './core/context.ts'
 import { type Settings, SettingsError } from './core/settings.ts'
 import { turnOfLittle } from './core/turns.ts'
+import { cannotOpen } from './data/open.ts'
 import { openTracing } from './data/tracing.ts'
 import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
 import { bootstrap, type FirstCredentials, findTenants } from './domains/tenants/bootstrap.ts'
@@ -36,7 +37,9 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   // The first start makes the embedded database, which takes seconds.
   if (process.stderr.isTTY) console.error('Opening the database …')
   const tracing = await openTracing(process.env, log)
-  const { app, database, close } = await openApp(settings, log, link, tracing).catch(explainDatabase)
+  const { app, database, close } = await openApp(settings, log, link, tracing).catch((error: unknown) => {
+    throw cannotOpen(settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL', error)
+  })
   await warnOfMissingKeys(app)
   const roles: Role[] = []
   let stopping: Promise<void> | undefined
@@ -193,12 +196,6 @@ Try it:
   }
 }
 
-function explainDatabase(error: unknown): never {
-  if (error instanceof SettingsError) throw error
-  const name = process.env.DATABASE_URL ? 'DATABASE_URL' : 'DATA_DIR'
-  throw new SettingsError(`${name}: the database cannot be opened: ${firstLine(error)}`, { cause: error })
-}
-
 const explainListen =
   ({ HOST }: Settings, name: string, port: number) =>
   ({ code, message }: Pick<NodeJS.ErrnoException, 'code' | 'message'>): never => {
@@ -206,12 +203,3 @@ const explainListen =
     if (code === 'EACCES') throw new SettingsError(`${name}: ${port} needs more rights than this process has`)
     throw new SettingsError(`HOST: cannot listen on ${HOST}: ${message}`)
   }
-
-/**
- * The first line of an error. A failed connection to several addresses is an AggregateError without
- * a message.
- */
-function firstLine(error: unknown): string {
-  const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error
-  return (inner instanceof Error ? inner.message : String(inner)).split('\n')[0] ?? ''
-}

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 import { SignJWT } from 'jose'
@@ -9,12 +11,14 @@ import { type App, CAPABILITIES } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { reachOf } from '../core/instants.ts'
 import { createLog } from '../core/log.ts'
+import { ROOT } from '../core/root.ts'
 import { identitySecretSchema, readSettings, SettingsError } from '../core/settings.ts'
 import { atMost } from '../core/texts.ts'
 import { keyIdOf } from '../core/seals.ts'
 import { embeddedSecrets, replaceEncryptionKey } from '../data/embedded-secrets.ts'
 import { expectOwnDatabase } from '../data/embedded.ts'
 import { compareMigrations } from '../data/migrate.ts'
+import { cannotOpen, expectService } from '../data/open.ts'
 import { examine } from './doctor.ts'
 import { mintKey, revokeKeyOf } from '../domains/keys/keys.ts'
 import { kidOf, replaceIdentitySecret } from '../domains/readers/identity-secrets.ts'
@@ -28,6 +32,13 @@ import {
   TakenError,
 } from '../domains/tenants/bootstrap.ts'
 import { findTenantBySlug, listTenants } from '../domains/tenants/tenants.ts'
+import { ImportRunning, ImportStopped } from '../domains/transfer/import.ts'
+import { listImports } from '../domains/transfer/imports.ts'
+import { SourceError } from '../domains/transfer/item.ts'
+import { undoImport } from '../domains/transfer/undo.ts'
+import { EXPORT, IMPORT, runExport, runImport } from './transfer.ts'
+
+const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 /** The command is right, but cannot be done: one line, and exit status 1. */
 class RefusedError extends Error {}
@@ -161,12 +172,38 @@ const COMMANDS = {
       return checked(await resealSecrets({ db: app.db, settings: { ...app.settings, ...made } }))
     },
   ),
+  import: command(
+    'Moves comments from a file into a tenant. It tells neither streams nor webhooks. Cut off at any instant, the same command goes on. The exit status is 1 if something was not taken.',
+    { tenant: ofTenant, ...IMPORT },
+    async (app, { tenant, ...options }) => runImport(app, (await tenantOf(app, tenant)).id, options),
+    { places: ['file'] },
+  ),
+  'import list': command('Lists the imports of a tenant.', { tenant: ofTenant }, async (app, options) =>
+    listImports(app, (await tenantOf(app, options.tenant)).id),
+  ),
+  'import undo': command(
+    'Takes back what an import has made and nobody has touched since. Prints what stays.',
+    { tenant: ofTenant, id: z.string() },
+    async (app, { id, ...options }) => {
+      const undone = await undoImport(app, (await tenantOf(app, options.tenant)).id, id)
+      if (undone === null) throw new RefusedError(`${options.tenant} has no import ${id}`)
+      return undone
+    },
+    { places: ['id'] },
+  ),
+  export: command(
+    'Writes all that is a tenant’s but secrets, as of one instant, to a file or standard output: JSON Lines, packed with gzip if the name ends in .gz.',
+    { tenant: ofTenant, ...EXPORT },
+    async (app, { tenant, ...options }) => runExport(app, await tenantOf(app, tenant), options),
+    { places: ['file'] },
+  ),
   migrate: command(
-    'Applies the migrations that the database lacks, and starts nothing. Prints those of other releases that it has. The only command that makes an embedded database where DATA_DIR has none.',
+    'Applies the migrations that the database lacks, and starts nothing. Prints those of other releases that it has. The only command that works on a database without the service: it makes an embedded one where DATA_DIR has none, and the tables in an empty one of a server.',
     {},
     async ({ db }) => compareMigrations(db.query),
     { mayMakeDatabase: true },
   ),
+  version: defineCommand('Prints the version of the service.', {}, async () => VERSION),
   doctor: defineCommand(
     'Checks each part of the deployment and prints a line for it. The exit status is 1 if a check fails. It changes nothing.',
     {},
@@ -184,28 +221,42 @@ function checked(resealed: Resealed): Resealed {
   return resealed
 }
 
-/** A command on the database, which is there already unless the command may make it. */
+interface CommandOptions<Shape> {
+  mayMakeDatabase?: boolean
+  places?: readonly (keyof Shape & string)[]
+}
+
+/**
+ * A command on the database, which is there already unless the command may make it. It prints a
+ * text that `run` gives, and anything else as JSON.
+ */
 function command<Shape extends z.ZodRawShape>(
   about: string,
   shape: Shape,
   run: (app: App, options: z.output<z.ZodObject<Shape>>) => Promise<unknown>,
-  { mayMakeDatabase = false } = {},
+  { mayMakeDatabase = false, places = [] }: CommandOptions<Shape> = {},
 ): Command {
-  return defineCommand(about, shape, async (options) => {
+  const runOn = async (options: z.output<z.ZodObject<Shape>>): Promise<string> => {
     // Before anything is made: secrets in a wrong DATA_DIR, or a lock.
     const settings = readSettings(process.env, (dataDir) => {
       expectOwnDatabase(dataDir, mayMakeDatabase)
       return embeddedSecrets(dataDir)
     })
     if (settings.DATABASE_URL === undefined) expectOwnDatabase(settings.DATA_DIR, mayMakeDatabase)
-    const { app, close } = await openApp(settings, createLog('silent'))
+    const asUsual = (error: unknown): never => {
+      throw cannotOpen(settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL', error)
+    }
+    if (!mayMakeDatabase) await expectService(settings).catch(asUsual)
+    const { app, close } = await openApp(settings, createLog('silent')).catch(asUsual)
     try {
       await busIsUp(app)
-      return JSON.stringify(await run(app, options), null, 2)
+      const result = await run(app, options)
+      return typeof result === 'string' ? result : JSON.stringify(result, null, 2)
     } finally {
       await close()
     }
-  })
+  }
+  return defineCommand(about, shape, runOn, places)
 }
 
 /**
@@ -222,8 +273,13 @@ async function tenantOf(app: App, slug: string) {
   return tenant
 }
 
+/** As a shell has it: 128 and the number of SIGINT. */
+const INTERRUPTED = 130
+
 const isExpected = (error: unknown): error is Error =>
-  [UsageError, SettingsError, RefusedError, TakenError, ServiceError].some((kind) => error instanceof kind)
+  [UsageError, SettingsError, RefusedError, TakenError, ServiceError, ImportRunning, ImportStopped, SourceError].some(
+    (kind) => error instanceof kind,
+  )
 
 /** One line. A failed connection to several addresses is an error without words of its own. */
 function reasonOf(error: unknown): string {
@@ -232,10 +288,11 @@ function reasonOf(error: unknown): string {
 }
 
 try {
-  console.log(await readCommandLine(COMMANDS, process.argv.slice(2))())
+  const text = await readCommandLine(COMMANDS, process.argv.slice(2))()
+  if (text !== '') console.log(text)
 } catch (error) {
   console.error(isExpected(error) ? error.message : `The command failed: ${reasonOf(error)}`)
-  process.exitCode = error instanceof UsageError ? 2 : 1
+  process.exitCode = error instanceof UsageError ? 2 : error instanceof ImportStopped ? INTERRUPTED : 1
 }
 
 // The migration engine leaves a timer of 10 s behind, for which nobody should wait. What is printed

@@ -18,9 +18,12 @@ export class UsageError extends Error {
 
 export interface Command {
   readonly about: string
+  /** Its options. Of those that are true or false, the name alone is given. */
   readonly shape: z.ZodRawShape
+  /** Options that are given by their place, without their names. */
+  readonly places: readonly string[]
   /** What it is to do with these options, or what is wrong with one of them. */
-  readonly prepare: (given: Readonly<Record<string, string>>) => (() => Promise<string>) | z.core.$ZodIssue
+  readonly prepare: (given: Readonly<Record<string, string | true>>) => (() => Promise<string>) | z.core.$ZodIssue
 }
 
 /** Commands by their names of one or two words: `tenant create`. */
@@ -34,11 +37,13 @@ export function defineCommand<Shape extends z.ZodRawShape>(
   about: string,
   shape: Shape,
   run: (options: z.output<z.ZodObject<Shape>>) => Promise<string>,
+  places: readonly (keyof Shape & string)[] = [],
 ): Command {
   const schema = z.object(shape)
   return {
     about,
     shape,
+    places,
     prepare: (given) => {
       const options = schema.safeParse(given)
       if (options.success) return () => run(options.data)
@@ -54,7 +59,8 @@ export function defineCommand<Shape extends z.ZodRawShape>(
  * UsageError.
  */
 export function readCommandLine(commands: Commands, words: readonly string[]): () => Promise<string> {
-  const asked = words[0] === 'help' ? words.slice(1) : words
+  const [first = ''] = words
+  const asked = first === 'help' ? words.slice(1) : ['--version', '-v'].includes(first) ? ['version'] : words
   const named = asked.filter((word) => word !== '--help' && word !== '-h')
   const helps = named.length < words.length
   const name = [2, 1].map((count) => named.slice(0, count).join(' ')).find((text) => Object.hasOwn(commands, text))
@@ -84,25 +90,44 @@ The exit status is 0, 1 for what cannot be done, and 2 for a command line that i
 
 const usageOf = (name: string, command: Command): string => `Usage: ${[PROGRAM, name, ...optionsOf(command)].join(' ')}`
 
-function optionsOf({ shape }: Command): string[] {
+function optionsOf({ shape, places }: Command): string[] {
   return Object.entries(z.object(shape).shape).map(([name, schema]) => {
-    const text = `--${name} <${z.globalRegistry.get(schema)?.description ?? name}>`
+    const value = `<${z.globalRegistry.get(schema)?.description ?? name}>`
+    const text = places.includes(name) ? value : isFlag(schema) ? `--${name}` : `--${name} ${value}`
     return z.safeParse(schema, undefined).success ? `[${text}]` : text
   })
 }
 
+const isFlag = (schema: z.core.$ZodType): boolean =>
+  z.safeParse(schema, true).success && !z.safeParse(schema, '').success
+
 function prepare(name: string, command: Command, args: string[]): () => Promise<string> {
   const refuse = (what: string): UsageError => new UsageError(what, usageOf(name, command))
-  const names = Object.keys(command.shape)
-  const known = Object.fromEntries(names.map((option) => [option, { type: 'string' as const }]))
+  const { places } = command
+  const options = Object.entries(z.object(command.shape).shape).filter(([option]) => !places.includes(option))
+  const names = options.map(([option]) => option)
+  const flags = new Set(options.flatMap(([option, schema]) => (isFlag(schema) ? [option] : [])))
+  const known = Object.fromEntries(
+    names.map((option) => [option, { type: flags.has(option) ? ('boolean' as const) : ('string' as const) }]),
+  )
   // Not strict: its errors are paragraphs.
   const { tokens } = parseArgs({ args, options: known, strict: false, allowPositionals: true, tokens: true })
-  const given = new Map<string, string>()
+  const given = new Map<string, string | true>()
   for (const token of tokens) {
-    if (token.kind === 'positional') throw refuse(`"${token.value}" is not an option`)
+    if (token.kind === 'positional') {
+      const place = places.find((option) => !given.has(option))
+      if (place === undefined) throw refuse(`"${token.value}" is not an option`)
+      given.set(place, token.value)
+      continue
+    }
     if (token.kind === 'option-terminator') continue
     if (!names.includes(token.name)) throw refuse(`there is no option ${token.rawName}`)
     if (given.has(token.name)) throw refuse(`--${token.name} is given twice`)
+    if (flags.has(token.name)) {
+      if (token.value !== undefined) throw refuse(`--${token.name} takes no value`)
+      given.set(token.name, true)
+      continue
+    }
     // The next option; a value that begins like one is given as --name=-value.
     if (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))) {
       throw refuse(`--${token.name} needs a value`)
@@ -112,5 +137,6 @@ function prepare(name: string, command: Command, args: string[]): () => Promise<
   const prepared = command.prepare(Object.fromEntries(given))
   if (typeof prepared === 'function') return prepared
   const option = String(prepared.path[0])
-  throw refuse(`--${option} ${given.has(option) ? prepared.message : 'is required'}`)
+  const label = places.includes(option) ? `<${option}>` : `--${option}`
+  throw refuse(`${label} ${given.has(option) ? prepared.message : 'is required'}`)
 }

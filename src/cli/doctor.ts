@@ -16,7 +16,7 @@ import { compareMigrations, explainForeign } from '../data/migrate.ts'
 import { explainUnfinished } from '../data/migration-failures.ts'
 import { createRedisBus, redisVersion } from '../data/redis-bus.ts'
 import { keptSecrets } from '../data/embedded-secrets.ts'
-import { openReplica, serverOptions } from '../data/open.ts'
+import { cannotOpen, openReplica, serverOptions } from '../data/open.ts'
 import { isStandbyOf } from '../data/replica.ts'
 import { openServer } from '../data/server.ts'
 import { findKeyUse, missingKeysText } from '../domains/secrets/reseal.ts'
@@ -55,7 +55,8 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
       return kept ?? { ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32), ENCRYPTION_KEYS: [] }
     })
   } catch (error) {
-    if (error instanceof SettingsError) return [fail('settings', `${error.message}: set it right, then ask again`)]
+    if (error instanceof SettingsError)
+      return error.message.split('\n').map((line) => fail('settings', `${line}: set it right, then ask again`))
     throw error
   }
   return [
@@ -98,10 +99,8 @@ async function databaseFindings(settings: Settings, hasSecrets: boolean): Promis
   } catch (error) {
     if (error instanceof HeldError)
       return [warn('database', `${error.message}: stop it to have the database looked at`)]
-    if (error instanceof SettingsError) return [fail('database', error.message)]
-    const name = settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL'
     return [
-      fail('database', `${name}: cannot be opened (${reasonOf(error)}): is it there, and are these its credentials?`),
+      fail('database', cannotOpen(settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL', error).message),
     ]
   }
   if (database === null) return [ok('database', 'embedded, none yet: the first start makes it')]
@@ -335,8 +334,7 @@ async function poolerFindings(sql: Sql, settings: Settings): Promise<Finding[]> 
       await direct.close()
     }
   } catch (error) {
-    const text = `DATABASE_DIRECT_URL: cannot be opened (${reasonOf(error)}): is it there, and are these its credentials?`
-    findings.push(fail('direct', error instanceof SettingsError ? error.message : text))
+    findings.push(fail('direct', cannotOpen('DATABASE_DIRECT_URL', error).message))
   }
   return findings
 }

@@ -27,6 +27,8 @@ export const AUDIT_ACTIONS = {
   identity_secret: ['create'],
   classifier_secret: ['create'],
   settings: ['update'],
+  import: ['finish', 'undo'],
+  export: ['create', 'delete', 'download'],
 } as const
 
 type AuditActions = typeof AUDIT_ACTIONS

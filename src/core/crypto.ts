@@ -1,11 +1,13 @@
-import { createHash, hkdfSync, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { hash as digest, hkdfSync, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
 const scryptAsync = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(
   scrypt,
 )
 
-export const sha256 = (data: string | Uint8Array): Buffer<ArrayBuffer> => createHash('sha256').update(data).digest()
+export const sha256 = (data: string | Uint8Array): Buffer<ArrayBuffer> => digest('sha256', data, 'buffer')
+
+export const sha256Hex = (data: string): string => digest('sha256', data, 'hex')
 
 export const randomHex = (bytes: number): string => randomBytes(bytes).toString('hex')
 

@@ -65,9 +65,27 @@ function parse(cursor: string): unknown[] | undefined {
   }
 }
 
+/**
+ * One row of a page. Its cursor is made when it is asked for: most answers show only that of the
+ * last.
+ */
+class Edge<T> {
+  readonly node: T
+  readonly #cursorOf: (row: T) => string
+
+  constructor(node: T, cursorOf: (row: T) => string) {
+    this.node = node
+    this.#cursorOf = cursorOf
+  }
+
+  get cursor(): string {
+    return this.#cursorOf(this.node)
+  }
+}
+
 /** A page of a list in Relay's form. */
 export interface Page<T> {
-  edges: { cursor: string; node: T }[]
+  edges: Edge<T>[]
   pageInfo: { startCursor: string | null; endCursor: string | null; hasNextPage: boolean; hasPreviousPage: boolean }
 }
 
@@ -118,7 +136,7 @@ export function pageOf<T>(
   cursorOf: (row: T) => string,
   isCut = false,
 ): Page<T> {
-  const edges = rows.slice(0, size).map((node) => ({ cursor: cursorOf(node), node }))
+  const edges = rows.slice(0, size).map((node) => new Edge(node, cursorOf))
   return {
     edges,
     pageInfo: {

@@ -1,9 +1,39 @@
-import { v7 } from 'uuid'
+import { randomUUID } from 'node:crypto'
 
 /** A UUIDv7 in lower case: time-ordered, so that "newest" is the primary key's own order. */
 export type Id = string
 
-export const newId = (): Id => v7()
+/** Of the last id of this process. */
+let ms = 0
+let time = ''
+let counter = 0
+
+/**
+ * A new id, after all others that this process has made (RFC 9562, section 6.2, method 1). Its
+ * random bits are those of a UUIDv4, of which Node makes many at once: to ask the system for the
+ * bits of each id took 4 % of the CPU of a posted comment.
+ */
+export function newId(): Id {
+  const random = randomUUID()
+  const now = Date.now()
+  // Within a millisecond the counter goes on, from somewhere in the lower half of what it may be.
+  if (now > ms) begin(now, Number.parseInt(random.slice(0, 3), 16) >> 1)
+  else if (++counter > MAX_COUNTER) begin(ms + 1, 0)
+  return `${time}-7${counter.toString(16).padStart(3, '0')}${random.slice(18)}`
+}
+
+const MAX_COUNTER = 0xfff
+
+function begin(at: number, first: number): void {
+  ms = at
+  time = timeOf(at)
+  counter = first
+}
+
+const timeOf = (at: number): string => {
+  const hex = at.toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`
+}
 
 /**
  * Before and after every id: where a list begins, so that its first page has the plan of every
@@ -18,7 +48,4 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export const isId = (text: string): boolean => UUID.test(text)
 
 /** Not after any id that is made from `at` on, and after those that were made before. */
-export const firstIdAt = (at: Date): Id => {
-  const time = Math.max(0, at.getTime()).toString(16).padStart(12, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
-}
+export const firstIdAt = (at: Date): Id => `${timeOf(Math.max(0, at.getTime()))}-7000-8000-000000000000`

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { Sql, StatementOf } from './sql.ts'
+import type { Param, Sql, StatementOf } from './sql.ts'
 import { atMost, noNul } from './texts.ts'
 
 /** What a list is searched for. Nothing in it is syntax. */
@@ -43,7 +43,7 @@ const NEAR_ROWS = 2000
 export async function findFirst<Row>(
   sql: Sql,
   { near, all }: { near: StatementOf<Row>; all: StatementOf<Row> },
-  params: readonly unknown[],
+  params: readonly Param[],
   limit: number,
 ): Promise<Row[]> {
   const rows = await sql<Row>(near, params)

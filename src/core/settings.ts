@@ -7,7 +7,7 @@ import { databaseHosts } from './database-url.ts'
 import { findMisspelled, type Misspelled } from './misspelled.ts'
 import { meansSentinels, sentinelsOf } from './redis-url.ts'
 
-/** A setting is wrong or missing. `message` is one line that names it. */
+/** Settings are wrong or missing. `message` has a line for each, which names it. */
 export class SettingsError extends Error {}
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
@@ -136,6 +136,7 @@ export const environmentSchema = z.object({
     .default(new Date('2027-06-30T00:00:00Z')),
   STREAM_HEARTBEAT_SECONDS: z.coerce.number().min(0.1).max(60).default(15),
   STREAM_REPAIR_SECONDS: z.coerce.number().min(0.1).max(5).default(2),
+  STREAM_MAX_PAUSE_MS: z.coerce.number().int().min(5).max(1000).default(50),
   STREAM_MAX_PER_PROCESS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
 
   TRUSTED_PROXIES: cidrs.default([]),
@@ -195,7 +196,7 @@ type KeptSecrets = Omit<Secrets, 'ENCRYPTION_KEYS'> & Partial<Secrets>
 /**
  * Reads the settings from the environment. Empty variables count as unset.
  * `embeddedSecrets` supplies the secrets where no DATABASE_URL is set and the environment has none.
- * Throws a SettingsError that names the first wrong or missing setting.
+ * Throws a SettingsError that names every wrong or missing setting.
  */
 export function readSettings(
   env: Readonly<Record<string, string | undefined>>,
@@ -204,19 +205,17 @@ export function readSettings(
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const result = environmentSchema.safeParse(given)
   if (!result.success) {
-    const issue = result.error.issues[0]
-    throw new SettingsError(`${String(issue?.path[0])}: ${issue === undefined ? 'is wrong' : inWords(issue)}`)
+    const wrong = new Map(result.error.issues.toReversed().map((issue) => [String(issue.path[0]), issue]))
+    throw new SettingsError(
+      [...wrong]
+        .toReversed()
+        .map(([name, issue]) => `${name}: ${inWords(issue)}`)
+        .join('\n'),
+    )
   }
   const parsed = result.data
-  requireDatabase(given, parsed)
-  if (parsed.DATABASE_URL === undefined && parsed.ROLE !== 'all') {
-    throw new SettingsError(`ROLE: ${parsed.ROLE} needs DATABASE_URL; the embedded database serves one process`)
-  }
-  checkDatabase(parsed)
-  if ((parsed.TLS_CERT_FILE === undefined) !== (parsed.TLS_KEY_FILE === undefined)) {
-    const missing = parsed.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE'
-    throw new SettingsError(`${missing}: TLS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
-  }
+  const mistakes = [...mistakesOfDatabase(given, parsed), ...missingSecrets(parsed), ...missingOfTls(parsed)]
+  if (mistakes.length > 0) throw new SettingsError(mistakes.join('\n'))
   return Object.freeze({ ...parsed, ...secretsOf(parsed, embeddedSecrets) })
 }
 
@@ -231,39 +230,57 @@ const findMisspellings = (env: Env): Misspelled[] =>
 const lineOf = ({ name, meant }: Misspelled): string => `${name}: there is no such setting: did you mean ${meant}?`
 
 /** A process in production must not begin on an empty embedded database because a name is wrong. */
-function requireDatabase(given: Env, { EMBEDDED, DATABASE_URL, NODE_ENV }: Parsed): void {
-  const isServer = DATABASE_URL !== undefined
-  if (EMBEDDED === true && isServer) throw new SettingsError('EMBEDDED: must not be true with DATABASE_URL')
-  if (EMBEDDED === false && !isServer) throw new SettingsError('DATABASE_URL: is required with EMBEDDED=false')
-  if (EMBEDDED === true || NODE_ENV !== 'production') return
+function wrongInProduction(given: Env, { EMBEDDED, DATABASE_URL, NODE_ENV }: Parsed): string[] {
+  if (EMBEDDED === true || NODE_ENV !== 'production') return []
   // Where the setting that is meant is there too, another program may have the other one.
-  const wrong = findMisspellings(given).find(({ meant }) => given[meant] === undefined)
-  if (wrong !== undefined) throw new SettingsError(lineOf(wrong))
-  if (isServer) return
-  throw new SettingsError('DATABASE_URL: is required with NODE_ENV=production, unless EMBEDDED=true is set')
+  const wrong = findMisspellings(given).filter(({ meant }) => given[meant] === undefined)
+  if (wrong.length > 0) return wrong.map(lineOf)
+  const isMissing = DATABASE_URL === undefined && EMBEDDED === undefined
+  return isMissing ? ['DATABASE_URL: is required with NODE_ENV=production, unless EMBEDDED=true is set'] : []
 }
 
-function checkDatabase(parsed: Parsed): void {
-  const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_POOLER } = parsed
-  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL'] as const) {
-    if (DATABASE_URL === undefined && parsed[name] !== undefined) {
-      throw new SettingsError(`DATABASE_URL: is required with ${name}`)
-    }
-  }
-  if (DATABASE_URL !== undefined && DATABASE_POOLER === 'transaction' && DATABASE_DIRECT_URL === undefined) {
+/** A line for each setting of the database that does not go with the others. */
+function mistakesOfDatabase(given: Env, parsed: Parsed): string[] {
+  const { EMBEDDED, DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_REPLICA_URL, DATABASE_POOLER, ROLE } = parsed
+  const unless = (isRight: boolean, line: string): string[] => (isRight ? [] : [line])
+  const production = wrongInProduction(given, parsed)
+  if (DATABASE_URL !== undefined) {
     const why = 'migrations and the first start need a session of the server, which such a pooler does not give'
-    throw new SettingsError(`DATABASE_DIRECT_URL: is required with DATABASE_POOLER=transaction: ${why}`)
+    return [
+      ...unless(EMBEDDED !== true, 'EMBEDDED: must not be true with DATABASE_URL'),
+      ...unless(
+        DATABASE_POOLER !== 'transaction' || DATABASE_DIRECT_URL !== undefined,
+        `DATABASE_DIRECT_URL: is required with DATABASE_POOLER=transaction: ${why}`,
+      ),
+      ...production,
+    ]
   }
+  if (production.length > 0) return production
+  return [
+    ...unless(EMBEDDED !== false, 'DATABASE_URL: is required with EMBEDDED=false'),
+    ...unless(ROLE === 'all', `ROLE: ${ROLE} needs DATABASE_URL; the embedded database serves one process`),
+    ...unless(DATABASE_DIRECT_URL === undefined, 'DATABASE_URL: is required with DATABASE_DIRECT_URL'),
+    ...unless(DATABASE_REPLICA_URL === undefined, 'DATABASE_URL: is required with DATABASE_REPLICA_URL'),
+  ]
+}
+
+/** The embedded form makes those that are not given; of a server all processes have the same. */
+function missingSecrets(parsed: Parsed): string[] {
+  if (parsed.DATABASE_URL === undefined) return []
+  const names = ['ADMIN_JWT_SECRET', 'ENCRYPTION_KEY'] as const
+  return names.filter((name) => parsed[name] === undefined).map((name) => `${name}: is required with DATABASE_URL`)
+}
+
+function missingOfTls(parsed: Parsed): string[] {
+  const names = ['TLS_CERT_FILE', 'TLS_KEY_FILE'] as const
+  const missing = names.filter((name) => parsed[name] === undefined)
+  return missing.length === 1 ? [`${missing[0]}: TLS needs both TLS_CERT_FILE and TLS_KEY_FILE`] : []
 }
 
 function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => KeptSecrets): Secrets {
   const { ADMIN_JWT_SECRET, ENCRYPTION_KEY, ENCRYPTION_KEYS: given } = parsed
   if (ADMIN_JWT_SECRET !== undefined && ENCRYPTION_KEY !== undefined) {
     return { ADMIN_JWT_SECRET, ENCRYPTION_KEY, ENCRYPTION_KEYS: without(given, ENCRYPTION_KEY) }
-  }
-  if (parsed.DATABASE_URL !== undefined) {
-    const missing = ADMIN_JWT_SECRET === undefined ? 'ADMIN_JWT_SECRET' : 'ENCRYPTION_KEY'
-    throw new SettingsError(`${missing}: is required with DATABASE_URL`)
   }
   const kept = embeddedSecrets(parsed.DATA_DIR)
   const key = ENCRYPTION_KEY ?? kept.ENCRYPTION_KEY

@@ -31,9 +31,17 @@ type ColumnsFor<Row> = { [Key in keyof Row]: Json | Widened<NonNullable<Row[Key]
 
 type Widened<T> = T extends string ? string : T extends number ? number : T extends boolean ? boolean : T
 
+/**
+ * What a statement may be sent: the driver would send an object as JSON, and `undefined` as NULL.
+ * Whether it fits the parameter is checked in tests (`test/harness/parameters.ts`).
+ */
+export type Param = Value | readonly Value[]
+
+type Value = string | number | bigint | boolean | Date | Uint8Array | null
+
 /** Runs one statement: the rows, with `timestamptz` as Date, `bigint` as number, `json` parsed. */
 export interface Sql {
-  <Row>(statement: StatementOf<Row>, params?: readonly unknown[]): Promise<Row[]>
+  <Row>(statement: StatementOf<Row>, params?: readonly Param[]): Promise<Row[]>
   /** The trace of the request that it runs for, as `traceparent` has it; absent where none is. */
   readonly trace?: string | undefined
 }

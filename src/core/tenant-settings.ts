@@ -34,24 +34,20 @@ const choice = <Name extends string>(title: string, description: string, values:
 
 /** A delivery policy, without its defaults. Times in milliseconds. */
 const policy = {
-  maxAttempts: z.int().min(1).max(10).describe('Attempts per delivery; 1 to 10.'),
+  maxAttempts: z.int().min(1).max(10).describe('Attempts per delivery.'),
   backoffBaseMs: z
     .int()
     .min(10)
     .max(60_000)
-    .describe('Milliseconds to wait after the first failed attempt, doubled each time; 10 to 60 000.'),
-  timeoutMs: z.int().min(100).max(30_000).describe('Milliseconds that one attempt may take; 100 to 30 000.'),
-  breakerThreshold: z.int().min(1).max(100).describe('Failures in a row that open the circuit; 1 to 100.'),
-  breakerCooldownMs: z
-    .int()
-    .min(100)
-    .max(3_600_000)
-    .describe('Milliseconds that the circuit stays open; 100 to 3 600 000.'),
+    .describe('Milliseconds to wait after the first failed attempt, doubled each time.'),
+  timeoutMs: z.int().min(100).max(30_000).describe('Milliseconds that one attempt may take.'),
+  breakerThreshold: z.int().min(1).max(100).describe('Failures in a row that open the circuit.'),
+  breakerCooldownMs: z.int().min(100).max(3_600_000).describe('Milliseconds that the circuit stays open.'),
   disableThreshold: z
     .int()
     .min(1)
     .max(1000)
-    .describe('Failures in a row that disable the endpoint; 1 to 1 000, at least breakerThreshold.'),
+    .describe('Failures in a row that disable the endpoint, at least breakerThreshold.'),
 }
 
 export const webhookPolicySchema = z
@@ -92,42 +88,27 @@ export const tenantSettingsSchema = z.strictObject({
     pre: 'Every comment waits for a moderator.',
     post: 'Comments appear at once; moderators look afterwards at those that a rule would have held.',
   }).default('none'),
-  bannedWords: wordList.default([]).describe('Words and phrases with which a comment is refused; at most 1 000.'),
-  suspectWords: wordList.default([]).describe('Words and phrases that hold a comment for a moderator; at most 1 000.'),
-  maxLinks: z.int().min(0).max(100).default(5).describe('Links that a comment may have before it is held; 0 to 100.'),
-  holdFirstComments: z
-    .int()
-    .min(0)
-    .max(100)
-    .default(0)
-    .describe("How many of a reader's first comments are held; 0 to 100."),
-  reportThreshold: z
-    .int()
-    .min(1)
-    .max(1000)
-    .default(5)
-    .describe('Reports that bring a comment before a moderator; 1 to 1 000.'),
-  editWindowSeconds: z
-    .int()
-    .min(0)
-    .max(31_536_000)
-    .default(900)
-    .describe('Seconds in which an author can edit; 0 to 31 536 000.'),
-  maxDepth: z.int().min(0).max(100).default(10).describe('How deep replies can be nested; 0 to 100.'),
+  bannedWords: wordList.default([]).describe('Words and phrases with which a comment is refused.'),
+  suspectWords: wordList.default([]).describe('Words and phrases that hold a comment for a moderator.'),
+  maxLinks: z.int().min(0).max(100).default(5).describe('Links that a comment may have before it is held.'),
+  holdFirstComments: z.int().min(0).max(100).default(0).describe("How many of a reader's first comments are held."),
+  reportThreshold: z.int().min(1).max(1000).default(5).describe('Reports that bring a comment before a moderator.'),
+  editWindowSeconds: z.int().min(0).max(31_536_000).default(900).describe('Seconds in which an author can edit.'),
+  maxDepth: z.int().min(0).max(100).default(10).describe('How deep replies can be nested.'),
   autoCloseDays: z
     .int()
     .min(1)
     .max(3650)
     .nullable()
     .default(null)
-    .describe('Days after which a discussion is locked; 1 to 3 650, null: never.'),
+    .describe('Days after which a discussion is locked; null: never.'),
   reactionTypes: z
     .array(reactionType)
     .min(1)
     .max(32)
     .refine((types) => new Set(types).size === types.length, 'must not repeat a type')
     .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry'])
-    .describe('The reactions that readers can give; 1 to 32.'),
+    .describe('The reactions that readers can give.'),
   erasureMode: choice('ErasureMode', "What becomes of an erased reader's comments.", {
     anonymise: 'Each stays as a tombstone, without its text and its author.',
     delete: 'They go; a tombstone stays where one has replies.',
@@ -136,71 +117,61 @@ export const tenantSettingsSchema = z.strictObject({
     .array(origin)
     .max(100)
     .default([])
-    .describe('Origins of web pages that may open streams and use GraphQL; at most 100.'),
-  activeKeyBudget: z.int().min(1).max(1000).default(20).describe('How many active API keys there can be; 1 to 1 000.'),
+    .describe('Origins of web pages that may open streams and use GraphQL.'),
+  activeKeyBudget: z.int().min(1).max(1000).default(20).describe('How many active API keys there can be.'),
   rateLimit: z
     .strictObject({
-      perSecond: z.int().min(1).max(100_000).default(500).describe('Requests per second, sustained; 1 to 100 000.'),
-      burst: z.int().min(1).max(1_000_000).default(1000).describe('Requests at once; 1 to 1 000 000.'),
+      perSecond: z.int().min(1).max(100_000).default(500).describe('Requests per second, sustained.'),
+      burst: z.int().min(1).max(1_000_000).default(1000).describe('Requests at once.'),
     })
     .meta({ title: 'RateLimitSettings', description: 'How much each API key may ask.' })
     .prefault({}),
   stream: z
     .strictObject({
-      replayHours: z.int().min(1).max(720).default(24).describe('Hours that an event can be replayed; 1 to 720.'),
+      replayHours: z.int().min(1).max(720).default(24).describe('Hours that an event can be replayed.'),
       replayEvents: z
         .int()
         .min(100)
         .max(100_000)
         .default(10_000)
-        .describe('Events of one discussion that can be replayed; 100 to 100 000.'),
+        .describe('Events of one discussion that can be replayed.'),
       maxStreams: z
         .int()
         .min(1)
         .max(1_000_000)
         .default(5000)
-        .describe('Streams open at once; 1 to 1 000 000. Tickets open nine tenths of them at most.'),
+        .describe('Streams open at once. Tickets open nine tenths of them at most.'),
       maxStreamsPerReader: z
         .int()
         .min(1)
         .max(1000)
         .default(20)
-        .describe("Streams open at once with one reader's tickets; 1 to 1 000."),
-      maxStreamsPerTicket: z
-        .int()
-        .min(1)
-        .max(1_000_000)
-        .default(5)
-        .describe('Streams open at once with one ticket; 1 to 1 000 000.'),
+        .describe("Streams open at once with one reader's tickets."),
+      maxStreamsPerTicket: z.int().min(1).max(1_000_000).default(5).describe('Streams open at once with one ticket.'),
       maxStreamsPerAddress: z
         .int()
         .min(1)
         .max(1_000_000)
         .default(200)
-        .describe('Streams open at once with tickets from one address; 1 to 1 000 000.'),
+        .describe('Streams open at once with tickets from one address.'),
       maxDurationSeconds: z
         .int()
         .min(1)
         .max(86_400)
         .default(900)
-        .describe('Seconds after which a stream ends and resumes; 1 to 86 400.'),
+        .describe('Seconds after which a stream ends and resumes.'),
     })
     .meta({ title: 'StreamSettings', description: 'Live streams.' })
     .prefault({}),
   ticket: z
     .strictObject({
-      connectSeconds: z
-        .int()
-        .min(1)
-        .max(3600)
-        .default(60)
-        .describe('Seconds that a ticket admits a first connection; 1 to 3 600.'),
+      connectSeconds: z.int().min(1).max(3600).default(60).describe('Seconds that a ticket admits a first connection.'),
       reconnectSeconds: z
         .int()
         .min(1)
         .max(86_400)
         .default(3600)
-        .describe('Seconds that a ticket admits a connection that resumes; 1 to 86 400.'),
+        .describe('Seconds that a ticket admits a connection that resumes.'),
     })
     .meta({ title: 'TicketSettings', description: 'Stream tickets.' })
     .prefault({}),
@@ -209,14 +180,9 @@ export const tenantSettingsSchema = z.strictObject({
     .min(1)
     .max(1000)
     .default(25)
-    .describe('How many webhook endpoints there can be, disabled ones included; 1 to 1 000.'),
+    .describe('How many webhook endpoints there can be, disabled ones included.'),
   webhookPolicy: webhookPolicySchema.prefault({}),
-  deliveryRetentionDays: z
-    .int()
-    .min(1)
-    .max(365)
-    .default(30)
-    .describe('Days that finished deliveries are kept; 1 to 365.'),
+  deliveryRetentionDays: z.int().min(1).max(365).default(30).describe('Days that finished deliveries are kept.'),
   identity: z
     .strictObject({
       issuer: noNul(atMost(2048, z.string().min(1)))

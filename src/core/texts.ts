@@ -4,6 +4,9 @@ import { z } from 'zod'
 export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
   `${count} ${Number(count) === 1 ? one : many}`
 
+/** `10 000`. */
+export const grouped = (count: number): string => String(count).replaceAll(/\B(?=(\d{3})+$)/g, ' ')
+
 /** How many characters a text has: code points, as PostgreSQL and JSON Schema count them. */
 export const charactersIn = (text: string): number =>
   text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0)

@@ -7,7 +7,7 @@ import { counted } from './texts.ts'
  * Checks `input` against `schema`. Throws `validation_failed` with a pointer to each wrong value.
  */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
-  const result = schema.safeParse(input, { error: unsaid })
+  const result = schema.safeParse(input, { error: unsaid, reportInput: true })
   if (result.success) return result.data
   throw validationFailed(result.error.issues.flatMap(fieldErrors))
 }
@@ -23,6 +23,16 @@ const unsaid = ({ code, format }: { code?: string; format?: unknown }): string =
 export const pointer = (path: readonly PropertyKey[]): string =>
   path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
+/** What a value must be where it is of another type. */
+const EXPECTED: Readonly<Record<string, string>> = {
+  array: 'must be a list',
+  boolean: 'must be true or false',
+  int: 'must be a whole number',
+  number: 'must be a number',
+  object: 'must be an object',
+  string: 'must be a string',
+}
+
 function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   const at = pointer(issue.path)
   switch (issue.code) {
@@ -34,9 +44,9 @@ function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
       }))
     case 'invalid_type':
       return [
-        issue.input === undefined
+        issue.input == null
           ? { pointer: at, code: 'required', message: 'is required' }
-          : { pointer: at, code: 'wrong_type', message: `must be of type ${issue.expected}` },
+          : { pointer: at, code: 'wrong_type', message: EXPECTED[issue.expected] ?? 'has the wrong type' },
       ]
     case 'too_small':
       return [{ pointer: at, ...size(issue.origin, 'too_short', 'too_small', 'at least', issue.minimum) }]

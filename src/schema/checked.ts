@@ -1,9 +1,11 @@
 import { z } from 'zod'
 
+import { grouped } from '../core/texts.ts'
 import { builder } from './builder.ts'
 
-// GraphQL types of what a zod schema checks. A field has the description of its schema, an object
-// or a choice of several values has its `title` as a name.
+// GraphQL types of what a zod schema checks. A field has the description of its schema, and its
+// bounds, which GraphQL has no other place for. An object or a choice of several values has its
+// `title` as a name.
 
 type Types = (typeof builder)['$inferSchemaTypes']
 type Values = Readonly<Record<string, unknown>>
@@ -31,8 +33,9 @@ function bare(schema: z.ZodType): { schema: z.ZodType; isNullable: boolean; desc
   }
 }
 
-function kindOf(schema: z.ZodType): 'Int' | 'String' | ['String'] | ReturnType<typeof makeEnum> {
+function kindOf(schema: z.ZodType): 'Int' | 'Boolean' | 'String' | ['String'] | ReturnType<typeof makeEnum> {
   if (schema instanceof z.ZodNumber) return 'Int'
+  if (schema instanceof z.ZodBoolean) return 'Boolean'
   if (schema instanceof z.ZodString) return 'String'
   if (schema instanceof z.ZodArray) return ['String']
   if (schema instanceof z.ZodEnum) return enumOf(schema)
@@ -64,7 +67,8 @@ export const outputFields = <Parent extends Values>(
 ) =>
   Object.fromEntries(
     Object.entries(shape).map(([name, given]) => {
-      const { schema, isNullable, description } = bare(given)
+      const { schema, isNullable, ...said } = bare(given)
+      const description = said.description + boundsOf(schema)
       const type = schema instanceof z.ZodObject ? outputType(schema) : kindOf(schema)
       return [name, t.field({ type, nullable: isNullable, description, resolve: (parent) => parent[name] as never })]
     }),
@@ -73,6 +77,14 @@ export const outputFields = <Parent extends Values>(
 function outputType(schema: z.ZodObject): PothosSchemaTypes.ObjectRef<Types, Values> {
   const { title = '', description = '' } = schema.meta() ?? {}
   return builder.objectRef<Values>(title).implement({ description, fields: (t) => outputFields(t, schema.shape) })
+}
+
+/** The bounds of a number or a list as a sentence. */
+function boundsOf(schema: z.ZodType): string {
+  const { minimum = 0, maximum, minItems = 0, maxItems } = z.toJSONSchema(schema, { unrepresentable: 'any' })
+  if (maximum !== undefined) return ` From ${grouped(minimum)} to ${grouped(maximum)}.`
+  if (maxItems === undefined) return ''
+  return ` ${minItems === 0 ? 'At most' : `From ${grouped(minItems)} to`} ${grouped(maxItems)} entries.`
 }
 
 type InputFields<Shape extends z.ZodRawShape> = {
@@ -86,7 +98,8 @@ export const inputFields = <Shape extends Record<string, z.ZodType>>(
 ) =>
   Object.fromEntries(
     Object.entries(shape).map(([name, given]) => {
-      const { schema, description } = bare(given)
+      const { schema, ...said } = bare(given)
+      const description = said.description + boundsOf(schema)
       const type = schema instanceof z.ZodObject ? inputType(schema) : kindOf(schema)
       return [name, t.field({ type, description, required: !isWrapped(given) })]
     }),

@@ -61,6 +61,24 @@ export function edgePlanOf({ fieldNodes, fragments, returnType }: GraphQLResolve
   return plan
 }
 
+const onlyFor = new WeakMap<object, Map<ReadonlySet<string>, boolean>>()
+
+/**
+ * Whether an operation asks the object that a resolver is about to answer for no field but these.
+ */
+export function asksOnlyFor({ fieldNodes, fragments }: GraphQLResolveInfo, names: ReadonlySet<string>): boolean {
+  const ofNodes = onlyFor.get(fieldNodes) ?? new Map<ReadonlySet<string>, boolean>()
+  const existing = ofNodes.get(names)
+  if (existing !== undefined) return existing
+  const fields = fieldsOf(
+    fragments,
+    fieldNodes.map(({ selectionSet }) => selectionSet),
+  )
+  const isOnly = [...fields.values()].every(({ name }) => names.has(name))
+  onlyFor.set(fieldNodes, ofNodes.set(names, isOnly))
+  return isOnly
+}
+
 function planEdges(fragments: Fragments, connection: GraphQLNamedOutputType, sets: SelectionSets): EdgePlan {
   let fixed = 0
   let cursors = 0

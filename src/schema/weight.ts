@@ -57,8 +57,11 @@ export const needsObjects = (node: unknown, { objects }: Plan): boolean =>
   })
 
 /** Bytes that an edge takes in the answer, at most. */
-export const edgeBytes = (edge: { cursor: string; node: unknown }, { fixed, cursors, nodes }: EdgePlan): number =>
-  nodes.reduce((sum, plan) => sum + objectBytes(edge.node, plan), fixed + cursors * (edge.cursor.length + 2))
+export function edgeBytes(edge: { cursor: string; node: unknown }, { fixed, cursors, nodes }: EdgePlan): number {
+  let bytes = cursors === 0 ? fixed : fixed + cursors * (edge.cursor.length + 2)
+  for (const plan of nodes) bytes += objectBytes(edge.node, plan)
+  return bytes
+}
 
 function objectBytes(value: unknown, plan: Plan): number {
   if (!isFields(value)) return NULL

@@ -4,6 +4,8 @@ import type { App } from '../core/context.ts'
 import type { Sql } from '../core/sql.ts'
 import { renewStatistics } from '../core/statistics.ts'
 import { foldWaiting } from '../domains/analytics/fold.ts'
+import { makeNextExport } from '../domains/exports/make.ts'
+import { deleteExpiredExports } from '../domains/exports/sql.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
@@ -84,6 +86,8 @@ const CHORES: readonly Chore[] = [
       return hasMore
     },
   },
+  { name: 'exports', pollMs: 1000, work: (app, _outbound, signal) => makeNextExport(app, signal) },
+  batched('expired exports', 60_000, deleteExpiredExports),
   batched('expired secrets', 60_000, deleteExpiredSecrets),
   // What waits is added by each reading: seldom enough to fold much at once, often enough to keep
   // that cheap.

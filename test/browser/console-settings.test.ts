@@ -1,10 +1,20 @@
+import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
+
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { makeNextExport } from '../../src/domains/exports/make.ts'
+import { newId } from '../../src/core/ids.ts'
 import { describeInBrowser } from '../harness/browser.ts'
+import { unnamed } from '../harness/sql.ts'
 import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 
+const ADD_IMPORT = unnamed(
+  `INSERT INTO imports (tenant_id, id, source, file_name, counts, refused, started_at, finished_at)
+   VALUES ($1, $2, 'disqus', 'a-long-name-of-a-file-of-comments.xml', $3, $4, now(), now())`,
+)
 const DEFAULTS = tenantSettings({})
 
 describeInBrowser('Settings in the console', () => {
@@ -176,6 +186,52 @@ describeInBrowser('Settings in the console', () => {
     await enter(page.getByRole('button', { name: 'I have stored it' }))
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await page.content()).not.toContain(secret)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('an export is created, downloaded once a worker has made it, and deleted', async () => {
+    const { page, complaints, close } = await desk.visit('/settings', { view: NARROW, pollsFast: true })
+    const create = page.getByRole('button', { name: 'Create an export' })
+    await enter(create)
+    const row = page.getByRole('table', { name: 'Exports' }).getByRole('row').nth(1)
+    await row.getByText('pending').waitFor()
+    await expect.poll(() => create.isDisabled(), WAIT).toBe(true)
+    await makeNextExport(desk.service.app, new AbortController().signal)
+    await row.getByText('completed').waitFor()
+    await expectAccessible(page)
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      enter(row.getByRole('button', { name: 'Download' })),
+    ])
+    expect(file.suggestedFilename()).toMatch(/^demo-\d{4}-\d\d-\d\d\.jsonl\.gz$/)
+    expect(gunzipSync(readFileSync(await file.path())).toString()).toContain('"kind":"header"')
+    await enter(row.getByRole('button', { name: 'Delete' }))
+    await enter(page.getByRole('dialog').getByRole('button', { name: 'Delete' }))
+    await page.getByText('There is no export').waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('imports are listed with what they have brought and what they have not', async () => {
+    const first = Array.from({ length: 100 }, (_, n) => ({ place: `line ${n}`, reason: 'has no text' }))
+    const counts = { comments: 12_345, readers: 17 }
+    await desk.service.app.db.query(ADD_IMPORT, [
+      desk.service.tenant.id,
+      newId(),
+      JSON.stringify(counts),
+      JSON.stringify({ total: 104, first }),
+    ])
+    const { page, complaints, close } = await desk.visit('/settings', { view: NARROW })
+    const row = page.getByRole('table', { name: 'Imports' }).getByRole('row').nth(1)
+    await row.getByText('12\u00A0345').waitFor()
+    await enter(row.getByRole('button', { name: 'Report' }))
+    const report = page.getByRole('dialog')
+    await report.getByText('Not taken: 104').waitFor()
+    await report.getByText('line 99: has no text').waitFor()
+    await report.getByText('and 4 more').waitFor()
+    expect(await report.getByRole('row').allTextContents()).toEqual(['Readers17', 'Comments12\u00A0345'])
+    await expectAccessible(page)
     expect(complaints).toEqual([])
     await close()
   })

@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   writeFileSync,
+  truncateSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,6 +20,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { type Finding, examine } from '../../src/cli/doctor.ts'
+import { ROOT } from '../../src/core/root.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
 import { signIdentity } from '../harness/identity.ts'
@@ -250,6 +252,20 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect({ code: list.code, json: list.json }).toEqual({ code: 0, json: [] })
   })
 
+  test('files that are damaged are told in one line', async () => {
+    const more = { DATABASE_URL: '', DATA_DIR: join(folder, 'damaged') }
+    makeDataDir(more.DATA_DIR)
+    truncateSync(join(more.DATA_DIR, 'postgres/global/pg_control'), 100)
+    const { code, stdout, stderr } = await cli(['tenant', 'list'], more)
+    expect(stderr).toMatch(/^DATA_DIR: the files of the database in \/\S+ are damaged, [^\n]+\n$/)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  })
+
+  test.each([[['version']], [['--version']], [['-v']]])('%s prints the version', async (words) => {
+    const { version }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    expect(await cli(words)).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
+  })
+
   const isRoot = process.getuid?.() === 0
   test.skipIf(!isRoot)(
     `the database of another user is refused in one line${isRoot ? '' : ' (skipped: needs root)'}`,
@@ -471,10 +487,29 @@ describe('the doctor', { timeout: LONG }, () => {
       expect((await look()).get('migrations')).toMatchObject({ level: 'warn' })
       expect((await look()).get('migrations')).toMatchObject({ level: 'warn' })
       expect((await look()).get('encryption')).toMatchObject({ level: 'ok' })
+      for (const words of [
+        ['tenant', 'list'],
+        ['tenant', 'create', '--slug', 'acme'],
+      ]) {
+        const refused = await cli(words, { DATABASE_URL: url.href })
+        expect(refused.stderr).toMatch(/^DATABASE_URL: there is no service in this database: [^\n]+\n$/)
+        expect(refused.code).toBe(1)
+      }
       const { code, json } = await cli(['migrate'], { DATABASE_URL: url.href })
       expect({ code, json }).toEqual({ code: 0, json: { missing: [], newer: [], foreign: [] } })
       expect((await look()).get('migrations')).toMatchObject({ level: 'ok' })
       await sql(`DROP DATABASE ${name} WITH (FORCE)`)
+    })
+
+    test('a database that does not exist is told by all commands alike', async () => {
+      const url = new URL(env.DATABASE_URL ?? '')
+      url.pathname = '/there_is_none'
+      const line = 'DATABASE_URL: database "there_is_none" does not exist: create it, or name another one'
+      await expectFail('database', new RegExp(`^${line}$`), { DATABASE_URL: url.href })
+      for (const words of [['tenant', 'list'], ['migrate']]) {
+        const { code, stderr } = await cli(words, { DATABASE_URL: url.href })
+        expect({ code, stderr }).toEqual({ code: 1, stderr: `${line}\n` })
+      }
     })
 
     test('knows migrations of a newer release', async () => {

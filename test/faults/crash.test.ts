@@ -114,6 +114,70 @@ test(
 )
 
 test(
+  'kill -9 of the api with reactions under way: every acknowledged one is held, counted and told of once',
+  async () => {
+    const api = first(service.apis)
+    const endpointId = await verifiedEndpoint('/reactions')
+    const discussionId = await createDiscussion('reactions')
+    const author = await service.as('author')
+    const path = `/discussions/${discussionId}/comments`
+    const comments: string[] = []
+    for (let n = 0; n < 4; n++) {
+      const { json } = await service.call('POST', path, { api, body: { body: `comment ${n}` }, headers: author })
+      comments.push(json.id as string)
+    }
+    const acknowledged = new Set<string>()
+    let toggles = 0
+    const toggle = async (commentId: string, reader: string): Promise<void> => {
+      const headers = await service.as(reader)
+      const body = { type: 'like' }
+      const answer = await service
+        .call('POST', `/comments/${commentId}/reactions`, { api, body, headers })
+        .catch(() => null)
+      if (answer?.status === 200) acknowledged.add(`${commentId} ${reader}`)
+      if (++toggles === 60) api.run.signal('SIGKILL')
+    }
+    await Promise.all(Array.from({ length: 240 }, (_, n) => toggle(comments[n % comments.length] ?? '', `reader-${n}`)))
+    await api.kill()
+    expect(acknowledged.size).toBeGreaterThan(0)
+    await api.start()
+
+    const { json: discussion } = await service.call('GET', `/discussions/${discussionId}`, { api })
+    const total = Number(discussion.lastEventId)
+    const stream = await streamAfter(api, discussionId, '0')
+    const numbers = Array.from({ length: total }, (_, index) => String(index + 1))
+    await vi.waitFor(() => expect(stream.received.map(({ id }) => id)).toEqual(numbers), WAIT)
+    const events = stream.received.map(
+      ({ data }) =>
+        JSON.parse(data) as {
+          id: string
+          type: string
+          data: { commentId: string; reader: { externalId: string }; reactionCounts: { like: number } }
+        },
+    )
+    const told = events.filter(({ type }) => type === 'reaction_toggled').map(({ data }) => data)
+    expect(told).toHaveLength(total - comments.length)
+    const toggled = told.map(({ commentId, reader }) => `${commentId} ${reader.externalId}`)
+    expect(new Set(toggled).size).toBe(told.length)
+    expect(toggled).toEqual(expect.arrayContaining([...acknowledged]))
+    for (const id of comments) {
+      // Each event has one reaction more than the one before.
+      const counts = told.filter(({ commentId }) => commentId === id).map(({ reactionCounts }) => reactionCounts.like)
+      expect(counts).toEqual(counts.map((_, index) => index + 1))
+      const { json } = await service.call('GET', `/comments/${id}/reactions?limit=100`, { api })
+      expect(json.reactionCounts).toEqual(counts.length === 0 ? {} : { like: counts.length })
+      expect(json.data).toHaveLength(counts.length)
+    }
+    await vi.waitFor(() => {
+      const keys = receiver.deliveries('/reactions').map(({ headers }) => String(headers['x-service-idempotency-key']))
+      expect([...new Set(keys)].toSorted()).toEqual(events.map(({ id, type }) => `${type}:${id}`).toSorted())
+    }, WAIT)
+    await service.call('DELETE', `/webhooks/${endpointId}`, { api })
+  },
+  LONG,
+)
+
+test(
   'kill -9 of the worker in mid-delivery: the delivery is made again, with the same idempotency key',
   async () => {
     const endpointId = await verifiedEndpoint('/held')

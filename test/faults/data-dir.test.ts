@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
+import { openCopy, openEmbedded } from '../../src/data/embedded.ts'
 import { holderOf, lockFolder } from '../../src/data/lock.ts'
+import { makeDataDir } from '../harness/database.ts'
 import { findProgram } from '../harness/programs.ts'
 
 const LOCK = pathToFileURL(join(import.meta.dirname, '../../src/data/lock.ts')).href
@@ -139,6 +142,27 @@ test('a start waits for somebody who only looks whether the lock is held', async
 test('to look at a folder that was never used makes nothing', () => {
   expect(holderOf(folder)).toBeNull()
   expect(readdirSync(folder)).toEqual([])
+})
+
+/** Ways to damage the files of a database. */
+const DAMAGES: readonly [string, (postgres: string) => void][] = [
+  ['an empty PG_VERSION', (postgres) => truncateSync(join(postgres, 'PG_VERSION'), 0)],
+  ['half of its control file', (postgres) => truncateSync(join(postgres, 'global/pg_control'), 100)],
+  ['no write-ahead log', (postgres) => rmSync(join(postgres, 'pg_wal'), { recursive: true })],
+  ['no state of transactions', (postgres) => rmSync(join(postgres, 'pg_xact'), { recursive: true })],
+  ['an empty catalog', (postgres) => truncateSync(join(postgres, 'base/5/1259'), 0)],
+  ['noise in a catalog', (postgres) => writeFileSync(join(postgres, 'base/5/1259'), randomBytes(100_000))],
+]
+
+test.each(DAMAGES)('a database with %s: one line that says what to do, and the lock is free', async (_what, damage) => {
+  makeDataDir(folder)
+  damage(join(folder, 'postgres'))
+  const line = new RegExp(
+    `^DATA_DIR: the files of the database in ${folder}/postgres are damaged, .*: restore DATA_DIR`,
+  )
+  await expect(openEmbedded(folder)).rejects.toThrow(line)
+  await expect(openCopy(folder)).rejects.toThrow(line)
+  expect(holderOf(folder)).toBeNull()
 })
 
 describe('a platform for which there is no lock', () => {

@@ -45,7 +45,7 @@ const ATTEMPT = unnamed(
 async function old(days: number, status: string, at = endpointId, tenantId = service.tenant.id) {
   const { deliveryId, eventId } = await addDelivery(service.app, tenantId, at)
   const [row] = await service.app.db.query<{ id: string }>(AGE, [deliveryId, days, status])
-  await service.app.db.query(ATTEMPT, [tenantId, row?.id])
+  await service.app.db.query(ATTEMPT, [tenantId, row?.id ?? null])
   await service.app.db.query(AGE_EVENT, [eventId, days])
   return { id: row?.id ?? '', eventId }
 }

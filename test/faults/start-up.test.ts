@@ -152,6 +152,25 @@ test.each(WRONG_BY_ITSELF)('%s: one line that names it', (_what, name, env) => {
   expect(() => readSettings(env, secrets)).toThrow(new RegExp(`^${name}: \\S.{4,}$`))
 })
 
+test.each<[string, Env, lines: RegExp[]]>([
+  ['values', { PORT: 'http', ROLE: 'boss' }, [/^ROLE: /, /^PORT: /]],
+  ['secrets', { DATABASE_URL: NOBODY }, [/^ADMIN_JWT_SECRET: is required/, /^ENCRYPTION_KEY: is required/]],
+  [
+    'settings that need others',
+    { EMBEDDED: 'false', ROLE: 'api', TLS_CERT_FILE: 'cert.pem' },
+    [/^DATABASE_URL: /, /^ROLE: /, /^TLS_KEY_FILE: /],
+  ],
+])('of several %s each has its line', (_what, env, lines) => {
+  const secrets = () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) })
+  let said: string[] = []
+  try {
+    readSettings(env, secrets)
+  } catch (error) {
+    said = (error as Error).message.split('\n')
+  }
+  expect(said).toEqual(lines.map((line) => expect.stringMatching(line) as string))
+})
+
 test.each([
   ['DATABSE_URL', 'DATABASE_URL'],
   ['DATABASE_ULR', 'DATABASE_URL'],

@@ -8,6 +8,7 @@ import { inject, vi } from 'vitest'
 import type { Database } from '../../src/data/database.ts'
 import { overPGlite } from '../../src/data/embedded.ts'
 import { openServer } from '../../src/data/server.ts'
+import { checkingParameters } from './parameters.ts'
 
 /** Whether this run is on a real server (DATABASE_URL), beside or instead of the embedded form. */
 export const onServer = (process.env.DATABASE_URL ?? '') !== ''
@@ -44,13 +45,13 @@ export async function openTestDatabase(): Promise<Database> {
   if (!onServer) return openEmptyPGlite()
   const { url, drop } = await createServerDatabase()
   const database = await openServer({ url, size: 8, onError: () => undefined })
-  return {
+  return checkingParameters({
     ...database,
     close: async () => {
       await database.close()
       await drop()
     },
-  }
+  })
 }
 
 /**
@@ -61,7 +62,7 @@ const empty: PGlite[] = []
 async function openEmptyPGlite(): Promise<Database> {
   const pglite = empty.pop() ?? (await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) }))
   const before = await look(pglite)
-  return overPGlite(pglite, async () => {
+  const database = await overPGlite(pglite, async () => {
     // PGlite goes by the clock of the process, and keeps its counts back until an instant that a
     // test may have set far ahead.
     if (vi.isFakeTimers()) return pglite.close()
@@ -71,6 +72,7 @@ async function openEmptyPGlite(): Promise<Database> {
     if ((await look(pglite)).state === before.state) empty.push(pglite)
     else await pglite.close()
   })
+  return checkingParameters(database)
 }
 
 /**

@@ -64,6 +64,8 @@ export async function startPostgres(
     unix_socket_directories: folder,
     max_connections: 60,
     shared_buffers: '16MB',
+    // A standby whose primary was away looks for it again after 5 s by default.
+    wal_retrieve_retry_interval: '200ms',
     ...settings,
   }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 

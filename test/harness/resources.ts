@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from './outbox.ts'
 import type { DescribedRoute, Slot } from './routes.ts'
 import type { TestResponse, TestService, TestTenant } from './service.ts'
@@ -17,6 +18,8 @@ const RESOURCES = [
   'otherEndpoint',
   'disabledEndpoint',
   'delivery',
+  'export',
+  'import',
 ] as const
 
 type Resource = (typeof RESOURCES)[number]
@@ -31,6 +34,8 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'keys/:id': 'apiKey',
   'webhooks/:id': 'endpoint',
   'deliveries/:deliveryId': 'delivery',
+  'exports/:id': 'export',
+  'imports/:id': 'import',
   'readers/:id': 'reader',
   'readers/:readerId': 'reader',
   ids: 'comment',
@@ -90,6 +95,10 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   await post('/identity-secrets', {})
   await addDelivery(service.app, tenant.tenant.id, endpoint.id)
   const { deliveryId } = await addDelivery(service.app, tenant.tenant.id, endpoint.id)
+  await addExport(service, tenant.tenant.id)
+  const exportId = await addExport(service, tenant.tenant.id)
+  await addImport(service, tenant.tenant.id, mark)
+  const importId = await addImport(service, tenant.tenant.id, mark)
   const { ticket } = await post('/stream/ticket', { discussionId: discussion.id })
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: tenant.admin })
   const ids = {
@@ -103,11 +112,35 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     otherEndpoint: otherEndpoint.id,
     disabledEndpoint: disabledEndpoint.id,
     delivery: deliveryId,
+    export: exportId,
+    import: importId,
   }
   return { ...tenant, ids, ticket, adminToken: login.json.token }
 }
 
 const SET_STATE = unnamed('UPDATE webhook_endpoints SET state = $2::endpoint_state WHERE id = $1')
+
+const ADD_IMPORT = unnamed(
+  `INSERT INTO imports (tenant_id, id, source, file_name, refused, started_at)
+   VALUES ($1, $2, 'jsonl', $3, '{"total":1,"first":[{"place":"line 1","reason":"is not JSON"}]}', now())`,
+)
+
+async function addImport(service: TestService, tenantId: string, mark: string): Promise<string> {
+  const id = newId()
+  await service.app.db.query(ADD_IMPORT, [tenantId, id, `${mark}.jsonl`])
+  return id
+}
+
+const ADD_EXPORT = unnamed(
+  `INSERT INTO tenant_exports (tenant_id, id, error, expires_at) VALUES ($1, $2, 'it failed', now() + interval '1 day')`,
+)
+
+/** One that has ended, so that no worker changes it. */
+async function addExport(service: TestService, tenantId: string): Promise<string> {
+  const id = newId()
+  await service.app.db.query(ADD_EXPORT, [tenantId, id])
+  return id
+}
 
 /** Which resource's id a slot takes. Throws for one that nobody has thought of yet. */
 export function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {

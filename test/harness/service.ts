@@ -12,6 +12,7 @@ import { watchConnections } from '../../src/api/http/connections.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { openTestDatabase } from './database.ts'
+import { noteAnswer, noteErrors } from './documented.ts'
 import { signIdentity } from './identity.ts'
 import { freePort } from './ports.ts'
 
@@ -103,11 +104,18 @@ export async function startService({ env = {}, worker = true, prepare }: Options
     ...tenant,
     url,
     app,
-    call: (method, path, options) => call(url, credentials.apiKey, method, path, options),
+    call: async (method, path, options) => {
+      const answer = await call(url, credentials.apiKey, method, path, options)
+      noteAnswer(settings, method, path, answer)
+      return answer
+    },
     scrape: async () =>
       (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).text(),
-    graphql: (query, variables = {}, headers = {}) =>
-      send(`${url}/graphql`, 'POST', withKey(credentials.apiKey, headers), { query, variables }),
+    graphql: async (query, variables = {}, headers = {}) => {
+      const answer = await send(`${url}/graphql`, 'POST', withKey(credentials.apiKey, headers), { query, variables })
+      noteErrors(query, answer)
+      return answer
+    },
     peers: () => peers,
     addTenant: async (slug) => testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example` })),
     close: async () => {

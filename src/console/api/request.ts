@@ -26,23 +26,46 @@ interface Problem extends Refusal {
 
 /** The service that the page came from, whatever path a proxy has put in front of it. */
 const GRAPHQL = new URL('../graphql', document.baseURI)
+const API = new URL('../api/v1/', document.baseURI)
 
 /**
- * The answer to an operation, as the admin who is signed in. One that finds the token expired waits
- * until somebody has signed in again, and is sent once more: nothing that was typed is lost, and
- * nothing of one admin is sent as another, who may be another tenant's. Throws `ApiError`, or
- * `TypeError` without a network.
+ * The answer to an operation, as the admin who is signed in. Throws `ApiError`, or `TypeError`
+ * without a network.
  */
-export async function request<Result, Variables>(
+export const request = <Result, Variables>(
   operation: Document<Result, Variables>,
   variables: Variables,
   signal?: AbortSignal,
-): Promise<Result> {
+): Promise<Result> =>
+  asAdmin((token) => send(operation, variables, { token, ...(signal === undefined ? {} : { signal }) }))
+
+/** A file below `/api/v1/`, and the name that the service gives it. Throws as `request` does. */
+export const requestFile = (path: string): Promise<{ name: string; content: Blob }> =>
+  asAdmin(async (token) => {
+    const response = await fetch(new URL(path, API), { headers: { authorization: `Bearer ${token}` } })
+    if (!response.ok) {
+      const problem = await answerOf<never>(response)
+      throw errorOf(
+        'detail' in problem ? problem.detail : 'There is no file.',
+        'code' in problem ? problem : {},
+        response,
+      )
+    }
+    const [, name = 'file'] = /filename="(.+)"/.exec(response.headers.get('content-disposition') ?? '') ?? []
+    return { name, content: await response.blob() }
+  })
+
+/**
+ * Sends something with the token of the admin who is signed in. What finds the token expired waits
+ * until somebody has signed in again, and is sent once more: nothing that was typed is lost, and
+ * nothing of one admin is sent as another, who may be another tenant's.
+ */
+async function asAdmin<Result>(ask: (token: string) => Promise<Result>): Promise<Result> {
   const email = whoIsHere()
   for (;;) {
     const token = await validToken(email)
     try {
-      return await send(operation, variables, { token, ...(signal === undefined ? {} : { signal }) })
+      return await ask(token)
     } catch (error) {
       if (!isExpiry(error)) throw error
       expire(token)

@@ -16,3 +16,11 @@ export const formatChange = (ratio: number): string => PERCENT.format(ratio).rep
 /** A count that the service stops at `bound`: "1 000+" means as many or more. */
 export const formatCount = (count: number, bound: number): string =>
   count >= bound ? `${formatNumber(bound)}+` : formatNumber(count)
+
+const BYTES = ['B', 'KB', 'MB', 'GB'] as const
+
+/** A size: "1.5 MB". */
+export function formatBytes(bytes: number): string {
+  const power = Math.min(BYTES.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
+  return `${formatNumber(Math.round((bytes / 1000 ** power) * 10) / 10)} ${BYTES[power] ?? 'B'}`
+}

@@ -25,6 +25,18 @@ export async function foldWaiting({ db }: Pick<App, 'db'>, signal?: AbortSignal)
 }
 
 /**
+ * Folds what is waiting of one tenant, until nothing is or a worker is at it: for those who write
+ * many rows at once.
+ */
+export async function foldTenant({ db }: Pick<App, 'db'>, tenantId: Id): Promise<void> {
+  for (let folded = BATCH; folded === BATCH;) {
+    folded = await db.transaction(async (sql) =>
+      (await tryLockRollups(sql, tenantId)) ? foldDeltas(sql, tenantId, BATCH) : 0,
+    )
+  }
+}
+
+/**
  * Takes a reader out of all that analytics hold by reader: the tops and the numbers of active
  * readers. What was counted without a name, comments, reactions and reports, stays as it is. To be
  * called last in the transaction that erases the reader, as the changes of that transaction name

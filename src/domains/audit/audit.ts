@@ -50,12 +50,13 @@ interface ListAuditEntries extends PageArgs {
 }
 
 export const actionSchema = noNul(atMost(100, z.string().min(1)))
+const listSchema = z.object({ action: actionSchema.nullish() })
 
 /** What keys and admins of the tenant have done, newest first. Throws `validation_failed`. */
 export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promise<Page<AuditEntry>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
-  const { action = null } = validate(z.object({ action: actionSchema.nullish() }), { action: args.action })
+  const { action = null } = validate(listSchema, { action: args.action })
   const filter = { action, ...actorFilter(args.actor), from: args.from ?? null, to: args.to ?? null }
   const before = idInCursor('audit-log', args.after)
   const found = await listAuditLog(ctx.app.late.query, tenant.id, filter, before, size + 1)

@@ -111,6 +111,63 @@ export async function getDiscussion(ctx: Ctx, key: DiscussionKey): Promise<Discu
   return toDiscussion(row)
 }
 
+/**
+ * The same for an answer that shows only what hangs on the discussion. No query is made where this
+ * process knows that there is one. Throws `not_found`.
+ */
+export async function getDiscussionUnread(ctx: Ctx, key: DiscussionKey): Promise<Discussion> {
+  const { id: tenantId } = requireCaller(ctx).tenant
+  const { id, externalId } = key
+  // Of both, or of none, it says itself what is wrong.
+  if ((id == null) === (externalId == null)) return getDiscussion(ctx, key)
+  const known = knownIds(ctx.app).get(id == null ? ofExternalId(tenantId, externalId ?? '') : ofId(tenantId, id))
+  if (known !== undefined) return new UnreadDiscussion(known)
+  const discussion = await getDiscussion(ctx, key)
+  rememberIds(ctx, discussion)
+  return discussion
+}
+
+/** A discussion of which nothing but its id was read. */
+class UnreadDiscussion implements Discussion {
+  readonly id: Id
+
+  constructor(id: Id) {
+    this.id = id
+  }
+
+  get externalId(): never {
+    return unread()
+  }
+  get title(): never {
+    return unread()
+  }
+  get url(): never {
+    return unread()
+  }
+  get state(): never {
+    return unread()
+  }
+  get commentCount(): never {
+    return unread()
+  }
+  get lastEventId(): never {
+    return unread()
+  }
+  get createdAt(): never {
+    return unread()
+  }
+  get updatedAt(): never {
+    return unread()
+  }
+  get lastCommentedAt(): never {
+    return unread()
+  }
+}
+
+function unread(): never {
+  throw new Error('of this discussion nothing but its id was read')
+}
+
 /** Names a discussion by exactly one of its ids. */
 export interface DiscussionKey {
   id?: Id | null | undefined
@@ -123,25 +180,31 @@ function findRow(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<Discussio
     throw invalid('/id', 'required', 'or externalId is required, but not both')
   }
   if (id != null) return isId(id) ? selectDiscussion(ctx.app.db.query, tenant.id, id) : Promise.resolve(undefined)
-  return sql.selectByExternalId(
-    ctx.app.db.query,
-    tenant.id,
-    validate(z.object({ externalId: externalIdSchema }), { externalId }).externalId,
-  )
+  return sql.selectByExternalId(ctx.app.db.query, tenant.id, validate(externalIdInput, { externalId }).externalId)
 }
 
-// An external id keeps its discussion for good, so what is known once is known.
-const knownIds = perApp(() => new LRUCache<string, Id>({ max: 100_000 }))
+// A discussion is there for good, and keeps its external id: what is known once is known.
+const knownIds = perApp(() => new LRUCache<string, Id>({ max: 200_000 }))
+
+// A tenant's id has one length: no external id can make the one look like the other.
+const ofExternalId = (tenantId: Id, externalId: string): string => `${tenantId}:${externalId}`
+const ofId = (tenantId: Id, id: Id): string => `${tenantId}/${id}`
+
+/** It may be this request's own, which is not there for others yet. */
+function rememberIds(ctx: Ctx, { id, externalId }: Pick<Discussion, 'id' | 'externalId'>): void {
+  const { id: tenantId } = requireCaller(ctx).tenant
+  const known = knownIds(ctx.app)
+  afterCommit(ctx.app, () => known.set(ofExternalId(tenantId, externalId), id).set(ofId(tenantId, id), id))
+}
 
 /** The id of the discussion of an external id; null before it exists. */
 export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id | null> {
-  const { tenant } = requireCaller(ctx)
-  const known = knownIds(ctx.app)
-  const key = `${tenant.id}:${externalId}`
-  const id = known.get(key) ?? (await findRow(ctx, { externalId }))?.id
-  // It may be this request's own, which is not there for others yet.
-  if (id !== undefined) afterCommit(ctx.app, () => known.set(key, id))
-  return id ?? null
+  const known = knownIds(ctx.app).get(ofExternalId(requireCaller(ctx).tenant.id, externalId))
+  if (known !== undefined) return known
+  const row = await findRow(ctx, { externalId })
+  if (row === undefined) return null
+  rememberIds(ctx, row)
+  return row.id
 }
 
 /** The id of the discussion of an external id, which comes into being by this. */
@@ -198,13 +261,17 @@ export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<
 
 export const countsSchema = z.array(externalIdSchema).min(1).max(200)
 
+// Once: zod compiles a schema at its first use, which takes as long as all else of the request.
+const countsInput = z.object({ externalIds: countsSchema })
+const externalIdInput = z.object({ externalId: externalIdSchema })
+
 /**
  * Comment count and state of up to 200 pages, in the order asked for. An unknown page is open and
  * has none.
  */
 export async function countDiscussions(ctx: Ctx, externalIds: readonly string[]): Promise<sql.DiscussionCount[]> {
   const { tenant } = requireCaller(ctx)
-  const result = validate(z.object({ externalIds: countsSchema }), { externalIds })
+  const result = validate(countsInput, { externalIds })
   const rows = await sql.selectCounts(ctx.app.db.query, tenant.id, result.externalIds)
   const known = new Map(rows.map((row) => [row.externalId, row]))
   return result.externalIds.map((externalId) => known.get(externalId) ?? { externalId, commentCount: 0, state: 'open' })

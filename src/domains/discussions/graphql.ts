@@ -1,6 +1,7 @@
 import { searchSchema } from '../../core/search.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { builder } from '../../schema/builder.ts'
+import { asksOnlyFor } from '../../schema/plan.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import * as discussions from './discussions.ts'
 import type { DiscussionCount } from './sql.ts'
@@ -60,6 +61,9 @@ const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount')
   }),
 })
 
+/** Fields that need no more of a discussion than its id. */
+const HANGS_ON_IT: ReadonlySet<string> = new Set(['id', 'comments', '__typename'])
+
 builder.queryField('discussion', (t) =>
   t.field({
     type: DiscussionRef,
@@ -73,7 +77,8 @@ builder.queryField('discussion', (t) =>
         extensions: shapedBy(externalIdSchema),
       }),
     },
-    resolve: (_root, key, ctx) => discussions.getDiscussion(ctx, key),
+    resolve: (_root, key, ctx, info) =>
+      asksOnlyFor(info, HANGS_ON_IT) ? discussions.getDiscussionUnread(ctx, key) : discussions.getDiscussion(ctx, key),
   }),
 )
 

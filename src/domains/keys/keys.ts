@@ -13,7 +13,7 @@ import {
   requireCaller,
   type Tenant,
 } from '../../core/context.ts'
-import { newRawKey, sha256 } from '../../core/crypto.ts'
+import { newRawKey, sha256, sha256Hex } from '../../core/crypto.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
@@ -64,7 +64,7 @@ export async function findCallerByKey(
   beforeLookUp?: () => void,
 ): Promise<{ tenant: Tenant; actor: Actor }> {
   if (!RAW_KEY.test(rawKey)) throw new ServiceError('invalid_api_key')
-  const digest = sha256(rawKey).toString('hex')
+  const digest = sha256Hex(rawKey)
   if (keys(app).isNew(digest)) beforeLookUp?.()
   const key = await keys(app).get(digest)
   if (key === null) throw new ServiceError('invalid_api_key')

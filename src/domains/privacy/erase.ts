@@ -6,8 +6,10 @@ import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { Sql } from '../../core/sql.ts'
 import { forgetReader as forgetInAnalytics } from '../analytics/fold.ts'
+import { withdrawExports } from '../exports/exports.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { loadTenant } from '../tenants/tenants.ts'
+import { forgetReader as forgetInImports } from '../transfer/imports.ts'
 import { eraseComments } from './erase-comments.ts'
 import { eraseReactions, eraseReports } from './erase-reactions-and-reports.ts'
 import { beginWork, type Erasure } from './erase-batches.ts'
@@ -24,6 +26,9 @@ const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [eraseComment
 const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<void>)[] = [
   sql.forgetInAuditLog,
   (tx, tenantId, readerId) => forgetInAnswers(tx, tenantId, [readerId]),
+  // Again: an import under way may have met the reader just before it all began.
+  forgetInImports,
+  withdrawExports,
   // The last of all: what goes before it is counted under the reader's name.
   forgetInAnalytics,
 ]
@@ -95,6 +100,7 @@ async function begin(ctx: Ctx, readerId: Id): Promise<void> {
     const reader = isId(readerId) ? await sql.lockReaderToErase(tx, tenant.id, readerId) : undefined
     if (reader === undefined) throw new ServiceError('not_found', { detail: 'There is no such reader.' })
     if (reader.erasingAt === null) await sql.beginErasure(tx, tenant.id, readerId, new Date())
+    await forgetInImports(tx, tenant.id, readerId)
     await recordAudit(tx, ctx, { action: 'reader.erase', targetType: 'reader', targetId: readerId })
     return reader.externalId
   })

@@ -4,8 +4,10 @@ import { z } from 'zod'
 
 import { recordAudit } from '../../core/audit.ts'
 import { CHANNELS } from '../../core/bus.ts'
-import { type Ctx, requireCaller } from '../../core/context.ts'
+import { type App, type Ctx, requireCaller } from '../../core/context.ts'
+import type { Id } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
+import type { TxSql } from '../../core/sql.ts'
 import {
   type PUBLIC_SETTINGS,
   type TenantSettings,
@@ -69,6 +71,27 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
   const { jwksUrl } = change.after.identity
   if (jwksUrl !== null && jwksUrl !== change.before.identity.jwksUrl) app.bus.publish(CHANNELS.work, tenant.id)
   return change.after
+}
+
+/**
+ * Gives a tenant that has set nothing the stored settings of another one. `other`: it has set
+ * something else. Who calls announces the change after the commit. Throws `validation_failed`.
+ */
+export async function adoptSettings(
+  { settings }: Pick<App, 'settings'>,
+  sql: TxSql,
+  tenantId: Id,
+  given: Record<string, unknown>,
+): Promise<'taken' | 'same' | 'other'> {
+  const { settings: stored } = await lockTenant(sql, tenantId)
+  if (isDeepStrictEqual(stored, given)) return 'same'
+  if (!isDeepStrictEqual(stored, {})) return 'other'
+  const before = tenantSettings({})
+  const after = validate(tenantSettingsSchema, mergeDeep(before, given))
+  checkUrls(before, after, settings)
+  await sql.prisma.tenant.update({ where: { id: tenantId }, data: { settings: given as Prisma.InputJsonObject } })
+  if (after.identity.jwksUrl !== null) await followKeySet(sql, tenantId, after.identity.jwksUrl)
+  return 'taken'
 }
 
 /** What is stored of the settings, such that `after` is read from it again. */

@@ -4,15 +4,8 @@ import { useState } from 'react'
 
 import { ReaderExportDocument } from '../../../generated/console.ts'
 import { request } from '../../api/request.ts'
+import { saveFile } from '../../ui/save.ts'
 import { Problem } from '../../ui/states.tsx'
-
-/** Has the browser keep a text as a file. */
-function save(filename: string, text: string): void {
-  const href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
-  const link = Object.assign(document.createElement('a'), { href, download: filename })
-  link.click()
-  URL.revokeObjectURL(href)
-}
 
 /** All that is held of a reader, as a file. */
 export function ExportReader({ readerId, externalId }: { readerId: string; externalId: string }) {
@@ -23,7 +16,8 @@ export function ExportReader({ readerId, externalId }: { readerId: string; exter
     setError(null)
     try {
       const { readerExport } = await request(ReaderExportDocument, { id: readerId })
-      save(`reader-${externalId.replaceAll(/[^\w.-]+/g, '_')}.json`, JSON.stringify(readerExport, null, 2))
+      const content = new Blob([JSON.stringify(readerExport, null, 2)], { type: 'application/json' })
+      saveFile(`reader-${externalId.replaceAll(/[^\w.-]+/g, '_')}.json`, content)
     } catch (refusal) {
       setError(refusal)
     }

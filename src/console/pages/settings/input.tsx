@@ -49,6 +49,14 @@ export function Input({ field, value, error, onChange }: InputProps) {
           {...(field.bounds.maxLength === undefined ? {} : { maxLength: field.bounds.maxLength })}
         />
       )
+    case 'switch':
+      return (
+        <Switch
+          {...common}
+          checked={value === true}
+          onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+        />
+      )
     case 'integer':
       return field.isNullable ? (
         <NullableNumber {...{ field, value, error, onChange }} />

@@ -8,8 +8,10 @@ import { PageFrame } from '../../ui/page.tsx'
 import { Answered, Problem } from '../../ui/states.tsx'
 import { ClassifierSecret } from './classifier-secret.tsx'
 import { type Values, valuesOf } from './draft.ts'
+import { Exports } from './exports.tsx'
 import { SettingField } from './field.tsx'
 import { useSettingsForm } from './form.ts'
+import { Imports } from './imports.tsx'
 import { LeaveUnsaved } from './leave.tsx'
 import { NULLABLE_GROUPS, SECTIONS } from './table.ts'
 
@@ -27,6 +29,8 @@ export function Page() {
       <Answered query={query} of="the settings">
         {({ settings }) => settings != null && <Form settings={settings} reload={reload} />}
       </Answered>
+      <Exports />
+      <Imports />
     </PageFrame>
   )
 }

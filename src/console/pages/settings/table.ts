@@ -9,7 +9,7 @@ export interface Field {
   /** `editWindowSeconds`, `stream.replayHours`. */
   path: string
   group: string | null
-  type: 'integer' | 'text' | 'choice' | 'texts'
+  type: 'integer' | 'switch' | 'text' | 'choice' | 'texts'
   isNullable: boolean
   default: Value
   unit: string | null
@@ -27,7 +27,7 @@ interface Bounds {
   maxItems?: number
 }
 
-const isType = (type: string): type is Field['type'] => ['integer', 'text', 'choice', 'texts'].includes(type)
+const isType = (type: string): type is Field['type'] => ['integer', 'switch', 'text', 'choice', 'texts'].includes(type)
 
 export const FIELDS: readonly Field[] = table.fields.map((field) => {
   if (!isType(field.type)) throw new Error(`a form cannot show ${field.path}: it is ${field.type}`)

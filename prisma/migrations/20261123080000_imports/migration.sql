@@ -1,0 +1,42 @@
+-- What has been moved in, and what of it waits for something that the file has not brought yet.
+CREATE TABLE imports (
+  tenant_id uuid NOT NULL,
+  id uuid NOT NULL,
+  source text NOT NULL,
+  file_name text NOT NULL,
+  counts jsonb NOT NULL DEFAULT '{}',
+  refused jsonb NOT NULL DEFAULT '{}',
+  changed jsonb NOT NULL DEFAULT '{}',
+  started_at timestamptz(3) NOT NULL,
+  finished_at timestamptz(3),
+  undone_at timestamptz(3),
+  PRIMARY KEY (tenant_id, id),
+  FOREIGN KEY (tenant_id) REFERENCES tenants (id) ON DELETE CASCADE ON UPDATE CASCADE
+);
+
+CREATE TABLE import_items (
+  tenant_id uuid NOT NULL,
+  key uuid NOT NULL,
+  kind text NOT NULL,
+  item_id uuid NOT NULL,
+  import_id uuid NOT NULL,
+  made boolean NOT NULL,
+  PRIMARY KEY (tenant_id, key),
+  FOREIGN KEY (tenant_id, import_id) REFERENCES imports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE,
+  CONSTRAINT import_items_kind CHECK (kind IN ('reader', 'discussion', 'comment'))
+);
+CREATE INDEX import_items_readers ON import_items (tenant_id, item_id) WHERE kind = 'reader';
+
+CREATE TABLE import_waiting (
+  tenant_id uuid NOT NULL,
+  import_id uuid NOT NULL,
+  key uuid NOT NULL,
+  discussion_key uuid,
+  comment_key uuid,
+  reader_key uuid,
+  place text NOT NULL,
+  item jsonb NOT NULL,
+  PRIMARY KEY (tenant_id, import_id, key),
+  FOREIGN KEY (tenant_id, import_id) REFERENCES imports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
+);
+CREATE INDEX import_waiting_readers ON import_waiting (tenant_id, reader_key);

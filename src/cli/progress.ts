@@ -1,0 +1,133 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+import cliProgress from 'cli-progress'
+
+import type { ImportReport, Progress, Watching } from '../domains/transfer/import.ts'
+import type { Finding } from '../domains/transfer/report.ts'
+
+/** How an import is shown while it goes on. */
+export interface Shown extends Required<Pick<Watching, 'onProgress' | 'onFinding'>> {
+  /** Ends it, and gives what is printed of the outcome. */
+  end: (outcome: object) => string
+  /** Ends it without an outcome. */
+  stop: () => void
+}
+
+/** So many findings of a kind go to a terminal; the report has more, and a pipe gets all. */
+const MAX_SHOWN = 20
+
+/** A line at most so often. */
+const LINE_MS = 1000
+
+/** Shows an import of a file: a bar on a terminal, elsewhere lines of JSON on standard output. */
+export const showImport = (path: string): Shown => (process.stderr.isTTY ? showBar(path) : showLines())
+
+/** The same of an export. With `isPiped` standard output has the export itself. */
+export function showExport(isPiped: boolean): {
+  onProgress: (written: number, total: number) => void
+  end: (outcome: object) => string
+  stop: () => void
+} {
+  const print = isPiped ? console.error : console.log
+  if (!process.stderr.isTTY) {
+    let last = 0
+    return {
+      onProgress: (comments, total) => {
+        if (performance.now() - last < LINE_MS) return
+        last = performance.now()
+        print(JSON.stringify({ progress: { comments, total } }))
+      },
+      end: (report) => tell(JSON.stringify({ report }), isPiped),
+      stop: () => undefined,
+    }
+  }
+  const bar = newBar('{bar} {percentage}% | {value} of {total} comments, {rate}/s | {eta_formatted} left')
+  const started = performance.now()
+  bar.start(1, 0, { rate: 0 })
+  return {
+    onProgress: (written, total) => {
+      bar.setTotal(Math.max(1, total))
+      bar.update(written, { rate: Math.round((written * 1000) / (performance.now() - started)) })
+    },
+    end: (report) => {
+      bar.stop()
+      return tell(JSON.stringify(report, null, 2), isPiped)
+    },
+    stop: () => bar.stop(),
+  }
+}
+
+/** What is left for standard output. */
+function tell(text: string, isPiped: boolean): string {
+  if (!isPiped) return text
+  console.error(text)
+  return ''
+}
+
+const newBar = (format: string): cliProgress.SingleBar =>
+  new cliProgress.SingleBar({
+    stream: process.stderr,
+    format,
+    barsize: 30,
+    hideCursor: true,
+    gracefulExit: false,
+    etaBuffer: 50,
+  })
+
+function showLines(): Shown {
+  const print = (line: object): void => console.log(JSON.stringify(line))
+  let last = -Infinity
+  return {
+    onProgress: (progress) => {
+      if (performance.now() - last < LINE_MS) return
+      last = performance.now()
+      print({ progress })
+    },
+    onFinding: (kind, finding) => print({ [kind]: finding }),
+    end: (report) => JSON.stringify({ report }),
+    stop: () => undefined,
+  }
+}
+
+/** The bytes of a file, or of those of a folder. */
+function sizeOf(path: string): number {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (stat?.isDirectory() !== true) return stat?.size ?? 0
+  return readdirSync(path).reduce(
+    (sum, name) => sum + (statSync(join(path, name), { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  )
+}
+
+function showBar(path: string): Shown {
+  const bar = newBar('{bar} {percentage}% | {comments} comments, {items} items, {rate}/s | {eta_formatted} left')
+  const started = performance.now()
+  const first: Record<'refused' | 'changed', Finding[]> = { refused: [], changed: [] }
+  bar.start(Math.max(1, sizeOf(path)), 0, { comments: 0, items: 0, rate: 0 })
+  const update = ({ bytes, items, counts }: Progress): void => {
+    const rate = Math.round((items * 1000) / (performance.now() - started))
+    bar.update(bytes, { comments: counts.comments ?? 0, items, rate })
+  }
+  return {
+    onProgress: update,
+    onFinding: (kind, finding) => {
+      if (first[kind].length < MAX_SHOWN) first[kind].push(finding)
+    },
+    end: (report) => {
+      bar.stop()
+      for (const [kind, title] of [
+        ['refused', 'Not taken'],
+        ['changed', 'Taken otherwise than in the file'],
+      ] as const) {
+        const { total } = (report as Partial<ImportReport>)[kind] ?? { total: 0 }
+        if (total === 0) continue
+        console.error(`${title}: ${total}`)
+        for (const { place, reason } of first[kind]) console.error(`  ${place} ${reason}`)
+        if (total > first[kind].length) console.error('  … For all of it, send the output to a file.')
+      }
+      return JSON.stringify(report, null, 2)
+    },
+    stop: () => bar.stop(),
+  }
+}

@@ -1,0 +1,109 @@
+import { recordAudit } from '../../core/audit.ts'
+import { type Ctx, requireAdmin, requireCaller } from '../../core/context.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, isId, newId } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
+import type { TenantExport } from '../../generated/prisma/client.ts'
+import { lockTenant } from '../tenants/tenants.ts'
+import { withdrawExports as withdrawIn } from './sql.ts'
+
+export type ExportState = 'pending' | 'completed' | 'failed'
+
+export const exportStateOf = ({ completedAt, error }: TenantExport): ExportState =>
+  completedAt !== null ? 'completed' : error === null ? 'pending' : 'failed'
+
+/**
+ * Asks for a copy of all that is the tenant's. A worker makes it. Where one is still pending, this
+ * is that one.
+ */
+export async function createExport(ctx: Ctx): Promise<TenantExport> {
+  const { tenant } = requireCaller(ctx)
+  return ctx.app.db.transaction(async (sql) => {
+    // Those who ask at once make one.
+    await lockTenant(sql, tenant.id)
+    const pending = await sql.prisma.tenantExport.findFirst({ where: { tenantId: tenant.id, expiresAt: null } })
+    if (pending !== null) return pending
+    const created = await sql.prisma.tenantExport.create({ data: { tenantId: tenant.id, id: newId() } })
+    await recordAudit(sql, ctx, { action: 'export.create', targetType: 'export', targetId: created.id })
+    return created
+  })
+}
+
+/** Throws `not_found`. */
+export async function getExport(ctx: Ctx, { id }: { id: string }): Promise<TenantExport> {
+  const { tenant } = requireCaller(ctx)
+  const found = isId(id)
+    ? await ctx.app.prisma.tenantExport.findUnique({ where: { tenantId_id: { tenantId: tenant.id, id } } })
+    : null
+  if (found === null) throw new ServiceError('not_found', { detail: 'There is no such export.' })
+  return found
+}
+
+/** The tenant's exports, newest first. */
+export async function listExports(ctx: Ctx, args: PageArgs): Promise<Page<TenantExport>> {
+  const { tenant } = requireCaller(ctx)
+  const size = pageSize(args)
+  const after = idInCursor('exports', args.after)
+  const rows = await ctx.app.prisma.tenantExport.findMany({
+    where: { tenantId: tenant.id, ...(after === null ? {} : { id: { lt: after } }) },
+    orderBy: { id: 'desc' },
+    take: size + 1,
+  })
+  return pageOf(rows, size, args, ({ id }) => encodeCursor('exports', id))
+}
+
+/** Deletes an export and its file. Throws `not_found`. */
+export async function deleteExport(ctx: Ctx, { id }: { id: string }): Promise<Id> {
+  const { tenant } = requireCaller(ctx)
+  await ctx.app.db.transaction(async (sql) => {
+    const { count } = isId(id)
+      ? await sql.prisma.tenantExport.deleteMany({ where: { tenantId: tenant.id, id } })
+      : { count: 0 }
+    if (count === 0) throw new ServiceError('not_found', { detail: 'There is no such export.' })
+    await recordAudit(sql, ctx, { action: 'export.delete', targetType: 'export', targetId: id })
+  })
+  return id
+}
+
+/**
+ * At the end of a reader's erasure, in its last transaction: no file of before it is left, and none
+ * that is being made is given out.
+ */
+export const withdrawExports = (sql: Sql, tenantId: Id): Promise<void> => withdrawIn(sql, tenantId)
+
+/** The file of a completed export: JSON Lines, compressed with gzip. */
+export interface ExportFile {
+  name: string
+  bytes: number
+  pieces(): AsyncIterable<Uint8Array>
+}
+
+/**
+ * Opens the file of an export, for an admin. The audit log says who has read it. `pieces` throws
+ * where the export goes while it is read. Throws `admin_only`, and `not_found` also before it is
+ * completed.
+ */
+export async function openExportFile(ctx: Ctx, { id }: { id: string }): Promise<ExportFile> {
+  requireAdmin(ctx)
+  const { tenant } = requireCaller(ctx)
+  const { completedAt, bytes } = await getExport(ctx, { id })
+  if (completedAt === null || bytes === null) throw new ServiceError('not_found', { detail: 'There is no file yet.' })
+  await ctx.app.db.transaction((sql) =>
+    recordAudit(sql, ctx, { action: 'export.download', targetType: 'export', targetId: id }),
+  )
+  const total = Number(bytes)
+  return {
+    name: `${tenant.slug}-${completedAt.toISOString().slice(0, 10)}.jsonl.gz`,
+    bytes: total,
+    async *pieces() {
+      for (let n = 0, given = 0; given < total; n++) {
+        const where = { tenantId_exportId_n: { tenantId: tenant.id, exportId: id, n } }
+        const piece = await ctx.app.prisma.tenantExportPiece.findUnique({ where })
+        if (piece === null) throw new Error('the export has been deleted')
+        given += piece.bytes.length
+        yield piece.bytes
+      }
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { builder } from '../../schema/builder.ts'
+import { createExport, deleteExport, exportStateOf, getExport, listExports } from './exports.ts'
+
+const StateRef = builder.enumType('TenantExportState', {
+  description: 'How far an export is.',
+  values: {
+    pending: { description: 'A worker will make it, or is making it.' },
+    completed: { description: 'Its file can be downloaded.' },
+    failed: { description: 'It could not be made.' },
+  },
+})
+
+const TenantExportRef = builder.prismaObject('TenantExport', {
+  description: "A copy of all that is the tenant's but secrets, for download.",
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id of the export.' }),
+    state: t.field({ type: StateRef, description: 'How far it is.', resolve: exportStateOf }),
+    error: t.exposeString('error', { nullable: true, description: 'Why it could not be made. Null unless it failed.' }),
+    bytes: t.float({
+      nullable: true,
+      description: 'The size of the file in bytes. Null until it is completed.',
+      resolve: ({ bytes }) => (bytes === null ? null : Number(bytes)),
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was asked for.' }),
+    completedAt: t.expose('completedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the file was completed. Null until then.',
+    }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it is deleted, a day after it ended. Null until then.',
+    }),
+  }),
+})
+
+builder.queryField('exports', (t) =>
+  t.connection({
+    type: TenantExportRef,
+    access: 'admin',
+    description: "Returns the tenant's exports, newest first.",
+    resolve: (_root, args, ctx) => listExports(ctx, args),
+  }),
+)
+
+builder.queryField('export', (t) =>
+  t.field({
+    type: TenantExportRef,
+    access: 'admin',
+    description: 'Returns an export of the tenant.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the export.' }) },
+    resolve: (_root, { id }, ctx) => getExport(ctx, { id }),
+  }),
+)
+
+builder.relayMutationField(
+  'createExport',
+  null,
+  {
+    access: 'admin',
+    description:
+      "Asks for a copy of all that is the tenant's but secrets. A worker makes it as of one instant, and it is kept for a day. An export that is still pending is answered again. The tenant's earlier exports are deleted once this one is completed.",
+    resolve: (_root, _args, ctx) => createExport(ctx),
+  },
+  {
+    description: 'The export that was asked for.',
+    outputFields: (t) => ({
+      export: t.field({ type: TenantExportRef, description: 'The export.', resolve: (created) => created }),
+    }),
+  },
+)
+
+builder.relayMutationField(
+  'deleteExport',
+  {
+    description: 'An export to delete.',
+    inputFields: (t) => ({ id: t.id({ required: true, description: 'The id of the export.' }) }),
+  },
+  {
+    access: 'admin',
+    description: 'Deletes an export and its file.',
+    resolve: async (_root, { input }, ctx) => ({ id: await deleteExport(ctx, input) }),
+  },
+  {
+    description: 'What was deleted.',
+    outputFields: (t) => ({ id: t.exposeID('id', { description: 'The id of the export.' }) }),
+  },
+)

@@ -1,0 +1,109 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+
+export interface WaitingExport {
+  tenantId: Id
+  id: Id
+}
+
+const WAITING = statement(
+  'select_waiting_export',
+  `SELECT tenant_id AS "tenantId", id FROM tenant_exports
+   WHERE expires_at IS NULL AND id > $1 ORDER BY id LIMIT 1`,
+)
+
+/** Of the exports that wait or are being made, after `after`, the one that has waited longest. */
+export const selectWaiting = async (sql: Sql, after: Id): Promise<WaitingExport | undefined> =>
+  (await sql<WaitingExport>(WAITING, [after]))[0]
+
+const SNAPSHOT = statement('make_export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
+
+const TAKE = statement(
+  'take_export',
+  `SELECT pg_try_advisory_xact_lock(hashtextextended(id::text, 0)) AND expires_at IS NULL AS "isTaken"
+   FROM tenant_exports WHERE tenant_id = $1 AND id = $2`,
+)
+
+/**
+ * First in a transaction, whose reads then are of one instant: whether this process makes the
+ * export. The right to it ends with the transaction. It locks no row: an erasure changes the row
+ * meanwhile, and what was read before that is then refused at the end.
+ */
+export async function takeExport(sql: Sql, { tenantId, id }: WaitingExport): Promise<boolean> {
+  await sql(SNAPSHOT)
+  const [taken] = await sql<{ isTaken: boolean }>(TAKE, [tenantId, id])
+  return taken?.isTaken === true
+}
+
+const ADD_PIECE = statement(
+  'insert_export_piece',
+  'INSERT INTO tenant_export_pieces (tenant_id, export_id, n, bytes) VALUES ($1, $2, $3, $4)',
+)
+
+export const addPiece = async (sql: Sql, { tenantId, id }: WaitingExport, n: number, bytes: Buffer): Promise<void> =>
+  void (await sql(ADD_PIECE, [tenantId, id, n, bytes]))
+
+const COMPLETE = statement(
+  'complete_export',
+  `WITH earlier AS (
+     DELETE FROM tenant_exports WHERE tenant_id = $1 AND id < $2 AND expires_at IS NOT NULL
+   )
+   UPDATE tenant_exports SET bytes = $3, completed_at = now(), expires_at = now() + make_interval(hours => $4)
+   WHERE tenant_id = $1 AND id = $2`,
+)
+
+/**
+ * Ends an export, and deletes the tenant's earlier ones. Fails with 40001 where an erasure has
+ * ended since `takeExport`.
+ */
+export const completeExport = async (
+  sql: Sql,
+  { tenantId, id }: WaitingExport,
+  bytes: number,
+  keptHours: number,
+): Promise<void> => void (await sql(COMPLETE, [tenantId, id, bytes, keptHours]))
+
+const FAIL = statement(
+  'fail_export',
+  `UPDATE tenant_exports SET error = $3, expires_at = now() + make_interval(hours => $4)
+   WHERE tenant_id = $1 AND id = $2 AND expires_at IS NULL`,
+)
+
+export const failExport = async (
+  sql: Sql,
+  { tenantId, id }: WaitingExport,
+  error: string,
+  keptHours: number,
+): Promise<void> => void (await sql(FAIL, [tenantId, id, error, keptHours]))
+
+const RESTART = statement(
+  'restart_exports',
+  'UPDATE tenant_exports SET erasures = erasures + 1 WHERE tenant_id = $1 AND expires_at IS NULL',
+)
+
+const DELETE_MADE = statement(
+  'delete_made_exports',
+  'DELETE FROM tenant_exports WHERE tenant_id = $1 AND completed_at IS NOT NULL',
+)
+
+/**
+ * At the end of a reader's erasure: no file of before it is left, and none that is being made will
+ * be given out. One that was completed while the first statement waited for it is seen by the
+ * second.
+ */
+export async function withdrawExports(sql: Sql, tenantId: Id): Promise<void> {
+  await sql(RESTART, [tenantId])
+  await sql(DELETE_MADE, [tenantId])
+}
+
+const DELETE_EXPIRED = statement(
+  'delete_expired_exports',
+  `WITH expired AS (
+     SELECT tenant_id, id FROM tenant_exports WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED
+   )
+   DELETE FROM tenant_exports e USING expired x WHERE e.tenant_id = x.tenant_id AND e.id = x.id RETURNING 1 AS n`,
+)
+
+/** Deletes some whose time is over: how many. */
+export const deleteExpiredExports = async (sql: Sql, limit: number): Promise<number> =>
+  (await sql<{ n: number }>(DELETE_EXPIRED, [limit])).length

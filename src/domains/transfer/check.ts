@@ -1,0 +1,276 @@
+import { isId } from '../../core/ids.ts'
+import { type TenantSettings, reactionType } from '../../core/tenant-settings.ts'
+import { charactersIn, externalIdSchema, hasAtMost, webUrl } from '../../core/texts.ts'
+import { MAX_BODY_LENGTH } from '../comments/comments.ts'
+import { isBlank, renderMarkdown } from '../comments/markdown.ts'
+import { digestOf, normalizeText } from '../comments/normalize.ts'
+import { REPORT_REASONS } from '../moderation/reports.ts'
+import {
+  type CommentItem,
+  type DiscussionItem,
+  type HeaderItem,
+  item as itemSchema,
+  type Item,
+  type ReactionItem,
+  type ReaderItem,
+  type ReportItem,
+} from './item.ts'
+import { idAt, type Key, keyOf } from './keys.ts'
+import { type AddressMap, pageOf, type PageRule } from './pages.ts'
+import type {
+  CommentRow,
+  DiscussionRow,
+  ItemRow,
+  OwnRow,
+  ReactionRow,
+  ReaderRow,
+  ReportRow,
+  RevisionRow,
+} from './rows.ts'
+
+/** How the items of one import become rows. */
+export interface Rules {
+  /** What ids are unique in. */
+  source: string
+  /** Whether it is an export of this service, whose ids stay. */
+  keepsIds: boolean
+  settings: Pick<TenantSettings, 'reactionTypes'>
+  /** The tenant's own ids of readers, by e-mail address in lower case or by id at the source. */
+  authors: ReadonlyMap<string, string>
+  page: PageRule | null
+  addresses: AddressMap
+  /** No item is younger. */
+  now: Date
+}
+
+/** A row, and what of its item it does not say; or why the item cannot be taken. */
+export type Checked = { row: ItemRow | OwnRow | HeaderItem; changes: string[] } | { refused: string }
+
+class Refused extends Error {}
+
+/** Checks an item of a source. It may be anything. */
+export function checkItem(given: unknown, place: string, rules: Rules): Checked {
+  const parsed = itemSchema.safeParse(given)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    return { refused: `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not valid'}` }
+  }
+  const changes: string[] = []
+  try {
+    return { row: rowOf(parsed.data, { ...rules, place, changes }), changes }
+  } catch (error) {
+    if (error instanceof Refused) return { refused: error.message }
+    throw error
+  }
+}
+
+interface Checking extends Rules {
+  place: string
+  changes: string[]
+}
+
+function rowOf(item: Item, checking: Checking): ItemRow | OwnRow | HeaderItem {
+  switch (item.kind) {
+    case 'reader':
+      return readerRow(item, checking)
+    case 'discussion':
+      return discussionRow(item, checking)
+    case 'comment':
+      return commentRow(item, checking)
+    case 'reaction':
+      return reactionRow(item, checking)
+    case 'report':
+      return reportRow(item, checking)
+    case 'header':
+      return item
+    default:
+      if (!checking.keepsIds) throw new Refused('comes with an export of this service, which begins with a header')
+      return item
+  }
+}
+
+// As the assertions of readers and the inputs of the API have them.
+const MAX_NAME_LENGTH = 80
+const MAX_TITLE_LENGTH = 500
+const MAX_REASON_LENGTH = 500
+const MAX_NOTE_LENGTH = 1000
+
+function readerRow(item: ReaderItem, checking: Checking): ReaderRow {
+  const { source, authors } = checking
+  const { ban } = item
+  const createdAt = pastOf(item.createdAt, checking)
+  const own = authors.get((item.email ?? '').toLowerCase()) ?? authors.get(item.id)
+  return {
+    ...begin(item, keyOf(source, 'reader', item.id), checking),
+    kind: 'reader',
+    externalId: externalIdOf(own ?? item.externalId ?? `${source}:${item.id}`),
+    name: shortOf(item.name, MAX_NAME_LENGTH, 'name', checking) || null,
+    avatarUrl: urlOf(item.avatarUrl),
+    profileUrl: urlOf(item.profileUrl),
+    profileIssuedAt: dateOf(item.profileIssuedAt),
+    bannedAt: ban == null ? null : (dateOf(ban.at) ?? createdAt ?? checking.now),
+    bannedUntil: dateOf(ban?.until),
+    banReason: shortOf(ban?.reason, MAX_REASON_LENGTH, 'reason of the ban', checking) || null,
+    shadowBanned: ban?.shadow ?? false,
+    createdAt,
+  }
+}
+
+function discussionRow(item: DiscussionItem, checking: Checking): DiscussionRow {
+  const { source, page: rule, addresses, changes } = checking
+  const { externalId, url, lacksAddress } = pageOf(item, source, rule, addresses)
+  if (lacksAddress) changes.push('has no address: its external id is made of its id')
+  return {
+    ...begin(item, keyOf(source, 'discussion', item.id), checking),
+    kind: 'discussion',
+    externalId: externalIdOf(externalId),
+    title: shortOf(item.title, MAX_TITLE_LENGTH, 'title', checking),
+    url,
+    lacksAddress,
+    state: item.state ?? 'open',
+    seq: item.seq ?? 0,
+    createdAt: pastOf(item.createdAt, checking),
+    updatedAt: dateOf(item.updatedAt),
+    lastCommentedAt: dateOf(item.lastCommentedAt),
+    activeAt: dateOf(item.activeAt),
+    autoClosedAt: dateOf(item.autoClosedAt),
+  }
+}
+
+function commentRow(item: CommentItem, checking: Checking): CommentRow {
+  const { source } = checking
+  const status = item.status ?? 'approved'
+  const isDeleted = status === 'deleted'
+  const createdAt = pastOf(item.createdAt, checking) ?? checking.now
+  const revisions = revisionsOf(item)
+  const key = keyOf(source, 'comment', item.id)
+  const row = begin(item, key, checking)
+  const editedAt = item.editedAt === undefined ? (revisions.at(-1)?.replacedAt ?? null) : dateOf(item.editedAt)
+  return {
+    ...row,
+    ...textOf(item.body, isDeleted),
+    kind: 'comment',
+    id: row.keptId ?? idAt(key, createdAt),
+    discussionKey: keyOf(source, 'discussion', item.discussionId),
+    parentKey: keyOrNull(source, 'comment', item.parentId),
+    authorKey: keyOrNull(source, 'reader', item.authorId),
+    status,
+    pinnedAt: status === 'approved' ? dateOf(item.pinnedAt) : null,
+    editedAt,
+    deletedAt: isDeleted ? (dateOf(item.deletedAt) ?? editedAt ?? createdAt) : null,
+    firstApprovedAt:
+      item.firstApprovedAt === undefined && status === 'approved' ? createdAt : dateOf(item.firstApprovedAt),
+    holdReason: item.holdReason ?? null,
+    flagged: item.flagged ?? false,
+    revision: Math.max(item.revision ?? 1, revisions.length + 1),
+    revisions,
+    createdAt,
+  }
+}
+
+type Text = Pick<CommentRow, 'body' | 'bodyHtml' | 'textDigest'>
+
+/** The text of a comment, rendered here: what the source says of HTML is not believed. */
+function textOf(given: string | null | undefined, isDeleted: boolean): Text {
+  const body = given == null ? '' : bodyOf(given)
+  if (body === '') {
+    if (!isDeleted) throw new Refused('has no text')
+    return { body: null, bodyHtml: null, textDigest: null }
+  }
+  const bodyHtml = renderMarkdown(body)
+  if (!isDeleted && isBlank(bodyHtml)) throw new Refused('has no text that can be seen')
+  return { body, bodyHtml, textDigest: digestOf(normalizeText(body)) }
+}
+
+function bodyOf(given: string): string {
+  const body = clean(given).trim()
+  if (!hasAtMost(body, MAX_BODY_LENGTH)) {
+    throw new Refused(`has a text of ${charactersIn(body)} characters: ${MAX_BODY_LENGTH} are the most`)
+  }
+  return body
+}
+
+function revisionsOf({ revisions = [], editedAt }: CommentItem): RevisionRow[] {
+  return revisions.map(({ body, createdAt, replacedAt }, index) => ({
+    body: bodyOf(body),
+    replacedAt: new Date(replacedAt ?? revisions[index + 1]?.createdAt ?? editedAt ?? createdAt),
+  }))
+}
+
+function reactionRow(item: ReactionItem, checking: Checking): ReactionRow {
+  const { keepsIds, settings } = checking
+  const isKnown = settings.reactionTypes.includes(item.type)
+  // One that was taken off the tenant's list stays on the comments that have it.
+  if (!isKnown && !(keepsIds && reactionType.safeParse(item.type).success)) {
+    throw new Refused('is of a type that is not among the reactionTypes of the tenant')
+  }
+  return { ...onComment('reaction', item, checking), kind: 'reaction', type: item.type }
+}
+
+function reportRow(item: ReportItem, checking: Checking): ReportRow {
+  return {
+    ...onComment('report', item, checking),
+    kind: 'report',
+    reason: REPORT_REASONS.find((reason) => reason === item.reason) ?? 'other',
+    note: shortOf(item.note, MAX_NOTE_LENGTH, 'note', checking) || null,
+    counted: item.counted ?? true,
+    answered: item.answered ?? false,
+  }
+}
+
+function onComment(kind: 'reaction' | 'report', item: ReactionItem | ReportItem, checking: Checking) {
+  const { source, place } = checking
+  return {
+    key: keyOf(source, kind, item.commentId, item.readerId),
+    place,
+    keptId: null,
+    item,
+    commentKey: keyOf(source, 'comment', item.commentId),
+    readerKey: keyOf(source, 'reader', item.readerId),
+    createdAt: pastOf(item.createdAt, checking),
+  }
+}
+
+const begin = (item: Item & { id: string }, key: Key, { place, keepsIds }: Checking) => ({
+  key,
+  place,
+  keptId: keepsIds && isId(item.id) ? item.id : null,
+  item,
+})
+
+const keyOrNull = (source: string, kind: 'comment' | 'reader', id: string | null | undefined): Key | null =>
+  id == null ? null : keyOf(source, kind, id)
+
+const dateOf = (text: string | null | undefined): Date | null => (text == null ? null : new Date(text))
+
+const DAY_MS = 86_400_000
+
+/** A date that orders lists: one that lies ahead would stay at the head of them. */
+function pastOf(text: string | null | undefined, { now }: Checking): Date | null {
+  const date = dateOf(text)
+  if (date !== null && date.getTime() > now.getTime() + DAY_MS) throw new Refused('createdAt: lies in the future')
+  return date
+}
+
+/** Without what PostgreSQL cannot store. CommonMark has the same for NUL. */
+const clean = (text: string): string => text.toWellFormed().replaceAll('\0', '\u{FFFD}')
+
+/** A text that stands beside comments, and may lose its end. */
+function shortOf(text: string | null | undefined, max: number, name: string, { changes }: Checking): string | null {
+  if (text == null) return null
+  const whole = clean(text)
+  if (hasAtMost(whole, max)) return whole
+  changes.push(`has a ${name} of more than ${max} characters: its end is left out`)
+  return Array.from(whole).slice(0, max).join('')
+}
+
+function externalIdOf(text: string): string {
+  const parsed = externalIdSchema.safeParse(text)
+  if (!parsed.success) throw new Refused(`externalId: ${parsed.error.issues[0]?.message ?? 'is not valid'}`)
+  return parsed.data
+}
+
+const urlOf = (text: string | null | undefined): string | null => {
+  const url = webUrl.nullish().safeParse(text)
+  return url.success ? (url.data ?? null) : null
+}

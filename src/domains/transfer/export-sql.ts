@@ -1,0 +1,245 @@
+import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
+import type { HoldReason } from '../comments/rules.ts'
+
+const SNAPSHOT = statement('tenant_export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+// Whoever takes the export may take their time.
+const PATIENCE = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
+
+/** First in a transaction: whatever it reads is of one instant, however long that takes. */
+export async function readOneInstant(sql: Sql): Promise<void> {
+  await sql(SNAPSHOT)
+  await sql(PATIENCE)
+}
+
+const COUNT = statement('tenant_export_count', 'SELECT count(*)::int AS count FROM comments WHERE tenant_id = $1')
+
+export const countComments = async (sql: Sql, tenantId: Id): Promise<number> =>
+  (await sql<{ count: number }>(COUNT, [tenantId]))[0]?.count ?? 0
+
+export interface TenantRow {
+  slug: string
+  /** What differs from the defaults. */
+  settings: Record<string, unknown>
+}
+
+const TENANT = statement('tenant_export_settings', 'SELECT slug, settings FROM tenants WHERE id = $1')
+
+export async function selectTenant(sql: Sql, tenantId: Id): Promise<TenantRow> {
+  const [row] = await sql<TenantRow>(TENANT, [tenantId])
+  if (row === undefined) throw new Error('the tenant is gone')
+  return row
+}
+
+/** Where a list goes on: after the id, or the pair of ids, of the row before. */
+export interface Stretch {
+  tenantId: Id
+  after: Id | null
+  limit: number
+}
+
+const paramsOf = ({ tenantId, after, limit }: Stretch): [Id, Id, number] => [tenantId, after ?? FIRST_ID, limit]
+
+export interface EndpointRow {
+  id: Id
+  url: string
+  description: string | null
+  eventTypes: string[]
+  policy: Record<string, unknown>
+  createdAt: Date
+}
+
+const ENDPOINTS = statement(
+  'tenant_export_endpoints',
+  `SELECT id, url, description, event_types AS "eventTypes", policy, created_at AS "createdAt"
+   FROM webhook_endpoints WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+)
+
+export const selectEndpoints = (sql: Sql, stretch: Stretch): Promise<EndpointRow[]> =>
+  sql<EndpointRow>(ENDPOINTS, paramsOf(stretch))
+
+export interface ReaderRow {
+  id: Id
+  externalId: string
+  name: string | null
+  avatarUrl: string | null
+  profileUrl: string | null
+  profileIssuedAt: Date
+  bannedAt: Date | null
+  bannedUntil: Date | null
+  banReason: string | null
+  shadowBanned: boolean
+  createdAt: Date
+}
+
+const READERS = statement(
+  'tenant_export_readers',
+  `SELECT id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl",
+     profile_issued_at AS "profileIssuedAt", banned_at AS "bannedAt", banned_until AS "bannedUntil",
+     ban_reason AS "banReason", shadow_banned AS "shadowBanned", created_at AS "createdAt"
+   FROM readers WHERE tenant_id = $1 AND id > $2 AND erasing_at IS NULL ORDER BY id LIMIT $3`,
+)
+
+/** Readers, but for those whose erasure has begun. */
+export const selectReaders = (sql: Sql, stretch: Stretch): Promise<ReaderRow[]> =>
+  sql<ReaderRow>(READERS, paramsOf(stretch))
+
+export interface DiscussionRow {
+  id: Id
+  externalId: string
+  title: string | null
+  url: string | null
+  state: DiscussionState
+  seq: number
+  createdAt: Date
+  updatedAt: Date
+  lastCommentedAt: Date | null
+  activeAt: Date
+  autoClosedAt: Date | null
+}
+
+const DISCUSSIONS = statement(
+  'tenant_export_discussions',
+  `SELECT id, external_id AS "externalId", title, url, state::text, seq, created_at AS "createdAt",
+     updated_at AS "updatedAt", last_commented_at AS "lastCommentedAt", active_at AS "activeAt",
+     auto_closed_at AS "autoClosedAt"
+   FROM discussions WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+)
+
+export const selectDiscussions = (sql: Sql, stretch: Stretch): Promise<DiscussionRow[]> =>
+  sql<DiscussionRow>(DISCUSSIONS, paramsOf(stretch))
+
+export interface CommentRow {
+  id: Id
+  discussionId: Id
+  parentId: Id | null
+  authorId: Id | null
+  body: string | null
+  status: CommentStatus
+  createdAt: Date
+  editedAt: Date | null
+  deletedAt: Date | null
+  pinnedAt: Date | null
+  firstApprovedAt: Date | null
+  holdReason: HoldReason | null
+  flagged: boolean
+  revision: number
+  /** Whether its author is being erased: then it is as good as blank. */
+  isErased: boolean
+}
+
+const COMMENTS = statement(
+  'tenant_export_comments',
+  `SELECT c.id, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.author_id AS "authorId", c.body,
+     c.status::text, c.created_at AS "createdAt", c.edited_at AS "editedAt", c.deleted_at AS "deletedAt",
+     c.pinned_at AS "pinnedAt", c.first_approved_at AS "firstApprovedAt", c.hold_reason AS "holdReason", c.flagged,
+     c.revision, r.erasing_at IS NOT NULL AS "isErased"
+   FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
+   WHERE c.tenant_id = $1 AND c.id > $2 ORDER BY c.id LIMIT $3`,
+)
+
+export const selectComments = (sql: Sql, stretch: Stretch): Promise<CommentRow[]> =>
+  sql<CommentRow>(COMMENTS, paramsOf(stretch))
+
+export interface RevisionRow {
+  commentId: Id
+  body: string
+  replacedAt: Date
+}
+
+const REVISIONS = statement(
+  'tenant_export_revisions',
+  `SELECT comment_id AS "commentId", body, created_at AS "replacedAt" FROM comment_revisions
+   WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
+)
+
+export const selectRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<RevisionRow[]> =>
+  sql<RevisionRow>(REVISIONS, [tenantId, commentIds])
+
+/** What hangs on comments from one id to another, after that of a reader on a comment. */
+export interface Hanging {
+  tenantId: Id
+  after: [commentId: Id, readerId: Id]
+  last: Id
+  limit: number
+}
+
+export interface ReactionRow {
+  commentId: Id
+  readerId: Id
+  type: string
+  createdAt: Date
+}
+
+const hanging = <Name extends string>(name: Name, columns: string, table: string, condition: string) =>
+  statement(
+    name,
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId", ${columns}
+     FROM ${table} x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id AND r.erasing_at IS NULL
+     WHERE x.tenant_id = $1 AND (x.comment_id, x.reader_id) > ($2::uuid, $3::uuid) AND x.comment_id <= $4 AND ${condition}
+     ORDER BY x.comment_id, x.reader_id LIMIT $5`,
+  )
+
+const hangingParams = ({ tenantId, after, last, limit }: Hanging): (string | number)[] => [
+  tenantId,
+  ...after,
+  last,
+  limit,
+]
+
+const REACTIONS = hanging(
+  'tenant_export_reactions',
+  'x.type, x.updated_at AS "createdAt"',
+  'reactions',
+  'x.type IS NOT NULL',
+)
+
+/** What readers hold: what they have taken back says nothing. */
+export const selectReactions = (sql: Sql, of: Hanging): Promise<ReactionRow[]> =>
+  sql<ReactionRow>(REACTIONS, hangingParams(of))
+
+export interface ReportRow {
+  commentId: Id
+  readerId: Id
+  reason: string
+  note: string | null
+  createdAt: Date
+  counted: boolean
+  answered: boolean
+}
+
+// Moderators have answered the first `reports_answered` of a comment's counted reports.
+const REPORTS = hanging(
+  'tenant_export_reports',
+  `x.reason, x.note, x.created_at AS "createdAt", x.counted, x.counted AND (
+     SELECT count(*) FROM reports o WHERE o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.counted
+       AND (o.created_at, o.reader_id) <= (x.created_at, x.reader_id)
+   ) <= (SELECT reports_answered FROM comments c WHERE c.tenant_id = x.tenant_id AND c.id = x.comment_id) AS answered`,
+  'reports',
+  'true',
+)
+
+export const selectReports = (sql: Sql, of: Hanging): Promise<ReportRow[]> => sql<ReportRow>(REPORTS, hangingParams(of))
+
+export interface AuditRow {
+  id: Id
+  actorKind: 'key' | 'admin' | 'system'
+  actorId: Id | null
+  action: string
+  targetType: string
+  targetId: string | null
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
+  at: Date
+}
+
+// Of imports and exports only this database knows.
+const AUDIT = statement(
+  'tenant_export_audit',
+  `SELECT id, actor_kind AS "actorKind", actor_id AS "actorId", action, target_type AS "targetType",
+     target_id AS "targetId", before, after, at
+   FROM audit_log WHERE tenant_id = $1 AND id > $2 AND target_type <> 'import' ORDER BY id LIMIT $3`,
+)
+
+export const selectAudit = (sql: Sql, stretch: Stretch): Promise<AuditRow[]> => sql<AuditRow>(AUDIT, paramsOf(stretch))

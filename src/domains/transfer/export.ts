@@ -1,0 +1,245 @@
+import { setImmediate } from 'node:timers/promises'
+
+import type { App } from '../../core/context.ts'
+import { FIRST_ID, type Id } from '../../core/ids.ts'
+import type { Sql } from '../../core/sql.ts'
+import * as rows from './export-sql.ts'
+import { type CommentItem, type DiscussionItem, FORM_VERSION, type Item, type ReaderItem } from './item.ts'
+import { addCounts, type Counts } from './report.ts'
+
+/** Rows that are read at once. */
+const PAGE = 500
+
+/** Takes a piece of the export, and resolves when it takes more. */
+export type Write = (lines: string) => Promise<unknown>
+
+interface Watching {
+  /** Told of how many comments there are, and how many of them are written. */
+  onProgress?: (written: number, total: number) => void
+}
+
+/**
+ * Writes all that is a tenant's but secrets, as of one instant, an item a line. Memory is constant:
+ * it reads no faster than `write` takes.
+ */
+export function exportTenant({ db }: App, tenantId: Id, write: Write, { onProgress }: Watching = {}): Promise<Counts> {
+  return db.transaction(async (sql) => {
+    await rows.readOneInstant(sql)
+    const total = await rows.countComments(sql, tenantId)
+    let counts: Counts = {}
+    for await (const items of exportItems(sql, tenantId)) {
+      await write(linesOf(items))
+      counts = addCounts(counts, countsOf(items))
+      onProgress?.(counts.comments ?? 0, total)
+    }
+    return counts
+  })
+}
+
+/**
+ * The same as pieces of text, each of some whole lines. The caller has begun the transaction, which
+ * is REPEATABLE READ: only so is all of it of one instant.
+ */
+export async function* exportLines(sql: Sql, tenantId: Id): AsyncGenerator<string> {
+  for await (const items of exportItems(sql, tenantId)) yield linesOf(items)
+}
+
+const linesOf = (items: readonly Item[]): string => items.map((item) => `${JSON.stringify(item)}\n`).join('')
+
+async function* exportItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
+  for await (const items of readItems(sql, tenantId)) {
+    if (items.length === 0) continue
+    yield items
+    // The embedded database answers without leaving this turn.
+    await setImmediate()
+  }
+}
+
+async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
+  const { slug, settings } = await rows.selectTenant(sql, tenantId)
+  const exportedAt = new Date().toISOString()
+  yield [{ kind: 'header', form: 'engagement-service', version: FORM_VERSION, tenant: slug, exportedAt }]
+  if (Object.keys(settings).length > 0) yield [{ kind: 'settings', settings }]
+  for await (const page of pagesOf(sql, tenantId, rows.selectEndpoints)) yield page.map(endpointItem)
+  for await (const page of pagesOf(sql, tenantId, rows.selectReaders)) yield page.map(readerItem)
+  for await (const page of pagesOf(sql, tenantId, rows.selectDiscussions)) yield page.map(discussionItem)
+  for await (const page of pagesOf(sql, tenantId, rows.selectComments)) {
+    yield await withRevisions(sql, tenantId, page)
+    for await (const hung of hangingOn(sql, tenantId, page, rows.selectReactions)) yield hung.map(reactionItem)
+    for await (const hung of hangingOn(sql, tenantId, page, rows.selectReports)) yield hung.map(reportItem)
+  }
+  for await (const page of pagesOf(sql, tenantId, rows.selectAudit)) yield page.map(auditItem)
+}
+
+const COUNTS: Readonly<Partial<Record<Item['kind'], keyof Counts>>> = {
+  settings: 'settings',
+  endpoint: 'endpoints',
+  reader: 'readers',
+  discussion: 'discussions',
+  comment: 'comments',
+  reaction: 'reactions',
+  report: 'reports',
+  audit: 'auditEntries',
+}
+
+function countsOf(items: readonly Item[]): Counts {
+  const counts: Counts = {}
+  for (const item of items) {
+    const name = COUNTS[item.kind]
+    if (name !== undefined) counts[name] = (counts[name] ?? 0) + 1
+    if (item.kind === 'comment') counts.revisions = (counts.revisions ?? 0) + (item.revisions?.length ?? 0)
+  }
+  return counts
+}
+
+/** All rows of a list, page by page. */
+async function* pagesOf<Row extends { id: Id }>(
+  sql: Sql,
+  tenantId: Id,
+  select: (sql: Sql, stretch: rows.Stretch) => Promise<Row[]>,
+): AsyncGenerator<Row[]> {
+  for (let after: Id | null = null; ;) {
+    const page: Row[] = await select(sql, { tenantId, after, limit: PAGE })
+    yield page
+    if (page.length < PAGE) return
+    after = page.at(-1)?.id ?? null
+  }
+}
+
+/** What hangs on a page of comments, page by page: one comment may have any number. */
+async function* hangingOn<Row extends { commentId: Id; readerId: Id }>(
+  sql: Sql,
+  tenantId: Id,
+  comments: readonly { id: Id }[],
+  select: (sql: Sql, of: rows.Hanging) => Promise<Row[]>,
+): AsyncGenerator<Row[]> {
+  const [first] = comments
+  const last = comments.at(-1)
+  if (first === undefined || last === undefined) return
+  // After the last possible row of the comments before the first one of the page.
+  let after: [Id, Id] = [first.id, FIRST_ID]
+  for (;;) {
+    const page = await select(sql, { tenantId, after, last: last.id, limit: PAGE })
+    yield page
+    const end = page.at(-1)
+    if (end === undefined || page.length < PAGE) return
+    after = [end.commentId, end.readerId]
+  }
+}
+
+// What is null or as it is by default is left out. The order of the fields never changes.
+
+const textOf = (date: Date | null): string | undefined => date?.toISOString()
+
+const endpointItem = ({ description, policy, createdAt, ...row }: rows.EndpointRow): Item => ({
+  kind: 'endpoint',
+  ...row,
+  ...(description !== null && { description }),
+  ...(Object.keys(policy).length > 0 && { policy }),
+  createdAt: createdAt.toISOString(),
+})
+
+function readerItem(row: rows.ReaderRow): ReaderItem {
+  const { id, externalId, name, avatarUrl, profileUrl, bannedAt, bannedUntil, banReason, shadowBanned } = row
+  return {
+    kind: 'reader',
+    id,
+    externalId,
+    ...(name !== null && { name }),
+    ...(avatarUrl !== null && { avatarUrl }),
+    ...(profileUrl !== null && { profileUrl }),
+    profileIssuedAt: row.profileIssuedAt.toISOString(),
+    createdAt: row.createdAt.toISOString(),
+    ...(bannedAt !== null && {
+      ban: {
+        at: bannedAt.toISOString(),
+        until: bannedUntil?.toISOString() ?? null,
+        ...(banReason !== null && { reason: banReason }),
+        ...(shadowBanned && { shadow: true }),
+      },
+    }),
+  }
+}
+
+function discussionItem(row: rows.DiscussionRow): DiscussionItem {
+  const { id, externalId, url, title, state, seq } = row
+  return {
+    kind: 'discussion',
+    id,
+    externalId,
+    ...(url !== null && { url }),
+    ...(title !== null && { title }),
+    state,
+    seq,
+    createdAt: textOf(row.createdAt),
+    updatedAt: textOf(row.updatedAt),
+    lastCommentedAt: textOf(row.lastCommentedAt),
+    activeAt: textOf(row.activeAt),
+    autoClosedAt: textOf(row.autoClosedAt),
+  }
+}
+
+async function withRevisions(sql: Sql, tenantId: Id, page: readonly rows.CommentRow[]): Promise<CommentItem[]> {
+  const edited = page.filter(({ revision, isErased }) => revision > 1 && !isErased).map(({ id }) => id)
+  const revisions = new Map<Id, rows.RevisionRow[]>()
+  for (const row of edited.length === 0 ? [] : await rows.selectRevisions(sql, tenantId, edited)) {
+    revisions.set(row.commentId, [...(revisions.get(row.commentId) ?? []), row])
+  }
+  return page.map((row) => commentItem(row, revisions.get(row.id) ?? []))
+}
+
+function commentItem(row: rows.CommentRow, revisions: readonly rows.RevisionRow[]): CommentItem {
+  const { id, discussionId, parentId, authorId, body, status, isErased } = row
+  const createdAt = row.createdAt.toISOString()
+  return {
+    kind: 'comment',
+    id,
+    discussionId,
+    ...(parentId !== null && { parentId }),
+    ...(authorId !== null && !isErased && { authorId }),
+    body: isErased ? null : body,
+    status: isErased ? 'deleted' : status,
+    createdAt,
+    editedAt: textOf(row.editedAt) ?? null,
+    deletedAt: textOf(row.deletedAt),
+    pinnedAt: textOf(row.pinnedAt),
+    firstApprovedAt: textOf(row.firstApprovedAt) ?? null,
+    ...(row.holdReason !== null && { holdReason: row.holdReason }),
+    ...(row.flagged && { flagged: true }),
+    revision: row.revision,
+    ...(revisions.length > 0 && {
+      revisions: revisions.map(({ body: before, replacedAt }, index) => ({
+        body: before,
+        createdAt: revisions[index - 1]?.replacedAt.toISOString() ?? createdAt,
+        replacedAt: replacedAt.toISOString(),
+      })),
+    }),
+  }
+}
+
+const reactionItem = ({ createdAt, ...row }: rows.ReactionRow): Item => ({
+  kind: 'reaction',
+  ...row,
+  createdAt: createdAt.toISOString(),
+})
+
+const reportItem = ({ commentId, readerId, reason, note, createdAt, counted, answered }: rows.ReportRow): Item => ({
+  kind: 'report',
+  commentId,
+  readerId,
+  reason,
+  ...(note !== null && { note }),
+  createdAt: createdAt.toISOString(),
+  ...(!counted && { counted: false }),
+  ...(answered && { answered: true }),
+})
+
+const auditItem = ({ actorId, targetId, before, after, at, ...row }: rows.AuditRow): Item => ({
+  kind: 'audit',
+  ...row,
+  ...(actorId !== null && { actorId }),
+  ...(targetId !== null && { targetId }),
+  ...(before !== null && { before }),
+  ...(after !== null && { after }),
+  at: at.toISOString(),
+})

@@ -1,0 +1,383 @@
+import { setTimeout } from 'node:timers/promises'
+import { basename } from 'node:path'
+
+import type { App } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, newId } from '../../core/ids.ts'
+import { ofTenant } from '../../core/patience.ts'
+import { foldTenant } from '../analytics/fold.ts'
+import { loadTenant } from '../tenants/tenants.ts'
+import { checkItem, type Rules } from './check.ts'
+import * as sql from './imports-sql.ts'
+import type { Found, OnRead } from './item.ts'
+import type { Key } from './keys.ts'
+import type { AddressMap, PageRule } from './pages.ts'
+import { storeOwn } from './own.ts'
+import { addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
+import type { ItemRow, OwnRow } from './rows.ts'
+import { SOURCES, type SourceName } from './sources.ts'
+import { type Batch, storeBatch, type Work } from './store.ts'
+import { insertAudit } from './store-sql.ts'
+
+/** Another process imports into the same tenant, or takes an import back. */
+export class ImportRunning extends Error {
+  override readonly message = 'another import of this tenant is under way'
+}
+
+/** It was asked to stop. What it has taken stays; the same again goes on. */
+export class ImportStopped extends Error {
+  override readonly message = 'stopped: the same command goes on where this one has stopped'
+}
+
+export interface ImportFile {
+  source: SourceName
+  path: string
+  /** What the ids of the file are unique in; the default is the source. */
+  as?: string | undefined
+  page?: PageRule | undefined
+  addresses?: AddressMap
+  authors?: ReadonlyMap<string, string>
+}
+
+/** How far an import is. */
+export interface Progress {
+  /** Bytes of the file that were read. */
+  bytes: number
+  /** Items that were read. */
+  items: number
+  counts: Counts
+  refused: number
+}
+
+export interface Watching {
+  onProgress?: (progress: Progress) => void
+  onFinding?: (kind: 'refused' | 'changed', finding: Finding) => void
+  signal?: AbortSignal
+}
+
+/** What became of a file. */
+export interface ImportReport {
+  id: Id
+  source: string
+  file: string
+  /** What was taken, over all runs of this import. */
+  counts: Counts
+  /** Items that an import had taken before this run. */
+  already: number
+  refused: Findings
+  /** What was taken otherwise than it stands in the file. */
+  changed: Findings
+}
+
+/** Items that are stored together. */
+const BATCH = 2000
+/** As much text, in characters, so that few long ones are not much more. */
+const BATCH_LENGTH = 2_000_000
+
+/**
+ * Moves a file into a tenant, without a word to streams or webhooks. Everything that was taken
+ * stays, and is taken once: called again after it was cut off at any instant, it goes on. Throws
+ * ImportRunning, ImportStopped, SourceError.
+ */
+export async function importFile(
+  app: App,
+  tenantId: Id,
+  file: ImportFile,
+  watching: Watching = {},
+): Promise<ImportReport> {
+  return holdingImports(app, tenantId, async (signal) => {
+    const run = await begin(ofTenant(app, tenantId), tenantId, file, watching)
+    await readAll(run, AbortSignal.any([signal, ...(watching.signal === undefined ? [] : [watching.signal])]))
+    return finish(run)
+  })
+}
+
+/**
+ * Runs `work` while no other process imports into the tenant. A transaction that does nothing else
+ * has the lock: it ends with the process, however that ends.
+ */
+export async function holdingImports<T>(
+  { db }: App,
+  tenantId: Id,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const lost = new AbortController()
+  // The embedded form has one connection, and one process.
+  if (db.connections === 1) return work(lost.signal)
+  return db.transaction(async (tx) => {
+    if (!(await sql.tryLockImports(tx, tenantId))) throw new ImportRunning()
+    const timer = setInterval(() => void sql.ping(tx).catch((error: unknown) => lost.abort(error)), PING_MS)
+    try {
+      return await work(lost.signal)
+    } finally {
+      clearInterval(timer)
+    }
+  })
+}
+
+/** The server ends a transaction that is idle for 30 s. */
+const PING_MS = 5000
+
+interface Run extends Work {
+  file: ImportFile
+  salt: string
+  rules: Rules
+  watching: Watching
+  refused: Findings
+  already: number
+  items: number
+  bytes: number
+}
+
+async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watching): Promise<Run> {
+  const { settings } = await loadTenant(app, tenantId)
+  const source = file.as ?? file.source
+  const fileName = basename(file.path)
+  const now = new Date()
+  const unfinished = await sql.findUnfinished(app.db.query, tenantId, source, fileName)
+  const importId = unfinished?.id ?? newId()
+  const startedAt = unfinished?.startedAt ?? now
+  if (unfinished === undefined) {
+    await sql.insertImport(app.db.query, tenantId, { id: importId, source, fileName, startedAt })
+  }
+  return {
+    app,
+    tenantId,
+    importId,
+    startedAt,
+    maxDepth: settings.maxDepth,
+    counts: unfinished?.counts ?? {},
+    changed: { ...NO_FINDINGS, ...unfinished?.changed },
+    file,
+    salt: await saltOf(app, tenantId),
+    rules: rulesOf(file, settings, now),
+    watching,
+    refused: NO_FINDINGS,
+    already: 0,
+    items: 0,
+    bytes: 0,
+  }
+}
+
+/**
+ * The id of the tenant's first import: it is random, is shown to admins alone, and stays. Before
+ * there is one, nothing that is made with it stays either.
+ */
+export const saltOf = async (app: App, tenantId: Id): Promise<string> =>
+  (await sql.findFirstImport(app.db.query, tenantId)) ?? newId()
+
+export const rulesOf = (file: ImportFile, settings: Rules['settings'], now: Date): Rules => ({
+  source: file.as ?? file.source,
+  keepsIds: false,
+  settings,
+  authors: file.authors ?? new Map(),
+  page: file.page ?? null,
+  addresses: file.addresses ?? new Map(),
+  now,
+})
+
+async function readAll(run: Run, signal: AbortSignal): Promise<void> {
+  const onRead: OnRead = (bytes) => void (run.bytes = bytes)
+  const found = SOURCES[run.file.source].read(run.file.path, onRead, run.salt)
+  let folding: Promise<void> = Promise.resolve()
+  try {
+    for await (const batch of ahead(readBatches(found, run.rules))) {
+      if (signal.aborted) throw new ImportStopped()
+      await store(run, batch)
+      // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.
+      await folding
+      folding = foldTenant(run.app, run.tenantId)
+    }
+  } finally {
+    // However this ends, nobody closes the database under it.
+    await Promise.allSettled([folding])
+  }
+  await folding
+  await takeWaiting(run, signal)
+  await foldTenant(run.app, run.tenantId)
+}
+
+/** What was read together. */
+export interface ReadBatch {
+  rows: ItemRow[]
+  own: { place: string; row: OwnRow }[]
+  changes: (Finding & { key: Key })[]
+  refused: Finding[]
+  items: number
+}
+
+const newBatch = (): ReadBatch => ({ rows: [], own: [], changes: [], refused: [], items: 0 })
+
+/** The items of a source, checked, in batches that are the same each time. */
+export async function* readBatches(found: AsyncIterable<Found>, rules: Rules): AsyncGenerator<ReadBatch> {
+  let batch = newBatch()
+  let length = 0
+  let isFirst = true
+  for await (const each of found) {
+    batch.items++
+    length += takeFound(batch, each, rules, isFirst)
+    isFirst = false
+    if (batch.items < BATCH && length < BATCH_LENGTH) continue
+    yield batch
+    batch = newBatch()
+    length = 0
+  }
+  if (batch.items > 0) yield batch
+}
+
+/** Returns how much text there is in it. */
+function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst = false): number {
+  const { place } = each
+  const checked = 'refused' in each ? { refused: each.refused } : checkItem(each.item, place, rules)
+  if ('refused' in checked) {
+    batch.refused.push({ place, reason: checked.refused })
+    return 0
+  }
+  const { row, changes } = checked
+  if (!('key' in row)) {
+    if (row.kind !== 'header') batch.own.push({ place, row })
+    else if (isFirst) rules.keepsIds = true
+    else batch.refused.push({ place, reason: 'is a header, which stands first alone' })
+    return 0
+  }
+  batch.rows.push(row)
+  batch.changes.push(...changes.map((reason) => ({ place, reason, key: row.key })))
+  return row.kind === 'comment'
+    ? (row.body?.length ?? 0) + row.revisions.reduce((sum, { body }) => sum + body.length, 0)
+    : 0
+}
+
+/** The same, each begun while the one before it is being used. */
+async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  let next = items.next()
+  // Its failure is told when it is its turn.
+  next.catch(() => undefined)
+  for (;;) {
+    const { done, value } = await next
+    if (done === true) return
+    next = items.next()
+    next.catch(() => undefined)
+    yield value
+  }
+}
+
+async function store(run: Run, { rows, own, changes, refused, items }: ReadBatch): Promise<void> {
+  const ofOwn = await patiently(run, () => storeOwn(run, own))
+  note(run, [...refused, ...ofOwn.refused])
+  await storeRows(run, { rows, changes, waited: [], isLast: false })
+  run.already += ofOwn.already
+  run.items += items
+  run.watching.onProgress?.({ bytes: run.bytes, items: run.items, counts: run.counts, refused: run.refused.total })
+}
+
+async function storeRows(run: Run, batch: Batch): Promise<void> {
+  const before = run.changed.first.length
+  const { already, refused } = await patiently(run, () => storeBatch(run, batch))
+  note(run, refused)
+  run.already += already
+  for (const finding of run.changed.first.slice(before)) run.watching.onFinding?.('changed', finding)
+}
+
+function note(run: Run, refused: readonly Finding[]): void {
+  run.refused = addFindings(run.refused, refused)
+  for (const finding of refused) run.watching.onFinding?.('refused', finding)
+}
+
+/** For so long an import tries again what meets the locks of others, or a database that is away. */
+const PATIENCE_MS = 60_000
+
+/** Nobody waits for an answer: it may take its time where a request would be refused. */
+async function patiently<T>({ watching: { signal } }: Run, work: () => Promise<T>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      const mayPass = error instanceof ServiceError && error.code === 'unavailable'
+      if (!mayPass || performance.now() > until || signal?.aborted === true) throw error
+      await setTimeout(500)
+    }
+  }
+}
+
+// What waits
+
+/** Takes what has waited for items that stood further on, and at last what they never came for. */
+async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    if (signal.aborted) throw new ImportStopped()
+    if (await takePass(run, 'ready', signal)) continue
+    if (await takePass(run, 'stranded', signal)) continue
+    if (!(await breakCycle(run))) return
+  }
+}
+
+/** One look at all that waits. False where there was nothing of this kind. */
+async function takePass(run: Run, which: 'ready' | 'stranded', signal: AbortSignal): Promise<boolean> {
+  const { app, tenantId, importId } = run
+  let after: Key | null = null
+  for (;;) {
+    if (signal.aborted) throw new ImportStopped()
+    const items = await sql.selectWaiting(app.db.query, which, { tenantId, importId, after, limit: BATCH })
+    if (items.length === 0) return after !== null
+    after = items.at(-1)?.key ?? null
+    await takeWaited(run, items, which === 'stranded')
+  }
+}
+
+async function takeWaited(run: Run, items: readonly sql.WaitedItem[], isLast: boolean): Promise<void> {
+  const batch = checkWaited(run, items)
+  const waited = items.map(({ key }) => key)
+  await storeRows(run, { rows: batch.rows, changes: batch.changes, waited, isLast })
+}
+
+function checkWaited(run: Run, items: readonly sql.WaitedItem[]): ReadBatch {
+  const batch = newBatch()
+  for (const { item, place } of items) takeFound(batch, { item, place }, run.rules)
+  note(run, batch.refused)
+  return batch
+}
+
+/**
+ * Comments that reply to each other in a circle: one of them is taken to the top level, and the
+ * others follow. False where nothing waits.
+ */
+async function breakCycle(run: Run): Promise<boolean> {
+  const { app, tenantId, importId } = run
+  const of = { tenantId, importId, limit: 1 }
+  const [first] = await sql.selectWaiting(app.db.query, 'any', { ...of, after: null })
+  if (first === undefined) return false
+  const path: Key[] = []
+  for (let key: Key | null = first.key; key !== null && !path.includes(key);) {
+    path.push(key)
+    key = await sql.findWaitingParent(app.db.query, tenantId, importId, key)
+    if (key !== null && path.includes(key)) path.splice(0, path.indexOf(key))
+  }
+  // The same one however the import has come here.
+  const [chosen = first.key] = path.sort()
+  const member = await sql.findWaiting(app.db.query, tenantId, importId, chosen)
+  if (member === undefined) return false
+  const { rows, changes } = checkWaited(run, [member])
+  const reason = 'replies to itself, over other comments in a circle: it stands at the top level'
+  await storeRows(run, {
+    rows: rows.map((row) => (row.kind === 'comment' ? { ...row, parentKey: null } : row)),
+    changes: [...changes, { key: chosen, place: member.place, reason }],
+    waited: [chosen],
+    isLast: true,
+  })
+  return true
+}
+
+/** Says that it is done: in its row, and in the audit log. One that has brought nothing goes. */
+async function finish(run: Run): Promise<ImportReport> {
+  const { app, tenantId, importId, counts, changed, refused, already, file, rules } = run
+  const now = new Date()
+  const report = { id: importId, source: rules.source, file: basename(file.path), counts, already, refused, changed }
+  await app.db.transaction(async (tx) => {
+    if (Object.keys(counts).length === 0) return sql.removeImport(tx, tenantId, importId)
+    await sql.finishImport(tx, tenantId, importId, { now, refused })
+    const after = { source: report.source, file: report.file, counts, refused: refused.total, changed: changed.total }
+    return insertAudit(tx, tenantId, { id: newId(), action: 'import.finish', importId, after })
+  })
+  return report
+}

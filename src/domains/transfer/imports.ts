@@ -1,0 +1,48 @@
+import { type App, type Ctx, requireCaller } from '../../core/context.ts'
+import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import type { Import } from '../../generated/prisma/client.ts'
+import { forgetReaderItems } from './imports-sql.ts'
+
+/** The imports of a tenant, newest first, with what was taken and what was not. */
+export const listImports = ({ prisma }: App, tenantId: Id) =>
+  prisma.import.findMany({ where: { tenantId }, omit: { tenantId: true }, orderBy: { id: 'desc' } })
+
+/** A page of them, for an admin. */
+export async function pageOfImports(ctx: Ctx, args: PageArgs): Promise<Page<Import>> {
+  const { tenant } = requireCaller(ctx)
+  const size = pageSize(args)
+  const after = idInCursor('imports', args.after)
+  const rows = await ctx.app.prisma.import.findMany({
+    where: { tenantId: tenant.id, ...(after === null ? {} : { id: { lt: after } }) },
+    orderBy: { id: 'desc' },
+    take: size + 1,
+  })
+  return pageOf(rows.map(withFindings), size, args, ({ id }) => encodeCursor('imports', id))
+}
+
+/** Throws `not_found`. */
+export async function getImport(ctx: Ctx, { id }: { id: string }): Promise<Import> {
+  const { tenant } = requireCaller(ctx)
+  const found = isId(id)
+    ? await ctx.app.prisma.import.findUnique({ where: { tenantId_id: { tenantId: tenant.id, id } } })
+    : null
+  if (found === null) throw new ServiceError('not_found', { detail: 'There is no such import.' })
+  return withFindings(found)
+}
+
+const withFindings = (row: Import): Import => ({
+  ...row,
+  refused: findingsOf(row.refused),
+  changed: findingsOf(row.changed),
+})
+
+/** Before there are any, none. */
+const findingsOf = (stored: unknown): Import['refused'] => ({ total: 0, first: [], ...(stored as object) })
+
+/**
+ * Takes a reader out of what imports remember: by which id a source knows them, and what of theirs
+ * still waits.
+ */
+export const forgetReader = forgetReaderItems

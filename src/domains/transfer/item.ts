@@ -1,0 +1,194 @@
+import { z } from 'zod'
+
+import { reachOf } from '../../core/instants.ts'
+import { HOLD_REASONS } from '../comments/rules.ts'
+
+/**
+ * The JSON Lines form: what an export writes, one item a line, and what every source of an import
+ * gives. Only `kind` and the ids are required of a foreign source; what it does not know it leaves
+ * out. Ids are the source's own, any text, and unique per kind. Items may come in any order: a
+ * comment may stand before its parent, its author and its discussion.
+ */
+export const FORM_VERSION = 1
+
+const id = z.string().min(1).max(500).describe('The id at the source, unique among items of this kind')
+const time = z.iso
+  .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
+  .refine((text) => reachOf(Date.parse(text)) === null, 'must be from 1970 to 9999')
+  .describe('RFC 3339, from 1970 to 9999')
+const url = z.string().max(2048)
+const json = z.record(z.string(), z.unknown())
+
+/** The first line of an export. A file that begins with it keeps its ids. */
+export const headerItem = z.object({
+  kind: z.literal('header'),
+  form: z.literal('engagement-service'),
+  version: z.literal(FORM_VERSION),
+  tenant: z.string().describe('The slug of the tenant'),
+  exportedAt: time.describe('The instant of which everything else is'),
+})
+
+/** What a tenant has set. Only taken by a tenant that has set nothing. */
+export const settingsItem = z.object({
+  kind: z.literal('settings'),
+  settings: json.describe('What differs from the defaults: see the tenant settings'),
+})
+
+/** A person who commented, reacted or reported. */
+export const readerItem = z.object({
+  kind: z.literal('reader'),
+  id,
+  externalId: z.string().optional().describe('The id at the tenant; the default is `<source>:<id>`'),
+  email: z.string().optional().describe('Only to find the person in `--authors`. It is never stored'),
+  name: z.string().nullish(),
+  avatarUrl: url.nullish(),
+  profileUrl: url.nullish(),
+  profileIssuedAt: time.nullish().describe('When the tenant last vouched for this profile: a newer one replaces it'),
+  createdAt: time.nullish(),
+  ban: z
+    .object({
+      at: time.nullish(),
+      until: time.nullish().describe('Null: for good'),
+      reason: z.string().nullish(),
+      shadow: z.boolean().optional(),
+    })
+    .nullish(),
+})
+
+/** A page that is commented on. */
+export const discussionItem = z.object({
+  kind: z.literal('discussion'),
+  id,
+  externalId: z.string().optional().describe('The tenant’s key for the page; the default comes from `--page`'),
+  url: url.nullish().describe('The address of the page'),
+  title: z.string().nullish(),
+  state: z.enum(['open', 'locked', 'archived']).optional(),
+  seq: z.int().min(0).optional().describe('The number of its last event; the next one has the number after it'),
+  createdAt: time.nullish(),
+  updatedAt: time.nullish(),
+  lastCommentedAt: time.nullish(),
+  activeAt: time.nullish().describe('By which it stands in the list of active ones: to the minute'),
+  autoClosedAt: time.nullish().describe('When the service locked it because of its age'),
+})
+
+/** A comment. */
+export const commentItem = z.object({
+  kind: z.literal('comment'),
+  id,
+  discussionId: id.describe('`id` of the discussion’s item'),
+  parentId: id.nullish().describe('`id` of the comment that it replies to'),
+  authorId: id.nullish().describe('`id` of the reader’s item; null where the author is gone'),
+  body: z.string().nullish().describe('Markdown; null for a tombstone'),
+  status: z.enum(['pending', 'approved', 'rejected', 'deleted']).optional().describe('The default is approved'),
+  createdAt: time,
+  editedAt: time.nullish(),
+  deletedAt: time.nullish(),
+  pinnedAt: time.nullish(),
+  firstApprovedAt: time.nullish().describe('The default is createdAt where it is approved'),
+  holdReason: z.enum(HOLD_REASONS).nullish().describe('Why it waits for a moderator or is flagged'),
+  flagged: z.boolean().optional().describe('In view, and before moderators because of a rule'),
+  revision: z.int().min(1).optional().describe('The default is one more than there are revisions'),
+  revisions: z
+    .array(
+      z.object({
+        body: z.string(),
+        createdAt: time.describe('When it was written'),
+        replacedAt: time.nullish().describe('The default is when the next one was written'),
+      }),
+    )
+    .optional()
+    .describe('The bodies that edits have replaced, oldest first, without the present one'),
+})
+
+/** What one reader holds on one comment. */
+export const reactionItem = z.object({
+  kind: z.literal('reaction'),
+  commentId: id,
+  readerId: id,
+  type: z.string().describe('One of the tenant’s reaction types'),
+  createdAt: time.nullish(),
+})
+
+/** One reader's report of one comment. */
+export const reportItem = z.object({
+  kind: z.literal('report'),
+  commentId: id,
+  readerId: id,
+  reason: z.string(),
+  note: z.string().nullish(),
+  createdAt: time.nullish(),
+  counted: z.boolean().optional().describe('False: of a reader banned in shadow, and so not counted'),
+  answered: z.boolean().optional().describe('A moderator has judged the comment since'),
+})
+
+/** A webhook endpoint, without its secrets: it comes in disabled, and needs a new secret. */
+export const endpointItem = z.object({
+  kind: z.literal('endpoint'),
+  id,
+  url,
+  description: z.string().nullish(),
+  eventTypes: z.array(z.string()).min(1),
+  policy: json.optional().describe('What differs from the tenant’s webhookPolicy'),
+  createdAt: time,
+})
+
+/** An entry of the audit log. */
+export const auditItem = z.object({
+  kind: z.literal('audit'),
+  id,
+  actorKind: z.enum(['key', 'admin', 'system']),
+  actorId: z.string().nullish(),
+  action: z.string().max(100),
+  targetType: z.string().max(100),
+  targetId: z.string().nullish(),
+  before: json.nullish(),
+  after: json.nullish(),
+  at: time,
+})
+
+export const item = z.discriminatedUnion('kind', [
+  headerItem,
+  settingsItem,
+  readerItem,
+  discussionItem,
+  commentItem,
+  reactionItem,
+  reportItem,
+  endpointItem,
+  auditItem,
+])
+
+export type HeaderItem = z.input<typeof headerItem>
+export type SettingsItem = z.input<typeof settingsItem>
+export type EndpointItem = z.input<typeof endpointItem>
+export type AuditItem = z.input<typeof auditItem>
+export type ReaderItem = z.input<typeof readerItem>
+export type DiscussionItem = z.input<typeof discussionItem>
+export type CommentItem = z.input<typeof commentItem>
+export type ReactionItem = z.input<typeof reactionItem>
+export type ReportItem = z.input<typeof reportItem>
+export type Item = z.input<typeof item>
+
+/**
+ * An item, or something of the source that cannot be taken. `place` says where it stands, as
+ * `line 12`, and is kept in the report of the import: it names no person.
+ */
+export type Found = { place: string; item: Item } | { place: string; refused: string }
+
+/** One form of file that an import reads. */
+export interface Source {
+  /** What the file is called in words. */
+  readonly about: string
+  /**
+   * Reads a file from its beginning to its end, in constant memory. What is wrong with one thing in
+   * it is `refused`; a file that is not of this form throws SourceError. `onRead` is told how many
+   * bytes of the file were read. `salt` is a secret of the tenant, for ids that are made of what
+   * nobody may know.
+   */
+  readonly read: (path: string, onRead?: OnRead, salt?: string) => AsyncIterable<Found>
+}
+
+export type OnRead = (bytes: number) => void
+
+/** The file is not what `--from` says, or is damaged. */
+export class SourceError extends Error {}

@@ -1,0 +1,92 @@
+import { ServiceError } from '../../core/errors.ts'
+import { isId } from '../../core/ids.ts'
+import { announceChange } from '../../core/read-cache.ts'
+import type { TxSql } from '../../core/sql.ts'
+import { loadTenant } from '../tenants/tenants.ts'
+import { adoptSettings } from '../settings/settings.ts'
+import { adoptEndpoint } from '../webhooks/adopt.ts'
+import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
+import { addCounts, type Counts, type Finding } from './report.ts'
+import type { OwnRow } from './rows.ts'
+import { advance, type Work } from './store.ts'
+import { insertAuditEntries } from './store-sql.ts'
+
+interface Placed<Row> {
+  place: string
+  row: Row
+}
+
+interface Stored {
+  already: number
+  refused: Finding[]
+}
+
+/** Stores what only an export of this service has: settings, endpoints, audit entries. */
+export async function storeOwn(work: Work, rows: readonly Placed<OwnRow>[]): Promise<Stored> {
+  const stored: Stored = { already: 0, refused: [] }
+  for (const { place, row } of rows) {
+    if (row.kind === 'audit') continue
+    const outcome = await storeOne(work, row)
+    if (outcome === 'same') stored.already++
+    else if (outcome !== 'taken') stored.refused.push({ place, reason: outcome })
+  }
+  await storeAudit(
+    work,
+    rows.flatMap(({ place, row }) => (row.kind === 'audit' ? [{ place, row }] : [])),
+    stored,
+  )
+  return stored
+}
+
+/** `taken`, or `same` where it is there, or why it cannot be taken. */
+async function storeOne(work: Work, row: SettingsItem | EndpointItem): Promise<string> {
+  let outcome = ''
+  try {
+    await advance(work, async (tx) => {
+      const [result, counts] =
+        row.kind === 'settings' ? await takeSettings(tx, work, row) : await takeEndpoint(tx, work, row)
+      outcome = result
+      return { counts: result === 'taken' ? counts : {}, changes: [] }
+    })
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'validation_failed') throw error
+    const [first] = error.extras.errors ?? []
+    return first === undefined ? error.message : `${row.kind}${first.pointer} ${first.message}`
+  }
+  if (row.kind === 'settings' && outcome === 'taken') {
+    announceChange(work.app, { kind: 'tenant', tenantId: work.tenantId })
+    work.maxDepth = (await loadTenant(work.app, work.tenantId)).settings.maxDepth
+  }
+  return outcome
+}
+
+async function takeSettings(tx: TxSql, { app, tenantId }: Work, { settings }: SettingsItem): Promise<[string, Counts]> {
+  const outcome = await adoptSettings(app, tx, tenantId, settings)
+  return [outcome === 'other' ? 'the tenant has settings of its own' : outcome, { settings: 1 }]
+}
+
+async function takeEndpoint(tx: TxSql, { app, tenantId }: Work, item: EndpointItem): Promise<[string, Counts]> {
+  if (!isId(item.id)) return ['id: is not a UUID', {}]
+  const { id, url, eventTypes, description = null, policy = {} } = item
+  const endpoint = { id, url, eventTypes, description, policy, createdAt: new Date(item.createdAt) }
+  return [(await adoptEndpoint(app, tx, tenantId, endpoint)) ? 'taken' : 'same', { endpoints: 1 }]
+}
+
+async function storeAudit(work: Work, entries: readonly Placed<AuditItem>[], stored: Stored): Promise<void> {
+  const isSound = ({ row: { id, actorId } }: Placed<AuditItem>): boolean =>
+    isId(id) && (actorId == null || isId(actorId))
+  const sound = entries.filter(isSound)
+  stored.refused.push(
+    ...entries.filter((each) => !isSound(each)).map(({ place }) => ({ place, reason: 'id: is not a UUID' })),
+  )
+  if (sound.length === 0) return
+  await advance(work, async (tx) => {
+    const made = await insertAuditEntries(
+      tx,
+      work.tenantId,
+      sound.map(({ row }) => row),
+    )
+    stored.already += sound.length - made
+    return { counts: addCounts({}, { auditEntries: made }), changes: [] }
+  })
+}

@@ -1,0 +1,101 @@
+import type { Id } from '../../core/ids.ts'
+import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
+import type { HoldReason } from '../comments/rules.ts'
+import type { ReportReason } from '../moderation/reports.ts'
+import type { AuditItem, EndpointItem, Item, SettingsItem } from './item.ts'
+import type { Key } from './keys.ts'
+
+// Items as they are stored, once they have been checked. Keys stand for what they refer to.
+
+interface Row {
+  key: Key
+  /** Where it stands in the file. */
+  place: string
+  /** The id that it keeps; null where it gets one of its key and time. */
+  keptId: Id | null
+  /** As it stands there. */
+  item: Item
+}
+
+export interface ReaderRow extends Row {
+  kind: 'reader'
+  externalId: string
+  name: string | null
+  avatarUrl: string | null
+  profileUrl: string | null
+  profileIssuedAt: Date | null
+  bannedAt: Date | null
+  bannedUntil: Date | null
+  banReason: string | null
+  shadowBanned: boolean
+  /** Null where the source does not know: then that of the first comment beside which it comes. */
+  createdAt: Date | null
+}
+
+export interface DiscussionRow extends Row {
+  kind: 'discussion'
+  externalId: string
+  title: string | null
+  url: string | null
+  /** Whether it has no address that its external id could be made of. */
+  lacksAddress: boolean
+  state: DiscussionState
+  seq: number
+  /** As of a reader. */
+  createdAt: Date | null
+  updatedAt: Date | null
+  lastCommentedAt: Date | null
+  activeAt: Date | null
+  autoClosedAt: Date | null
+}
+
+export interface RevisionRow {
+  body: string
+  replacedAt: Date
+}
+
+export interface CommentRow extends Row {
+  kind: 'comment'
+  id: Id
+  discussionKey: Key
+  parentKey: Key | null
+  authorKey: Key | null
+  body: string | null
+  bodyHtml: string | null
+  textDigest: string | null
+  status: CommentStatus
+  pinnedAt: Date | null
+  editedAt: Date | null
+  deletedAt: Date | null
+  firstApprovedAt: Date | null
+  holdReason: HoldReason | null
+  flagged: boolean
+  revision: number
+  revisions: RevisionRow[]
+  createdAt: Date
+}
+
+interface OnComment extends Row {
+  commentKey: Key
+  readerKey: Key
+  /** Null: when the comment was written. */
+  createdAt: Date | null
+}
+
+export interface ReactionRow extends OnComment {
+  kind: 'reaction'
+  type: string
+}
+
+export interface ReportRow extends OnComment {
+  kind: 'report'
+  reason: ReportReason
+  note: string | null
+  counted: boolean
+  answered: boolean
+}
+
+/** What only our own form has. It refers to nothing. */
+export type OwnRow = SettingsItem | EndpointItem | AuditItem
+
+export type ItemRow = ReaderRow | DiscussionRow | CommentRow | ReactionRow | ReportRow

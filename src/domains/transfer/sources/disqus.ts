@@ -1,0 +1,114 @@
+import type { Found, OnRead, Source } from '../item.ts'
+import { htmlToMarkdown } from './html.ts'
+import { People } from './people.ts'
+import { Damage } from './text.ts'
+import { timeOf } from './times.ts'
+import { readXml, type XmlForm, type XmlRecord } from './xml.ts'
+
+/** http://disqus.com/api/schemas/1.0/disqus.xsd */
+const FORM: XmlForm = {
+  isRoot: (name, { xmlns }) => name === 'disqus' && xmlns === 'http://disqus.com',
+  records: {
+    'disqus/thread': ['@dsq:id', 'id', 'link', 'title', 'createdAt', 'isClosed', 'isDeleted'],
+    'disqus/post': [
+      '@dsq:id',
+      'message',
+      'createdAt',
+      'isDeleted',
+      'isSpam',
+      'thread/@dsq:id',
+      'parent/@dsq:id',
+      'author/name',
+      'author/username',
+      'author/email',
+      'author/isAnonymous',
+    ],
+  },
+}
+
+export const disqus: Source = {
+  about: 'the XML export of Disqus',
+  async *read(path, onRead?: OnRead, salt?: string) {
+    const damage = new Damage()
+    const people = new People(salt)
+    for await (const record of readXml(path, FORM, damage, onRead)) {
+      yield* record.name === 'thread' ? threadOf(record) : postOf(record, people)
+    }
+    yield* damage.found()
+  },
+}
+
+const isTrue = (text: string | undefined): boolean => text?.trim() === 'true'
+
+const placeOf = (record: XmlRecord): string =>
+  `line ${record.line}, ${record.name} ${record.fields.get('@dsq:id') ?? 'without an id'}`
+
+function* threadOf(record: XmlRecord): Generator<Found> {
+  const { fields } = record
+  const place = placeOf(record)
+  const id = fields.get('@dsq:id') ?? ''
+  if (id === '') return void (yield { place, refused: 'has no dsq:id' })
+  const identifier = fields.get('id')?.trim() ?? ''
+  yield {
+    place,
+    item: {
+      kind: 'discussion',
+      id,
+      ...(identifier === '' ? {} : { externalId: identifier }),
+      url: fields.get('link')?.trim() || null,
+      title: fields.get('title')?.trim() || null,
+      state: isTrue(fields.get('isClosed')) || isTrue(fields.get('isDeleted')) ? 'locked' : 'open',
+      createdAt: timeOf(fields.get('createdAt')),
+    },
+  }
+}
+
+function* postOf(record: XmlRecord, people: People): Generator<Found> {
+  const { fields } = record
+  const place = placeOf(record)
+  const id = fields.get('@dsq:id') ?? ''
+  const discussionId = fields.get('thread/@dsq:id') ?? ''
+  const createdAt = timeOf(fields.get('createdAt'))
+  if (id === '' || discussionId === '')
+    return void (yield { place, refused: 'has no dsq:id, of its own or of a thread' })
+  if (createdAt === null) return void (yield { place, refused: 'has no time that can be read' })
+  if (record.isTooLong) return void (yield { place, refused: 'is longer than any comment' })
+  const isDeleted = isTrue(fields.get('isDeleted'))
+  const author = authorOf(fields, people)
+  yield* people.once(place, author)
+  yield {
+    place,
+    item: {
+      kind: 'comment',
+      id,
+      discussionId,
+      parentId: fields.get('parent/@dsq:id') || null,
+      authorId: author.id,
+      body: isDeleted ? null : htmlToMarkdown(withoutRedirects(fields.get('message') ?? '')),
+      status: isDeleted ? 'deleted' : isTrue(fields.get('isSpam')) ? 'rejected' : 'approved',
+      createdAt,
+    },
+  }
+}
+
+const REDIRECT = /https?:\/\/disq\.us\/url\?url=([\w%.~-]+)[^\s"'<>]*/g
+
+/** Disqus leads every link over an address of its own, which has the one of the link and a code. */
+const withoutRedirects = (html: string): string =>
+  html.replace(REDIRECT, (redirect, encoded: string) => {
+    try {
+      const address = decodeURIComponent(encoded).replace(/:[\w-]{20,40}$/, '')
+      return address.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
+    } catch {
+      return redirect
+    }
+  })
+
+/** Who has an account has a username. */
+function authorOf(fields: ReadonlyMap<string, string>, people: People) {
+  const [name, username, email] = ['name', 'username', 'email'].map(
+    (field) => fields.get(`author/${field}`)?.trim() ?? '',
+  )
+  if (isTrue(fields.get('author/isAnonymous')) || !username) return people.guest({ name, email })
+  return { id: username, name: name || username, ...(email ? { email } : {}) }
+}

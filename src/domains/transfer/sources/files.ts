@@ -1,0 +1,78 @@
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+
+import { type OnRead, SourceError } from '../item.ts'
+
+const GZIP = Buffer.from([0x1f, 0x8b])
+
+/**
+ * A file's bytes; one that is packed with gzip is unpacked, whatever its name. Throws SourceError
+ * where the file cannot be read or is damaged.
+ */
+export async function* readBytes(path: string, onRead?: OnRead): AsyncGenerator<Buffer> {
+  try {
+    const isPacked = (await beginningOf(path)).equals(GZIP)
+    const bytes = counted(path, onRead)
+    // The iteration below is told of an error as well.
+    yield* isPacked ? pipeline(bytes, createGunzip(), () => undefined) : bytes
+  } catch (error) {
+    throw sourceErrorOf(error)
+  }
+}
+
+async function* counted(path: string, onRead?: OnRead): AsyncGenerator<Buffer> {
+  let bytes = 0
+  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+    onRead?.((bytes += chunk.length))
+    yield chunk
+  }
+}
+
+async function beginningOf(path: string): Promise<Buffer> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(GZIP.length), 0, GZIP.length, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+function sourceErrorOf(error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === undefined) return error
+  return new SourceError(code.startsWith('Z_') ? `the file is damaged: ${message}` : message, { cause: error })
+}
+
+/** Far more than any item has. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024
+
+const LINE_BREAK = 10
+
+/** The lines of a file; null for one of more than 4 MiB, which is not kept. */
+export async function* readLines(path: string, onRead?: OnRead): AsyncGenerator<string | null> {
+  let parts: Buffer[] = []
+  let bytes = 0
+  const take = (part: Buffer): void => {
+    bytes += part.length
+    if (bytes > MAX_LINE_BYTES) parts = []
+    else parts.push(part)
+  }
+  const line = (): string | null => {
+    const text = bytes > MAX_LINE_BYTES ? null : Buffer.concat(parts).toString('utf8')
+    parts = []
+    bytes = 0
+    return text
+  }
+  for await (const chunk of readBytes(path, onRead)) {
+    let from = 0
+    for (let end; (end = chunk.indexOf(LINE_BREAK, from)) >= 0; from = end + 1) {
+      take(chunk.subarray(from, end))
+      yield line()
+    }
+    take(chunk.subarray(from))
+  }
+  if (bytes > 0) yield line()
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+
+import type { Found } from '../item.ts'
+
+/** Values that programs leave out, or write as null. */
+export const text = z.string().nullish()
+export const flag = z.boolean().nullish()
+
+/**
+ * What a source has in one place, checked by what is read of it; or why it cannot be taken.
+ */
+export function parseRow<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  place: string,
+): { row: z.output<S>; found?: never } | { row?: never; found: Found } {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return { row: parsed.data }
+  const [issue] = parsed.error.issues
+  return { found: { place, refused: `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not valid'}` } }
+}
+
+/** The same for a line of JSON. */
+export function parseLine<S extends z.ZodType>(
+  schema: S,
+  line: string | null,
+  place: string,
+  reviver?: (key: string, value: unknown) => unknown,
+) {
+  if (line === null) return { found: { place, refused: 'is too long' } as Found }
+  try {
+    return parseRow(schema, JSON.parse(line, reviver), place)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return { found: { place, refused: `is no JSON: ${error.message}` } as Found }
+  }
+}
+
+/** An address as it stands, but for those that mean none. */
+export const addressIn = (address: string | null | undefined): string | null =>
+  address == null || address === '' || address === 'undefined' ? null : address

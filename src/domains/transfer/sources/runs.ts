@@ -1,0 +1,190 @@
+import type { PhrasingContent, Text } from 'mdast'
+
+/** Marks of text, from the outermost inwards. */
+export const MARKS = ['delete', 'strong', 'emphasis', 'inlineCode'] as const
+export type Mark = (typeof MARKS)[number]
+
+/** A piece of text of one look. */
+export interface Run {
+  text: string
+  marks: readonly Mark[]
+  href: string | null
+}
+
+export const BREAK: Readonly<Run> = { text: '\n', marks: [], href: null }
+
+// oxlint-disable-next-line no-control-regex
+const CONTROLS = /[\0-\x08\x0b\x0e-\x1f\x7f]/g
+
+/** A text without what shows nothing and cannot be stored. */
+export const cleanText = (text: string): string => text.replace(CONTROLS, '').toWellFormed()
+
+const ADDRESS = /https?:\/\/[^\s<>"'`\\^{}|]+/gi
+
+/** A text, and the addresses in it. Our renderer makes links of them, and they are not escaped. */
+export function withAddresses(text: string): { text: string; href: string | null }[] {
+  if (!text.includes('://')) return [{ text, href: null }]
+  const parts: { text: string; href: string | null }[] = []
+  let done = 0
+  for (const { 0: found, index } of text.matchAll(ADDRESS)) {
+    const address = withoutEnding(found)
+    if (/[\p{L}\p{N}]$/u.test(text.slice(Math.max(0, index - 2), index)) || addressOf(address) !== address) continue
+    parts.push({ text: text.slice(done, index), href: null }, { text: address, href: address })
+    done = index + address.length
+  }
+  parts.push({ text: text.slice(done), href: null })
+  return parts.filter((part) => part.text !== '')
+}
+
+/** Without what ends the sentence around it. */
+function withoutEnding(address: string): string {
+  const endings = address.includes('(') ? "?!.,:;*_~'[]" : "?!.,:;*_~'()[]"
+  let end = address.length
+  while (endings.includes(address.charAt(end - 1)) && end > 0) end--
+  return address.slice(0, end)
+}
+
+/** An address that our renderer makes a link of; null for any other. */
+export function addressOf(href: string | undefined): string | null {
+  const trimmed = href?.trim() ?? ''
+  const address = trimmed.startsWith('//') ? `https:${trimmed}` : trimmed
+  if (address.length > 2048 || !/^(?:https?:\/\/|mailto:)[^\s\p{Cc}\p{Surrogate}<>]+$/iu.test(address)) return null
+  return URL.canParse(address) ? address : null
+}
+
+/** The paragraphs of a text, which two line breaks part. Spaces that are not shown are left out. */
+export function paragraphsOf(runs: readonly Run[]): Run[][] {
+  const paragraphs: Run[][] = [[]]
+  let breaks = 0
+  let isAfterSpace = true
+  for (const run of runs) {
+    if (run === BREAK) {
+      breaks++
+      isAfterSpace = true
+      continue
+    }
+    const text: string = isAfterSpace ? run.text.replace(/^ /, '') : run.text
+    if (text === '') continue
+    isAfterSpace = text.endsWith(' ')
+    if (breaks > 1) paragraphs.push([])
+    const paragraph = paragraphs.at(-1) ?? []
+    if (breaks > 0) trimEnd(paragraph)
+    if (breaks === 1 && paragraph.length > 0) paragraph.push(BREAK)
+    breaks = 0
+    add(paragraph, { ...run, text })
+  }
+  for (const paragraph of paragraphs) trimEnd(paragraph)
+  return paragraphs.filter((paragraph) => paragraph.length > 0)
+}
+
+/** Adds a run; to the one before it where both look the same. */
+function add(paragraph: Run[], run: Run): void {
+  const last = paragraph.at(-1)
+  const isSame =
+    last !== undefined && last !== BREAK && last.href === run.href && last.marks.join() === run.marks.join()
+  if (isSame) last.text += run.text
+  else paragraph.push(run)
+}
+
+function trimEnd(paragraph: Run[]): void {
+  const last = paragraph.at(-1)
+  if (last === undefined || last === BREAK || !last.text.endsWith(' ')) return
+  last.text = last.text.slice(0, -1)
+  if (last.text === '') paragraph.pop()
+}
+
+/** The runs as nodes: links outside, marks within them. */
+export const phrasingOf = (runs: readonly Run[]): PhrasingContent[] =>
+  groupsOf(runs, ({ href }) => href).flatMap(({ key: url, group }) =>
+    url === null ? markedOf(group, 0) : [{ type: 'link' as const, url, children: markedOf(group, 0) }],
+  )
+
+function markedOf(runs: readonly Run[], level: number): PhrasingContent[] {
+  const mark = runs.some(({ marks }) => marks.length > 0) ? MARKS[level] : undefined
+  if (mark === undefined) return runs.map((run) => (run === BREAK ? { type: 'break' } : textOf(run.text)))
+  const groups = groupsOf(runs, ({ marks }) => marks.includes(mark))
+  const nodes = groups.flatMap(({ key: isMarked, group }, index): PhrasingContent[] => {
+    if (!isMarked) return markedOf(group, level + 1)
+    if (mark === 'inlineCode') return [{ type: mark, value: group.map(({ text }) => text).join('') }]
+    const { before, inner, after } = spacesOutside(group)
+    const children = markedOf(inner, level + 1)
+    const outer = {
+      last: before.length > 0 ? undefined : groups[index - 1]?.group.at(-1),
+      next: after.length > 0 ? undefined : groups[index + 1]?.group[0],
+    }
+    const isLost = children.length === 0 || (mark === 'delete' && !isSeen(inner, outer))
+    return [...before, ...(isLost ? children : [{ type: mark, children }]), ...after]
+  })
+  return mark === 'delete' ? nodes.reduce(addCode, []) : nodes
+}
+
+/** Code beside code would be one mark in the middle. */
+function addCode(nodes: PhrasingContent[], node: PhrasingContent): PhrasingContent[] {
+  const last = nodes.at(-1)
+  if (last?.type === 'inlineCode' && node.type === 'inlineCode') last.value += node.value
+  else nodes.push(node)
+  return nodes
+}
+
+/**
+ * Whether `~~` is seen as a mark there: between two letters, or beside a sign or a space outside.
+ * The writer sees to it for the other marks, and makes signs of letters for that.
+ */
+function isSeen(inner: readonly Run[], { last, next }: { last: Run | undefined; next: Run | undefined }): boolean {
+  const isAfterLetter = last !== undefined && !hasOthers(last) && ENDS_WITH_LETTER.test(last.text)
+  const isBeforeLetter = next !== undefined && !hasOthers(next) && BEGINS_WITH_LETTER.test(next.text)
+  if (!isAfterLetter && !isBeforeLetter) return true
+  if (inner.some(hasOthers)) return false
+  const opens = !isAfterLetter || BEGINS_WITH_LETTER.test(inner[0]?.text ?? '')
+  return opens && (!isBeforeLetter || ENDS_WITH_LETTER.test(inner.at(-1)?.text ?? ''))
+}
+
+const hasOthers = ({ marks }: Run): boolean => marks.some((mark) => mark !== 'delete')
+const BEGINS_WITH_LETTER = /^[\p{L}\p{N}\p{M}]/u
+const ENDS_WITH_LETTER = /[\p{L}\p{N}\p{M}]$/u
+
+const textOf = (value: string): Text => ({ type: 'text', value })
+
+/**
+ * What stands at the ends of a mark and is better outside: spaces, which end it, and emoji, of
+ * which the writer does not know that they are signs.
+ */
+const EDGE = '(?:\\s|(?![\\p{L}\\p{N}\\p{M}])[\\u{10000}-\\u{10ffff}][\\ufe0f\\u200d]*)'
+const LEADING = new RegExp(`^${EDGE}+`, 'u')
+const TRAILING = new RegExp(`${EDGE}$`, 'u')
+
+/** Moves those of a group out of it, but for those of code. */
+function spacesOutside(group: readonly Run[]): { before: Text[]; inner: readonly Run[]; after: Text[] } {
+  const inner = group.map((run) => ({ ...run }))
+  const before: Text[] = []
+  const after: Text[] = []
+  for (let run = inner[0]; run !== undefined && !isCode(run); run = inner[0]) {
+    const [edge = ''] = LEADING.exec(run.text) ?? []
+    if (edge === '') break
+    before.push(textOf(edge))
+    run.text = run.text.slice(edge.length)
+    if (run.text === '') inner.shift()
+  }
+  for (let run = inner.at(-1); run !== undefined && !isCode(run); run = inner.at(-1)) {
+    const [edge = ''] = TRAILING.exec(run.text) ?? []
+    if (edge === '') break
+    after.unshift(textOf(edge))
+    run.text = run.text.slice(0, -edge.length)
+    if (run.text === '') inner.pop()
+  }
+  return { before, inner, after }
+}
+
+const isCode = ({ marks }: Run): boolean => marks.includes('inlineCode')
+
+/** Neighbours with the same key. */
+function groupsOf<Key>(runs: readonly Run[], keyOf: (run: Run) => Key): { key: Key; group: Run[] }[] {
+  const groups: { key: Key; group: Run[] }[] = []
+  for (const run of runs) {
+    const key = keyOf(run)
+    const last = groups.at(-1)
+    if (last !== undefined && last.key === key) last.group.push(run)
+    else groups.push({ key, group: [run] })
+  }
+  return groups
+}

@@ -1,0 +1,143 @@
+import type { CommentItem, Found, OnRead, Source } from '../item.ts'
+import { htmlToMarkdown, textOfHtml } from './html.ts'
+import { People } from './people.ts'
+import { Tally } from './tally.ts'
+import { Damage } from './text.ts'
+import { timeOf } from './times.ts'
+import { readXml, type XmlForm, type XmlRecord } from './xml.ts'
+
+/** WXR 1.0 to 1.2, as `wp-admin/includes/export.php` writes it. Metadata is none of the fields. */
+const FORM: XmlForm = {
+  isRoot: (name, attributes) =>
+    name === 'rss' && /^http:\/\/wordpress\.org\/export\/1\.[0-2]\/$/.test(attributes['xmlns:wp'] ?? ''),
+  records: {
+    'rss/channel/wp:author': ['wp:author_id', 'wp:author_email', 'wp:author_display_name', 'wp:author_login'],
+    'rss/channel/item': ['title', 'link', 'wp:post_id', 'wp:post_date_gmt', 'wp:comment_status'],
+    'rss/channel/item/wp:comment': [
+      ...[
+        'id',
+        'author',
+        'author_email',
+        'author_url',
+        'date',
+        'date_gmt',
+        'content',
+        'approved',
+        'type',
+        'parent',
+      ].map((name) => `wp:comment_${name}`),
+      'wp:comment_user_id',
+    ],
+  },
+}
+
+const TAKEN_TYPES = new Set(['', 'comment', 'review'])
+
+const STATUSES: Readonly<Record<string, NonNullable<CommentItem['status']>>> = {
+  '1': 'approved',
+  approve: 'approved',
+  approved: 'approved',
+  '0': 'pending',
+  hold: 'pending',
+  spam: 'rejected',
+  trash: 'rejected',
+  'post-trashed': 'rejected',
+}
+
+export const wordpress: Source = {
+  about: 'the export of WordPress (WXR)',
+  async *read(path, onRead?: OnRead, salt?: string) {
+    const damage = new Damage()
+    const reading: Reading = { people: new People(salt), tally: new Tally(), begun: new WeakSet() }
+    for await (const record of readXml(path, FORM, damage, onRead)) {
+      if (record.name === 'wp:author') yield* authorOf(record, reading)
+      else if (record.name === 'wp:comment') yield* commentOf(record, reading)
+    }
+    yield* reading.tally.found()
+    yield* damage.found()
+  },
+}
+
+interface Reading {
+  people: People
+  tally: Tally
+  /** The posts that a comment was read of: of others there is nothing to take. */
+  begun: WeakSet<XmlRecord>
+}
+
+const fieldOf = ({ fields }: XmlRecord, name: string): string => fields.get(`wp:${name}`)?.trim() ?? ''
+
+function* authorOf(record: XmlRecord, { people }: Reading): Generator<Found> {
+  const id = fieldOf(record, 'author_id')
+  if (id === '') return
+  const name = fieldOf(record, 'author_display_name') || fieldOf(record, 'author_login')
+  yield* people.once(`line ${record.line}`, { id, name, ...emailOf(fieldOf(record, 'author_email')) })
+}
+
+const emailOf = (email: string) => (email === '' ? {} : { email })
+
+function* commentOf(record: XmlRecord, reading: Reading): Generator<Found> {
+  const { people, tally, begun } = reading
+  const post = record.within
+  const id = fieldOf(record, 'comment_id')
+  const place = `line ${record.line}, comment ${id || 'without an id'}`
+  const type = fieldOf(record, 'comment_type')
+  if (!TAKEN_TYPES.has(type)) return tally.add(place, type.replace(':', ' '), 'no reader wrote it here')
+  const postId = post === null ? '' : fieldOf(post, 'post_id')
+  if (post === null || id === '' || postId === '')
+    return void (yield { place, refused: 'has no id, of its own or of a post' })
+  const createdAt = createdAtOf(record, place, tally)
+  if (createdAt === null) return void (yield { place, refused: 'has no time that can be read' })
+  if (record.isTooLong) return void (yield { place, refused: 'is longer than any comment' })
+  if (!begun.has(post)) {
+    begun.add(post)
+    yield { place: `line ${post.line}, post ${postId}`, item: discussionOf(post, postId) }
+  }
+  const author = commenterOf(record, people)
+  yield* people.once(place, author)
+  const parentId = fieldOf(record, 'comment_parent')
+  yield {
+    place,
+    item: {
+      kind: 'comment',
+      id,
+      discussionId: postId,
+      parentId: parentId === '0' ? null : parentId || null,
+      authorId: author.id,
+      // WordPress makes paragraphs and line breaks of line ends when it shows a comment.
+      body: htmlToMarkdown(record.fields.get('wp:comment_content') ?? '', { lineBreaks: true }),
+      status: STATUSES[fieldOf(record, 'comment_approved')] ?? 'pending',
+      createdAt,
+    },
+  }
+}
+
+function discussionOf(post: XmlRecord, id: string) {
+  return {
+    kind: 'discussion' as const,
+    id,
+    url: post.fields.get('link')?.trim() || null,
+    title: textOfHtml(post.fields.get('title') ?? '') || null,
+    state: fieldOf(post, 'comment_status') === 'closed' ? ('locked' as const) : ('open' as const),
+    createdAt: timeOf(fieldOf(post, 'post_date_gmt')),
+  }
+}
+
+/** An account has a number; `0` is a guest. */
+function commenterOf(record: XmlRecord, people: People) {
+  const [userId, name, email] = ['comment_user_id', 'comment_author', 'comment_author_email'].map((field) =>
+    fieldOf(record, field),
+  ) as [string, string, string]
+  const called = textOfHtml(name)
+  const profileUrl = fieldOf(record, 'comment_author_url')
+  if (userId === '' || userId === '0') return people.guest({ name: called, email, profileUrl })
+  return { id: userId, name: called, profileUrl: profileUrl || null, ...emailOf(email) }
+}
+
+function createdAtOf(record: XmlRecord, place: string, tally: Tally): string | null {
+  const inUtc = timeOf(fieldOf(record, 'comment_date_gmt'))
+  if (inUtc !== null) return inUtc
+  const local = timeOf(fieldOf(record, 'comment_date'))
+  if (local !== null) tally.add(place, 'time zone', 'only the local time is known, which was taken as UTC')
+  return local
+}

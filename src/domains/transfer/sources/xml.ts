@@ -1,0 +1,138 @@
+import sax, { type SAXParser } from 'sax'
+
+import { type OnRead, SourceError } from '../item.ts'
+import { type Damage, readText } from './text.ts'
+
+/** The longest text of an element that is kept: it is longer than any comment. */
+const MAX_TEXT = 1024 * 1024
+
+/** No file of comments is nested as deeply. */
+const MAX_DEPTH = 50
+
+/** An element that stands for one thing, such as a comment, with the fields that are wanted. */
+export interface XmlRecord {
+  name: string
+  line: number
+  /** By its path below the record, such as `author/name`; of an attribute `thread/@dsq:id`. */
+  fields: ReadonlyMap<string, string>
+  /** What it stands in, with the fields that came before it. */
+  within: XmlRecord | null
+  isTooLong: boolean
+}
+
+export interface XmlForm {
+  /** Whether a file whose root is this element is of this form. */
+  isRoot: (name: string, attributes: Readonly<Record<string, string>>) => boolean
+  /** The elements that are records, by their path from the root, with the paths of their fields. */
+  records: Readonly<Record<string, readonly string[]>>
+}
+
+interface Open extends XmlRecord {
+  fields: Map<string, string>
+  within: Open | null
+  depth: number
+  wanted: readonly string[]
+}
+
+/**
+ * The records of an XML file, each when it ends. There is no document type: entities are the five
+ * of XML, and numbers.
+ */
+export async function* readXml(
+  path: string,
+  form: XmlForm,
+  damage: Damage,
+  onRead?: OnRead,
+): AsyncGenerator<XmlRecord> {
+  const reader = new XmlReader(form)
+  for await (const text of readText(path, damage, onRead)) yield* reader.write(text)
+  reader.end()
+}
+
+/** Without the entities of HTML, which the types do not know. */
+const OPTIONS = { strictEntities: true, position: true }
+
+const NO_DOCTYPE = 'it has a document type, which no export has'
+
+class XmlReader {
+  private readonly parser = sax.parser(true, OPTIONS) as SAXParser & { closedRoot: boolean }
+  private readonly names: string[] = []
+  private readonly form: XmlForm
+  private record: Open | null = null
+  /** The field whose text is being read. */
+  private field: string | null = null
+  private done: XmlRecord[] = []
+
+  constructor(form: XmlForm) {
+    this.form = form
+    Object.assign<SAXParser, Partial<SAXParser>>(this.parser, {
+      onopentag: ({ name, attributes }) => this.open(name, attributes as Record<string, string>),
+      onclosetag: () => this.close(),
+      ontext: (text) => this.addText(text),
+      oncdata: (text) => this.addText(text),
+      ondoctype: () => this.fail(NO_DOCTYPE),
+      onsgmldeclaration: () => this.fail(NO_DOCTYPE),
+      onerror: (error) => this.recover(error),
+    })
+  }
+
+  /** WordPress writes the addresses of authors as they are, with a bare &. All else is an end. */
+  private recover(error: Error): void {
+    if (!/character (?:in )?entity/.test(error.message)) this.fail(error.message.split('\n')[0] ?? '')
+    // The types know no null, with which the parser begins.
+    Object.assign(this.parser, { error: null })
+  }
+
+  *write(text: string): Generator<XmlRecord> {
+    this.parser.write(text)
+    yield* this.done
+    this.done = []
+  }
+
+  end(): void {
+    if (this.names.length > 0 || !this.parser.closedRoot) this.fail('it ends in the middle: it is damaged or cut off')
+  }
+
+  private fail(reason: string): never {
+    throw new SourceError(`line ${this.parser.line + 1}: ${reason}`)
+  }
+
+  private open(name: string, attributes: Readonly<Record<string, string>>): void {
+    const { names, form } = this
+    if (names.length === 0 && !form.isRoot(name, attributes)) this.fail(`<${name}> is not how such a file begins`)
+    if (names.push(name) > MAX_DEPTH) this.fail('elements are nested deeper than in any export')
+    const wantedOfNew = form.records[names.join('/')]
+    if (wantedOfNew !== undefined) {
+      const line = this.parser.line + 1
+      const fields = new Map<string, string>()
+      const { length: depth } = names
+      this.record = { name, line, fields, within: this.record, isTooLong: false, depth, wanted: wantedOfNew }
+    }
+    const { record } = this
+    if (record === null) return
+    const { wanted } = record
+    const path = names.slice(record.depth).join('/')
+    this.field = wanted.includes(path) ? path : null
+    for (const [key, value] of Object.entries(attributes)) {
+      const attribute = path === '' ? `@${key}` : `${path}/@${key}`
+      if (wanted.includes(attribute)) record.fields.set(attribute, value)
+    }
+  }
+
+  private close(): void {
+    this.names.pop()
+    this.field = null
+    const { record } = this
+    if (record === null || this.names.length >= record.depth) return
+    this.done.push(record)
+    this.record = record.within
+  }
+
+  private addText(text: string): void {
+    const { record, field } = this
+    if (record === null || field === null) return
+    const before = record.fields.get(field) ?? ''
+    if (before.length + text.length > MAX_TEXT) record.isTooLong = true
+    else record.fields.set(field, before + text)
+  }
+}

@@ -1,0 +1,69 @@
+import type { Id } from '../../core/ids.ts'
+import { isInView } from '../comments/row.ts'
+import type { Key } from './keys.ts'
+import type { CommentRow } from './rows.ts'
+import type { CommentFacts } from './store-sql.ts'
+
+/** A comment with its place in a thread. */
+export interface PlacedComment extends CommentFacts {
+  row: CommentRow
+  authorId: Id | null
+  replyCount: number
+}
+
+/** What is known of the comments that others may hang on. */
+export interface Thread {
+  /** The comment of a key; undefined where it has not come, null where it is gone. */
+  find: (key: Key) => CommentFacts | null | undefined
+  /** A comment that is there already. */
+  load: (id: Id) => Promise<CommentFacts | undefined>
+  maxDepth: number
+  /** Notes that a comment hangs elsewhere than its item says. */
+  note: (row: CommentRow, reason: string) => void
+}
+
+/**
+ * Hangs a comment on what it replies to, which is placed already. Where that cannot be, it stands
+ * at the root or higher up: no comment is lost.
+ */
+export async function placeBelow(
+  row: CommentRow,
+  discussionId: Id,
+  thread: Thread,
+): Promise<{ parentId: Id | null; depth: number }> {
+  const root = { parentId: null, depth: 0 }
+  if (row.parentKey === null) return root
+  let parent = thread.find(row.parentKey)
+  if (parent == null) {
+    const why = parent === null ? 'is not there any more' : 'is not in the file'
+    thread.note(row, `replies to a comment that ${why}: it stands at the top level`)
+    return root
+  }
+  if (parent.discussionId !== discussionId) {
+    thread.note(row, 'replies to a comment of another page: it stands at the top level')
+    return root
+  }
+  const given = parent
+  while (parent !== undefined && parent.depth >= thread.maxDepth) {
+    parent = parent.parentId === null ? undefined : await thread.load(parent.parentId)
+  }
+  if (parent !== given) thread.note(row, `is deeper than ${thread.maxDepth}: it stands at the deepest place there is`)
+  return parent === undefined ? root : { parentId: parent.id, depth: parent.depth + 1 }
+}
+
+/**
+ * Counts the replies in view of each of these comments, and gives those of comments that were there
+ * before.
+ */
+export function countReplies(placed: readonly PlacedComment[]): Map<Id, number> {
+  const byId = new Map(placed.map((comment) => [comment.id, comment]))
+  const others = new Map<Id, number>()
+  // The deepest first: whether a tombstone is in view depends on its replies.
+  for (const { row, replyCount, parentId } of [...placed].sort((one, other) => other.depth - one.depth)) {
+    if (parentId === null || !isInView({ status: row.status, replyCount })) continue
+    const parent = byId.get(parentId)
+    if (parent === undefined) others.set(parentId, (others.get(parentId) ?? 0) + 1)
+    else parent.replyCount++
+  }
+  return others
+}

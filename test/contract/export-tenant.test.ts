@@ -1,0 +1,218 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { exportLines, exportTenant } from '../../src/domains/transfer/export.ts'
+import { importFile } from '../../src/domains/transfer/import.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { dumpImported, findWrongCounts } from '../harness/transfer.ts'
+
+let service: TestService
+let folder: string
+let names = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+  folder = mkdtempSync(join(tmpdir(), 'engagement-export-'))
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+const addTenant = (): Promise<TestTenant> => service.addTenant(`exports-${++names}`)
+
+/** The lines of an export, and its header apart. */
+async function exported({ tenant }: TestTenant): Promise<{ header: string; lines: string[] }> {
+  let text = ''
+  await exportTenant(service.app, tenant.id, async (lines) => void (text += lines))
+  const [header = '', ...lines] = text.trimEnd().split('\n')
+  return { header, lines }
+}
+
+function fileOf({ header, lines }: { header: string; lines: readonly string[] }): string {
+  const path = join(folder, `${++names}.jsonl`)
+  writeFileSync(path, [header, ...lines].join('\n'))
+  return path
+}
+
+/** What an import that brings nothing may change: it remembers items, and folds. */
+const NOT_CONTENT = [
+  'imports',
+  'import_items',
+  'analytics_deltas',
+  'analytics_buckets',
+  'analytics_activity',
+  'analytics_discussions',
+]
+
+const importInto = ({ tenant }: TestTenant, path: string) =>
+  importFile(service.app, tenant.id, { source: 'jsonl', path })
+
+type Step = { by: number; on: number; what: (typeof WHAT)[number]; text: string }
+
+const WHAT = [
+  'post',
+  'reply',
+  'edit',
+  'delete',
+  'like',
+  'love',
+  'report',
+  'reject',
+  'approve',
+  'pin',
+  'lock',
+  'unlock',
+  'ban',
+  'shadow',
+  'erase',
+  'settings',
+  'endpoint',
+  'title',
+] as const
+
+/** What a random tenant has gone through, by the API. */
+async function live(acme: TestTenant, steps: readonly Step[]): Promise<void> {
+  const comments: { id: string; discussionId: string; by: number }[] = []
+  const call = async (method: string, path: string, body?: object, by?: number) => {
+    const identity = by === undefined ? {} : await acme.as(`reader-${by}`)
+    return service.call(method, path, { headers: { 'x-api-key': acme.apiKey, ...identity }, body })
+  }
+  const take = (answer: { status: number; json: { id: string; discussionId: string } }, by: number): void => {
+    if (answer.status === 201) comments.push({ id: answer.json.id, discussionId: answer.json.discussionId, by })
+  }
+  for (const { by, on, what, text } of steps) {
+    const comment = comments[on % Math.max(1, comments.length)]
+    const path = `/comments/${comment?.id}`
+    const body = `${text} ${by}`
+    if (what === 'post') take(await call('POST', `/discussions/by-external/page-${on % 3}/comments`, { body }, by), by)
+    if (what === 'title')
+      await call('POST', '/discussions', { externalId: `page-${on % 3}`, title: text, url: 'https://a.example/x' })
+    if (what === 'settings')
+      await call('PATCH', '/settings', {
+        maxDepth: 3 + (on % 4),
+        reportThreshold: 1 + (on % 2),
+        moderationMode: on % 3 === 0 ? 'post' : 'none',
+        suspectWords: [text.trim() || 'x'],
+      })
+    if (what === 'endpoint')
+      await call('POST', '/webhooks', {
+        url: `http://127.0.0.1:${9000 + on}/hook`,
+        eventTypes: ['*'],
+        policy: { maxAttempts: 2 },
+      })
+    if (comment === undefined) continue
+    const readerPath = async (): Promise<string> =>
+      `/readers/${(await call('GET', `/readers?externalId=reader-${comment.by}`)).json.data[0]?.id}`
+    if (what === 'reply')
+      take(await call('POST', `/discussions/${comment.discussionId}/comments`, { body, parentId: comment.id }, by), by)
+    if (what === 'edit') await call('PATCH', path, { body: `${body} again` }, comment.by)
+    if (what === 'delete') await call('DELETE', path, { asAuthor: true }, comment.by)
+    if (what === 'like' || what === 'love') await call('POST', `${path}/reactions`, { type: what }, by)
+    if (what === 'report') await call('POST', `${path}/report`, { reason: 'spam', note: text }, by)
+    if (what === 'reject' || what === 'approve' || what === 'pin') await call('POST', `${path}/${what}`, {})
+    if (what === 'lock' || what === 'unlock') await call('POST', `/discussions/${comment.discussionId}/${what}`, {})
+    if (what === 'ban' || what === 'shadow')
+      await call('POST', `${await readerPath()}/ban`, { reason: text || null, shadow: what === 'shadow' })
+    if (what === 'erase') await call('DELETE', await readerPath())
+  }
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  by: fc.integer({ min: 1, max: 4 }),
+  on: fc.nat({ max: 30 }),
+  what: fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom('post' as const, 'reply' as const) },
+    { weight: 5, arbitrary: fc.constantFrom(...WHAT) },
+  ),
+  text: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }),
+})
+
+test('an export that is imported into an empty tenant exports the same to the byte, but for its header', async () => {
+  let kinds = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 60 }), async (steps) => {
+      const [acme, empty] = [await addTenant(), await addTenant()]
+      await live(acme, steps)
+      const before = await exported(acme)
+      const report = await importInto(empty, fileOf(before))
+      expect(report.refused.first).toEqual([])
+      expect(report.changed.first).toEqual([])
+      const after = await exported(empty)
+      expect(after.lines).toEqual(before.lines)
+      expect(await findWrongCounts(service.app.db, empty.tenant.id)).toEqual([])
+      // Again, it changes nothing.
+      expect((await importInto(empty, fileOf(before))).counts).toEqual({})
+      expect((await exported(empty)).lines).toEqual(before.lines)
+      kinds = new Set([...kinds, ...before.lines.map((line) => (JSON.parse(line) as { kind: string }).kind)])
+    }),
+    { numRuns: Number(process.env.EXPORT_RUNS ?? 6) },
+  )
+  expect([...kinds].sort()).toEqual([
+    'audit',
+    'comment',
+    'discussion',
+    'endpoint',
+    'reaction',
+    'reader',
+    'report',
+    'settings',
+  ])
+}, 180_000)
+
+test('a caller with a transaction of its own gets the same lines', async () => {
+  const acme = await addTenant()
+  await live(acme, [{ by: 1, on: 0, what: 'post', text: 'Mine' }])
+  const text = await service.app.db.transaction(async (sql) => {
+    let lines = ''
+    for await (const piece of exportLines(sql, acme.tenant.id)) lines += piece
+    return lines
+  })
+  expect(text.trimEnd().split('\n').slice(1)).toEqual((await exported(acme)).lines)
+})
+
+test('an export holds no secret, and no other tenant', async () => {
+  const acme = await addTenant()
+  await live(acme, [
+    { by: 1, on: 0, what: 'post', text: 'Mine' },
+    { by: 1, on: 0, what: 'endpoint', text: '' },
+  ])
+  const { header, lines } = await exported(acme)
+  expect(JSON.parse(header)).toMatchObject({ kind: 'header', version: 1, tenant: acme.tenant.slug })
+  const text = lines.join('\n')
+  for (const secret of [acme.apiKey, acme.identitySecret.secret, acme.admin.password, 'sealed', 'secret"']) {
+    expect(text).not.toContain(secret)
+  }
+  const other = await addTenant()
+  await live(other, [{ by: 1, on: 0, what: 'post', text: 'Theirs' }])
+  expect((await exported(acme)).lines.join('\n')).not.toContain('Theirs')
+})
+
+test('what is imported into a tenant that has it stays as it is, and what is missing comes back', async () => {
+  const acme = await addTenant()
+  await live(acme, [
+    { by: 1, on: 0, what: 'post', text: 'One' },
+    { by: 2, on: 0, what: 'reply', text: 'Two' },
+    { by: 2, on: 0, what: 'like', text: '' },
+  ])
+  const before = await exported(acme)
+  const rows = await dumpImported(service.app.db, acme.tenant.id, NOT_CONTENT)
+  expect(await importInto(acme, fileOf(before))).toMatchObject({ counts: {}, refused: { total: 0 } })
+  expect(await dumpImported(service.app.db, acme.tenant.id, NOT_CONTENT)).toEqual(rows)
+  await live(acme, [{ by: 3, on: 0, what: 'post', text: 'Three' }])
+  expect(await importInto(acme, fileOf(before))).toMatchObject({ counts: {} })
+  expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+})
+
+test('settings of another tenant are not taken by one that has some', async () => {
+  const [acme, other] = [await addTenant(), await addTenant()]
+  await live(acme, [{ by: 1, on: 0, what: 'settings', text: 'x' }])
+  await live(other, [{ by: 1, on: 1, what: 'settings', text: 'y' }])
+  const { refused } = await importInto(other, fileOf(await exported(acme)))
+  expect(refused.first).toEqual([{ place: 'line 2', reason: 'the tenant has settings of its own' }])
+})

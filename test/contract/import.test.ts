@@ -1,0 +1,541 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { foldWaiting } from '../../src/domains/analytics/fold.ts'
+import {
+  holdingImports,
+  type ImportFile,
+  importFile,
+  type ImportReport,
+  ImportRunning,
+  ImportStopped,
+} from '../../src/domains/transfer/import.ts'
+import { type Item, SourceError } from '../../src/domains/transfer/item.ts'
+import { rehearseImport } from '../../src/domains/transfer/rehearse.ts'
+import { readAddresses, readAuthors } from '../../src/domains/transfer/tables.ts'
+import { undoImport } from '../../src/domains/transfer/undo.ts'
+import { onServer } from '../harness/database.ts'
+import { dumpTables } from '../harness/dump.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+import { dumpImported, findWrongCounts, writeItems } from '../harness/transfer.ts'
+
+const DELTAS = unnamed('SELECT id FROM analytics_deltas WHERE tenant_id = $1')
+
+let service: TestService
+let folder: string
+let names = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+const addTenant = (): Promise<TestTenant> => service.addTenant(`imports-${++names}`)
+
+function fileOf(items: readonly (Item | string)[]): string {
+  const path = join(folder, `${++names}.jsonl`)
+  writeItems(path, items)
+  return path
+}
+
+const importInto = (
+  { tenant }: TestTenant,
+  items: readonly (Item | string)[],
+  how: Partial<ImportFile> = {},
+): Promise<ImportReport> => importFile(service.app, tenant.id, { source: 'jsonl', path: fileOf(items), ...how })
+
+/** All but keys: when one was last used is written a while later. */
+const dump = async (): Promise<string[]> =>
+  (await dumpTables(service.app.db))
+    .split('\n')
+    .filter((line) => !line.startsWith('api_keys '))
+    .sort()
+
+const get = async ({ apiKey }: TestTenant, path: string) =>
+  (await service.call('GET', path, { headers: { 'x-api-key': apiKey } })).json
+
+const commentsOf = async (tenant: TestTenant, externalId: string) =>
+  (await get(tenant, `/discussions/by-external/${encodeURIComponent(externalId)}/comments?replies=3&sort=oldest`)).data
+
+const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
+const reader = (id: string, more: object = {}): Item => ({
+  kind: 'reader',
+  id,
+  name: `Reader ${id}`,
+  createdAt: at(0),
+  ...more,
+})
+const page = (id: string, more: object = {}): Item => ({
+  kind: 'discussion',
+  id,
+  externalId: `page-${id}`,
+  createdAt: at(0),
+  ...more,
+})
+const comment = (id: string, second: number, more: object = {}): Item => ({
+  kind: 'comment',
+  id,
+  discussionId: 'p',
+  authorId: 'ann',
+  body: `Comment ${id}`,
+  createdAt: at(second),
+  ...more,
+})
+
+const THREAD: Item[] = [
+  reader('ann'),
+  reader('ben'),
+  page('p', { title: 'A page', url: 'https://news.example/p' }),
+  comment('1', 1),
+  comment('2', 2, { parentId: '1', authorId: 'ben', body: 'A *reply*' }),
+  comment('3', 3, { parentId: '2', status: 'deleted', body: null, deletedAt: at(9) }),
+  comment('4', 4, { parentId: '3' }),
+  comment('5', 5, { status: 'rejected' }),
+  comment('6', 6, { revisions: [{ body: 'Before', createdAt: at(6) }], editedAt: at(8) }),
+  { kind: 'reaction', commentId: '1', readerId: 'ben', type: 'like', createdAt: at(7) },
+  { kind: 'reaction', commentId: '1', readerId: 'ann', type: 'love' },
+  { kind: 'report', commentId: '2', readerId: 'ann', reason: 'spam', note: 'Really', createdAt: at(8) },
+]
+
+describe('an import of our own form', () => {
+  test('takes threads with times, authors, states, edits, reactions and reports, and counts them', async () => {
+    const acme = await addTenant()
+    const report = await importInto(acme, THREAD)
+    expect(report).toMatchObject({
+      counts: { readers: 2, discussions: 1, comments: 6, revisions: 1, reactions: 2, reports: 1 },
+      refused: { total: 0 },
+      changed: { total: 0 },
+      already: 0,
+    })
+    const [first, sixth] = await commentsOf(acme, 'page-p')
+    expect(first).toMatchObject({
+      body: 'Comment 1',
+      createdAt: at(1),
+      author: { externalId: 'jsonl:ann', name: 'Reader ann' },
+      reactionCounts: { like: 1, love: 1 },
+      replyCount: 1,
+      replies: { data: [{ bodyHtml: '<p>A <em>reply</em></p>\n', replyCount: 1, depth: 1 }] },
+    })
+    expect(sixth).toMatchObject({ body: 'Comment 6', revision: 2, editedAt: at(8) })
+    expect((await get(acme, `/comments/${sixth.id}/revisions`)).data).toMatchObject([
+      { revision: 2, body: 'Comment 6', createdAt: at(8) },
+      { revision: 1, body: 'Before', createdAt: at(6), replacedAt: at(8) },
+    ])
+    expect(await get(acme, '/discussions/by-external/page-p')).toMatchObject({
+      commentCount: 4,
+      lastCommentedAt: at(6),
+      title: 'A page',
+      url: 'https://news.example/p',
+      lastEventId: '0',
+    })
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+
+  test('takes a file that is packed, and the same once', async () => {
+    const acme = await addTenant()
+    const path = join(folder, 'packed')
+    writeFileSync(path, gzipSync(THREAD.map((item) => JSON.stringify(item)).join('\n')))
+    const file = { source: 'jsonl', path } as const
+    expect((await importFile(service.app, acme.tenant.id, file)).counts).toMatchObject({ comments: 6 })
+    const before = await dump()
+    const again = await importFile(service.app, acme.tenant.id, file)
+    expect(again).toMatchObject({ counts: {}, already: THREAD.length, refused: { total: 0 } })
+    expect(await dump()).toEqual(before)
+  })
+
+  test('gives the same whatever the order of its items, and counts rightly', async () => {
+    const ordered = await addTenant()
+    await importInto(ordered, THREAD)
+    const expected = await dumpImported(service.app.db, ordered.tenant.id, ['imports'])
+    await fc.assert(
+      fc.asyncProperty(fc.shuffledSubarray(THREAD, { minLength: THREAD.length }), async (items) => {
+        const shuffled = await addTenant()
+        const { refused, changed } = await importInto(shuffled, items)
+        expect([refused.total, changed.total]).toEqual([0, 0])
+        expect(await dumpImported(service.app.db, shuffled.tenant.id, ['imports'])).toEqual(expected)
+      }),
+      { numRuns: 8 },
+    )
+  })
+
+  test('is silent: no event, no delivery, no message', async () => {
+    const acme = await addTenant()
+    const heard: string[] = []
+    const { bus } = service.app
+    const publish = bus.publish
+    bus.publish = (channel, ...rest) => {
+      if (!channel.startsWith('probe')) heard.push(channel)
+      return publish.call(bus, channel, ...rest)
+    }
+    await importInto(acme, THREAD)
+    bus.publish = publish
+    expect(heard).toEqual([])
+    const lines = await dumpImported(service.app.db, acme.tenant.id)
+    expect(lines.filter((line) => /^(events|deliveries) /.test(line))).toEqual([])
+  })
+
+  test('shows on a page that was cached before', async () => {
+    const acme = await addTenant()
+    const post = (body: string) =>
+      acme.as('live').then((identity) =>
+        service.call('POST', '/discussions/by-external/page-p/comments', {
+          headers: { 'x-api-key': acme.apiKey, ...identity },
+          body: { body },
+        }),
+      )
+    expect((await post('Live')).status).toBe(201)
+    expect(await commentsOf(acme, 'page-p')).toHaveLength(1)
+    await importInto(acme, THREAD)
+    const listed = await commentsOf(acme, 'page-p')
+    expect(listed.map(({ body }: { body: string }) => body)).toEqual(['Comment 1', 'Comment 6', 'Live'])
+    expect((await get(acme, '/discussions/by-external/page-p')).commentCount).toBe(5)
+    expect((await post('Live again')).status).toBe(201)
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+
+  test('leaves analytics exact, and nothing to fold', async () => {
+    const acme = await addTenant()
+    await importInto(acme, THREAD)
+    const rows = async () => dumpImported(service.app.db, acme.tenant.id)
+    const lines = await rows()
+    expect(lines.filter((line) => line.startsWith('analytics_deltas'))).toEqual([])
+    await foldWaiting(service.app)
+    expect(await rows()).toEqual(lines)
+    const day = { interval: 'day', comments_approved: 4, comments_deleted: 1, comments_rejected: 1, reactions: 2 }
+    const buckets = lines
+      .filter((line) => line.startsWith('analytics_buckets'))
+      .map((line) => JSON.parse(line.slice(18)))
+    expect(buckets).toContainEqual(expect.objectContaining({ ...day, reports: 1, active_readers: 2 }))
+  })
+
+  test('writes an entry to the audit log, and a row that the list has', async () => {
+    const acme = await addTenant()
+    const { id } = await importInto(acme, THREAD)
+    expect((await get(acme, '/audit-log?action=import.finish')).data).toMatchObject([
+      { targetId: id, actor: { kind: 'system' }, after: { counts: { comments: 6 }, refused: 0 } },
+    ])
+  })
+})
+
+describe('what does not fit', () => {
+  test('stands as near as it can, and is reported with its place', async () => {
+    const acme = await addTenant()
+    await service.call('PATCH', '/settings', { headers: { 'x-api-key': acme.apiKey }, body: { maxDepth: 1 } })
+    const report = await importInto(acme, [
+      reader('ann'),
+      page('p'),
+      page('q'),
+      comment('1', 1),
+      comment('2', 2, { parentId: '1' }),
+      comment('3', 3, { parentId: '2' }),
+      comment('lost', 4, { parentId: 'nowhere' }),
+      comment('moved', 5, { parentId: '1', discussionId: 'q' }),
+      comment('nobody', 6, { authorId: 'gone' }),
+      comment('a', 7, { parentId: 'b' }),
+      comment('b', 8, { parentId: 'a' }),
+      comment('self', 9, { parentId: 'self' }),
+    ])
+    expect(report.counts.comments).toBe(9)
+    expect(report.refused.total).toBe(0)
+    const reasons = new Map(report.changed.first.map(({ place, reason }) => [place, reason]))
+    expect(reasons.get('line 6')).toMatch(/deeper than 1/)
+    expect(reasons.get('line 7')).toMatch(/not in the file/)
+    expect(reasons.get('line 8')).toMatch(/another page/)
+    expect(reasons.get('line 9')).toMatch(/no author/)
+    expect(reasons.get('line 12')).toMatch(/circle/)
+    expect(
+      [reasons.get('line 10'), reasons.get('line 11')].filter((reason) => /circle/.test(reason ?? '')),
+    ).toHaveLength(1)
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+
+  test('is refused with its place and reason, and nothing else is', async () => {
+    const acme = await addTenant()
+    const path = fileOf([
+      reader('ann'),
+      page('p'),
+      comment('long', 1, { body: 'x'.repeat(10_001) }),
+      comment('edge', 2, { body: 'é'.repeat(10_000) }),
+      comment('blank', 3, { body: ' \u200B ' }),
+      comment('none', 4, { body: null }),
+      comment('future', 5, { createdAt: '2999-01-01T00:00:00Z' }),
+      comment('old', 6, { createdAt: '1969-12-31T23:59:59Z' }),
+      comment('elsewhere', 7, { discussionId: 'unknown' }),
+      { kind: 'reaction', commentId: 'edge', readerId: 'ann', type: 'unheard-of' },
+      { kind: 'reaction', commentId: 'long', readerId: 'ann', type: 'like' },
+      'no JSON',
+      '{"kind":"comment"}',
+      reader('x'.repeat(300)),
+      comment('reply', 8, { parentId: 'long' }),
+    ])
+    const file = { source: 'jsonl', path } as const
+    const rehearsed = await rehearseImport(service.app, acme.tenant.id, file)
+    const report = await importFile(service.app, acme.tenant.id, file)
+    expect(report.counts).toEqual({ readers: 1, discussions: 1, comments: 2 })
+    expect(Object.fromEntries(report.refused.first.map(({ place, reason }) => [place, reason]))).toEqual({
+      'line 3': expect.stringMatching(/10001 characters/),
+      'line 5': expect.stringMatching(/can be seen/),
+      'line 6': 'has no text',
+      'line 7': expect.stringMatching(/future/),
+      'line 8': expect.stringMatching(/1970/),
+      'line 9': expect.stringMatching(/page/),
+      'line 10': expect.stringMatching(/reactionTypes/),
+      'line 11': expect.stringMatching(/comment that was not taken/),
+      'line 12': 'is not a JSON object',
+      'line 13': expect.stringMatching(/id/),
+      'line 14': expect.stringMatching(/externalId/),
+    })
+    expect(report.changed.first).toEqual([{ place: 'line 15', reason: expect.stringMatching(/top level/) }])
+    expect(rehearsed.refused.first.map(({ place }) => place).sort()).toEqual(
+      report.refused.first.map(({ place }) => place).sort(),
+    )
+    expect(rehearsed.counts).toMatchObject({ readers: 1, discussions: 1 })
+  })
+
+  test('a file of another form is refused as a whole', async () => {
+    const acme = await addTenant()
+    await expect(importInto(acme, ['<?xml version="1.0"?>'])).rejects.toThrow(SourceError)
+    const path = join(folder, 'cut.gz')
+    writeFileSync(path, gzipSync(JSON.stringify(reader('ann'))).subarray(0, 40))
+    await expect(importFile(service.app, acme.tenant.id, { source: 'jsonl', path })).rejects.toThrow(/damaged/)
+  })
+
+  test('hostile text does no harm', async () => {
+    const acme = await addTenant()
+    const body = '<img src=x onerror=alert(1)> [a](javascript:alert(1)) \0 \uD800'
+    await importInto(acme, [
+      reader('ann', { name: 'A\0nn', avatarUrl: 'javascript:x' }),
+      page('p'),
+      comment('1', 1, { body }),
+    ])
+    const [one] = await commentsOf(acme, 'page-p')
+    expect(one.bodyHtml).not.toMatch(/<img|href="javascript/)
+    expect(one.body).toContain('\uFFFD')
+    expect(one.author).toMatchObject({ name: 'A\uFFFDnn', avatarUrl: null })
+  })
+
+  test('the same id with another content is the same item', async () => {
+    const acme = await addTenant()
+    await importInto(acme, THREAD)
+    const report = await importInto(acme, [...THREAD, comment('1', 1, { body: 'Another' }), comment('7', 7)])
+    expect(report).toMatchObject({ counts: { comments: 1 }, already: THREAD.length + 1 })
+    // Under a name of its own, another site's ids are others.
+    const other = await importInto(acme, THREAD, { as: 'second' })
+    expect(other.counts).toMatchObject({ readers: 2, comments: 6 })
+    expect(await commentsOf(acme, 'page-p')).toHaveLength(5)
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+})
+
+describe('pages and readers', () => {
+  test.each([
+    [undefined, 'https://news.example/2015/a-story/?id=7'],
+    ['url', 'https://news.example/2015/a-story/?id=7'],
+    ['path', '/2015/a-story/?id=7'],
+    ['slug', 'a-story'],
+    ['id', '77'],
+  ] as const)('--page %s makes the external id', async (rule, expected) => {
+    const acme = await addTenant()
+    const url = 'https://news.example/2015/a-story/?id=7'
+    await importInto(acme, [{ kind: 'discussion', id: '77', url }], { page: rule })
+    expect((await get(acme, '/discussions')).data).toMatchObject([{ externalId: expected, url }])
+  })
+
+  test('a page without an address is reported', async () => {
+    const acme = await addTenant()
+    const { changed } = await importInto(acme, [{ kind: 'discussion', id: '77' }])
+    expect(changed.first).toEqual([{ place: 'line 1', reason: expect.stringMatching(/no address/) }])
+    expect((await get(acme, '/discussions')).data).toMatchObject([{ externalId: 'jsonl:77', url: null }])
+  })
+
+  test('--map gives pages their new addresses, by address or by path', async () => {
+    const acme = await addTenant()
+    const path = join(folder, 'map.csv')
+    writeFileSync(path, '\uFEFFold,new\nhttps://old.example/a,https://new.example/a\n"/b","/articles/b"\n')
+    const url = (id: string, address: string): Item => ({
+      kind: 'discussion',
+      id,
+      url: address,
+      createdAt: at(Number(id)),
+    })
+    const items = [
+      url('1', 'https://old.example/a'),
+      url('2', 'https://old.example/b'),
+      url('3', 'https://old.example/c'),
+    ]
+    await importInto(acme, items, { addresses: await readAddresses(path) })
+    expect((await get(acme, '/discussions')).data.map((each: { externalId: string }) => each.externalId)).toEqual([
+      'https://old.example/c',
+      'https://old.example/articles/b',
+      'https://new.example/a',
+    ])
+  })
+
+  test('--authors gives readers the tenant’s own ids; a reader who is there stays as they are', async () => {
+    const acme = await addTenant()
+    const identity = await acme.as('user-1')
+    await service.call('GET', '/readers/me', { headers: { 'x-api-key': acme.apiKey, ...identity } })
+    const path = join(folder, 'emails.csv')
+    writeFileSync(path, 'email,id\nAnn@Example.com,user-1\nben,user-2\nbenny,user-2\n')
+    const people = [reader('ann', { email: 'ann@example.COM' }), reader('ben'), reader('benny'), reader('cem')]
+    const reacted = ['ben', 'benny'].map((readerId): Item => ({
+      kind: 'reaction',
+      commentId: '1',
+      readerId,
+      type: 'like',
+    }))
+    const items = [...people, page('p'), comment('1', 1), ...reacted]
+    const { counts } = await importInto(acme, items, { authors: await readAuthors(path) })
+    expect(counts).toMatchObject({ readers: 2, reactions: 1 })
+    const [one] = await commentsOf(acme, 'page-p')
+    expect(one).toMatchObject({ author: { externalId: 'user-1', name: 'Reader user-1' }, reactionCounts: { like: 1 } })
+    const rows = await service.app.db.query(unnamed('SELECT item::text FROM import_waiting'))
+    expect(rows).toEqual([])
+    expect(await dumpTables(service.app.db)).not.toContain('ann@example')
+  })
+
+  test('the profile of the source gives way to the tenant’s own', async () => {
+    const acme = await addTenant()
+    await importInto(acme, [reader('ann', { externalId: 'user-1' }), page('p'), comment('1', 1)])
+    const identity = await acme.as('user-1', { name: 'Ann herself' })
+    await service.call('GET', '/readers/me', { headers: { 'x-api-key': acme.apiKey, ...identity } })
+    expect((await commentsOf(acme, 'page-p'))[0].author).toMatchObject({ externalId: 'user-1', name: 'Ann herself' })
+  })
+
+  test('the erasure of a reader leaves nothing of them, nor of how the source knew them', async () => {
+    const acme = await addTenant()
+    await importInto(acme, THREAD)
+    const { data } = await get(acme, '/readers?externalId=jsonl:ann')
+    const path = `/readers/${data[0].id}`
+    expect((await service.call('DELETE', path, { headers: { 'x-api-key': acme.apiKey } })).status).toBe(204)
+    const lines = await dumpImported(service.app.db, acme.tenant.id)
+    expect(lines.filter((line) => line.includes(data[0].id) || line.includes('jsonl:ann'))).toEqual([])
+    // Again, the file brings a reader of that name, but none of the comments that were erased.
+    expect(await importInto(acme, THREAD)).toMatchObject({ counts: { readers: 1, reactions: 1, reports: 1 } })
+    expect((await commentsOf(acme, 'page-p')).map(({ body }: { body: string | null }) => body)).toEqual([null])
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+})
+
+describe('an import that is cut off', () => {
+  test('stops between two transactions where it is asked to, and goes on with the same', async () => {
+    const acme = await addTenant()
+    const items = [reader('ann'), page('p'), ...Array.from({ length: 5000 }, (_, n) => comment(`${n}`, n % 60))]
+    const path = fileOf(items)
+    const controller = new AbortController()
+    const file = { source: 'jsonl', path } as const
+    const stopped = importFile(service.app, acme.tenant.id, file, {
+      signal: controller.signal,
+      onProgress: () => controller.abort(),
+    })
+    await expect(stopped).rejects.toThrow(ImportStopped)
+    // Its work for analytics is over, too: who stopped it may close the database.
+    expect(await service.app.db.query(DELTAS, [acme.tenant.id])).toEqual([])
+    const { data } = await get(acme, '/discussions')
+    expect(data[0].commentCount).toBe(1998)
+    const report = await importFile(service.app, acme.tenant.id, file)
+    expect(report).toMatchObject({ counts: { readers: 1, comments: 5000 }, already: 2000 })
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+
+  test.runIf(onServer)('keeps a second one of the tenant out', async () => {
+    const acme = await addTenant()
+    await holdingImports(service.app, acme.tenant.id, async () => {
+      await expect(importInto(acme, THREAD)).rejects.toThrow(ImportRunning)
+      expect((await importInto(service, THREAD)).counts).toMatchObject({ comments: 6 })
+    })
+    expect((await importInto(acme, THREAD)).counts).toMatchObject({ comments: 6 })
+  })
+
+  test('a rehearsal says what would come, and writes nothing', async () => {
+    const acme = await addTenant()
+    const before = await dump()
+    const path = fileOf(THREAD)
+    const rehearsed = await rehearseImport(service.app, acme.tenant.id, { source: 'jsonl', path })
+    expect(await dump()).toEqual(before)
+    const { counts } = await importFile(service.app, acme.tenant.id, { source: 'jsonl', path })
+    const { revisions: _, ...rest } = counts
+    expect(rehearsed).toMatchObject({ counts: rest, already: 0, pagesWithoutAddress: 0, refused: { total: 0 } })
+  })
+})
+
+describe('an undo', () => {
+  test('takes back all that nobody has touched, but for the pages; the file brings it again', async () => {
+    const acme = await addTenant()
+    const { id } = await importInto(acme, THREAD)
+    const before = await dumpImported(service.app.db, acme.tenant.id, ['imports'])
+    expect(await undoImport(service.app, acme.tenant.id, id)).toEqual({
+      id,
+      removed: { readers: 2, comments: 6 },
+      stays: { readers: 0, comments: 0 },
+    })
+    const left = await dumpImported(service.app.db, acme.tenant.id, [
+      'imports',
+      'analytics_buckets',
+      'analytics_discussions',
+    ])
+    expect(left).toEqual([expect.stringMatching(/^discussions .*"comment_count": 0/)])
+    expect(await get(acme, '/discussions/by-external/page-p')).toMatchObject({ commentCount: 0, lastCommentedAt: null })
+    expect((await get(acme, '/audit-log?action=import.undo')).data).toHaveLength(1)
+    await importInto(acme, THREAD)
+    const made = (lines: string[]) => lines.filter((line) => !/^(discussions|import_items) /.test(line))
+    expect(made(await dumpImported(service.app.db, acme.tenant.id, ['imports']))).toEqual(made(before))
+  })
+
+  test('leaves what somebody has touched since, and what it hangs on', async () => {
+    const acme = await addTenant()
+    const { id } = await importInto(acme, [
+      ...THREAD,
+      comment('7', 7, { parentId: '6' }),
+      comment('8', 8, { authorId: 'ben' }),
+      comment('9', 9, { authorId: 'ben' }),
+      comment('10', 10, { authorId: 'ben', status: 'rejected' }),
+    ])
+    const ids = new Map<string, string>()
+    for (const { id: commentId, body } of await service.app.db.query<{ id: string; body: string }>(
+      unnamed('SELECT id, body FROM comments WHERE tenant_id = $1'),
+      [acme.tenant.id],
+    )) {
+      ids.set(body, commentId)
+    }
+    const identity = await acme.as('live')
+    const send = (method: string, path: string, body: object, as = {}) =>
+      service.call(method, path, { headers: { 'x-api-key': acme.apiKey, ...as }, body })
+    const { discussionId } = await get(acme, `/comments/${ids.get('Comment 7')}`)
+    const answers = [
+      await send(
+        'POST',
+        `/discussions/${discussionId}/comments`,
+        { body: 'Live', parentId: ids.get('Comment 7') },
+        identity,
+      ),
+      await send('POST', `/comments/${ids.get('Comment 8')}/reactions`, { type: 'like' }, identity),
+      await send('POST', `/comments/${ids.get('Comment 9')}/report`, { reason: 'spam' }, identity),
+      await send('POST', `/comments/${ids.get('Comment 10')}/approve`, {}),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([201, 200, 201, 200])
+    // 7 has a reply, which keeps 6 too.
+    expect(await undoImport(service.app, acme.tenant.id, id)).toMatchObject({
+      removed: { readers: 0, comments: 5 },
+      stays: { readers: 2, comments: 5 },
+    })
+    expect((await commentsOf(acme, 'page-p')).map(({ body }: { body: string }) => body)).toEqual([
+      'Comment 6',
+      'Comment 8',
+      'Comment 9',
+      'Comment 10',
+    ])
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+})

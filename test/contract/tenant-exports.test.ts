@@ -1,0 +1,160 @@
+import { gunzipSync } from 'node:zlib'
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+
+import { makeNextExport } from '../../src/domains/exports/make.ts'
+import { completeExport, deleteExpiredExports, takeExport } from '../../src/domains/exports/sql.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+
+type Headers = Record<string, string>
+
+let service: TestService
+let admin: Headers
+
+const login = async (credentials: object): Promise<Headers> => {
+  const { json } = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: credentials })
+  return { authorization: `Bearer ${json.token}` }
+}
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  admin = await login(service.admin)
+})
+afterAll(() => service.close())
+
+const FORGET = unnamed('DELETE FROM tenant_exports')
+beforeEach(async () => void (await service.app.db.query(FORGET)))
+
+const create = async () => (await service.call('POST', '/exports', { headers: admin })).json
+const read = async (id: string) => (await service.call('GET', `/exports/${id}`, { headers: admin })).json
+const list = async () => (await service.call('GET', '/exports', { headers: admin })).json.data
+const make = (signal = new AbortController().signal) => makeNextExport(service.app, signal)
+const download = (id: string, headers = admin) => fetch(`${service.url}/api/v1/exports/${id}/file`, { headers })
+const post = async (reader: string, body: string) =>
+  (
+    await service.call('POST', '/discussions/by-external/page/comments', {
+      body: { body },
+      headers: await service.as(reader),
+    })
+  ).json
+
+const PIECES = unnamed('SELECT count(*) AS n FROM tenant_export_pieces')
+const countPieces = async () => (await service.app.db.query<{ n: number }>(PIECES))[0]?.n
+
+test('an export is made by a worker, and downloaded', async () => {
+  await post('ann', 'a text to take along')
+  const created = await service.call('POST', '/exports', { headers: admin })
+  expect(created.status).toBe(202)
+  expect(created.json).toMatchObject({ state: 'pending', bytes: null, completedAt: null, expiresAt: null, error: null })
+  const { id } = created.json
+  expect((await download(id)).status).toBe(404)
+
+  expect(await make()).toBe(true)
+  expect(await make()).toBe(false)
+  const made = await read(id)
+  expect(made.state).toBe('completed')
+  expect(Date.parse(made.expiresAt) - Date.parse(made.completedAt)).toBe(24 * 3_600_000)
+  expect(await list()).toEqual([made])
+
+  const file = await download(id)
+  expect(file.headers.get('content-type')).toBe('application/gzip')
+  expect(file.headers.get('content-disposition')).toBe(
+    `attachment; filename="demo-${made.completedAt.slice(0, 10)}.jsonl.gz"`,
+  )
+  const bytes = Buffer.from(await file.arrayBuffer())
+  expect(bytes.length).toBe(made.bytes)
+  const lines = gunzipSync(bytes).toString().trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ kind: 'comment', body: 'a text to take along' }),
+  )
+})
+
+test('who asks twice waits for one, and a completed one replaces the earlier ones', async () => {
+  const [first, again] = await Promise.all([create(), create()])
+  expect(again).toEqual(first)
+  await make()
+  const second = await create()
+  expect(second.id).not.toBe(first.id)
+  expect(await list()).toMatchObject([{ state: 'pending' }, { state: 'completed' }])
+  await make()
+  expect(await list()).toMatchObject([{ id: second.id, state: 'completed' }])
+})
+
+test('only an admin of the tenant has it, and the audit log knows', async () => {
+  const { id } = await create()
+  await make()
+  const other = await login((await service.addTenant('other')).admin)
+  const key = { 'x-api-key': service.apiKey }
+  expect((await download(id, key)).status).toBe(403)
+  expect((await service.call('POST', '/exports')).json.code).toBe('admin_only')
+  expect((await download(id, other)).status).toBe(404)
+  expect((await service.call('DELETE', `/exports/${id}`, { headers: other })).status).toBe(404)
+  expect((await download('no-id')).status).toBe(404)
+  expect((await download(id)).status).toBe(200)
+  expect((await service.call('DELETE', `/exports/${id}`, { headers: admin })).status).toBe(204)
+  expect(await countPieces()).toBe(0)
+  expect((await download(id)).status).toBe(404)
+  const { json } = await service.call('GET', '/audit-log?limit=3', { headers: admin })
+  expect(json.data.map((entry: { action: string; targetId: string }) => [entry.action, entry.targetId])).toEqual([
+    ['export.delete', id],
+    ['export.download', id],
+    ['export.create', id],
+  ])
+})
+
+test('one that is interrupted leaves nothing, and is made again', async () => {
+  const { id } = await create()
+  const stopping = new AbortController()
+  stopping.abort()
+  await make(stopping.signal)
+  expect(await countPieces()).toBe(0)
+  expect(await read(id)).toMatchObject({ state: 'pending' })
+  await make()
+  expect(await read(id)).toMatchObject({ state: 'completed' })
+})
+
+const AGE = unnamed("UPDATE tenant_exports SET expires_at = now() - interval '1 second'")
+
+test('it goes when its time is over', async () => {
+  await create()
+  await make()
+  expect(await deleteExpiredExports(service.app.db.query, 10)).toBe(0)
+  await service.app.db.query(AGE)
+  expect(await deleteExpiredExports(service.app.db.query, 10)).toBe(1)
+  expect(await list()).toEqual([])
+  expect(await countPieces()).toBe(0)
+})
+
+describe('an erasure', () => {
+  test('takes the file along', async () => {
+    const { author } = await post('bob', 'soon forgotten')
+    const { id } = await create()
+    await make()
+    expect((await service.call('DELETE', `/readers/${author.id}`, { headers: admin })).status).toBe(204)
+    expect((await download(id)).status).toBe(404)
+    expect(await list()).toEqual([])
+  })
+
+  const onServer = process.env.DATABASE_URL !== undefined
+  test.skipIf(!onServer)(
+    `that ends while an export is made has it made again${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`,
+    async () => {
+      const { author } = await post('cleo', 'soon forgotten as well')
+      const { id } = await create()
+      const waiting = { tenantId: service.tenant.id, id }
+      const making = service.app.db.transaction(async (sql) => {
+        expect(await takeExport(sql, waiting)).toBe(true)
+        // Nobody else makes it meanwhile.
+        expect(await make()).toBe(false)
+        await service.call('DELETE', `/readers/${author.id}`, { headers: admin })
+        await completeExport(sql, waiting, 0, 24)
+      })
+      await expect(making).rejects.toMatchObject({ code: '40001' })
+      expect(await read(id)).toMatchObject({ state: 'pending' })
+      await make()
+      const text = gunzipSync(Buffer.from(await (await download(id)).arrayBuffer())).toString()
+      expect(text).not.toContain('soon forgotten as well')
+    },
+  )
+})

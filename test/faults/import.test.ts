@@ -1,0 +1,206 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { withDatabase } from '../../src/app.ts'
+import { createLog } from '../../src/core/log.ts'
+import { readSettings } from '../../src/core/settings.ts'
+import type { Database } from '../../src/data/database.ts'
+import { embeddedSecrets } from '../../src/data/embedded-secrets.ts'
+import { openEmbedded } from '../../src/data/embedded.ts'
+import { openServer } from '../../src/data/server.ts'
+import { createTenant } from '../../src/domains/tenants/bootstrap.ts'
+import type { Item } from '../../src/domains/transfer/item.ts'
+import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import type { Env } from '../harness/processes.ts'
+import { randomOf } from '../harness/random.ts'
+import { fixture, makeIssoDatabase } from '../harness/sources.ts'
+import { unnamed } from '../harness/sql.ts'
+import { dumpImported, findWrongCounts, writeItems } from '../harness/transfer.ts'
+
+const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
+const KILLS = Number(process.env.IMPORT_KILLS ?? 8)
+/** So many that a kill has some hundred to fall among. */
+const COMMENTS = KILLS * 450
+const LONG = 300_000
+
+let folder: string
+let env: Env
+let drop = async (): Promise<void> => undefined
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
+  const secrets = {
+    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  }
+  if (onServer) {
+    const database = await createServerDatabase()
+    drop = database.drop
+    env = { DATABASE_URL: database.url, ...secrets }
+  } else {
+    env = { DATA_DIR: join(folder, 'data') }
+    makeDataDir(join(folder, 'data'))
+  }
+  await addTenants(['whole', 'killed', 'stopped', 'sources'])
+  writeItems(join(folder, 'items.jsonl'), makeItems())
+}, LONG)
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await drop()
+})
+
+async function addTenants(slugs: readonly string[]): Promise<void> {
+  const settings = readSettings(env, embeddedSecrets)
+  const { app, close } = withDatabase(settings, createLog('silent'), await openDatabase())
+  for (const slug of slugs) await createTenant(app, { slug })
+  await close()
+}
+
+/** Threads whose replies, pages and readers come in no order. */
+function makeItems(): Item[] {
+  const random = randomOf(7)
+  const at = (n: number): string => new Date(Date.UTC(2012, 0, 1) + n * 7_000_000).toISOString()
+  const items: Item[] = []
+  for (let n = 0; n < 300; n++) items.push({ kind: 'reader', id: `r${n}`, name: `Reader ${n}`, createdAt: at(n) })
+  for (let n = 0; n < 90; n++) items.push({ kind: 'discussion', id: `d${n}`, externalId: `d${n}`, createdAt: at(n) })
+  for (let n = 0; n < COMMENTS; n++) {
+    const page = n % 90
+    const parent = n - 90 * (1 + Math.floor(random() * 5))
+    const reader = `r${Math.floor(random() * 300)}`
+    const state = random() < 0.05 ? ({ status: 'deleted', body: null } as const) : { body: `Comment *${n}*` }
+    const reply = random() < 0.6 && parent >= 0 ? { parentId: `c${parent}` } : {}
+    items.push({
+      kind: 'comment',
+      id: `c${n}`,
+      discussionId: `d${page}`,
+      authorId: reader,
+      createdAt: at(n),
+      ...state,
+      ...reply,
+    })
+    if (random() < 0.3) items.push({ kind: 'reaction', commentId: `c${n}`, readerId: reader, type: 'like' })
+  }
+  // Some of each come before or long after what they refer to.
+  return items
+    .map((item) => ({ item, place: random() }))
+    .sort((a, b) => Number(a.place < 0.1) * (a.place - b.place))
+    .map(({ item }) => item)
+}
+
+interface Running {
+  child: ChildProcess
+  output: () => string
+  ended: Promise<number | null>
+}
+
+function start(args: string[]): Running {
+  const { PATH, HOME } = process.env
+  const child = spawn(process.execPath, [CLI, ...args], { env: { PATH, HOME, ...env } })
+  let output = ''
+  child.stdout.on('data', (chunk) => (output += String(chunk)))
+  child.stderr.on('data', (chunk) => (output += String(chunk)))
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { child, output: () => output, ended }
+}
+
+async function end(running: Running): Promise<void> {
+  const code = await running.ended
+  expect([code, code === 0 ? '' : running.output()]).toEqual([0, ''])
+}
+
+const importInto = (tenant: string): Running =>
+  start(['import', '--tenant', tenant, '--from', 'jsonl', join(folder, 'items.jsonl')])
+
+const openDatabase = (): Promise<Database> =>
+  onServer
+    ? openServer({ url: env.DATABASE_URL ?? '', size: 2, onError: () => undefined })
+    : openEmbedded(env.DATA_DIR ?? '')
+
+const TENANT = unnamed('SELECT id FROM tenants WHERE slug = $1')
+
+// What was changed, in whatever order: what waited for other items is taken later, or earlier.
+const IMPORTS = unnamed(
+  `SELECT source, file_name, counts, refused, changed->'total' AS changed,
+     (SELECT jsonb_agg(finding ORDER BY finding) FROM jsonb_array_elements(changed->'first') AS t (finding)) AS findings
+   FROM imports WHERE tenant_id = $1`,
+)
+
+test(
+  'an import that is killed at many places and begun again brings the same as one that is not',
+  async () => {
+    const began = performance.now()
+    await end(importInto('whole'))
+    const wholeMs = performance.now() - began
+    const seed = Number(process.env.IMPORT_SEED ?? Date.now() % 100_000)
+    const random = randomOf(seed)
+    console.log(`IMPORT_SEED=${seed}`)
+    let kills = 0
+    for (let n = 0; n < KILLS; n++) {
+      const running = importInto('killed')
+      // Later each time: what is left takes less time.
+      const isOver = await Promise.race([running.ended, setTimeout(random() * wholeMs * 0.9, 'late')])
+      if (isOver === 'late' && running.child.kill('SIGKILL')) kills++
+      await running.ended
+    }
+    expect(kills).toBeGreaterThan(KILLS / 2)
+    await end(importInto('killed'))
+    const database = await openDatabase()
+    try {
+      const { db } = database
+      const idOf = async (slug: string) => (await db.query<{ id: string }>(TENANT, [slug]))[0]?.id ?? ''
+      const [whole, killed] = [await idOf('whole'), await idOf('killed')]
+      expect(await findWrongCounts(db, killed)).toEqual([])
+      const dump = async (id: string) => ({
+        rows: await dumpImported(db, id, ['imports']),
+        imports: await db.query(IMPORTS, [id]),
+      })
+      const expected = await dump(whole)
+      expect(expected.rows.length).toBeGreaterThan(COMMENTS)
+      expect(await dump(killed)).toEqual(expected)
+    } finally {
+      await database.close()
+    }
+  },
+  LONG,
+)
+
+test(
+  'Ctrl+C stops an import between two transactions, and says how to go on',
+  async () => {
+    const running = importInto('stopped')
+    while (!running.output().includes('progress')) await Promise.race([setTimeout(20), running.ended])
+    running.child.kill('SIGINT')
+    expect([await running.ended, running.output()]).toEqual([130, expect.stringMatching(/the same command goes on/)])
+    await end(importInto('stopped'))
+  },
+  LONG,
+)
+
+test(
+  'the built command reads XML, a folder and SQLite, and exits with 1 where it did not take all of it',
+  async () => {
+    const files: [string, string, number][] = [
+      ['disqus', fixture('disqus.xml'), 5],
+      ['coral', fixture('coral'), 6],
+      ['isso', makeIssoDatabase(join(folder, 'isso.db')), 4],
+    ]
+    for (const [source, path, comments] of files) {
+      const running = start(['import', '--tenant', 'sources', '--from', source, path])
+      expect([source, await running.ended]).toEqual([source, 1])
+      const [report = ''] = running.output().trim().split('\n').slice(-1)
+      expect(JSON.parse(report)).toMatchObject({ report: { source, counts: { comments } } })
+    }
+    const other = start(['import', '--tenant', 'sources', '--from', 'isso', fixture('disqus.xml')])
+    expect(await other.ended).toBe(1)
+    expect(other.output()).toContain('it is no SQLite database')
+  },
+  LONG,
+)
