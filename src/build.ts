@@ -163,7 +163,7 @@ async function buildService(): Promise<void> {
     // Packages that read files of their own; GraphiQL, which is 9 MB and seldom asked for; and what
     // only a build needs.
     external:
-      /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|@scalar\/|fs-native-extensions|pg-native|rolldown)/,
+      /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|@scalar\/|fs-native-extensions|node-sqlite3-wasm|pg-native|rolldown)/,
     checks: { pluginTimings: false },
     // At its first error a process parses the map of the file. With those of all packages that
     // takes 80 ms and 47 MB, without them 25 ms and 12 MB.

@@ -31,7 +31,7 @@ function settingsPage(schema: GraphQLSchema): string {
       ['Setting', 'Default', 'Values', 'Meaning'],
       fields
         .filter((field) => field.group === group)
-        .map((field) => [code(field.path), code(field.default), valuesOf(field), field.description]),
+        .map((field) => [code(field.path), code(field.default), valuesOf(field), field.meaning]),
     )
   return page('Tenant settings', '`src/core/tenant-settings.ts`', [
     'The settings of a tenant: `GET` and `PATCH /api/v1/settings`, in GraphQL `settings` and `updateSettings`, and the console. They need `manage_settings`. `GET /api/v1/settings/public` gives any key the settings that a page for readers needs: `reactionTypes`, `editWindowSeconds` and `maxDepth`. The settings of a process are in [environment](environment.md).',
@@ -50,6 +50,7 @@ function valuesOf({ type, isNullable, values, bounds, itemBounds, unit }: Settin
     type === 'texts' ? range({ minimum: bounds.minItems, maximum: bounds.maxItems }, 'entries') : '',
     itemBounds === null ? '' : textBounds(itemBounds),
     type === 'text' ? textBounds(bounds) : '',
+    type === 'switch' ? '`true`, `false`' : '',
     isNullable ? '`null`' : '',
   ]
   return parts.filter((part) => part !== '').join('; ')

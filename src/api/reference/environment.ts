@@ -63,8 +63,8 @@ const HELP: Readonly<Record<Variable, Help>> = {
     'Redis. Several URLs, comma-separated, are a Redis Cluster. With `redis+sentinel://one:26379,two:26379/name` it is the one that sentinels name; before the hosts may be `user:password@`, after the name `/` and the number of the database, then `?sentinel_password=…`.',
     'the in-process bus',
   ],
-  REDIS_PREFIX: 'Begins the name of every channel and key. At most 100 characters.',
-  ADMIN_JWT_SECRET: ['Signs admin tokens. At least 32 characters. Required with `DATABASE_URL`.', 'made in `DATA_DIR`'],
+  REDIS_PREFIX: 'Begins the name of every channel and key.',
+  ADMIN_JWT_SECRET: ['Signs admin tokens. Required with `DATABASE_URL`.', 'made in `DATA_DIR`'],
   ENCRYPTION_KEY: [
     '32 bytes in base64. Encrypts signing and identity secrets at rest (AES-256-GCM), and signs tickets. Required with `DATABASE_URL`.',
     'made in `DATA_DIR`',
@@ -89,6 +89,8 @@ const HELP: Readonly<Record<Variable, Help>> = {
   STREAM_TOKEN_SUNSET: 'The date in the `Sunset` header of a stream with `?token=`.',
   STREAM_HEARTBEAT_SECONDS: 'Seconds without an event before a heartbeat is sent.',
   STREAM_REPAIR_SECONDS: 'How often discussions that are followed live are compared with the database.',
+  STREAM_MAX_PAUSE_MS:
+    'Milliseconds that events of a discussion gather at most after a write to its streams, before the next one. The pause is 5 ms, and grows to this as the streams of the process take more of its core: see [Streams](../architecture.md#streams). With 5 it never grows.',
   STREAM_MAX_PER_PROCESS: 'Streams open at once.',
   TRUSTED_PROXIES: [
     'Address ranges (CIDR, comma-separated) of your reverse proxies, whose `X-Forwarded-For` is trusted. Some limits go by address.',
@@ -109,9 +111,9 @@ const HELP: Readonly<Record<Variable, Help>> = {
     'How long an api goes on after `SIGTERM` while `/readyz` is 503, so that load balancers turn away. At most half of `SHUTDOWN_GRACE_SECONDS`, of which it is a part.',
   BOOTSTRAP_TENANT: 'The slug of the first tenant, which is made on an empty database.',
   BOOTSTRAP_API_KEY: ['Its first key, with all capabilities: `ek_` and 64 hex characters.', 'random'],
-  BOOTSTRAP_IDENTITY_SECRET: ['Its identity secret. At least 32 characters.', 'random'],
+  BOOTSTRAP_IDENTITY_SECRET: ['Its identity secret.', 'random'],
   BOOTSTRAP_ADMIN_EMAIL: 'The e-mail address of its admin.',
-  BOOTSTRAP_ADMIN_PASSWORD: ['The password of its admin. At least 8 characters.', 'random'],
+  BOOTSTRAP_ADMIN_PASSWORD: ['The password of its admin.', 'random'],
 }
 
 /** Of OpenTelemetry; `src/data/tracing.ts` reads the first four too. */
@@ -139,7 +141,7 @@ export function environmentPage(): string {
     return [code(name), unset ?? shown(defaults[name]), valuesOf(name), meaning]
   })
   return page('Environment', '`src/core/settings.ts` and `src/api/reference/environment.ts`', [
-    'The settings of a process. An empty variable counts as unset. A wrong value stops the start with one line that names it. A variable that is named almost like one of these is told at the start. Everything else is a [setting of the tenant](settings.md).',
+    'The settings of a process. An empty variable counts as unset. Wrong values stop the start, with a line for each that names it. A variable that is named almost like one of these is told at the start. Everything else is a [setting of the tenant](settings.md).',
     table(['Variable', 'Default', 'Values', 'Meaning'], rows),
     '## OpenTelemetry',
     "[Traces](../operations/observe.md#traces) are configured by OpenTelemetry's own variables, which its SDK reads. They mean what [its specification](https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) says. These matter most:",
@@ -161,6 +163,9 @@ function valuesOf(name: Variable): string {
     z.toJSONSchema(environmentSchema.shape[name], { io, unrepresentable: 'any' }) as z.core.JSONSchema.BaseSchema
   const { enum: choices } = schemaOf('input')
   if (choices !== undefined) return choices.map(code).join(', ')
+  const { minLength, maxLength } = schemaOf('input')
+  if (maxLength !== undefined) return `${minLength ?? 0} to ${maxLength} characters`
+  if (minLength !== undefined && minLength > 1) return `at least ${minLength} characters`
   const { type, minimum, maximum } = schemaOf('output')
   if (minimum === undefined || maximum === undefined) return ''
   return `${minimum} to ${maximum}${type === 'integer' ? '' : ', also fractions'}`

@@ -2,7 +2,7 @@ import type { GraphQLSchema } from 'graphql'
 
 import type { Settings } from '../../core/settings.ts'
 import { API_BASE } from '../../schema/route.ts'
-import { ROUTES_BY_DOMAIN } from '../rest/routes.ts'
+import { ROUTES_BY_TAG } from '../rest/routes.ts'
 import { HEADER_PARAMETERS, HEADERS } from './headers.ts'
 import { createComponents } from './json-schema.ts'
 import { operationId, operationObject, pathName } from './operations.ts'
@@ -10,8 +10,8 @@ import { outsidePaths } from './outside.ts'
 import { PROBLEM, PROBLEM_EXAMPLES } from './refusals.ts'
 import { webhookItems } from './webhooks.ts'
 
-/** What the operations of each domain are about. */
-const TAGS: Readonly<Record<keyof typeof ROUTES_BY_DOMAIN | 'service', string>> = {
+/** What the operations of each tag are about. */
+const TAGS: Readonly<Record<keyof typeof ROUTES_BY_TAG | 'service', string>> = {
   discussions: 'A discussion holds the comments of one page. The page names it by an external id.',
   comments: 'Readers post, reply, edit and delete. Lists have cursors and a choice of orders.',
   reactions: 'A reader holds at most one reaction to a comment, of a type that the tenant allows.',
@@ -26,8 +26,10 @@ const TAGS: Readonly<Record<keyof typeof ROUTES_BY_DOMAIN | 'service', string>> 
   keys: 'API keys of the tenant, each with its capabilities.',
   settings: 'The settings of a tenant, and their defaults.',
   audit: 'Every write by a key or an admin.',
+  exports: "A copy of all that is the tenant's but secrets, as a file.",
+  imports: 'What the command line has moved in, with its reports.',
   classifier: 'Your own service that judges comments before they appear.',
-  tenants: 'The login of admins.',
+  admins: 'The login of admins.',
   service: 'Health, readiness, metrics and the documents of the service itself.',
 }
 
@@ -40,12 +42,12 @@ export function openApiDocument(schema: GraphQLSchema, settings: Settings, baseU
   components.refTo('Problem', PROBLEM)
   const paths: Record<string, Record<string, unknown>> = {}
   const taken = new Set<string>()
-  for (const [domain, routes] of Object.entries(ROUTES_BY_DOMAIN)) {
+  for (const [tag, routes] of Object.entries(ROUTES_BY_TAG)) {
     for (const route of routes) {
       const path = API_BASE + route.path.replace(/:(\w+)/g, (_, name: string) => `{${pathName(route, name)}}`)
       const id = operationId(route, taken)
       taken.add(id)
-      const operation = { operationId: id, ...operationObject(schema, route, domain, components) }
+      const operation = { operationId: id, ...operationObject(schema, route, tag, components) }
       paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
     }
   }

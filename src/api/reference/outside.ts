@@ -8,6 +8,7 @@ import { headerRefs, refusalResponses } from './refusals.ts'
 /** What stands beside the route table: the stream, the documents, and the health of the process. */
 export const outsidePaths = (components: Components) => ({
   [`${API_BASE}/stream/{discussionId}`]: { get: streamOperation(components) },
+  [`${API_BASE}/exports/{id}/file`]: { get: exportFileOperation(components) },
   [`${API_BASE}/openapi.json`]: { get: documentOperation('openApiDocument', 'Retrieve the OpenAPI document') },
   [`${API_BASE}/asyncapi.json`]: { get: documentOperation('asyncApiDocument', 'Retrieve the AsyncAPI document') },
   '/healthz': { get: plainOperation('healthz', 'Check liveness', 'Answers while the process runs.', HEALTH) },
@@ -157,5 +158,47 @@ An API key or an admin token sees all events; a ticket the public ones, and the 
       },
     },
     ...refusals(STREAM_CODES, components),
+  },
+})
+
+const EXPORT_FILE_CODES: readonly ErrorCode[] = [
+  'ambiguous_credentials',
+  'missing_credentials',
+  'invalid_api_key',
+  'expired_api_key',
+  'revoked_api_key',
+  'invalid_admin_token',
+  'admin_only',
+  'not_found',
+  'rate_limited',
+  'internal',
+  'unavailable',
+]
+
+const exportFileOperation = (components: Components) => ({
+  operationId: 'exportFile',
+  tags: ['exports'],
+  summary: 'Download an export',
+  description:
+    'The file of a completed export: JSON Lines, compressed with gzip. An export that is not completed has no file, which is `not_found`.',
+  'x-access': 'admin',
+  security: securityOf('admin'),
+  parameters: [
+    {
+      name: 'id',
+      in: 'path',
+      required: true,
+      description: 'The export.',
+      schema: { type: 'string', format: 'uuid' },
+      example: '01980000-0000-7000-8000-000000000001',
+    },
+  ],
+  responses: {
+    200: {
+      description: 'The file.',
+      headers: headerRefs(['X-Request-Id']),
+      content: { 'application/gzip': { schema: { type: 'string' }, example: '…' } },
+    },
+    ...refusals(EXPORT_FILE_CODES, components),
   },
 })

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 
-import { getNamedType, type GraphQLSchema } from 'graphql'
+import { getNamedType, type GraphQLField, type GraphQLSchema } from 'graphql'
 
-import { CAPABILITIES } from '../../core/context.ts'
+import { type Access, CAPABILITIES } from '../../core/context.ts'
 import { type ErrorCode, ERRORS, type FieldError, problemOf, ServiceError } from '../../core/errors.ts'
 import { THROWS_EXTENSION } from '../../schema/access.ts'
 import { accessOfRoute, rootField, takesIdempotencyKey } from '../rest/handler.ts'
@@ -32,14 +32,8 @@ const WRITES: readonly ErrorCode[] = ['idempotency_conflict', 'idempotency_in_pr
 
 /** The error codes that a route can answer, in the order of the table. */
 export function codesOf(schema: GraphQLSchema, route: Route, inputs: readonly Input[]): ErrorCode[] {
-  const access = accessOfRoute(schema, route)
-  const codes = new Set<ErrorCode>(ANYWHERE)
+  const codes = new Set(codesOfField(rootField(schema, route), accessOfRoute(schema, route)))
   const add = (more: readonly ErrorCode[]): void => more.forEach((code) => codes.add(code))
-  add((rootField(schema, route).extensions[THROWS_EXTENSION] ?? []) as readonly ErrorCode[])
-  if (access !== 'public') add(WITH_CREDENTIALS)
-  if (access === 'admin') add(['admin_only'])
-  if (access === 'reader') add(['identity_required'])
-  if ((CAPABILITIES as readonly string[]).includes(access)) add(['missing_capability'])
   if (route.method !== 'GET') add(WITH_BODY)
   if (takesIdempotencyKey(schema, route)) add(WRITES)
   // A path that is too long to be one is not found either.
@@ -47,6 +41,16 @@ export function codesOf(schema: GraphQLSchema, route: Route, inputs: readonly In
   if (names) add(['not_found'])
   return CODES.filter((code) => codes.has(code))
 }
+
+/** The error codes of a root field that `access` may ask, in no order. */
+export const codesOfField = ({ extensions }: GraphQLField<unknown, unknown>, access: Access): ErrorCode[] => [
+  ...ANYWHERE,
+  ...((extensions[THROWS_EXTENSION] ?? []) as readonly ErrorCode[]),
+  ...(access === 'public' ? [] : WITH_CREDENTIALS),
+  ...(access === 'admin' ? (['admin_only'] as const) : []),
+  ...(access === 'reader' ? (['identity_required'] as const) : []),
+  ...((CAPABILITIES as readonly string[]).includes(access) ? (['missing_capability'] as const) : []),
+]
 
 export const PROBLEM: Schema = {
   type: 'object',

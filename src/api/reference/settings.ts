@@ -22,7 +22,7 @@ export interface SettingField {
   path: string
   /** The setting around it, one of `groups`; null for one that stands by itself. */
   group: string | null
-  type: 'integer' | 'text' | 'choice' | 'texts'
+  type: 'integer' | 'switch' | 'text' | 'choice' | 'texts'
   /** Whether null is a value. */
   isNullable: boolean
   /**
@@ -31,8 +31,10 @@ export interface SettingField {
    */
   default: unknown
   unit: 'milliseconds' | 'seconds' | 'hours' | 'days' | null
-  /** One sentence. */
+  /** With its bounds, for a form. */
   description: string
+  /** Without them, for a table that has them. */
+  meaning: string
   /** Of `choice`. */
   values: { value: string; description: string }[] | null
   /**
@@ -124,6 +126,7 @@ function settingOf(field: GraphQLInputField, group: string | null, given: Schema
     default: value,
     unit: unitOf(field.name),
     description: textOf(field),
+    meaning: String(given.description),
     values,
     bounds: boundsOf(shape),
     itemBounds: type === 'texts' ? boundsOf((shape.items ?? {}) as Schema) : null,
@@ -134,6 +137,7 @@ function typeOf({ name, type }: GraphQLInputField): SettingField['type'] {
   const named = getNamedType(type)
   if (isEnumType(named)) return 'choice'
   if (named.name === 'Int') return 'integer'
+  if (named.name === 'Boolean') return 'switch'
   if (named.name === 'String') return isListType(getNullableType(type)) ? 'texts' : 'text'
   throw new Error(`src/api/reference/settings.ts must be told how a form shows a ${named.name} (${name})`)
 }

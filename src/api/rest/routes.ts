@@ -3,6 +3,7 @@ import { routes as classifier } from '../../domains/classifier/rest.ts'
 import { routes as audit } from '../../domains/audit/rest.ts'
 import { routes as comments } from '../../domains/comments/rest.ts'
 import { routes as discussions } from '../../domains/discussions/rest.ts'
+import { routes as exports } from '../../domains/exports/rest.ts'
 import { routes as keys } from '../../domains/keys/rest.ts'
 import { routes as moderation } from '../../domains/moderation/rest.ts'
 import { routes as overview } from '../../domains/overview/rest.ts'
@@ -11,14 +12,15 @@ import { routes as reactions } from '../../domains/reactions/rest.ts'
 import { routes as readers } from '../../domains/readers/rest.ts'
 import { routes as settings } from '../../domains/settings/rest.ts'
 import { routes as stream } from '../../domains/stream/rest.ts'
-import { routes as tenants } from '../../domains/tenants/rest.ts'
+import { routes as admins } from '../../domains/tenants/rest.ts'
+import { routes as imports } from '../../domains/transfer/rest.ts'
 import { routes as webhooks } from '../../domains/webhooks/rest.ts'
 import type { Route } from '../../schema/route.ts'
 
 export { eventDocument } from '../../domains/stream/rest.ts'
 
-/** The REST routes by their domain, in the order of the reference. */
-export const ROUTES_BY_DOMAIN = {
+/** The REST routes by what they are about, in the order of the reference. */
+export const ROUTES_BY_TAG = {
   discussions,
   comments,
   reactions,
@@ -32,9 +34,11 @@ export const ROUTES_BY_DOMAIN = {
   keys,
   settings,
   audit,
+  exports,
+  imports,
   classifier,
-  tenants,
+  admins,
 } satisfies Readonly<Record<string, readonly Route[]>>
 
 /** Every REST route. */
-export const ROUTES: readonly Route[] = Object.values(ROUTES_BY_DOMAIN).flat()
+export const ROUTES: readonly Route[] = Object.values(ROUTES_BY_TAG).flat()
