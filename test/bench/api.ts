@@ -1,8 +1,5 @@
-import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
 import { openServer } from '../../src/data/server.ts'
-import { writeReaction } from '../../src/domains/reactions/sql.ts'
-import { signIdentity } from '../harness/identity.ts'
 import { fillDiscussions, type Filled } from './fill.ts'
 import { httpRequest, load } from './load.ts'
 import { type BenchProcess, type BenchService, median, startBareServer, startBenchService } from './service.ts'
@@ -22,7 +19,7 @@ interface Side {
   requests: readonly Buffer[]
 }
 
-interface Figures {
+export interface Figures {
   perSecond: number
   cpuMicros: number
   p50: number
@@ -30,9 +27,8 @@ interface Figures {
 }
 
 /**
- * What reading and reacting cost, each beside its reference in the same run, turn by turn: pages
- * (not cached, cached, not modified, over GraphQL, at 1 000 and 1 000 000 comments), counts,
- * toggled reactions.
+ * What reading costs, each beside its reference in the same run, turn by turn: pages
+ * (not cached, cached, not modified, over GraphQL, at 1 000 and 1 000 000 comments), counts.
  */
 export async function benchApi(): Promise<void> {
   const open: { close(): Promise<void> }[] = []
@@ -45,7 +41,6 @@ export async function benchApi(): Promise<void> {
     const bare = opened(await startBareServer(service.databaseUrl, { ...POOL, TENANT_ID: filled.tenantId }))
     await benchPages({ service, uncached, bare, filled })
     await benchCounts({ service, bare, filled })
-    await benchToggle({ service, filled })
     await benchSizes(uncached)
   } finally {
     for (const process of open) await process.close()
@@ -100,7 +95,7 @@ async function pageBytes({ port, apiKey }: BenchService, { discussionIds: [id] }
 }
 
 /** The same fields as the REST route's, in a document of the caller's own. */
-function graphqlPage(id: string, apiKey: string): Buffer {
+export function graphqlPage(id: string, apiKey: string): Buffer {
   const query = `query Page($id: ID!) { discussion(id: $id) { comments(first: 20) { edges { node { id discussionId parentId depth
     author { id externalId name avatarUrl profileUrl } body bodyHtml status pinnedAt editedAt deletedAt revision replyCount
     reactionCounts viewerReaction createdAt } } pageInfo { hasNextPage endCursor } } } }`
@@ -130,73 +125,6 @@ async function benchCounts({ service, bare, filled }: Omit<World, 'uncached'>): 
     },
   })
   print('counts of 20 pages', figures, { REST: ['bare', null] })
-}
-
-/**
- * Toggles by many readers on many comments, beside the statement alone from as many connections.
- */
-async function benchToggle({ service, filled }: { service: BenchService; filled: Filled }): Promise<void> {
-  const tokens = await Promise.all(
-    Array.from({ length: READERS }, (_, n) =>
-      signIdentity(service.signer, { sub: filled.readers[n]?.externalId ?? '' }),
-    ),
-  )
-  const requests = Array.from({ length: 5000 }, (_, n) =>
-    httpRequest(
-      'POST',
-      `/api/v1/comments/${filled.commentIds[(n * 7919) % filled.commentIds.length]}/reactions`,
-      {
-        'X-API-Key': service.apiKey,
-        'X-Service-Identity': tokens[n % READERS] ?? '',
-        'Content-Type': 'application/json',
-      },
-      '{"type":"like"}',
-    ),
-  )
-  const rates: { bare: number[]; rest: Figures[] } = { bare: [], rest: [] }
-  for (let round = 0; round <= ROUNDS; round++) {
-    const bare = await bareToggles(service.databaseUrl, filled)
-    const rest = await measure({ process: service, requests })
-    // The first round warms up.
-    if (round > 0) {
-      rates.bare.push(bare)
-      rates.rest.push(rest)
-    }
-  }
-  const reference = { perSecond: median(rates.bare), cpuMicros: NaN, p50: NaN, p99: NaN }
-  print(
-    'toggled reactions',
-    { 'bare statement': reference, REST: middle(rates.rest) },
-    { REST: ['bare statement', null] },
-  )
-}
-
-async function bareToggles(url: string, { tenantId, commentIds, readers }: Filled): Promise<number> {
-  const { db, close } = await openServer({ url, size: CONNECTIONS, onError: () => undefined })
-  let n = 0
-  const until = performance.now() + SECONDS * 1000
-  const started = performance.now()
-  const loop = async (): Promise<void> => {
-    while (performance.now() < until) {
-      const turn = n++
-      const { id: readerId = '', externalId = '' } = readers[turn % READERS] ?? {}
-      await writeReaction(db.query, {
-        tenantId,
-        commentId: commentIds[(turn * 104_729) % commentIds.length] ?? '',
-        readerId,
-        mode: 'toggle',
-        type: 'like',
-        eventId: newId(),
-        actor: JSON.stringify({ kind: 'reader', readerId, externalId }),
-        reader: JSON.stringify({ id: readerId, externalId, name: null, avatarUrl: null, profileUrl: null }),
-        now: new Date(),
-      })
-    }
-  }
-  await Promise.all(Array.from({ length: CONNECTIONS }, loop))
-  const rate = n / ((performance.now() - started) / 1000)
-  await close()
-  return rate
 }
 
 /** What a page costs in a short and in a very long discussion. */
@@ -239,7 +167,7 @@ export async function compare(
   return Object.fromEntries(Object.entries(rounds).map(([name, all]) => [name, middle(all)]))
 }
 
-async function measure({ process, requests }: Side, seconds = SECONDS): Promise<Figures> {
+export async function measure({ process, requests }: Side, seconds = SECONDS): Promise<Figures> {
   const before = process.cpuMs()
   const result = await load({ port: process.port, connections: CONNECTIONS, seconds, requests })
   const wrong = Object.keys(result.statuses).filter((status) => !['200', '201', '304'].includes(status))
@@ -248,7 +176,7 @@ async function measure({ process, requests }: Side, seconds = SECONDS): Promise<
   return { ...result, cpuMicros: ((process.cpuMs() - before) * 1000) / answered }
 }
 
-function middle(rounds: readonly Figures[]): Figures {
+export function middle(rounds: readonly Figures[]): Figures {
   const of = (pick: (each: Figures) => number): number => median(rounds.map(pick))
   return {
     perSecond: of(({ perSecond }) => perSecond),

@@ -17,6 +17,8 @@ const server = Fastify()
 
 server.get('/empty', () => ({}))
 
+server.post('/empty', () => ({}))
+
 server.get<{ Params: { id: string } }>('/discussions/:id/comments', async ({ params }) => {
   const after = { pinnedAt: null, id: LAST_ID, reactionCount: 0, replyCount: 0 }
   const level = { discussionId: params.id, parentId: null, sort: 'newest', after, limit: 21 } as const

@@ -2,9 +2,12 @@
 // the same run.
 import { benchAnalytics } from './analytics.ts'
 import { benchApi } from './api.ts'
+import { benchCpu } from './cpu.ts'
 import { benchEmbedded } from './embedded.ts'
+import { benchImport } from './import.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchCreate } from './create.ts'
+import { benchPeers } from './peers.ts'
 import { benchPost } from './post.ts'
 import { benchProcesses } from './processes.ts'
 import { benchRetention } from './retention.ts'
@@ -12,6 +15,7 @@ import { benchSizing } from './sizing.ts'
 import { benchStart } from './start.ts'
 import { benchStreamTimes } from './stream-times.ts'
 import { benchStream } from './stream.ts'
+import { benchToggle } from './toggle.ts'
 import { benchTraces } from './traces.ts'
 import { benchWebhooks } from './webhooks.ts'
 
@@ -20,10 +24,14 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   post: benchPost,
   neighbours: benchNeighbours,
   api: benchApi,
+  cpu: benchCpu,
+  toggle: benchToggle,
   stream: benchStream,
+  peers: benchPeers,
   'stream-times': benchStreamTimes,
   analytics: benchAnalytics,
   webhooks: benchWebhooks,
+  import: benchImport,
   retention: benchRetention,
   embedded: benchEmbedded,
   processes: benchProcesses,

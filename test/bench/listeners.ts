@@ -2,25 +2,41 @@
 // holds up nobody.
 import { connect, type Socket } from 'node:net'
 
-import type { Command, Counted } from './listening.ts'
+import { type Answer, type Command, type Counted, monotonicMs, STAMP } from './listening.ts'
 
 /** Connections that are being opened at once. */
 const AT_ONCE = 200
+/** Every so many streams, the times of events are read. */
+const TIMED_EACH = 50
 /** Shared by all sockets: what comes is counted and forgotten. */
 const buffer = Buffer.allocUnsafe(256 * 1024)
 
 let sockets: Socket[] = []
 let counts: number[] = []
+let delays: number[] = []
+
+/** Takes the bytes of one stream, and notes how long its events were under way. */
+function timer(): (text: string) => void {
+  let rest = ''
+  return (text) => {
+    const now = monotonicMs()
+    const end = (rest + text).lastIndexOf('\n\n')
+    for (const [, sentAt] of (rest + text).slice(0, end + 1).matchAll(STAMP)) delays.push(now - Number(sentAt))
+    rest = (rest + text).slice(end + 1)
+  }
+}
 
 function openOne(port: number, head: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const index = sockets.length
     counts.push(0)
+    const time = index % TIMED_EACH === 0 ? timer() : null
     const onread = {
       buffer,
       callback: (length: number) => {
         if (counts[index] === 0 && buffer.toString('latin1', 9, 12) !== '200') reject(new Error('a stream was refused'))
         counts[index] = (counts[index] ?? 0) + length
+        time?.(buffer.toString('latin1', 0, length))
         resolve()
         return true
       },
@@ -59,11 +75,14 @@ const counted = (): Counted => ({
   most: counts.reduce((most, count) => Math.max(most, count), 0),
 })
 
-async function obey(command: Command): Promise<Counted> {
+async function obey(command: Command): Promise<Answer> {
   if (command.do === 'open') await open(command.port, command.head, command.count)
-  if (command.do === 'reset') counts.fill(0)
+  if (command.do === 'reset') {
+    counts.fill(0)
+    delays = []
+  }
   if (command.do === 'close') await close()
-  return counted()
+  return { counted: counted(), delays: command.do === 'delays' ? delays : [] }
 }
 
 process.on('message', (command: Command) => {

@@ -3,7 +3,19 @@ import { setTimeout } from 'node:timers/promises'
 import { startScript } from './service.ts'
 
 export type Command =
-  { do: 'open'; port: number; head: string; count: number } | { do: 'reset' } | { do: 'count' } | { do: 'close' }
+  | { do: 'open'; port: number; head: string; count: number }
+  | { do: 'reset' }
+  | { do: 'count' }
+  | { do: 'delays' }
+  | { do: 'close' }
+
+/**
+ * The beginning of a comment's text that says when it was sent, by the clock that all processes of
+ * a machine share.
+ */
+export const stamp = (): string => `@${monotonicMs().toFixed(2)}@`
+export const STAMP = /"body":"@([\d.]+)@/g
+export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
 
 /**
  * Bytes that the streams have received: all together, the one with the least, the one with the
@@ -15,11 +27,21 @@ export interface Counted {
   most: number
 }
 
+export interface Answer {
+  counted: Counted
+  delays: readonly number[]
+}
+
 /** Many streams, held open by a process of their own. */
 export interface Listeners {
   open(port: number, head: string, count: number): Promise<void>
   reset(): Promise<void>
   count(): Promise<Counted>
+  /**
+   * Milliseconds from the stamp of an event to its arrival, at some of the streams, since the last
+   * reset.
+   */
+  delays(): Promise<readonly number[]>
   /**
    * Waits until nothing more comes. `at`: when the last had come, to 50 ms, by this process's
    * clock.
@@ -37,16 +59,17 @@ const PATIENCE_MS = 30_000
 
 export async function startListeners(): Promise<Listeners> {
   const script = await startScript('listeners.ts')
-  const ask = async (command: Command): Promise<Counted> => {
-    const { answer, error } = (await script.ask(command)) as { answer?: Counted; error?: string }
+  const ask = async (command: Command): Promise<Answer> => {
+    const { answer, error } = (await script.ask(command)) as { answer?: Answer; error?: string }
     if (answer === undefined) throw new Error(error)
     return answer
   }
-  const count = (): Promise<Counted> => ask({ do: 'count' })
+  const count = async (): Promise<Counted> => (await ask({ do: 'count' })).counted
   return {
     open: async (port, head, number) => void (await ask({ do: 'open', port, head, count: number })),
     reset: async () => void (await ask({ do: 'reset' })),
     count,
+    delays: async () => (await ask({ do: 'delays' })).delays,
     async settled() {
       let last = await count()
       let at = performance.now()

@@ -19,6 +19,12 @@ export interface LoadResult {
   statuses: Record<string, number>
 }
 
+/** Shared by all sockets: the load must cost little, because the service has the same cores. */
+const buffer = Buffer.allocUnsafe(256 * 1024)
+const NOTHING = Buffer.alloc(0)
+/** As Fastify writes it, and as Node does. */
+const LENGTHS = ['\r\ncontent-length: ', '\r\nContent-Length: '] as const
+
 /** Sends requests over raw keep-alive sockets, one at a time on each, and counts the answers. */
 export async function load({ port, connections, seconds, requests }: Load): Promise<LoadResult> {
   const latencies: number[] = []
@@ -28,27 +34,38 @@ export async function load({ port, connections, seconds, requests }: Load): Prom
   const started = performance.now()
   const one = (): Promise<void> =>
     new Promise((resolve, reject) => {
-      const socket = connect(port, '127.0.0.1')
-      socket.setNoDelay(true)
       let sentAt = 0
-      let answer = Buffer.alloc(0)
+      /** The beginning of an answer, until its head is whole. */
+      let head = NOTHING
+      /** Bytes of the answer that are still to come; null while its head is not whole. */
+      let missing: number | null = null
       const send = (): void => {
         if (performance.now() >= until) return void socket.end()
         const request = requests[next++ % requests.length]
         sentAt = performance.now()
         if (request !== undefined) socket.write(request)
       }
-      socket.on('connect', send)
-      socket.on('data', (chunk) => {
-        answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk])
-        const length = answerLength(answer)
-        if (length === null || answer.length < length) return
-        const status = answer.toString('latin1', 9, 12)
-        statuses[status] = (statuses[status] ?? 0) + 1
+      const receive = (chunk: Buffer): void => {
+        if (missing === null) {
+          const answer = head.length === 0 ? chunk : Buffer.concat([head, chunk])
+          const length = answerLength(answer)
+          if (length === null) return void (head = Buffer.from(answer))
+          const status = answer.toString('latin1', 9, 12)
+          statuses[status] = (statuses[status] ?? 0) + 1
+          missing = length - answer.length
+          head = NOTHING
+        } else missing -= chunk.length
+        if (missing > 0) return
+        missing = null
         latencies.push(performance.now() - sentAt)
-        answer = answer.subarray(length)
         send()
-      })
+      }
+      const callback = (length: number): boolean => {
+        receive(buffer.subarray(0, length))
+        return true
+      }
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true, onread: { buffer, callback } })
+      socket.on('connect', send)
       socket.on('error', reject)
       socket.on('close', () => resolve())
     })
@@ -64,8 +81,11 @@ export async function load({ port, connections, seconds, requests }: Load): Prom
 function answerLength(answer: Buffer): number | null {
   const end = answer.indexOf('\r\n\r\n')
   if (end < 0) return null
-  const match = /content-length: (\d+)/i.exec(answer.toString('latin1', 0, end))
-  return end + 4 + Number(match?.[1] ?? 0)
+  const found = Math.max(...LENGTHS.map((name) => answer.subarray(0, end).indexOf(name)))
+  if (found < 0) return end + 4
+  const at = found + LENGTHS[0].length
+  // parseInt ends at the line's end.
+  return end + 4 + Number.parseInt(answer.toString('latin1', at, at + 12), 10)
 }
 
 export const httpRequest = (method: string, path: string, headers: Record<string, string>, body = ''): Buffer =>

@@ -16,6 +16,7 @@ const NEIGHBOUR_CONNECTIONS = 4
 const LOCKED_CONNECTIONS = 200
 const TARGET = 1.2
 
+/** Who calls for a tenant. */
 interface Caller {
   apiKey: string
   signer: Signer
@@ -30,7 +31,7 @@ export async function benchNeighbours(): Promise<void> {
   const outside = new pg.Client({ connectionString: service.databaseUrl })
   await outside.connect()
   try {
-    const neighbour = await neighbourRequests(await addTenant(service))
+    const neighbour = await neighbourRequests(await addTenant(service, 'neighbour'))
     const { discussionId, requests } = await lockedRequests(service)
     const run = (): Promise<LoadResult> =>
       load({ port: service.port, connections: NEIGHBOUR_CONNECTIONS, seconds: SECONDS, requests: neighbour })
@@ -53,23 +54,21 @@ export async function benchNeighbours(): Promise<void> {
   }
 }
 
-async function addTenant({ databaseUrl, keys }: BenchService): Promise<Caller> {
+/** One more tenant, without limits. */
+export async function addTenant({ databaseUrl, keys }: BenchService, slug: string): Promise<Caller> {
   const settings = readSettings({ DATABASE_URL: databaseUrl, ...keys }, () => {
     throw new Error('the secrets are given')
   })
   const database = await openServer({ url: databaseUrl, size: 2, onError: () => undefined })
   const { app, close } = withDatabase(settings, createLog('silent'), database)
-  const { apiKey, identitySecret } = await createTenant(app, { slug: 'neighbour' })
-  await database.db.query({
-    name: 'bench_limits',
-    text: `UPDATE tenants SET settings = '{"rateLimit":{"perSecond":100000,"burst":1000000}}' WHERE slug = 'neighbour'`,
-    locks: true,
-  })
+  const { apiKey, identitySecret } = await createTenant(app, { slug })
+  const text = `UPDATE tenants SET settings = '{"rateLimit":{"perSecond":100000,"burst":1000000}}' WHERE slug = $1`
+  await database.db.query({ name: 'bench_limits', text, locks: true }, [slug])
   await close()
-  return { apiKey, signer: { tenant: 'neighbour', secret: identitySecret.secret } }
+  return { apiKey, signer: { tenant: slug, secret: identitySecret.secret } }
 }
 
-const headersOf = async ({ apiKey, signer }: Caller): Promise<Record<string, string>> => ({
+export const headersOf = async ({ apiKey, signer }: Caller): Promise<Record<string, string>> => ({
   'X-API-Key': apiKey,
   'X-Service-Identity': await signIdentity(signer, { sub: 'reader', name: 'Reader' }),
   'Content-Type': 'application/json',

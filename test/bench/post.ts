@@ -68,7 +68,7 @@ async function round(service: BenchService, requests: Buffer[], bare: Bare, { co
 }
 
 /** Posts by many readers on many pages, in a random order. */
-async function makeRequests({ apiKey, signer }: BenchService, { discussions }: Mix): Promise<Buffer[]> {
+export async function makeRequests({ apiKey, signer }: BenchService, { discussions }: Mix): Promise<Buffer[]> {
   const tokens = await Promise.all(
     Array.from({ length: READERS }, (_, n) => signIdentity(signer, { sub: `reader-${n}`, name: `Reader ${n}` })),
   )
@@ -98,14 +98,15 @@ export async function openBare(
 ): Promise<Bare> {
   const { db, close } = await openServer({ url: databaseUrl, size: POOL, onError: () => undefined })
   const tenantId = randomUUID()
-  const authorId = randomUUID()
+  const authorIds = Array.from({ length: READERS }, newId)
   await db.query(statement('bare_tenant', "INSERT INTO tenants (id, slug) VALUES ($1, 'bare')"), [tenantId])
   await db.query(
     statement(
-      'bare_reader',
-      "INSERT INTO readers (tenant_id, id, external_id, profile_issued_at) VALUES ($1, $2, 'reader', now())",
+      'bare_readers',
+      `INSERT INTO readers (tenant_id, id, external_id, name, profile_issued_at)
+       SELECT $1, i, i, 'Reader', now() FROM unnest($2::uuid[]) i`,
     ),
-    [tenantId, authorId],
+    [tenantId, authorIds],
   )
   const discussions = Array.from({ length: discussionCount }, newId)
   await db.query(
@@ -115,11 +116,12 @@ export async function openBare(
     ),
     [tenantId, discussions],
   )
-  const author = { id: authorId, externalId: 'reader', name: 'Reader', avatarUrl: null, profileUrl: null }
-  const actor = JSON.stringify({ kind: 'reader', readerId: authorId, externalId: 'reader' })
   let n = 0
   const one = async (): Promise<void> => {
     const id = newId()
+    const authorId = authorIds[n % READERS] ?? ''
+    const author = { id: authorId, externalId: authorId, name: 'Reader', avatarUrl: null, profileUrl: null }
+    const actor = JSON.stringify({ kind: 'reader', readerId: authorId, externalId: authorId })
     const discussionId = discussions[(n++ * 7919) % discussionCount] ?? ''
     const body = `${BODY} (${n})`
     const bodyHtml = `<p>${body}</p>\n`
@@ -170,7 +172,7 @@ export async function openBare(
  */
 async function insertPatiently(sql: Sql, row: CreateRow): Promise<void> {
   for (let isWritten = false; !isWritten;) {
-    isWritten = await insertComments(sql, [row], new Date()).then(
+    isWritten = await insertComments(sql, [row], new Date(), 'wait').then(
       () => true,
       (error: unknown) => {
         if (isLockFailure(error)) return false

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import pg from 'pg'
@@ -10,7 +11,7 @@ import { freePort } from '../harness/ports.ts'
 import type { Signer } from '../harness/identity.ts'
 
 export const MAIN = join(import.meta.dirname, '../../dist/main.js')
-const SERVER = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
+export const SERVER = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
 export interface BenchService {
   pid: number
@@ -27,11 +28,13 @@ export interface BenchService {
 
 /**
  * An api process on a PostgreSQL database of its own (DATABASE_URL names the server), or on that of
- * the one that it is started beside. BENCH_PROFILE names a folder for its CPU profile.
+ * the one that it is started beside. BENCH_PROFILE names a folder for its CPU profile. `main` is
+ * that of another build.
  */
 export async function startBenchService(
   env: Record<string, string> = {},
   beside?: Pick<BenchService, 'databaseUrl' | 'apiKey' | 'signer' | 'keys'>,
+  main = MAIN,
 ): Promise<BenchService> {
   const name = `engagement_bench_${randomBytes(4).toString('hex')}`
   const databaseUrl = new URL(beside?.databaseUrl ?? SERVER)
@@ -46,18 +49,21 @@ export async function startBenchService(
     ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
   }
-  const child = spawnMain({
-    DATABASE_URL: databaseUrl.href,
-    ROLE: 'api',
-    PORT: String(port),
-    ...keys,
-    BOOTSTRAP_API_KEY: apiKey,
-    BOOTSTRAP_IDENTITY_SECRET: secret,
-    UNAUTHENTICATED_RATE_PER_SECOND: '0',
-    MAX_CONNECTIONS: '1000000',
-    MAX_CONNECTIONS_PER_ADDRESS: '1000000',
-    ...env,
-  })
+  const child = spawnMain(
+    {
+      DATABASE_URL: databaseUrl.href,
+      ROLE: 'api',
+      PORT: String(port),
+      ...keys,
+      BOOTSTRAP_API_KEY: apiKey,
+      BOOTSTRAP_IDENTITY_SECRET: secret,
+      UNAUTHENTICATED_RATE_PER_SECOND: '0',
+      MAX_CONNECTIONS: '1000000',
+      MAX_CONNECTIONS_PER_ADDRESS: '1000000',
+      ...env,
+    },
+    main,
+  )
   await ready(child)
   // What is measured is the service, not its limits.
   const limits = await fetch(`http://127.0.0.1:${port}/api/v1/settings`, {
@@ -164,10 +170,10 @@ export async function startWorkerProcess(
   }
 }
 
-function spawnMain(env: Record<string, string>): ChildProcess {
+function spawnMain(env: Record<string, string>, main = MAIN): ChildProcess {
   const { BENCH_PROFILE: folder } = process.env
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  return spawn(process.execPath, [...profile, MAIN], {
+  return spawn(process.execPath, [...profile, main], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { ...process.env, LOG_LEVEL: 'warn', ...env },
   })
@@ -192,13 +198,23 @@ export function cpuMsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
+/** The first child of a process. Throws where it has none. */
+export async function childOf({ pid }: ChildProcess): Promise<number> {
+  const pids = (await readdir('/proc')).map(Number).filter((one) => one > 0)
+  for (const one of pids) {
+    const status = await readFile(`/proc/${one}/stat`, 'utf8').catch(() => '')
+    if (Number(status.split(') ')[1]?.split(' ')[1]) === pid) return one
+  }
+  throw new Error(`the process ${pid} has no child`)
+}
+
 /** Resident memory of a process in bytes. */
 export function residentBytes(pid: number): number {
   const match = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return Number(match?.[1]) * 1024
 }
 
-async function onServer(text: string): Promise<void> {
+export async function onServer(text: string): Promise<void> {
   const client = new pg.Client({ connectionString: SERVER })
   await client.connect()
   try {

@@ -1,14 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 import { freePort } from '../harness/ports.ts'
-import { type BenchService, cpuMsOf, startBareStream, startBenchService } from './service.ts'
+import { type BenchService, childOf, cpuMsOf, startBareStream, startBenchService } from './service.ts'
 import { signIdentity } from '../harness/identity.ts'
+import { STAMP, stamp } from './listening.ts'
 
 /** A process that sends what is published to every stream. */
 export interface Peer {
@@ -24,6 +26,8 @@ export interface Peer {
 
 const NCHAN = '/usr/lib/nginx/modules/ngx_nchan_module.so'
 const NGINX = '/usr/sbin/nginx'
+/** How long Nchan may take to answer: it falls behind. */
+const PATIENCE_MS = 120_000
 const BODY = 'I have read this twice now, and I still think that the second paragraph misses the point.'
 
 /** The request that opens a stream, whole. */
@@ -43,6 +47,8 @@ export interface Stage {
   externalId: string
   discussionId: string
   post(page?: string): Promise<string>
+  /** A further process for streams, with settings of its own. */
+  beside(env: Record<string, string>): Promise<BenchService>
   close(): Promise<void>
 }
 
@@ -50,6 +56,7 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
   const { REDIS_URL = 'redis://127.0.0.1:6379' } = process.env
   const shared = { REDIS_URL, REDIS_PREFIX: `bench-${process.pid}:`, ...env }
   const service = await startBenchService(shared)
+  const others: BenchService[] = []
   const writer = await startBenchService({ REDIS_URL, REDIS_PREFIX: shared.REDIS_PREFIX }, service)
   await call(service, 'PATCH', '/settings', {
     stream: { maxStreams: 1_000_000, maxStreamsPerTicket: 1_000_000, maxStreamsPerAddress: 1_000_000 },
@@ -59,7 +66,9 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
   let n = 0
   const post = async (page = 'page'): Promise<string> => {
     const path = `/discussions/by-external/${page}/comments`
-    return (await call(writer, 'POST', path, { body: `${BODY} (${n++})` }, { 'x-service-identity': identity })).id
+    return (
+      await call(writer, 'POST', path, { body: `${stamp()} ${BODY} (${n++})` }, { 'x-service-identity': identity })
+    ).id
   }
   const { id: discussionId } = await call(service, 'POST', '/discussions', { externalId: 'page' })
   return {
@@ -68,7 +77,13 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
     externalId: 'page',
     discussionId,
     post,
+    beside: async (settings) => {
+      const other = await startBenchService({ ...shared, ...settings }, service)
+      others.push(other)
+      return other
+    },
     close: async () => {
+      for (const other of others) await other.close()
       await writer.close()
       await service.close()
     },
@@ -106,6 +121,25 @@ export async function ssePeer({ service, discussionId, post }: Stage, isGzip = f
     publish: (events) => together(events, post),
     close: () => Promise.resolve(),
   }
+}
+
+/** The bytes of one event, as a browser gets them. */
+export async function oneEvent(peer: Peer): Promise<Buffer> {
+  const path = peer.head.split(' ')[1] ?? ''
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const request = get({ port: peer.port, path }, (response) => {
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part
+        const frame = /^id: .*\nevent: .*\ndata: .*\n\n/m.exec(text)?.[0]
+        if (frame === undefined) return
+        request.destroy()
+        resolve(Buffer.from(frame))
+      })
+      peer.publish(1).catch(reject)
+    })
+    request.on('error', reject)
+  })
 }
 
 const SUBSCRIPTION = `subscription ($id: ID!) { discussionEvents(discussionId: $id) { id type seq occurredAt
@@ -153,7 +187,7 @@ export async function nchanPeer(event: Buffer): Promise<Peer | null> {
        access_log off; client_body_temp_path ${folder}/body;
        server {
          listen 127.0.0.1:${port};
-         location /pub { nchan_publisher; nchan_channel_id page; nchan_message_buffer_length 10; }
+         location /pub { nchan_publisher; nchan_channel_id page; nchan_message_buffer_length 1000; }
          location /sub { nchan_subscriber eventsource; nchan_channel_id page; nchan_subscriber_first_message newest; }
        }
      }`,
@@ -164,12 +198,17 @@ export async function nchanPeer(event: Buffer): Promise<Peer | null> {
   await setTimeout(500)
   // Nchan makes the lines of an event itself: it is given the JSON.
   const json = /data: (.*)/.exec(event.toString())?.[1] ?? ''
-  const publish = (): Promise<Response> => fetch(`http://127.0.0.1:${port}/pub`, { method: 'POST', body: json })
+  const publish = (): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}/pub`, {
+      method: 'POST',
+      body: json.replace(STAMP, `"body":"${stamp()}`),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    })
   // A stream begins with the newest message: without one it would begin with nothing.
   await publish()
   return {
     name: 'Nchan',
-    pid: await workerOf(child),
+    pid: await childOf(child),
     port,
     head: headOf('/sub'),
     publish: (events) => together(events, publish),
@@ -180,16 +219,6 @@ export async function nchanPeer(event: Buffer): Promise<Peer | null> {
       await rm(folder, { recursive: true })
     },
   }
-}
-
-/** The worker of an nginx is the process that has it as its parent. */
-async function workerOf({ pid }: ChildProcess): Promise<number> {
-  const pids = (await readdir('/proc')).map(Number).filter((one) => one > 0)
-  for (const one of pids) {
-    const status = await readFile(`/proc/${one}/stat`, 'utf8').catch(() => '')
-    if (Number(status.split(') ')[1]?.split(' ')[1]) === pid) return one
-  }
-  throw new Error('nginx has no worker')
 }
 
 export const cpuMs = ({ pid }: Peer): number => cpuMsOf(pid)

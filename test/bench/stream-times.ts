@@ -123,7 +123,7 @@ async function benchResume(stage: Stage): Promise<void> {
   const { db, close } = await openServer({ url: service.databaseUrl, size: 1, onError: () => undefined })
   const discussionId = newId()
   try {
-    const tenantId = (await db.query<{ id: string }>(TENANT))[0]?.id
+    const tenantId = (await db.query<{ id: string }>(TENANT))[0]?.id ?? null
     await db.transaction(async (sql) => {
       await sql(statement('bench_patience', 'SET LOCAL statement_timeout = 0'))
       await sql(HISTORY_OF, [tenantId, discussionId, HISTORY])

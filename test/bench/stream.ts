@@ -1,9 +1,8 @@
-import { get } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 
 import { type Listeners, startListeners } from './listening.ts'
 import { median, residentBytes } from './service.ts'
-import { barePeer, cpuMs, graphqlPeer, nchanPeer, type Peer, ssePeer, startStage } from './stream-peers.ts'
+import { barePeer, cpuMs, graphqlPeer, nchanPeer, oneEvent, type Peer, ssePeer, startStage } from './stream-peers.ts'
 
 const SIZES = [2000, 5000]
 const ROUNDS = 3
@@ -47,25 +46,6 @@ export async function benchStream(): Promise<void> {
     await stage.close()
     await listeners.end()
   }
-}
-
-/** The bytes of one event, as a browser gets them. */
-async function oneEvent(peer: Peer): Promise<Buffer> {
-  const path = peer.head.split(' ')[1] ?? ''
-  return new Promise((resolve, reject) => {
-    let text = ''
-    const request = get({ port: peer.port, path }, (response) => {
-      response.setEncoding('utf8').on('data', (part: string) => {
-        text += part
-        const frame = /^id: .*\nevent: .*\ndata: .*\n\n/m.exec(text)?.[0]
-        if (frame === undefined) return
-        request.destroy()
-        resolve(Buffer.from(frame))
-      })
-      peer.publish(1).catch(reject)
-    })
-    request.on('error', reject)
-  })
 }
 
 interface Figures {

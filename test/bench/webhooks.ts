@@ -260,7 +260,7 @@ async function benchReplay({ service, sink, env, redis }: World): Promise<void> 
   }
   await outbox.db.query(PAST, [ACTOR, DATA, REPLAYED])
   const { id } = await call('POST', '/webhooks', { url: `${sink.http}/hook/replayed` })
-  await outbox.db.query(VERIFY, [id])
+  await outbox.db.query(VERIFY, [String(id)])
   const worker = await startWorkerProcess(service, env)
   await sink.look({ reset: { hang: false } })
   const startedAt = performance.now()

@@ -1,0 +1,227 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+
+import pg from 'pg'
+
+import type { Item } from '../../src/domains/transfer/item.ts'
+import { randomOf } from '../harness/random.ts'
+import { writeItems } from '../harness/transfer.ts'
+import { httpRequest, load, type LoadResult } from './load.ts'
+import { addTenant, headersOf } from './neighbours.ts'
+import { type BenchService, cpuMsOf, median, startBenchService } from './service.ts'
+
+const CLI = join(import.meta.dirname, '../../dist/cli/cli.js')
+const COMMENTS = Number(process.env.IMPORT_COMMENTS ?? 100_000)
+const PER_DISCUSSION = 200
+const PER_READER = 20
+const TABLES = ['readers', 'discussions', 'comments']
+const CONNECTIONS = 4
+const SECONDS = 4
+const ROUNDS = 3
+const SAMPLE_MS = 100
+const TARGETS = { copy: 0.25, p99: 1.3 }
+
+/**
+ * An import by the built command, beside COPY of the rows that it has made, and the times of
+ * another tenant's posts with and without an import under way, turn by turn.
+ */
+export async function benchImport(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-bench-'))
+  const file = join(folder, 'items.jsonl')
+  const service = await startBenchService()
+  const database = new pg.Client({ connectionString: service.databaseUrl })
+  await database.connect()
+  try {
+    writeItems(file, makeItems())
+    console.log(`import: ${COMMENTS} comments, each of some 170 characters, half of them replies`)
+    await benchRate({ service, database, file, folder })
+    await benchNeighbour(service, file)
+  } finally {
+    await database.end()
+    await service.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function makeItems(): Item[] {
+  const random = randomOf(1)
+  const below = (most: number): number => Math.floor(random() * most)
+  const at = (n: number): string => new Date(Date.UTC(2012, 0, 1) + n * 2_000_000).toISOString()
+  const discussions = Math.ceil(COMMENTS / PER_DISCUSSION)
+  const readers = Math.ceil(COMMENTS / PER_READER)
+  const items: Item[] = []
+  for (let n = 0; n < readers; n++) items.push({ kind: 'reader', id: `r${n}`, name: `Reader ${n}`, createdAt: at(n) })
+  for (let n = 0; n < discussions; n++) {
+    items.push({ kind: 'discussion', id: `d${n}`, url: `https://news.example/${n}`, createdAt: at(n) })
+  }
+  for (let n = 0; n < COMMENTS; n++) {
+    const parent = n - discussions * (1 + below(5))
+    items.push({
+      kind: 'comment',
+      id: `c${n}`,
+      discussionId: `d${n % discussions}`,
+      ...(parent >= 0 && random() < 0.5 && { parentId: `c${parent}` }),
+      authorId: `r${below(readers)}`,
+      createdAt: at(n),
+      body: `I have read this *twice*, and ${n} things are missing.\n\n${'What the author says of it is true. '.repeat(1 + below(5))}`,
+    })
+  }
+  return items
+}
+
+interface Stage {
+  service: BenchService
+  database: pg.Client
+  file: string
+  folder: string
+}
+
+async function benchRate({ service, database, file, folder }: Stage): Promise<void> {
+  await addTenant(service, 'whole')
+  const before = await backendsMs(database)
+  const backends = new Map(before)
+  const running = startImport(service, 'whole', file)
+  const ended = running.ended.then(() => true)
+  while (!(await Promise.race([ended, setTimeout(SAMPLE_MS, false)]))) {
+    running.sample()
+    for (const [pid, ms] of await backendsMs(database)) backends.set(pid, ms)
+  }
+  const { seconds, cpuMs, peakMb } = await running.ended
+  const ofPostgres = [...backends].reduce((sum, [pid, ms]) => sum + ms - (before.get(pid) ?? 0), 0)
+  const bare = await copyRows(service.databaseUrl, folder)
+  const rate = (took: number): string => `${(COMMENTS / took).toFixed(0)} comments/s`
+  const micros = (ms: number): string => `${((ms * 1000) / COMMENTS).toFixed(0)} µs`
+  console.log(`  import                       ${rate(seconds)}, ${seconds.toFixed(1)} s with its start
+    CPU of a comment           ${micros(cpuMs)}, of PostgreSQL ${micros(ofPostgres)}
+    memory, at most            ${peakMb.toFixed(0)} MB
+  COPY to tables with indexes  ${rate(bare.indexed)}: ${(bare.indexed / seconds).toFixed(2)} x (target: at least ${TARGETS.copy})
+  COPY to tables without       ${rate(bare.plain)}: ${(bare.plain / seconds).toFixed(2)} x`)
+}
+
+/** Milliseconds of CPU of each connection to the database, whose server is on this machine. */
+async function backendsMs(database: pg.Client): Promise<Map<number, number>> {
+  const { rows } = await database.query<{ pid: number }>(
+    'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  )
+  return new Map(rows.map(({ pid }) => [pid, unlessGone(() => cpuMsOf(pid)) ?? 0]))
+}
+
+/** What the kernel says of a process, which may have ended. */
+function unlessGone<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+interface RunningImport {
+  /** Notes what the process has used so far. */
+  sample: () => void
+  /** Rejects where it failed. */
+  ended: Promise<{ seconds: number; cpuMs: number; peakMb: number }>
+  /** Fulfilled when it has stored something. */
+  begun: Promise<unknown>
+  stop: () => Promise<void>
+}
+
+function startImport({ databaseUrl, keys }: BenchService, tenant: string, file: string): RunningImport {
+  const { PATH, BENCH_PROFILE: folder } = process.env
+  const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
+  const args = [...profile, CLI, 'import', '--tenant', tenant, '--from', 'jsonl', file]
+  const startedAt = performance.now()
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH, NODE_ENV: 'production', DATABASE_URL: databaseUrl, ...keys },
+  })
+  child.stdout.resume()
+  const used = { cpuMs: 0, peakMb: 0 }
+  const sample = (): void => {
+    const { pid = 0 } = child
+    used.cpuMs = unlessGone(() => cpuMsOf(pid)) ?? used.cpuMs
+    used.peakMb = unlessGone(() => peakMbOf(pid)) ?? used.peakMb
+  }
+  const exited = once(child, 'exit') as Promise<[number | null]>
+  return {
+    sample,
+    begun: once(child.stdout, 'data'),
+    ended: exited.then(([code]) => {
+      if (code !== 0) throw new Error(`the import ended with ${code}`)
+      return { ...used, seconds: (performance.now() - startedAt) / 1000 }
+    }),
+    stop: async () => {
+      if (!child.kill('SIGINT')) throw new Error('the import was over before the posts: IMPORT_COMMENTS is too small')
+      await exited
+    },
+  }
+}
+
+/** The most memory that a process had resident. Throws for one that has ended. */
+function peakMbOf(pid: number): number {
+  const match = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  if (match === null) throw new Error(`the process ${pid} has ended`)
+  return Number(match[1]) / 1024
+}
+
+/** Seconds that COPY takes for the same rows, by psql, into new tables without keys to others. */
+async function copyRows(databaseUrl: string, folder: string): Promise<{ indexed: number; plain: number }> {
+  const took = { indexed: 0, plain: 0 }
+  for (const table of TABLES) {
+    const rows = join(folder, table)
+    await psql(databaseUrl, `\\copy ${table} TO '${rows}'`)
+    for (const [kind, including] of [
+      ['indexed', 'ALL'],
+      ['plain', 'GENERATED'],
+    ] as const) {
+      await psql(databaseUrl, `CREATE TABLE ${kind}_${table} (LIKE ${table} INCLUDING ${including})`)
+      const startedAt = performance.now()
+      await psql(databaseUrl, `\\copy ${kind}_${table} FROM '${rows}'`)
+      took[kind] += (performance.now() - startedAt) / 1000
+    }
+  }
+  return took
+}
+
+async function psql(databaseUrl: string, command: string): Promise<void> {
+  const child = spawn('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', databaseUrl, '-c', command], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  if (code !== 0) throw new Error(`psql ended with ${code}: ${command}`)
+}
+
+/** Another tenant's posts, alone and beside an import, turn by turn. */
+async function benchNeighbour(service: BenchService, file: string): Promise<void> {
+  const headers = await headersOf(await addTenant(service, 'neighbour'))
+  const requests = Array.from({ length: 2000 }, (_, n) => {
+    const body = JSON.stringify({ body: `A comment beside an import (${n})` })
+    return httpRequest('POST', `/api/v1/discussions/by-external/page-${n % 50}/comments`, headers, body)
+  })
+  const run = async (): Promise<LoadResult> => {
+    const result = await load({ port: service.port, connections: CONNECTIONS, seconds: SECONDS, requests })
+    const statuses = Object.keys(result.statuses).join()
+    if (statuses !== '201') throw new Error(`answers were ${JSON.stringify(result.statuses)}`)
+    return result
+  }
+  const besideImport = async (tenant: string): Promise<LoadResult> => {
+    await addTenant(service, tenant)
+    const running = startImport(service, tenant, file)
+    const failed = running.ended.catch(() => 'it was stopped')
+    await Promise.race([running.begun, failed])
+    const result = await run()
+    await running.stop()
+    return result
+  }
+  await run()
+  const rounds: { alone: LoadResult; beside: LoadResult }[] = []
+  for (let n = 0; n < ROUNDS; n++) rounds.push({ alone: await run(), beside: await besideImport(`beside-${n}`) })
+  const of = (pick: (each: (typeof rounds)[number]) => number): string => median(rounds.map(pick)).toFixed(2)
+  console.log(`  posts of another tenant, ${CONNECTIONS} connections, median of ${ROUNDS} rounds
+    alone   p50 ${of(({ alone }) => alone.p50)} ms, p99 ${of(({ alone }) => alone.p99)} ms, ${of(({ alone }) => alone.perSecond)} posts/s
+    beside  p50 ${of(({ beside }) => beside.p50)} ms, p99 ${of(({ beside }) => beside.p99)} ms, ${of(({ beside }) => beside.perSecond)} posts/s
+    ratio   p50 ${of(({ alone, beside }) => beside.p50 / alone.p50)}, p99 ${of(({ alone, beside }) => beside.p99 / alone.p99)} (target: at most ${TARGETS.p99})`)
+}
