@@ -17,7 +17,7 @@ const project = (name: string, isolate: boolean): TestProjectInlineConfiguration
     include: [`test/${name}/**/*.test.ts`],
     isolate,
     pool: 'forks',
-    setupFiles: ['test/harness/patience.ts'],
+    setupFiles: ['test/harness/patience.ts', 'test/harness/run-checks.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     server: { deps: { inline: [/graphql/, /@pothos/, /@graphql-/, /@envelop/] } },
@@ -33,6 +33,7 @@ export default defineConfig({
       project('unit', false),
       project('browser', false),
       project('cluster', false),
+      project('containers', false),
       // They measure memory, set clocks, and listen to what their process does not catch.
       project('faults', true),
     ],

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import type { Param } from '../../src/core/sql.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { leaseDeliveries, releaseLeases } from '../../src/domains/webhooks/lease-sql.ts'
 import { recordAttempts } from '../../src/domains/webhooks/record-sql.ts'
@@ -57,7 +58,7 @@ async function addEndpoint(side: Side): Promise<void> {
   await run("UPDATE webhook_endpoints SET state = 'verified' WHERE id = $1", [side.endpointId])
 }
 
-const run = (text: string, params: unknown[]) => service.app.db.query(unnamed(text), params)
+const run = (text: string, params: readonly Param[]) => service.app.db.query(unnamed(text), params)
 
 /** `a`, `b` and `c` choose among what there is. */
 interface Step {

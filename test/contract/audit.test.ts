@@ -53,6 +53,7 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'comments/:commentId': async () => (await newComment()).id,
   ids: async () => prepared((await newComment()).id, '/comments/:/reject'),
   'keys/:id': async () => (await ok('POST', '/keys', { label: 'to revoke', capabilities: [] })).id,
+  'exports/:id': async () => (await ok('POST', '/exports', undefined, admin)).id,
   'webhooks/:id': () => newEndpoint(),
   'deliveries/:deliveryId': async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
   'readers/:readerId': async () => (await newComment()).author.id,

@@ -139,6 +139,48 @@ test('POST /discussions/counts answers in the order asked for, 0 for an unknown 
   }
 })
 
+describe('a discussion that is asked for its comments alone', () => {
+  const COMMENTS = `query ($id: ID, $externalId: String) {
+    discussion(id: $id, externalId: $externalId) { comments(first: 1) { edges { cursor } } } }`
+
+  test('is found by either id, at the first time and once the process knows it', async () => {
+    const { id } = (await create({ externalId: 'asked' })).json
+    for (const key of [{ id }, { id }, { externalId: 'asked' }, { externalId: 'asked' }]) {
+      const { json } = await service.graphql(COMMENTS, key)
+      expect(json).toEqual({ data: { discussion: { comments: { edges: [] } } } })
+    }
+    const whole = await service.graphql(COMMENTS.replace('comments', 'title externalId comments'), { id })
+    expect(whole.json.data.discussion).toMatchObject({ title: null, externalId: 'asked' })
+  })
+
+  test('is not found in another tenant, by either id, though the process knows it', async () => {
+    const { id } = (await create({ externalId: 'mine' })).json
+    expect((await service.graphql(COMMENTS, { id })).json.errors).toBeUndefined()
+    const { apiKey } = await service.addTenant('other-comments')
+    for (const key of [{ id }, { externalId: 'mine' }]) {
+      const { json } = await service.graphql(COMMENTS, key, { 'x-api-key': apiKey })
+      expect(json.errors).toMatchObject([{ path: ['discussion'], extensions: { code: 'not_found' } }])
+    }
+    const page = await service.call('GET', `/discussions/${id}/comments`, { headers: { 'x-api-key': apiKey } })
+    expect(page.status).toBe(404)
+  })
+
+  test('is not found before it comes into being, and found from then on', async () => {
+    const key = { externalId: 'not-yet' }
+    expect((await service.graphql(COMMENTS, key)).json.errors).toMatchObject([{ extensions: { code: 'not_found' } }])
+    await create(key)
+    expect((await service.graphql(COMMENTS, key)).json.errors).toBeUndefined()
+  })
+
+  test('must be named by exactly one of its ids', async () => {
+    const { id } = (await create({ externalId: 'both' })).json
+    for (const key of [{ id, externalId: 'both' }, {}]) {
+      const { json } = await service.graphql(COMMENTS, key)
+      expect(json.errors).toMatchObject([{ extensions: { code: 'validation_failed' } }])
+    }
+  })
+})
+
 test('a method that a path does not take answers 405 with Allow', async () => {
   const answer = await service.call('DELETE', '/discussions')
   expect(answer.status).toBe(405)

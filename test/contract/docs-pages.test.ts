@@ -1,8 +1,10 @@
+import { readdirSync } from 'node:fs'
 import { get } from 'node:http'
+import { join } from 'node:path'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { readPages } from '../harness/markdown.ts'
+import { readPages, ROOT } from '../harness/markdown.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
 let service: TestService
@@ -36,9 +38,10 @@ test('GET /docs/guides/ leads to every page of the documentation, and each link 
     }
   }
   expect(broken).toEqual([])
-  // And `/docs` itself.
   const count = readPages().filter(({ path }) => path.startsWith('docs/')).length
-  expect(seen.size).toBe(count + 1)
+  const schemas = readdirSync(join(ROOT, 'docs', 'reference')).filter((name) => name.endsWith('.json')).length
+  // And `/docs` itself.
+  expect(seen.size).toBe(count + schemas + 1)
 })
 
 test('a page runs no script, loads nothing, and is not sent again to a client that has it', async () => {
@@ -73,8 +76,13 @@ test.each(['/docs/../package.json', '/docs/..%2fpackage.json', '/docs/guides/../
   },
 )
 
-test('a folder leads to its page', async () => {
-  const answer = await fetch(`${service.url}/docs/guides`)
-  expect(answer.url).toBe(`${service.url}/docs/guides/`)
+const folders = readdirSync(join(ROOT, 'docs'), { withFileTypes: true }).filter((each) => each.isDirectory())
+
+test.each(folders.map(({ name }) => name))('GET /docs/%s leads to an index of all its pages', async (name) => {
+  const answer = await fetch(`${service.url}/docs/${name}`)
+  expect(answer.url).toBe(`${service.url}/docs/${name}/`)
   expect(answer.status).toBe(200)
+  const html = await answer.text()
+  const files = readdirSync(join(ROOT, 'docs', name)).filter((file) => file !== 'README.md')
+  expect(files.filter((file) => !html.includes(`href="${file.replace('.md', '')}"`))).toEqual([])
 })

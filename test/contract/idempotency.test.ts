@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Ctx } from '../../src/core/context.ts'
 import { ServiceError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
+import type { Param } from '../../src/core/sql.ts'
 import { unnamed } from '../harness/sql.ts'
 import { createComment } from '../../src/domains/comments/create.ts'
 import {
@@ -33,7 +34,7 @@ async function comment(key: string, page: string, body: unknown = { body: 'Once'
   return service.call('POST', `/discussions/by-external/${page}/comments`, { body, headers })
 }
 
-async function count(text: string, params: unknown[] = []): Promise<number> {
+async function count(text: string, params: readonly Param[] = []): Promise<number> {
   const rows = await service.app.db.query<{ n: number }>(unnamed(`SELECT count(*) AS n ${text}`), params)
   return rows[0]?.n ?? -1
 }

@@ -226,6 +226,7 @@ test('no address exists beside the table, the stream, GraphQL and what belongs t
     '/api/v1/stream/:',
     '/api/v1/openapi.json',
     '/api/v1/asyncapi.json',
+    '/api/v1/exports/:/file',
     '/openapi.json',
     '/asyncapi.json',
     '/docs',

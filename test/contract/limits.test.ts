@@ -293,6 +293,26 @@ describe('a ticket', () => {
     expect(await isLetIn(ticket, { 'last-event-id': '0', ...from() })).toBe(false)
     replays.mockRestore()
   })
+
+  test('pays for a replay of long comments by its bytes', async () => {
+    const externalId = newId()
+    const { ticket, discussionId } = (await service.call('POST', '/stream/ticket', { body: { externalId } })).json
+    const ann = await service.as('ann of long comments')
+    // Some 60 KB each as an event: fewer than 100 are more than the burst.
+    for (let n = 0; n < burst + 4; n++) {
+      const body = { body: `${'&'.repeat(9900)} ${n}` }
+      const answer = await service.call('POST', `/discussions/by-external/${externalId}/comments`, {
+        body,
+        headers: ann,
+      })
+      expect([answer.status, answer.json.status]).toEqual([201, 'approved'])
+    }
+    const path = `${service.url}/api/v1/stream/${discussionId}?ticket=${ticket}`
+    const client = await openStream(path, { 'last-event-id': '0', ...from() })
+    await vi.waitFor(() => expect(client.seqs).toHaveLength(burst + 4))
+    client.close()
+    expect(await isLetIn({ path }, { 'last-event-id': '0', ...from() })).toBe(false)
+  })
 })
 
 describe('past the budget of their address, made-up credentials reach no database', () => {

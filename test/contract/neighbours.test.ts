@@ -114,7 +114,9 @@ describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATA
       // The same tenant writes in its other discussions.
       expect((await post(locked, newId())).status).toBe(201)
       expect(await lockWaits()).toBeLessThanOrEqual(service.app.db.connections / 2)
-      expect((await figuresOf(service.app))['write_lanes{of="comments"}']).toBe(1)
+      const lanes = await figuresOf(service.app)
+      expect(lanes['write_lanes{of="comments"}']).toBe(1)
+      expect(lanes['write_lanes{of="reactions"}']).toBeGreaterThan(0)
       const answers = await Promise.all(waiting)
       expect(answers.filter(({ status }) => status === 500).map(({ text }) => text)).toEqual([])
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]))
@@ -126,9 +128,10 @@ describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATA
     })
     expect((await post(locked, page)).status).toBe(201)
     const { 'write_lane_rows_total{of="comments"}': rows, ...figures } = await figuresOf(service.app)
-    expect(figures['write_lanes{of="comments"}']).toBe(0)
+    expect(figures).toMatchObject({ 'write_lanes{of="comments"}': 0, 'write_lanes{of="reactions"}': 0 })
     expect(rows).toBeGreaterThanOrEqual(40)
     expect(figures['write_batch_rows_count{of="comments_in_lane"}']).toBeGreaterThan(0)
+    expect(figures['write_batch_rows_count{of="reactions_in_lane"}']).toBeGreaterThan(0)
   })
 
   test.each([

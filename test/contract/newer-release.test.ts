@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import type { Param } from '../../src/core/sql.ts'
 import { upgrade } from '../../src/data/migrate.ts'
 import { selectDueDiscussions } from '../../src/domains/moderation/auto-close.ts'
 import { holdDeliveries, releaseHeld } from '../../src/domains/webhooks/holding-sql.ts'
@@ -33,7 +34,7 @@ async function tenantWith(settings: unknown): Promise<Newer> {
   return { ...tenant, headers: { 'x-api-key': tenant.apiKey } }
 }
 
-const write = (text: string, params: unknown[]): Promise<Record<string, unknown>[]> =>
+const write = (text: string, params: readonly Param[]): Promise<Record<string, unknown>[]> =>
   service.app.db.query(unnamed(text), params)
 
 const storedSettings = async ({ tenant }: TestTenant): Promise<unknown> =>

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { unnamed } from '../harness/sql.ts'
-import { COUNT_LIMIT } from '../../src/core/sql.ts'
+import { COUNT_LIMIT, type Param } from '../../src/core/sql.ts'
 import { PresenceReporter } from '../../src/domains/stream/presence.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
@@ -43,7 +43,7 @@ async function ok(side: Side, method: string, path: string, body?: object, heade
 
 const overview = (side: Side) => ok(side, 'GET', '/overview')
 
-const run = (text: string, params: readonly unknown[]) => service.app.db.query(unnamed(text), params)
+const run = (text: string, params: readonly Param[]) => service.app.db.query(unnamed(text), params)
 
 test('GET /overview of a tenant where nothing waits has zeros', async () => {
   expect(await overview(await freshTenant())).toEqual(NOTHING)
@@ -62,7 +62,7 @@ test('it counts what waits, of the tenant alone, in REST and GraphQL', async () 
   const set = (n: number, state: string, openFor: string | null) =>
     run(
       'UPDATE webhook_endpoints SET state = $2::endpoint_state, circuit_open_until = now() + $3::interval WHERE id = $1',
-      [endpoints[n], state, openFor],
+      [endpoints[n] ?? null, state, openFor],
     )
   await set(0, 'verified', null)
   await set(1, 'verified', '1 minute')

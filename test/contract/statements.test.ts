@@ -6,8 +6,10 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type Json, type Statement, statement, type StatementOf } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { TYPES } from '../../src/data/pool.ts'
-import { describeStatement, DRIVER_TYPES, loadStatements } from '../../src/statements.ts'
+import { describeParameters, describeStatement, DRIVER_TYPES, loadStatements } from '../../src/statements.ts'
 import { openTestDatabase } from '../harness/database.ts'
+import { faults } from '../harness/faults.ts'
+import { checkParameters, fits } from '../harness/parameters.ts'
 import { unnamed } from '../harness/sql.ts'
 
 let database: Database
@@ -44,7 +46,41 @@ test('the columns of a statement are those that PostgreSQL describes', async () 
   expect(await describe('DELETE FROM tenants WHERE id = $1')).toBe('  a_name: {  }')
   await expect(describe('SELECT no_column FROM tenants')).rejects.toThrow('a_name: column "no_column" does not exist')
   await expect(describe('SELECT 1::money AS price')).rejects.toThrow('a_name: DRIVER_TYPES lacks the type of price')
+  const takes = (text: string): Promise<string> => describeParameters(pglite, { ...unnamed(text), name: 'a_name' })
+  expect(await takes('SELECT 1 FROM tenants WHERE created_at < $2 AND id = ANY($1::uuid[])')).toBe(
+    '  a_name: ["uuid[]","timestamp with time zone"],',
+  )
+  expect(await takes('SELECT 1')).toBe('  a_name: [],')
   await pglite.close()
+})
+
+test.each<[string, fitting: unknown[], unfitting: unknown[]]>([
+  ['bigint', [1, 1n, '-9223372036854775808', null], [1.5, NaN, '', 'a', true, undefined]],
+  ['boolean', [true, null], ['true', 1, undefined]],
+  ['bytea', [Buffer.of(1), new Uint8Array(1)], ['a', [1]]],
+  ['comment_status', ['pending'], [1, undefined]],
+  ['double precision', [0.5], ['0.5']],
+  ['integer', [2_147_483_647], [2_147_483_648, 0.5, '1', 1n]],
+  ['json', ['{}', '"a"', 'null'], [{}, 'a', '{', []]],
+  ['text', ['', null], [1, true, new Date(0), {}, undefined]],
+  ['text[]', [[], ['a', null], null], ['{}', 'a', [1], [undefined]]],
+  ['timestamp with time zone', [new Date(0), '2026-01-01T00:00:00.123456Z', 'infinity'], [0, '2026-01-01', 'now']],
+  ['uuid', ['019ab3c4-0000-7000-8000-000000000000'], ['a', 1, '']],
+])('what may be sent as %s', (type, fitting, unfitting) => {
+  expect(fitting.filter((value) => !fits(type, value))).toEqual([])
+  expect(unfitting.filter((value) => fits(type, value))).toEqual([])
+})
+
+test('a statement is sent what its parameters are, and as many', async () => {
+  const asked = (await loadStatements()).find(({ name }) => name === 'copy_delivery') ?? unnamed('')
+  expect(() => database.db.query(asked, ['a', null, null, null])).toThrow('copy_delivery: $1 is of type uuid')
+  expect(() => database.db.query(asked, [])).toThrow('copy_delivery: takes 4 parameters, not 0')
+  await database.db.transaction(async (sql) => {
+    expect(() => sql(asked, [])).toThrow('copy_delivery')
+    expect(() => sql.within((_asked, run) => run())(asked, [])).toThrow('copy_delivery')
+  })
+  expect(faults.splice(0)).toHaveLength(4)
+  expect(() => checkParameters(asked, [null, null, null, null])).not.toThrow()
 })
 
 /** A value of each type, as PostgreSQL sends it. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
+import type { Param } from '../../src/core/sql.ts'
 import { clearDeletedEndpoints, forgetDeletedEndpoints } from '../../src/domains/webhooks/retention-sql.ts'
 import { lockForReplay, replayEvents } from '../../src/domains/webhooks/sending-sql.ts'
 import { startWorker } from '../../src/worker/worker.ts'
@@ -42,7 +43,7 @@ beforeEach(() => {
   }
 })
 
-const run = async <Row>(text: string, params: readonly unknown[] = []): Promise<Row[]> =>
+const run = async <Row>(text: string, params: readonly Param[] = []): Promise<Row[]> =>
   service.app.db.query<Row>(unnamed(text), params)
 
 const VERIFY = `UPDATE webhook_endpoints SET state = 'verified', challenge = NULL, verification_due_at = NULL WHERE id = $1`

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
+import type { Param } from '../../src/core/sql.ts'
 import { unnamed } from '../harness/sql.ts'
 import { addDelivery, deliveryState } from '../harness/outbox.ts'
 import { hang, isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
@@ -433,7 +434,7 @@ describe('reading', () => {
     }
     const { id } = await registerVerified()
     expect(await endpoint(id)).toEqual({ deliveriesHeld: 0, verificationPending: false })
-    const set = (text: string, params: unknown[]) => service.app.db.query(unnamed(text), params)
+    const set = (text: string, params: readonly Param[]) => service.app.db.query(unnamed(text), params)
     await set(`UPDATE webhook_endpoints SET state = 'disabled' WHERE id = $1`, [id])
     for (let n = 0; n < 2; n++) {
       const { deliveryId } = await add(id)

@@ -1,9 +1,13 @@
+import { GraphQLInt, specifiedScalarTypes } from 'graphql'
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
 import { ServiceError } from '../../src/core/errors.ts'
 import { createLog } from '../../src/core/log.ts'
+import { validate } from '../../src/core/validate.ts'
 import { toServiceError } from '../../src/api/graphql/errors.ts'
+import { checkInput } from '../../src/api/graphql/input.ts'
 
 const log = createLog('silent')
 const ABOUT = { requestId: 'a-request' }
@@ -61,4 +65,30 @@ test('anything else is internal, and says nothing of its cause', () => {
   const refusal = toServiceError(new Error('relation "secrets" does not exist'), log, ABOUT)
   expect(refusal).toBeInstanceOf(ServiceError)
   expect([refusal.code, refusal.message]).toEqual(['internal', 'Something went wrong on our side'])
+})
+
+test('a value of another type is told what it must be, in no type names of GraphQL or zod', () => {
+  const said = (type: string, value: unknown): string | undefined =>
+    checkInput(specifiedScalarTypes.find(({ name }) => name === type) ?? GraphQLInt, value)[0]?.message
+  expect(specifiedScalarTypes.map(({ name }) => said(name, {}))).toEqual([
+    'must be a string',
+    'must be a whole number from -2147483648 to 2147483647',
+    'must be a number',
+    'must be true or false',
+    'must be a string',
+  ])
+  expect(said('Int', 2_147_483_648)).toBe(said('Int', 'five'))
+  const shape = z.object({ a: z.int(), b: z.boolean(), c: z.array(z.string()), d: z.object({}), e: z.string() })
+  try {
+    validate(shape, { a: 'x', b: 1, c: {}, d: [], e: 5 })
+    expect.unreachable()
+  } catch (error) {
+    expect((error as ServiceError).extras.errors?.map(({ message }) => message)).toEqual([
+      'must be a number',
+      'must be true or false',
+      'must be a list',
+      'must be an object',
+      'must be a string',
+    ])
+  }
 })

@@ -9,6 +9,7 @@ import { differenceDeep, mergeDeep } from '../../src/domains/settings/merge.ts'
  */
 const settings = fc.record({
   number: fc.integer(),
+  isOn: fc.boolean(),
   list: fc.array(fc.string(), { maxLength: 3 }),
   group: fc.record({ a: fc.integer({ max: 3, min: 0 }), b: fc.option(fc.string()) }),
   nullable: fc.option(fc.record({ url: fc.option(fc.string()), mode: fc.constantFrom('x', 'y') })),

@@ -1,8 +1,14 @@
+import { GraphQLBoolean, GraphQLInputObjectType, GraphQLSchema } from 'graphql'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
+import { readStored } from '../../src/core/stored.ts'
 import { tenantSettings, tenantSettingsSchema } from '../../src/core/tenant-settings.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { type SettingField, settingsTable } from '../../src/api/reference/settings.ts'
+import { patchStored } from '../../src/domains/settings/merge.ts'
+import { inputFields, outputFields } from '../../src/schema/checked.ts'
+import { shapedBy } from '../../src/schema/shape.ts'
 
 const { groups, fields } = settingsTable(schema)
 const field = (path: string): SettingField => {
@@ -64,7 +70,8 @@ test('each has what a form needs', () => {
     isNullable: false,
     default: 24,
     unit: 'hours',
-    description: 'Hours that an event can be replayed; 1 to 720.',
+    description: 'Hours that an event can be replayed. From 1 to 720.',
+    meaning: 'Hours that an event can be replayed.',
     values: null,
     bounds: { minimum: 1, maximum: 720 },
     itemBounds: null,
@@ -81,4 +88,38 @@ test('each has what a form needs', () => {
   ])
   expect(field('identity.jwksUrl')).toMatchObject({ type: 'text', isNullable: true, bounds: { format: 'uri' } })
   for (const { description } of [...fields, ...groups]) expect(description).toMatch(/\S/)
+})
+
+test('a setting may be a switch', () => {
+  const shape = { isLoud: z.boolean().default(false).describe('Whether it is loud.') }
+  const made = (options: object) => options as never
+  const [input, output] = [inputFields({ field: made } as never, shape), outputFields({ field: made } as never, shape)]
+  expect(input.isLoud).toEqual({ type: 'Boolean', description: 'Whether it is loud.', required: false })
+  expect(output.isLoud).toMatchObject({ type: 'Boolean', nullable: false })
+  const madeUp = new GraphQLSchema({
+    types: [
+      new GraphQLInputObjectType({
+        name: 'UpdateSettingsInput',
+        fields: { isLoud: { type: GraphQLBoolean, description: 'Whether it is loud.' } },
+        extensions: shapedBy(z.strictObject(shape)),
+      }),
+    ],
+  })
+  expect(settingsTable(madeUp).fields).toMatchObject([
+    { path: 'isLoud', type: 'switch', isNullable: false, meaning: 'Whether it is loud.', bounds: {}, values: null },
+  ])
+  expect(readStored(z.strictObject(shape), { isLoud: 'yes' })).toEqual({ isLoud: false })
+  expect(patchStored({}, { isLoud: true }, { isLoud: true }, { isLoud: false })).toEqual({ isLoud: true })
+  expect(patchStored({ isLoud: true }, { isLoud: false }, { isLoud: false }, { isLoud: false })).toEqual({})
+})
+
+test('bounds stand in the schema alone, and are added to what GraphQL and the form say', () => {
+  for (const { path, meaning, description, bounds } of fields) {
+    expect(meaning, path).not.toMatch(/\d[\d ]* to \d|at most \d/)
+    const most = bounds.maximum ?? bounds.maxItems
+    if (most === undefined) expect(description, path).toBe(meaning)
+    else expect(description.replaceAll(' ', ''), path).toContain(JSON.stringify(most))
+  }
+  expect(field('bannedWords').description).toMatch(/\. At most 1 000 entries\.$/)
+  expect(field('reactionTypes').description).toMatch(/\. From 1 to 32 entries\.$/)
 })

@@ -11,8 +11,10 @@ const OWN = [
   'Capability',
   'ClassifierFallback',
   'ErasureMode',
+  'ImportState',
   'KeySetState',
   'ModerationMode',
+  'TenantExportState',
   'WebhookCircuit',
 ]
 /** The contract closes the list of events (section 6): a newer release adds none. */

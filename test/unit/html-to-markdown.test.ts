@@ -1,0 +1,230 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+
+import { renderMarkdown } from '../../src/domains/comments/markdown.ts'
+import { htmlToMarkdown } from '../../src/domains/transfer/sources/html.ts'
+import { fromMarkdown } from '../../src/domains/transfer/sources/markdown.ts'
+
+const REL = ' rel="nofollow ugc noopener"'
+
+/** What our renderer shows of it, without what it says of links. */
+const shown = (markdown: string): string => renderMarkdown(markdown).replaceAll(REL, '').trimEnd()
+
+test.each([
+  ['<p>One</p><p>Two</p>', 'One\n\nTwo'],
+  ['One<br>Two<br/><br />Three', 'One\\\nTwo\n\nThree'],
+  ['<b>b</b> <strong>s</strong> <i>i</i> <em>e</em> <s>x</s> <code>a*b</code>', '**b** **s** *i* *e* ~~x~~ `a*b`'],
+  ['<a href="https://a.example/?x=1&amp;y=_2_" onclick="x()">t</a>', '[t](https://a.example/?x=1\\&y=_2_)'],
+  ['<a href="/relative">t</a> <a href="//a.example/b">u</a>', 't [u](https://a.example/b)'],
+  ['<blockquote><p>q</p>r</blockquote>s', '> q\n>\n> r\n\ns'],
+  ['<ul><li>a<li><p>b</p><ol start="3"><li>c</ol></ul>', '- a\n- b\n\n  3. c'],
+  ['<pre><code class="hl language-js">if (a &lt; b) {\n  c\n}\n</code></pre>', '```js\nif (a < b) {\n  c\n}\n```'],
+  ['<pre>```</pre>', '````\n```\n````'],
+  ['<img src="https://a.example/p.png" alt="a cat">', '[a cat](https://a.example/p.png)'],
+  ['<a href="https://a.example"><img src="https://b.example/p.png" alt="a cat"></a>', '[a cat](https://a.example)'],
+  ['<img class="emoji" alt="😀" src="https://s.w.org/1f600.svg">', '😀'],
+  ['<iframe src="https://www.youtube.com/embed/x"></iframe>', '<https://www.youtube.com/embed/x>'],
+  ['<h2>Title</h2>text<hr>more', '## Title\n\ntext\n\n---\n\nmore'],
+  ['<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>', 'a b\n\nc'],
+  ['a <b>bold </b>word, <b> </b>x', 'a **bold** word, x'],
+  ['  spaces \n and&nbsp;lines  ', 'spaces and\u00A0lines'],
+  ['caf&eacute; &#8217; &#x1F600; &unknown; & &amp;lt;', 'café ’ 😀 \\&unknown; & \\&lt;'],
+  ['see https://a.example/b_c_(d), and http://[::1', 'see <https://a.example/b_c_(d)>, and http://\\[::1'],
+  ['1. a\u0007\u0000b', '1\\. ab'],
+])('%j is %j', (html, markdown) => {
+  expect(htmlToMarkdown(html)).toBe(markdown)
+})
+
+test.each([
+  ['<script>alert(1)</script>x<style>p{}</style>', '<p>x</p>'],
+  ['<a href="javascript:alert(1)">x</a>', '<p>x</p>'],
+  ['<a href=" java&#10;script:alert(1)">x</a>', '<p>x</p>'],
+  ['<a href="data:text/html,x">x</a><img src="data:image/png;base64,x" alt="y">', '<p>xy</p>'],
+  ['<svg onload=alert(1)><p>in</svg><p onclick="x">out', '<p>out</p>'],
+  ['&lt;script&gt;alert(1)&lt;/script&gt;', '<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>'],
+  ['[x](javascript:alert(1)) ![y](https://a.example)', '<p>[x](javascript:alert(1)) ![y](<a'],
+  ['<p>unclosed <b>and <i>crossed</b> marks</i>', '<p>unclosed <strong>and <em>crossed</em></strong> marks</p>'],
+])('hostile HTML is harmless: %j', (html, expected) => {
+  const out = shown(htmlToMarkdown(html))
+  expect(out.slice(0, expected.length)).toBe(expected)
+  expect(out).not.toMatch(/<script|javascript:[^a]|onclick|onload|data:/)
+})
+
+test.each([
+  ['nested tags', '<b><i>'.repeat(50_000) + 'deep'],
+  ['nested quotes', '<blockquote>'.repeat(100_000) + 'deep'],
+  ['nested lists', '<ul><li>'.repeat(100_000) + 'deep'],
+  ['tags that close nothing', '<b>'.repeat(100_000) + '</i>'.repeat(100_000) + 'deep'],
+  ['a huge attribute', `<a href="https://a.example/${'x'.repeat(1_000_000)}">deep</a>`],
+  ['many attributes', `<p ${'a b=c '.repeat(100_000)}>deep</p>`],
+  ['tags that do not end', '<'.repeat(300_000) + ' deep'],
+  ['comments that do not end', '<!--'.repeat(100_000) + '--> deep'],
+  ['signs of Markdown', '*_~`[]()<>#'.repeat(20_000) + 'deep'],
+  ['entities', '&amp;'.repeat(100_000) + 'deep'],
+  ['addresses', 'http://a.example/(*_ '.repeat(10_000) + 'deep'],
+  ['marks', '<b>a</b> <i>b</i>'.repeat(10_000) + ' deep'],
+])('%s take no time', (_, html) => {
+  const before = process.cpuUsage()
+  expect(htmlToMarkdown(html).includes('deep')).toBe(true)
+  const { user } = process.cpuUsage(before)
+  expect(user / 1e6).toBeLessThan(5)
+})
+
+// Markdown of others
+
+test.each([
+  ['plain *text*\nof two lines', 'plain *text*\nof two lines', {}],
+  ['two\nlines', 'two\\\nlines', { breaks: true }],
+  ['<b>raw</b> and `<code>`', '**raw** and `<code>`', {}],
+  ['a <script>alert(1)</script> b', 'a b', {}],
+  ['<div>\n\n*x*\n\n</div>', '*x*', {}],
+])('the Markdown %j becomes %j', (body, markdown, options) => {
+  expect(fromMarkdown(body, options)).toBe(markdown)
+})
+
+// Random HTML
+
+const word = fc.oneof(
+  { weight: 3, arbitrary: fc.stringMatching(/^[a-zé0-9]{1,6}$/) },
+  fc.stringMatching(/^[*_~`[\]()<>#+=|{}!&;:\\."'-]{1,4}$/),
+  fc.constantFrom(
+    '1.',
+    '2)',
+    '-',
+    '+',
+    '>',
+    '#',
+    '```',
+    '~~~',
+    '    x',
+    '&amp;',
+    '&lt;b&gt;',
+    '[a]: b',
+    '***',
+    '===',
+    '\\',
+  ),
+  fc.constantFrom('<b>', '![a](b)', '<https://a.example>', 'a_b_c', '__x__', '**', '&#35;', '\u00A0', '😀', 'http:'),
+)
+const escapeHtml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+
+const text = fc
+  .array(word, { minLength: 1, maxLength: 5 })
+  .chain((words) => fc.constantFrom(' ', '', '\n').map((space) => words.join(space)))
+
+/** HTML, and the text that is to be read in it, without its spaces. */
+interface Sample {
+  html: string
+  text: string
+}
+
+const join = (samples: readonly Sample[]): Sample => ({
+  html: samples.map(({ html }) => html).join(''),
+  text: samples.map((sample) => sample.text).join(''),
+})
+
+const { inline, block } = fc.letrec<{ inline: Sample; block: Sample }>((tie) => {
+  const inlines = fc.array(tie('inline'), { minLength: 1, maxLength: 3 }).map(join)
+  const blocks = fc.array(tie('block'), { minLength: 1, maxLength: 3 }).map(join)
+  const within = (samples: fc.Arbitrary<Sample>, ...tags: string[]) =>
+    fc.tuple(samples, fc.constantFrom(...tags)).map(([sample, tag]) => ({
+      html: `<${tag}>${sample.html}</${tag.split(' ')[0]}>`,
+      text: sample.text,
+    }))
+  return {
+    inline: fc.oneof(
+      { weight: 4, arbitrary: text.map((each) => ({ html: escapeHtml(each), text: each })) },
+      within(inlines, 'b', 'i', 'em', 's', 'strong', 'span', 'u', 'code'),
+      within(
+        inlines,
+        'a href="https://a.example/_b_?c=(d"',
+        'a href="mailto:a@b.example"',
+        'a href="javascript:x"',
+        'a',
+      ),
+      fc.constant({ html: '<br>', text: '' }),
+    ),
+    block: fc.oneof(
+      { weight: 3, arbitrary: within(inlines, 'p', 'div', 'h2', 'blockquote', 'li') },
+      within(blocks, 'blockquote', 'div'),
+      within(fc.array(within(blocks, 'li'), { minLength: 1, maxLength: 3 }).map(join), 'ul', 'ol', 'ol start="7"'),
+      text.map((each) => ({ html: `<pre>${escapeHtml(each)}</pre>`, text: each })),
+      inlines,
+    ),
+  }
+})
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"' }
+const read = (html: string): string =>
+  html.replace(/<[^>]*>/g, '').replace(/&(amp|lt|gt|quot);/g, (_, name: string) => ENTITIES[name] ?? '')
+const spaceless = (each: string): string => each.replace(/\s/g, '')
+
+const RUNS = 1000
+
+test('the text of HTML is kept, and nothing of Markdown shows', () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(block, inline), { minLength: 1, maxLength: 4 }).map(join), (sample) => {
+      const markdown = htmlToMarkdown(sample.html)
+      expect(spaceless(read(renderMarkdown(markdown)))).toBe(spaceless(sample.text))
+    }),
+    { numRuns: RUNS },
+  )
+})
+
+const TAG =
+  /<(?:\/?(?:blockquote|code|em|h[1-6]|li|ol|p|pre|s|strong|ul)|[bh]r \/|ol start="\d+"|code class="language-[\w+#.-]+"|a href="(?:https?|mailto):[^"<>\s]*" rel="nofollow ugc noopener"|\/a)>/gi
+
+test('any HTML leads to tags and schemes that the renderer allows', () => {
+  const piece = fc.oneof(
+    text,
+    fc.constantFrom(
+      '<p>',
+      '</p>',
+      '<b>',
+      '<i',
+      '</',
+      '<a href="',
+      "<a href='javascript:x'",
+      '>',
+      '"',
+      '<pre>',
+      '<!--',
+      '-->',
+    ),
+    fc.constantFrom(
+      '<script>',
+      '</script>',
+      '<svg/onload=x>',
+      '<![CDATA[',
+      '<li>',
+      '<ul>',
+      '<blockquote>',
+      '&#0;',
+      '&#xd800;',
+    ),
+    fc.string({ unit: 'binary', maxLength: 5 }),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), fc.boolean(), (pieces, lineBreaks) => {
+      const html = renderMarkdown(htmlToMarkdown(pieces.join(''), { lineBreaks }))
+      expect(html.replace(TAG, '')).not.toMatch(/[<>]/)
+      expect(html.isWellFormed()).toBe(true)
+    }),
+    { numRuns: RUNS },
+  )
+})
+
+test('paragraphs with nothing to convert become what they become the long way', () => {
+  const paragraphs = fc.array(fc.tuple(text, fc.constantFrom('', ' ', '\n')), { minLength: 1, maxLength: 3 })
+  fc.assert(
+    fc.property(paragraphs, fc.boolean(), fc.boolean(), (texts, hasTags, lineBreaks) => {
+      const html = texts
+        .map(([each, space]) => (hasTags ? `<p>${each.replace(/[<&]/g, '')}</p>${space}` : each))
+        .join('')
+      // A line break at the end is not shown, and takes the long way.
+      expect(htmlToMarkdown(html, { lineBreaks })).toBe(htmlToMarkdown(`${html}<br>`, { lineBreaks }))
+    }),
+    { numRuns: RUNS },
+  )
+})

@@ -1,0 +1,434 @@
+import { createWriteStream, mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { gzipSync } from 'node:zlib'
+
+import sqlite from 'node-sqlite3-wasm'
+import { afterAll, describe, expect, test } from 'vitest'
+
+import { item as itemSchema, type Found, type Item, type Source, SourceError } from '../../src/domains/transfer/item.ts'
+import { artrans } from '../../src/domains/transfer/sources/artrans.ts'
+import { commento } from '../../src/domains/transfer/sources/commento.ts'
+import { coral } from '../../src/domains/transfer/sources/coral.ts'
+import { disqus } from '../../src/domains/transfer/sources/disqus.ts'
+import { isso } from '../../src/domains/transfer/sources/isso.ts'
+import { remark42 } from '../../src/domains/transfer/sources/remark42.ts'
+import { timeOf } from '../../src/domains/transfer/sources/times.ts'
+import { wordpress } from '../../src/domains/transfer/sources/wordpress.ts'
+import { fixture, makeIssoDatabase } from '../harness/sources.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'engagement-sources-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+async function readAll(source: Source, path: string): Promise<Found[]> {
+  const all: Found[] = []
+  for await (const found of source.read(path)) all.push(found)
+  return all
+}
+
+function fileOf(name: string, content: string | Uint8Array): string {
+  const path = join(folder, name)
+  writeFileSync(path, content)
+  return path
+}
+
+const itemsOf = <Kind extends Item['kind']>(found: readonly Found[], kind: Kind) =>
+  found.flatMap((each) =>
+    'item' in each && each.item.kind === kind ? [each.item as Extract<Item, { kind: Kind }>] : [],
+  )
+const refusedIn = (found: readonly Found[]): string[] =>
+  found.flatMap((each) => ('refused' in each ? [`${each.place} ${each.refused}`] : []))
+
+/** Comments as `id <- parent status body`. */
+const threadsIn = (found: readonly Found[]): string[] =>
+  itemsOf(found, 'comment').map(
+    ({ id, parentId, status, body }) => `${id} <- ${parentId ?? '-'} ${status} ${JSON.stringify(body)}`,
+  )
+
+describe('disqus', () => {
+  test('gives threads, posts and authors', async () => {
+    const found = await readAll(disqus, fixture('disqus.xml'))
+    expect(threadsIn(found)).toEqual([
+      '202 <- 201 approved "Agreed, **entirely**. See [the plan](https://city.example/plan?a=1\\\\&b=2)."',
+      '201 <- - approved "Is it 5 > 3 \\\\*really\\\\*?\\n\\n> 1\\\\. a quote"',
+      '203 <- - deleted null',
+      '204 <- - rejected "Buy now: <http://spam.example/a_b_c>"',
+      '205 <- - approved "The same Ann, on another page."',
+    ])
+    expect(itemsOf(found, 'discussion')).toEqual([
+      expect.objectContaining({ id: '100', externalId: 'story-100', state: 'open' }),
+      {
+        kind: 'discussion',
+        id: '101',
+        externalId: 'story-101',
+        url: 'https://daily.example/2019/05/harbour?edition=1&page=2',
+        title: 'Boats & bridges: “the new harbour”',
+        state: 'locked',
+        createdAt: '2019-05-02T08:00:00.000Z',
+      },
+      expect.not.objectContaining({ externalId: expect.anything() }),
+    ])
+    const readers = itemsOf(found, 'reader')
+    expect(readers.map(({ name }) => name)).toEqual(['Ben K.', 'Ann', 'Watches', 'Buy'])
+    expect(readers[0]).toMatchObject({ id: 'benk' })
+    expect(readers[1]).toMatchObject({ email: 'ann@reader.example' })
+    expect(refusedIn(found)).toEqual(['line 85, post 206 has no time that can be read'])
+    expect(JSON.stringify(found)).not.toContain('198.51.100.7')
+  })
+})
+
+describe('wordpress', () => {
+  test('gives comments of posts, and counts what is none', async () => {
+    const found = await readAll(wordpress, fixture('wordpress.xml'))
+    expect(threadsIn(found)).toEqual([
+      '2 <- - approved "First line\\\\\\nsecond line with a ]]> in it.\\n\\n\\\\# Not a heading, and *emphasis* & more."',
+      '3 <- 2 approved "Thank you, Ann."',
+      '5 <- - pending "Waiting for approval"',
+      '6 <- - rejected "Cheap watches"',
+    ])
+    expect(itemsOf(found, 'discussion')).toEqual([
+      {
+        kind: 'discussion',
+        id: '11',
+        url: 'https://daily.example/2019/05/harbour/',
+        title: 'Boats & bridges',
+        state: 'locked',
+        createdAt: '2019-05-02T08:00:00.000Z',
+      },
+    ])
+    expect(itemsOf(found, 'reader').map(({ name, profileUrl }) => [name, profileUrl])).toEqual([
+      ['The Editor', undefined],
+      ['Ann', 'https://ann.example/?a=1&b=2'],
+      ['Ben', null],
+      ['Spam', null],
+    ])
+    expect(itemsOf(found, 'comment').map(({ createdAt }) => createdAt)).toEqual([
+      '2019-05-02T09:15:00.000Z',
+      '2019-05-02T10:00:00.000Z',
+      '2019-05-03T07:00:00.000Z',
+      '2019-05-03T09:00:00.000Z',
+    ])
+    expect(refusedIn(found)).toEqual([
+      'line 119, comment 8 has no time that can be read',
+      'from line 73, comment 4 on, 1 pingback is not taken: no reader wrote it here',
+      'from line 95, comment 6 on, 1 time zone is not taken: only the local time is known, which was taken as UTC',
+      'from line 107, comment 7 on, 1 trackback is not taken: no reader wrote it here',
+    ])
+    expect(JSON.stringify(found)).not.toMatch(/198\.51|check-ham|harbour\.jpg/)
+  })
+
+  test.each(['1.0', '1.1'])('reads WXR %s', async (version) => {
+    const old = readFileSync(fixture('wordpress.xml'), 'utf8').replaceAll('export/1.2/', `export/${version}/`)
+    const found = await readAll(wordpress, fileOf('old.xml', old))
+    expect(itemsOf(found, 'comment')).toHaveLength(4)
+  })
+})
+
+describe('coral', () => {
+  test('gives stories, users, comments with revisions, reactions and reports', async () => {
+    const found = await readAll(coral, fixture('coral'))
+    expect(threadsIn(found)).toEqual([
+      'c-1 <- - approved "I like **boats**.\\n\\nAnd bridges.\\n\\n<https://media.example/boat.gif>"',
+      'c-2 <- c-1 rejected "You fool"',
+      'c-3 <- - deleted null',
+      'c-4 <- c-3 approved "A reply to someone who has left."',
+      'c-5 <- - pending "Waiting"',
+      'c-6 <- - pending "Withheld by the system"',
+    ])
+    expect(itemsOf(found, 'comment')[0]).toMatchObject({
+      editedAt: '2020-03-01T09:05:00.000Z',
+      revisions: [{ body: 'I like boots.', createdAt: '2020-03-01T09:00:00.000Z' }],
+    })
+    expect(itemsOf(found, 'reader')).toMatchObject([
+      { id: 'u-ann', externalId: 'subscriber-7', email: 'ann@reader.example', ban: null },
+      { id: 'u-ben', ban: { at: '2020-03-01T00:00:00.000Z', reason: 'Insults' } },
+      { id: 'u-cem', ban: { until: '2999-01-01T00:00:00.000Z', reason: 'Calm down' } },
+    ])
+    expect(itemsOf(found, 'discussion')).toMatchObject([
+      { id: 'story-1', state: 'locked', title: 'Boats & bridges' },
+      { id: 'story-2', state: 'open', url: 'https://daily.example/tram' },
+    ])
+    expect(itemsOf(found, 'reaction')).toMatchObject([{ commentId: 'c-1', readerId: 'u-cem', type: 'like' }])
+    expect(itemsOf(found, 'report')).toMatchObject([
+      { commentId: 'c-2', readerId: 'u-ann', reason: 'abuse', note: 'He insults me', answered: true },
+      { commentId: 'c-2', readerId: 'u-cem', reason: 'other', note: 'Reported as illegal', answered: false },
+    ])
+    expect(refusedIn(found)).toEqual([
+      expect.stringMatching(/^comments\.jsonl line 7 is no JSON/),
+      'from users.jsonl line 4 on, 1 ban is not taken: it is for some sites alone',
+      'from comments.jsonl line 1, comment c-1 on, 1 feature is not taken: pin the comment to show it first',
+      'from commentActions.jsonl line 3 on, 1 disagreement is not taken: it is no report',
+      'from commentActions.jsonl line 4 on, 2 flags are not taken: Coral itself has set it, and no reader',
+    ])
+  })
+
+  test('says which file is missing, and that a file alone is no folder', async () => {
+    const empty = join(folder, 'empty')
+    mkdirSync(empty)
+    await expect(readAll(coral, empty)).rejects.toThrow('the folder has no users.json, stories.json, comments.json')
+    await expect(readAll(coral, fixture('disqus.xml'))).rejects.toThrow('Coral is read from a folder')
+  })
+})
+
+describe('remark42', () => {
+  test.each(['plain', 'gzip'])('gives comments, votes, blocks and read-only pages of a %s backup', async (form) => {
+    const plain = readFileSync(fixture('remark42.jsonl'))
+    const found = await readAll(remark42, fileOf('backup', form === 'gzip' ? gzipSync(plain) : plain))
+    expect(threadsIn(found)).toEqual([
+      '5aab-1 <- - approved "I like **boats**, see <https://city.example/plan>"',
+      '5aab-2 <- 5aab-1 deleted null',
+      '5aab-3 <- 5aab-2 approved "A reply to what is gone\\\\\\nin two lines"',
+      '5aab-4 <- - deleted null',
+    ])
+    expect(itemsOf(found, 'comment')[0]).toMatchObject({
+      createdAt: '2020-03-01T09:00:00.123Z',
+      editedAt: '2020-03-01T09:10:00.000Z',
+      pinnedAt: '2020-03-01T09:00:00.123Z',
+    })
+    expect(itemsOf(found, 'reaction').map(({ readerId, type }) => [readerId, type])).toEqual([
+      ['github_b1', 'like'],
+      ['google_v9', 'dislike'],
+      ['google_v8', 'like'],
+    ])
+    expect(itemsOf(found, 'reader')).toEqual([
+      expect.objectContaining({ id: 'google_a1', name: "Ann O'Hara", ban: null }),
+      expect.objectContaining({ id: 'github_b1', name: 'Ben', ban: { until: null } }),
+      { kind: 'reader', id: 'google_v9', ban: null },
+      { kind: 'reader', id: 'google_v8', ban: null },
+      { kind: 'reader', id: 'github_quiet', ban: { until: '2098-01-01T10:00:00.000Z' } },
+    ])
+    expect(itemsOf(found, 'discussion')).toMatchObject([
+      { id: 'https://daily.example/harbour', title: 'Boats & bridges', state: 'locked' },
+      { id: 'https://daily.example/tram', state: 'open' },
+    ])
+    expect(refusedIn(found)).toEqual([
+      expect.stringMatching(/^line 6 id: /),
+      'from line 4, comment 5aab-3 on, 4 votes are not taken: the backup has only their sum, not who gave them',
+    ])
+    expect(JSON.stringify(found)).not.toContain('293ec5b0cf')
+  })
+})
+
+describe('commento', () => {
+  test('gives comments and commenters', async () => {
+    const found = await readAll(commento, fixture('commento.json'))
+    expect(threadsIn(found)).toEqual([
+      'c2 <- c1 approved "Agreed, see <https://city.example/plan> and **more**"',
+      'c1 <- - approved "I like *boats*"',
+      'c3 <- - pending "Who am I?"',
+      'c4 <- - deleted null',
+      'c5 <- c4 pending "Only as HTML"',
+    ])
+    expect(itemsOf(found, 'reader')).toMatchObject([
+      { id: 'anonymous', name: 'Anonymous' },
+      { id: 'a0', name: 'Ann', email: 'ann@reader.example', avatarUrl: null, profileUrl: 'https://ann.example' },
+      { id: 'b0', name: 'Ben', avatarUrl: 'https://avatars.example/b0.png', profileUrl: null },
+    ])
+    expect(itemsOf(found, 'discussion').map(({ url }) => url)).toEqual([
+      'https://daily.example/harbour',
+      'https://daily.example/tram',
+    ])
+    expect(refusedIn(found)).toEqual([
+      expect.stringMatching(/^comments\[5\] creationDate: /),
+      'from comments[0], comment c2 on, 4 votes are not taken: the export has only their sum, not who gave them',
+    ])
+  })
+})
+
+describe('artrans', () => {
+  test('gives comments, whose fields may be texts', async () => {
+    const found = await readAll(artrans, fixture('artrans.json'))
+    expect(threadsIn(found)).toEqual([
+      '1 <- - approved "First line\\\\\\nsecond line :smile:\\n\\n**bold** <https://emoji.example/smile.png>"',
+      '2 <- 1 pending "A reply"',
+      '3 <- - approved "Of another tool, whose fields are no texts"',
+    ])
+    expect(itemsOf(found, 'comment').map(({ createdAt, pinnedAt }) => [createdAt, pinnedAt])).toEqual([
+      ['2021-12-02T14:00:00.123Z', '2021-12-02T14:00:00.123Z'],
+      ['2021-12-02T14:30:00.000Z', null],
+      ['2021-12-03T09:00:00.000Z', null],
+    ])
+    expect(itemsOf(found, 'discussion')).toMatchObject([
+      { url: 'https://daily.example/harbour/', title: 'Boats & bridges', state: 'open' },
+      { url: 'https://daily.example/tram', state: 'locked' },
+    ])
+    expect(refusedIn(found)).toEqual([
+      'comment 4 of the list has no id or no page_key',
+      expect.stringContaining('4 votes are not taken'),
+      expect.stringContaining('1 collapse is not taken'),
+    ])
+    expect(JSON.stringify(found)).not.toMatch(/198\.51|Mozilla/)
+  })
+})
+
+describe('isso', () => {
+  test('gives threads and comments of its database', async () => {
+    const found = await readAll(isso, makeIssoDatabase(join(folder, 'isso.db')))
+    expect(threadsIn(found)).toEqual([
+      '1 <- - approved "I like *boats*\\nin two lines"',
+      '2 <- 1 pending "**Raw** HTML"',
+      '3 <- 1 deleted null',
+      '4 <- 3 approved "A reply to what is gone"',
+    ])
+    expect(itemsOf(found, 'discussion')).toMatchObject([
+      { id: '1', url: '/2020/harbour/', title: 'Boats & bridges' },
+      { id: '2', url: '/2020/tram/', title: null },
+    ])
+    expect(itemsOf(found, 'comment')[0]).toMatchObject({
+      createdAt: '2020-03-01T09:00:00.250Z',
+      editedAt: '2020-03-01T09:05:00.000Z',
+    })
+    expect(itemsOf(found, 'reader')).toMatchObject([
+      { name: 'Ann', email: 'ann@reader.example', profileUrl: 'https://ann.example' },
+      { name: 'Ben' },
+      { id: 'guest', name: 'Guest' },
+    ])
+    expect(refusedIn(found)).toEqual([
+      'comment 5 has no time',
+      'from comment 1 on, 4 votes are not taken: the database has only their number, not who gave them',
+    ])
+    expect(JSON.stringify(found)).not.toContain('198.51.100')
+  })
+
+  test('refuses what is no database of Isso', async () => {
+    await expect(readAll(isso, fixture('disqus.xml'))).rejects.toThrow('it is no SQLite database')
+    const other = join(folder, 'other.db')
+    const database = new sqlite.Database(other)
+    database.exec('CREATE TABLE other (id INTEGER)')
+    database.close()
+    await expect(readAll(isso, other)).rejects.toThrow('it cannot be read: no such table: threads')
+  })
+})
+
+describe('every source', () => {
+  const issoFile = makeIssoDatabase(join(folder, 'every.db'))
+  const SOURCES: [string, Source, string][] = [
+    ['disqus', disqus, fixture('disqus.xml')],
+    ['wordpress', wordpress, fixture('wordpress.xml')],
+    ['coral', coral, fixture('coral')],
+    ['remark42', remark42, fixture('remark42.jsonl')],
+    ['commento', commento, fixture('commento.json')],
+    ['artrans', artrans, fixture('artrans.json')],
+    ['isso', isso, issoFile],
+  ]
+
+  test.each(SOURCES)('%s gives items of the neutral form, and all that they refer to', async (_, source, path) => {
+    const found = await readAll(source, path)
+    for (const each of found) if ('item' in each) expect(() => itemSchema.parse(each.item)).not.toThrow()
+    const readers = new Set(itemsOf(found, 'reader').map(({ id }) => id))
+    const discussions = new Set(itemsOf(found, 'discussion').map(({ id }) => id))
+    for (const { authorId, discussionId } of itemsOf(found, 'comment')) {
+      expect(discussions).toContain(discussionId)
+      if (authorId != null) expect(readers).toContain(authorId)
+    }
+    for (const { readerId } of itemsOf(found, 'reaction')) expect(readers).toContain(readerId)
+  })
+
+  test.each(SOURCES)(
+    '%s refuses a file of another form, an empty one, and one that is not there',
+    async (name, source) => {
+      for (const content of ['', 'hello', '<html></html>', '{"a":1}', '[', '\0\0\0']) {
+        await expect(readAll(source, fileOf('other', content)), `${name}: ${content}`).rejects.toThrow(SourceError)
+      }
+      await expect(readAll(source, join(folder, 'nowhere'))).rejects.toThrow(SourceError)
+    },
+  )
+
+  const FILES = SOURCES.filter(([name]) => name !== 'coral' && name !== 'isso')
+
+  test.each(FILES)(
+    '%s is read the same from gzip, with a byte order mark, and in UTF-16',
+    async (name, source, path) => {
+      const plain = readFileSync(path, 'utf8').replace(/ encoding="UTF-8"/i, '')
+      const expected = await readAll(source, path)
+      const forms: [string, Uint8Array][] = [
+        ['gzip', gzipSync(plain)],
+        ['mark', Buffer.from(`\uFEFF${plain}`)],
+        ['utf16', Buffer.from(`\uFEFF${plain}`, 'utf16le')],
+      ]
+      for (const [form, bytes] of forms) {
+        expect(await readAll(source, fileOf(form, bytes)), `${name} in ${form}`).toEqual(expected)
+      }
+    },
+  )
+
+  test.each(FILES)(
+    '%s that is cut off or damaged is reported, and what came before is given',
+    async (name, source, path) => {
+      const whole = readFileSync(path)
+      const half = fileOf('half', whole.subarray(0, whole.length >> 1))
+      // Lines that are there are whole; the rest of a file that has an end is missed.
+      if (name === 'remark42') expect(refusedIn(await readAll(source, half)).join()).toContain('is no JSON')
+      else await expect(readAll(source, half)).rejects.toThrow(SourceError)
+      const packed = gzipSync(whole)
+      await expect(readAll(source, fileOf('packed', packed.subarray(0, packed.length - 20)))).rejects.toThrow(
+        SourceError,
+      )
+    },
+  )
+
+  test.each(FILES)('%s reports bytes that are no UTF-8, and goes on', async (_, source, path) => {
+    const bytes = Buffer.from(readFileSync(path))
+    const before = await readAll(source, path)
+    bytes[bytes.indexOf(bytes.includes('ridges') ? 'ridges' : 'avatars')] = 0xff
+    const found = await readAll(source, fileOf('bytes', bytes))
+    expect(refusedIn(found).slice(refusedIn(before).length)).toEqual([
+      `byte ${bytes.indexOf(0xff)} is no UTF-8: what cannot be read has become �`,
+    ])
+    expect(itemsOf(found, 'comment')).toEqual(itemsOf(before, 'comment'))
+  })
+})
+
+describe('hostile XML', () => {
+  const wrap = (inner: string, doctype = ''): string =>
+    `<?xml version="1.0"?>${doctype}<disqus xmlns="http://disqus.com">${inner}</disqus>`
+
+  test('a document type is refused before anything of it is read', async () => {
+    const levels = Array.from({ length: 10 }, (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`).join('')
+    const laughs = `<!DOCTYPE disqus [<!ENTITY l0 "${'lol'.repeat(100)}">${levels}]>`
+    await expect(readAll(disqus, fileOf('laughs.xml', wrap('&l10;', laughs)))).rejects.toThrow('document type')
+    const external = '<!DOCTYPE disqus SYSTEM "file:///etc/passwd">'
+    await expect(readAll(disqus, fileOf('external.xml', wrap('', external)))).rejects.toThrow('document type')
+  })
+
+  test('an entity that XML does not have stays as it is written', async () => {
+    const post = `<post dsq:id="1"><message>&xxe; &amp; &#x41;&#0;</message><createdAt>2020-01-01T00:00:00Z</createdAt><thread dsq:id="2"/></post>`
+    const [comment] = itemsOf(await readAll(disqus, fileOf('entities.xml', wrap(post))), 'comment')
+    expect(comment?.body).toBe('\\&xxe; & A\uFFFD')
+  })
+
+  test.each([
+    ['a text', '<post><message>', 'x'],
+    ['a comment', '<!--', 'x'],
+    ['a name', '<', 'x'],
+    ['an attribute', '<post a="', 'x'],
+    ['nested elements', '', '<a>'],
+    ['a document type', '<!DOCTYPE disqus [', 'x'],
+  ])('%s without an end takes little memory', async (_, start, unit) => {
+    // A long text is left out, and anything else refused early.
+    const path = join(folder, 'bomb.gz')
+    const block = gzipSync(Buffer.alloc(1 << 20, unit))
+    await pipeline(async function* () {
+      yield gzipSync(`<disqus xmlns="http://disqus.com">${start}`)
+      for (let n = 0; n < 80; n++) yield block
+    }, createWriteStream(path))
+    const before = process.memoryUsage().rss
+    await expect(readAll(disqus, path)).rejects.toThrow(SourceError)
+    expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(70)
+  })
+})
+
+test.each([
+  ['2021-12-02 22:00:00 +0800 CST', '2021-12-02T14:00:00.000Z'],
+  ['2021-12-02 22:00:00.123456789 -0530 -0530', '2021-12-03T03:30:00.123Z'],
+  ['2012-12-12T12:12:12', '2012-12-12T12:12:12.000Z'],
+  ['2017-12-20T15:18:22-06:00', '2017-12-20T21:18:22.000Z'],
+  ['0000-00-00 00:00:00', null],
+  ['0001-01-01T00:00:00Z', null],
+  ['2021-02-31x', null],
+  ['yesterday', null],
+  ['', null],
+])('the time %j is %j', (text, time) => {
+  expect(timeOf(text)).toBe(time)
+})
