@@ -21,8 +21,12 @@ export type Unsubscribe = () => void
 
 /** Every channel of the bus. */
 export const CHANNELS = {
-  /** Events of one discussion (`encodeNews`). */
-  discussion: (discussionId: string) => `discussion:${discussionId}`,
+  /**
+   * Events of one discussion (`encodeNews`). An id is a tenant's own: an import may give another
+   * tenant the same.
+   */
+  discussion: ({ tenantId, discussionId }: { tenantId: string; discussionId: string }) =>
+    `discussion:${tenantId}:${discussionId}`,
   /**
    * The moderation queues of one tenant may have changed; without a text, as who listens reads how
    * they are.

@@ -35,6 +35,7 @@ export type EventActor =
 
 /** An event as it stands in the log. `actor` and `data` are JSON text, kept to the byte. */
 export interface StoredEvent {
+  tenantId: Id
   discussionId: Id
   /** 1, 2, 3, … per discussion, without a hole, in commit order. */
   seq: number
@@ -51,7 +52,7 @@ export interface StoredEvent {
  * The one JSON of an event, the same bytes on every stream and in every webhook. Replays leave out
  * withdrawn texts.
  */
-export const encodeEvent = (event: Omit<StoredEvent, 'audience' | 'recipientId'>): string =>
+export const encodeEvent = (event: Omit<StoredEvent, 'tenantId' | 'audience' | 'recipientId'>): string =>
   `{"id":"${event.id}","type":"${event.type}","discussionId":"${event.discussionId}","seq":${event.seq},` +
   `"occurredAt":"${event.occurredAt.toISOString()}","actor":${event.actor},"data":${event.data}}`
 
@@ -64,7 +65,7 @@ export interface News {
   json: string
 }
 
-export const newsOf = (event: StoredEvent): News => ({
+export const newsOf = (event: Omit<StoredEvent, 'tenantId'>): News => ({
   seq: event.seq,
   type: event.type,
   audience: event.audience,

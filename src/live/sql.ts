@@ -74,7 +74,7 @@ export async function readEvents(
   limit: number,
 ): Promise<PastNews[]> {
   const params = [...rangeParams(key, range, viewer), limit, viewer?.kind !== 'moderator']
-  const rows = await sql<StoredEvent & { commentNow: CommentState | null }>(READ_EVENTS, params)
+  const rows = await sql<Omit<StoredEvent, 'tenantId'> & { commentNow: CommentState | null }>(READ_EVENTS, params)
   return rows.map((row) => {
     const news = newsOf(row)
     const json = tellNow(news.json, row.commentNow)

@@ -198,9 +198,7 @@ export class Topic {
   async #start(): Promise<void> {
     const { bus, events } = this.#options
     // Listening first: what is committed after the read below cannot go unheard.
-    const unsubscribe = await bus.subscribe(CHANNELS.discussion(this.key.discussionId), (message) =>
-      this.#hear(message),
-    )
+    const unsubscribe = await bus.subscribe(CHANNELS.discussion(this.key), (message) => this.#hear(message))
     this.#unsubscribe = unsubscribe
     if (this.#closed) return unsubscribe()
     const [head] = await events.heads([this.key])

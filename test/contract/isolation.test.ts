@@ -7,7 +7,7 @@ import { signIdentity } from '../harness/identity.ts'
 import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
 import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
-import { unnamed } from '../harness/sql.ts'
+import { digestOf } from '../harness/tenant-rows.ts'
 
 /** Stands in whatever the first tenant writes. */
 const MARK = 'of-the-first-tenant'
@@ -21,33 +21,13 @@ beforeAll(async () => {
   service = await startService({ worker: false })
   theirs = await furnish(service, service, MARK)
   mine = await furnish(service, await service.addTenant('second'), 'of-another-tenant')
-  theirRows = await rowsOf(theirs.tenant.id)
+  theirRows = await digestOf(service.app.db, theirs.tenant.id)
 })
 afterAll(() => service.close())
 
 type Headers = Record<string, string>
 
 const tokenOf = ({ adminToken }: Side): Headers => ({ authorization: `Bearer ${adminToken}` })
-
-const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.columns
-   WHERE table_schema = current_schema() AND column_name = 'tenant_id' ORDER BY 1`)
-
-/** A digest of everything that a tenant has, table by table. */
-async function rowsOf(tenantId: string): Promise<Record<string, unknown>> {
-  const tables = await service.app.db.query<{ name: string }>(TABLES)
-  expect(tables.length).toBeGreaterThan(10)
-  const digests: Record<string, unknown> = {}
-  for (const { name, column } of [
-    ...tables.map((table) => ({ name: table.name, column: 'tenant_id' })),
-    { name: 'tenants', column: 'id' },
-  ]) {
-    // When a key was last used is written a little later.
-    const row = "(to_jsonb(t) - 'last_used_at')::text"
-    const digest = `SELECT count(*) AS rows, md5(string_agg(${row}, ' ' ORDER BY ${row})) AS digest FROM "${name}" t WHERE ${column} = $1`
-    digests[name] = (await service.app.db.query(unnamed(digest), [tenantId]))[0]
-  }
-  return digests
-}
 
 const idSlots = ({ slots }: DescribedRoute): Slot[] => slots.filter(({ isId }) => isId)
 
@@ -269,7 +249,7 @@ function addressesOf(tree: string): string[] {
 }
 
 test('nothing of the first tenant has changed', async () => {
-  expect(await rowsOf(theirs.tenant.id)).toEqual(theirRows)
+  expect(await digestOf(service.app.db, theirs.tenant.id)).toEqual(theirRows)
 })
 
 // The deepest first: a comment takes its reactions along.

@@ -76,7 +76,7 @@ function eventsOf(
   occurredAt: Date,
 ): StoredEvent[] {
   if (seq === null) return []
-  const common = { discussionId: row.discussionId, occurredAt, actor: row.actor }
+  const common = { tenantId: row.tenantId, discussionId: row.discussionId, occurredAt, actor: row.actor }
   const created: StoredEvent = {
     ...common,
     seq,

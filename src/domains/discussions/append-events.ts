@@ -72,7 +72,7 @@ export async function appendEvent(sql: Sql, event: NewEvent): Promise<AppendedEv
   const params = [tenantId, discussionId, id, type, audience, recipientId, actor, occurredAt, data, sql.trace ?? null]
   const [row] = await sql<{ seq: number; deliveries: number }>(APPEND, params)
   if (row === undefined) throw new Error(`discussion ${discussionId} is gone`)
-  const stored = { discussionId, seq: row.seq, id, type, audience, recipientId, occurredAt, actor, data }
+  const stored = { tenantId, discussionId, seq: row.seq, id, type, audience, recipientId, occurredAt, actor, data }
   return { events: [stored], deliveries: row.deliveries }
 }
 
@@ -113,19 +113,15 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
   if (first === undefined) return { events: [], deliveries: 0 }
   if (events.length === 1) return appendEvent(sql, first)
   const now = new Date()
-  const stored = events.map(({ discussionId, type, audience, recipientId = null, actor, occurredAt = now, data }) => ({
-    discussionId,
-    type,
-    audience,
-    recipientId,
-    occurredAt,
-    data,
+  const stored = events.map(({ recipientId = null, actor, occurredAt = now, ...event }) => ({
+    ...event,
     id: newId(),
+    recipientId,
     actor: JSON.stringify(actor),
+    occurredAt,
   }))
   const columns = APPEND_COLUMNS.map((column) => stored.map((event) => textOf(event[column])))
-  const params = [events.map(({ tenantId }) => tenantId), ...columns, sql.trace ?? null]
-  const rows = await sql<{ seq: number; deliveries: number }>(APPEND_MANY, params)
+  const rows = await sql<{ seq: number; deliveries: number }>(APPEND_MANY, [...columns, sql.trace ?? null])
   if (rows.length < stored.length) throw new Error('a discussion of these events is gone')
   const numbered = stored.map((event, index) => ({ ...event, seq: rows[index]?.seq ?? 0 }))
   return { events: numbered, deliveries: rows[0]?.deliveries ?? 0 }
@@ -133,19 +129,30 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
 
 const textOf = (value: string | Date | null): string | null => (value instanceof Date ? value.toISOString() : value)
 
-const APPEND_COLUMNS = ['discussionId', 'id', 'type', 'audience', 'recipientId', 'actor', 'occurredAt', 'data'] as const
+const APPEND_COLUMNS = [
+  'tenantId',
+  'discussionId',
+  'id',
+  'type',
+  'audience',
+  'recipientId',
+  'actor',
+  'occurredAt',
+  'data',
+] as const
 
 /**
  * Tells streams and workers what has been committed. Only ever after the commit; lost news costs
  * time, not events.
  */
 export function announce(app: App, { events, deliveries }: AppendedEvents): void {
-  const byDiscussion = new Map<Id, News[]>()
+  const byChannel = new Map<string, News[]>()
   for (const event of events) {
-    const news = byDiscussion.get(event.discussionId) ?? []
+    const channel = CHANNELS.discussion(event)
+    const news = byChannel.get(channel) ?? []
     news.push(newsOf(event))
-    byDiscussion.set(event.discussionId, news)
+    byChannel.set(channel, news)
   }
-  for (const [discussionId, news] of byDiscussion) app.bus.publish(CHANNELS.discussion(discussionId), encodeNews(news))
+  for (const [channel, news] of byChannel) app.bus.publish(channel, encodeNews(news))
   if (deliveries > 0) app.bus.publish(CHANNELS.work, 'deliveries')
 }

@@ -49,9 +49,9 @@ async function writeAll(app: App, drafts: readonly NewReaction[], ifLocked: IfLo
     if (discussionId === null) return []
     known.set(keyOf(row), discussionId)
     if (seq === null || data === null) return []
-    const { eventId: id, actor } = row
+    const { tenantId, eventId: id, actor } = row
     const common = { type: 'reaction_toggled', audience: 'public', recipientId: null } as const
-    return [{ ...common, discussionId, seq, id, occurredAt: now, actor, data }]
+    return [{ ...common, tenantId, discussionId, seq, id, occurredAt: now, actor, data }]
   })
   announce(app, { events, deliveries: results[0]?.deliveries ?? 0 })
   return results

@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { exportTenant } from '../../src/domains/transfer/export.ts'
+import { importFile } from '../../src/domains/transfer/import.ts'
+import { furnish, keyOf, READER, resourceOf, type Side } from '../harness/resources.ts'
+import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { openStream, type StreamClient } from '../harness/stream-client.ts'
+import { digestOf } from '../harness/tenant-rows.ts'
+
+// An import of an export keeps ids: two tenants of one service may have a discussion of one id.
+
+let service: TestService
+let theirs: Side
+let mine: TestTenant
+let admin: Record<string, string>
+let folder: string
+const streams: StreamClient[] = []
+
+beforeAll(async () => {
+  service = await startService({ worker: false, env: { WEBHOOK_ALLOW_HTTP: 'true' } })
+  theirs = await furnish(service, service, 'theirs')
+  mine = await service.addTenant('twin')
+  folder = mkdtempSync(join(tmpdir(), 'engagement-twin-'))
+  let text = ''
+  await exportTenant(service.app, theirs.tenant.id, async (lines) => void (text += lines))
+  const path = join(folder, 'theirs.jsonl')
+  writeFileSync(path, text)
+  await importFile(service.app, mine.tenant.id, { source: 'jsonl', path })
+  const login = { headers: { 'x-api-key': '' }, body: mine.admin }
+  const { json } = await service.call('POST', '/admin/auth/login', login)
+  admin = { authorization: `Bearer ${json.token}` }
+})
+
+afterAll(async () => {
+  for (const stream of streams) stream.close()
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Listens to the discussion that both have, as one of them. */
+async function listen(side: TestTenant): Promise<StreamClient> {
+  const stream = await openStream(`${service.url}/api/v1/stream/${theirs.ids.discussion}`, keyOf(side))
+  streams.push(stream)
+  await vi.waitFor(() => expect(stream.connected).toBeDefined())
+  return stream
+}
+
+async function post(side: TestTenant, body: string): Promise<string> {
+  const headers = { ...keyOf(side), ...(await side.as(READER)) }
+  const path = `/discussions/${theirs.ids.discussion}/comments`
+  const answer = await service.call('POST', path, { headers, body: { body } })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.json.id
+}
+
+const commentsOf = ({ events }: StreamClient): string[] =>
+  events.filter(({ event }) => event === 'comment_created').map(({ data }) => data.data.comment.id)
+
+test('each hears its own events of a discussion that both have', async () => {
+  const [ofTheirs, ofMine] = await Promise.all([listen(theirs), listen(mine)])
+  // At once: some of them go together in one statement.
+  const posted = await Promise.all(
+    Array.from({ length: 12 }, async (_, n) => ({
+      side: n % 2,
+      id: await post(n % 2 === 0 ? theirs : mine, `No. ${n}`),
+    })),
+  )
+  const idsOf = (side: number) => posted.filter((each) => each.side === side).map(({ id }) => id)
+  await vi.waitFor(() => {
+    expect(commentsOf(ofTheirs).toSorted()).toEqual(idsOf(0).toSorted())
+    expect(commentsOf(ofMine).toSorted()).toEqual(idsOf(1).toSorted())
+  })
+  for (const { seqs } of [ofTheirs, ofMine]) {
+    const [first = 0] = seqs
+    expect(seqs).toEqual(seqs.map((_, index) => first + index))
+  }
+})
+
+// What removes things comes last, the deepest first.
+const ROUTES = [
+  ...DESCRIBED_ROUTES.filter(({ route }) => route.method !== 'DELETE'),
+  ...DESCRIBED_ROUTES.filter(({ route }) => route.method === 'DELETE').toSorted(
+    (a, b) => b.route.path.length - a.route.path.length,
+  ),
+].filter(({ access, slots }) => access !== 'public' && slots.some(({ isId }) => isId))
+
+test('what one does to things that both have leaves those of the other as they were', async () => {
+  // Who listens is counted now and then.
+  const rows = async () => ({ ...(await digestOf(service.app.db, theirs.tenant.id)), stream_counts: null })
+  const before = await rows()
+  const ofTheirs = await listen(theirs)
+  const done: string[] = []
+  for (const described of ROUTES) {
+    const { path, body } = requestOf(described, (slot) =>
+      slot.isId ? theirs.ids[resourceOf(described, slot)] : sampleOf(slot),
+    )
+    const caller = described.access === 'admin' ? admin : keyOf(mine)
+    const headers = { ...caller, ...(await mine.as(READER)) }
+    const { status } = await service.call(described.route.method, path, { headers, body })
+    if (status < 300) done.push(described.title)
+  }
+  // They were there, or the test would say nothing.
+  expect(done).toEqual(
+    expect.arrayContaining([
+      'PATCH /comments/:commentId',
+      'POST /discussions/:discussionId/lock',
+      'POST /readers/:readerId/unban',
+      'PATCH /webhooks/:id',
+      'DELETE /comments/:commentId/reaction',
+      'DELETE /comments/:commentId',
+      'DELETE /readers/:readerId',
+      'DELETE /webhooks/:id',
+    ]),
+  )
+  expect(await rows()).toEqual(before)
+  const last = await post(theirs, 'Afterwards')
+  await vi.waitFor(() => expect(commentsOf(ofTheirs)).toEqual([last]))
+  expect(ofTheirs.events).toHaveLength(1)
+})
