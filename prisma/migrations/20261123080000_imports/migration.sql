@@ -7,6 +7,7 @@ CREATE TABLE imports (
   counts jsonb NOT NULL DEFAULT '{}',
   refused jsonb NOT NULL DEFAULT '{}',
   changed jsonb NOT NULL DEFAULT '{}',
+  removed jsonb NOT NULL DEFAULT '{}',
   started_at timestamptz(3) NOT NULL,
   finished_at timestamptz(3),
   undone_at timestamptz(3),
@@ -21,11 +22,14 @@ CREATE TABLE import_items (
   item_id uuid NOT NULL,
   import_id uuid NOT NULL,
   made boolean NOT NULL,
+  touched boolean NOT NULL DEFAULT false,
+  latest_at timestamptz(3),
   PRIMARY KEY (tenant_id, key),
   FOREIGN KEY (tenant_id, import_id) REFERENCES imports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE,
   CONSTRAINT import_items_kind CHECK (kind IN ('reader', 'discussion', 'comment'))
 );
 CREATE INDEX import_items_readers ON import_items (tenant_id, item_id) WHERE kind = 'reader';
+CREATE INDEX import_items_touched ON import_items (tenant_id, item_id) WHERE touched;
 
 CREATE TABLE import_waiting (
   tenant_id uuid NOT NULL,

@@ -169,12 +169,17 @@ export interface NewItem {
   kind: 'reader' | 'discussion' | 'comment'
   itemId: Id
   made: boolean
+  /** The latest time that the import writes on it; null where that is before the import began. */
+  latestAt: Date | null
 }
 
-const ITEM = { key: 'uuid', kind: 'text', itemId: 'uuid', made: 'bool' } as const satisfies Record<
-  keyof NewItem,
-  string
->
+const ITEM = {
+  key: 'uuid',
+  kind: 'text',
+  itemId: 'uuid',
+  made: 'bool',
+  latestAt: 'timestamptz',
+} as const satisfies Record<keyof NewItem, string>
 
 const INSERT_ITEMS = statement(
   'insert_import_items',
@@ -186,6 +191,23 @@ const INSERT_ITEMS = statement(
 export const insertItems = async (sql: Sql, tenantId: Id, importId: Id, items: readonly NewItem[]): Promise<void> => {
   if (items.length > 0) await sql(INSERT_ITEMS, [tenantId, importId, ...arraysOf(ITEM, items)])
 }
+
+// An undo keeps what has been touched since: also by another import.
+const NOTE_HUNG = statement(
+  'note_hung_on_imported',
+  `UPDATE import_items i SET touched = i.touched OR h.is_foreign, latest_at = greatest(i.latest_at, h.at)
+   FROM (SELECT k.key, k.at, NOT (f.made AND f.import_id = $2) AS is_foreign
+     FROM unnest($3::uuid[], $4::timestamptz[]) AS k (key, at)
+     JOIN import_items f ON f.tenant_id = $1 AND f.key = k.key) h
+   WHERE i.tenant_id = $1 AND i.key = h.key AND (h.is_foreign OR h.at IS NOT NULL)`,
+)
+
+/**
+ * Remembers that the import has hung something on these comments: on those of others that it has,
+ * and on its own until when, where that is after it began.
+ */
+export const noteHung = (sql: Sql, tenantId: Id, importId: Id, hung: ReadonlyMap<Key, Date | null>): Promise<unknown> =>
+  sql(NOTE_HUNG, [tenantId, importId, [...hung.keys()], [...hung.values()]])
 
 // Comments and what hangs on them, whose discussions are locked.
 

@@ -134,7 +134,7 @@ interface Chosen<Row> {
 /** Inserts those whose external id is new, and finds the others by theirs. */
 async function nameRows<Row extends ReaderRow | DiscussionRow>(
   tx: TxSql,
-  { tenantId, startedAt }: Work,
+  work: Work,
   rows: readonly Row[],
   gone: Finding[],
   how: {
@@ -144,6 +144,7 @@ async function nameRows<Row extends ReaderRow | DiscussionRow>(
   },
 ): Promise<sql.NewItem[]> {
   if (rows.length === 0) return []
+  const { tenantId, startedAt } = work
   const chosen = rows.map((row) => {
     const createdAt = row.createdAt ?? how.firstAt.get(row.key) ?? startedAt
     return { row, createdAt, id: row.keptId ?? idAt(row.key, createdAt) }
@@ -159,14 +160,21 @@ async function nameRows<Row extends ReaderRow | DiscussionRow>(
   )
   const idByName = new Map(found.map(({ id, externalId }) => [externalId, id]))
   const ids = new Set(found.map(({ id }) => id))
-  return chosen.flatMap(({ row, id }) => {
+  return chosen.flatMap(({ row, id, createdAt }) => {
     const itemId = idByName.get(row.externalId) ?? (ids.has(id) ? id : undefined)
     if (itemId === undefined) {
       gone.push({ place: row.place, reason: 'is being erased' })
       return []
     }
-    return [{ key: row.key, kind: row.kind, itemId, made: itemId === id && made.has(id) }]
+    const latestAt = latestOf(work, row.kind === 'reader' ? [row.profileIssuedAt, createdAt] : [])
+    return [{ key: row.key, kind: row.kind, itemId, made: itemId === id && made.has(id), latestAt }]
   })
+}
+
+/** The latest of these times, as far as it is after the import began. */
+function latestOf({ startedAt }: Work, times: readonly (Date | null)[]): Date | null {
+  const latest = new Date(Math.max(...times.map((time) => time?.getTime() ?? 0), 0))
+  return latest > startedAt ? latest : null
 }
 
 /** When the first comment of each reader and discussion was written, as far as these tell. */
@@ -269,7 +277,7 @@ async function storeRest(work: Work, rest: Rest, { known, batch, changes }: Give
     const threads = await placeAll(tx, work, rest.comments, known, facts)
     const hung = hang(rest.onComments, known, threads)
     await insertComments(tx, work, threads, hung.reactions)
-    const given = await insertOnComments(tx, tenantId, threads, hung)
+    const given = await insertOnComments(tx, work, threads, hung)
     await imports.deleteWaiting(tx, tenantId, importId, batch.waited)
     await imports.insertWaiting(tx, tenantId, importId, rest.waiting.map(waitingItem))
     already = threads.there.length + rest.onComments.length - given.reactions - given.reports
@@ -360,8 +368,8 @@ function parentsFirst(rows: readonly CommentRow[]): CommentRow[] {
 }
 
 interface Hung {
-  reactions: (sql.NewReaction & { isOnNew: boolean })[]
-  reports: (sql.NewReport & { answered: boolean })[]
+  reactions: (sql.NewReaction & { commentKey: Key; isOnNew: boolean })[]
+  reports: (sql.NewReport & { commentKey: Key; answered: boolean })[]
 }
 
 /** What hangs on comments that are there; of one reader once each. */
@@ -374,14 +382,16 @@ function hang(rows: readonly (ReactionRow | ReportRow)[], known: ReadonlyMap<Key
     if (comment == null) continue
     const readerId = idOf(known, row.readerKey)
     const pair = `${comment.id} ${readerId}`
+    const { commentKey } = row
     const at = row.createdAt ?? comment.createdAt
     if (row.kind === 'reaction') {
       if (reactions.has(pair)) continue
       const isOnNew = isNew.has(comment.id)
-      reactions.set(pair, { commentId: comment.id, readerId, type: row.type, updatedAt: at, isOnNew })
+      reactions.set(pair, { commentId: comment.id, commentKey, readerId, type: row.type, updatedAt: at, isOnNew })
     } else if (!reports.has(pair)) {
       const { reason, note, counted, answered } = row
-      reports.set(pair, { commentId: comment.id, readerId, reason, note, counted, answered, createdAt: at })
+      const on = { commentId: comment.id, commentKey, readerId }
+      reports.set(pair, { ...on, reason, note, counted, answered, createdAt: at })
     }
   }
   return { reactions: [...reactions.values()], reports: [...reports.values()] }
@@ -389,10 +399,11 @@ function hang(rows: readonly (ReactionRow | ReportRow)[], known: ReadonlyMap<Key
 
 async function insertComments(
   tx: TxSql,
-  { tenantId, importId }: Work,
+  work: Work,
   { placed, there }: Threads,
   reactions: Hung['reactions'],
 ): Promise<void> {
+  const { tenantId, importId } = work
   const repliesOfOthers = countReplies(placed)
   const counts = countByType(reactions.filter(({ isOnNew }) => isOnNew))
   const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }) => {
@@ -408,8 +419,12 @@ async function insertComments(
   if (comments.length > 0) await sql.insertComments(tx, tenantId, comments)
   if (revisions.length > 0) await sql.insertRevisions(tx, tenantId, revisions)
   await sql.insertItems(tx, tenantId, importId, [
-    ...placed.map(({ row, id }) => ({ key: row.key, kind: row.kind, itemId: id, made: true })),
-    ...there.map((row) => ({ key: row.key, kind: row.kind, itemId: row.id, made: false })),
+    ...placed.map(({ row, id }) => {
+      const { key, kind, editedAt, deletedAt, pinnedAt, firstApprovedAt } = row
+      const latestAt = latestOf(work, [editedAt, deletedAt, pinnedAt, firstApprovedAt])
+      return { key, kind, itemId: id, made: true, latestAt }
+    }),
+    ...there.map(({ key, kind, id }) => ({ key, kind, itemId: id, made: false, latestAt: null })),
   ])
   await sql.addReplies(tx, tenantId, repliesOfOthers)
   if (placed.length > 0) await sql.addComments(tx, tenantId, changesOf(placed))
@@ -444,10 +459,11 @@ function changesOf(placed: readonly PlacedComment[]): Map<Id, sql.DiscussionChan
 /** Inserts reactions and reports that are new, and counts them on comments that were there. */
 async function insertOnComments(
   tx: TxSql,
-  tenantId: Id,
+  work: Work,
   threads: Threads,
   { reactions, reports }: Hung,
 ): Promise<{ reactions: number; reports: number }> {
+  const { tenantId, importId } = work
   const isNew = new Set(threads.placed.map(({ id }) => id))
   const given = reactions.length === 0 ? [] : await sql.insertReactions(tx, tenantId, reactions)
   const onOthers = countByType(given.filter(({ commentId }) => !isNew.has(commentId)))
@@ -461,6 +477,18 @@ async function insertOnComments(
     numbers.set(commentId, { reports: before.reports + 1, answered: before.answered + Number(answered) })
   }
   if (numbers.size > 0) await sql.addReports(tx, tenantId, numbers)
+  const hung = new Map<Key, Date | null>()
+  const note = (commentKey: Key, at: Date): void =>
+    void hung.set(commentKey, latestOf(work, [hung.get(commentKey) ?? null, at]))
+  const reacted = new Set(given.map(({ commentId }) => commentId))
+  for (const { commentId, commentKey, updatedAt } of reactions) {
+    if (reacted.has(commentId) && (!isNew.has(commentId) || updatedAt > work.startedAt)) note(commentKey, updatedAt)
+  }
+  for (const { commentId, commentKey, readerId, createdAt } of reports) {
+    const isGiven = pairs.has(`${commentId} ${readerId}`)
+    if (isGiven && (!isNew.has(commentId) || createdAt > work.startedAt)) note(commentKey, createdAt)
+  }
+  if (hung.size > 0) await sql.noteHung(tx, tenantId, importId, hung)
   return { reactions: given.length, reports: made.length }
 }
 

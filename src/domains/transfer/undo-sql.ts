@@ -5,88 +5,120 @@ import type { Key } from './keys.ts'
 export interface UndoableImport {
   id: Id
   startedAt: Date
-  undoneAt: Date | null
+  removed: Partial<Removed>
+}
+
+/** How many an undo has removed. */
+export interface Removed {
+  readers: number
+  comments: number
 }
 
 const FIND = statement(
   'find_import',
-  'SELECT id, started_at AS "startedAt", undone_at AS "undoneAt" FROM imports WHERE tenant_id = $1 AND id = $2',
+  'SELECT id, started_at AS "startedAt", removed FROM imports WHERE tenant_id = $1 AND id = $2',
 )
 
 export const findImport = async (sql: Sql, tenantId: Id, id: Id): Promise<UndoableImport | undefined> =>
   (await sql<UndoableImport>(FIND, [tenantId, id]))[0]
 
-export interface MadeItem {
-  key: Key
-  itemId: Id
-}
-
 const MADE = statement(
   'made_import_items',
-  `SELECT key, item_id AS "itemId" FROM import_items
+  `SELECT key FROM import_items
    WHERE tenant_id = $1 AND import_id = $2 AND kind = $3 AND made AND key > $4 ORDER BY key LIMIT $5`,
 )
 
-/** What an import has made of a kind, after the key `after`. */
-export const selectMade = (
+/** The keys of what an import has made of a kind, after the key `after`. */
+export const selectMade = async (
   sql: Sql,
   { tenantId, importId }: { tenantId: Id; importId: Id },
   kind: 'reader' | 'comment',
   { after, limit }: { after: Key | null; limit: number },
-): Promise<MadeItem[]> => sql<MadeItem>(MADE, [tenantId, importId, kind, after ?? FIRST_ID, limit])
+): Promise<Key[]> =>
+  (await sql<{ key: Key }>(MADE, [tenantId, importId, kind, after ?? FIRST_ID, limit])).map(({ key }) => key)
 
 const DISCUSSIONS = statement(
   'discussions_of_made_comments',
-  `SELECT DISTINCT discussion_id AS id FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY 1`,
+  `SELECT DISTINCT c.discussion_id AS id FROM import_items i
+   JOIN comments c ON c.tenant_id = i.tenant_id AND c.id = i.item_id
+   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) ORDER BY 1`,
 )
 
-export const discussionsOf = async (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<Id[]> =>
-  (await sql<{ id: Id }>(DISCUSSIONS, [tenantId, commentIds])).map(({ id }) => id)
+export const discussionsOf = async (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<Id[]> =>
+  (await sql<{ id: Id }>(DISCUSSIONS, [tenantId, keys])).map(({ id }) => id)
 
 export interface RemovedComment {
-  id: Id
+  key: Key
   discussionId: Id
   parentId: Id | null
+  createdAt: Date
   wasApproved: boolean
   wasInView: boolean
 }
 
-// Whatever somebody has done to a comment since has left a later time on it, or an entry in the
-// audit log. What others have hung on it, and its own replies that stay, keep it as well.
+// Whatever somebody has done to a comment since has left a later time on it than the import did, or
+// an entry in the audit log. What others have hung on it, and its own replies that stay, keep it as
+// well.
 const REMOVE_COMMENTS = statement(
   'remove_imported_comments',
-  `DELETE FROM comments c
-   WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])
-     AND greatest(c.edited_at, c.deleted_at, c.pinned_at, c.first_approved_at, '-infinity') < $3
+  `DELETE FROM comments c USING import_items i
+   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) AND c.tenant_id = $1 AND c.id = i.item_id
+     AND greatest(c.edited_at, c.deleted_at, c.pinned_at, c.first_approved_at, '-infinity') <= greatest($3, i.latest_at)
+     AND NOT EXISTS (SELECT FROM import_items t WHERE t.tenant_id = $1 AND t.item_id = c.id AND t.touched)
      AND NOT EXISTS (SELECT FROM comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id)
-     AND NOT EXISTS (SELECT FROM reactions x WHERE x.tenant_id = $1 AND x.comment_id = c.id AND x.updated_at >= $3)
-     AND NOT EXISTS (SELECT FROM reports x WHERE x.tenant_id = $1 AND x.comment_id = c.id AND x.created_at >= $3)
+     AND NOT EXISTS (SELECT FROM reactions x
+       WHERE x.tenant_id = $1 AND x.comment_id = c.id AND x.updated_at > greatest($3, i.latest_at))
+     AND NOT EXISTS (SELECT FROM reports x
+       WHERE x.tenant_id = $1 AND x.comment_id = c.id AND x.created_at > greatest($3, i.latest_at))
      AND NOT EXISTS (SELECT FROM audit_log a WHERE a.tenant_id = $1 AND a.target_id = c.id::text AND a.id >= first_id($3))
-   RETURNING c.id, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.status = 'approved' AS "wasApproved",
+   RETURNING i.key, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.created_at AS "createdAt",
+     c.status = 'approved' AS "wasApproved",
      c.status = 'approved' OR (c.status = 'deleted' AND c.reply_count > 0) AS "wasInView"`,
 )
 
-/** Removes those of these comments that nobody has touched since, and that have no reply. */
-export const removeComments = (sql: Sql, tenantId: Id, ids: readonly Id[], since: Date): Promise<RemovedComment[]> =>
-  sql<RemovedComment>(REMOVE_COMMENTS, [tenantId, ids, since])
+/**
+ * Removes those of these comments that neither anybody nor another import has touched since, and
+ * that have no reply.
+ */
+export const removeComments = (sql: Sql, tenantId: Id, keys: readonly Key[], since: Date): Promise<RemovedComment[]> =>
+  sql<RemovedComment>(REMOVE_COMMENTS, [tenantId, keys, since])
+
+const LAST_LEFT = `(SELECT max(c.created_at) FROM comments c
+  WHERE c.tenant_id = $1 AND c.discussion_id = d.id AND c.status = 'approved')`
 
 const COUNT_DOWN = statement(
   'import_count_down',
   `UPDATE discussions d SET comment_count = d.comment_count - a.approved,
-     last_commented_at = CASE WHEN d.last_commented_at >= $4 THEN d.last_commented_at ELSE (
-       SELECT max(created_at) FROM comments c
-       WHERE c.tenant_id = $1 AND c.discussion_id = d.id AND c.status = 'approved') END
-   FROM unnest($2::uuid[], $3::int[]) AS a (id, approved) WHERE d.tenant_id = $1 AND d.id = a.id`,
+     last_commented_at = CASE WHEN d.last_commented_at > a.last_at THEN d.last_commented_at ELSE ${LAST_LEFT} END,
+     active_at = CASE WHEN d.active_at > a.last_at THEN d.active_at
+       ELSE date_trunc('minute', greatest(d.created_at, ${LAST_LEFT})) END
+   FROM unnest($2::uuid[], $3::int[], $4::timestamptz[]) AS a (id, approved, last_at)
+   WHERE d.tenant_id = $1 AND d.id = a.id`,
 )
 
-/** Takes comments out of the counts of their discussions, by how many were approved. */
-export const countDown = (sql: Sql, tenantId: Id, removed: ReadonlyMap<Id, number>, since: Date): Promise<unknown> =>
-  sql(COUNT_DOWN, [tenantId, [...removed.keys()], [...removed.values()], since])
+/** What comments that were approved leave behind in their discussion. */
+export interface Departure {
+  approved: number
+  /** When the last of them was written. */
+  lastAt: Date
+}
+
+/** Takes approved comments out of the counts and times of their discussions. */
+export const countDown = (sql: Sql, tenantId: Id, removed: ReadonlyMap<Id, Departure>): Promise<unknown> => {
+  const departures = [...removed.values()]
+  return sql(COUNT_DOWN, [
+    tenantId,
+    [...removed.keys()],
+    departures.map(({ approved }) => approved),
+    departures.map(({ lastAt }) => lastAt),
+  ])
+}
 
 const REMOVE_READERS = statement(
   'remove_imported_readers',
-  `DELETE FROM readers r
-   WHERE r.tenant_id = $1 AND r.id = ANY($2::uuid[]) AND r.profile_issued_at < $3 AND r.erasing_at IS NULL
+  `DELETE FROM readers r USING import_items i
+   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) AND r.tenant_id = $1 AND r.id = i.item_id
+     AND r.profile_issued_at <= greatest($3, i.latest_at) AND r.erasing_at IS NULL
      AND NOT EXISTS (SELECT FROM comments c WHERE c.tenant_id = $1 AND c.author_id = r.id)
      AND NOT EXISTS (SELECT FROM reactions x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
      AND NOT EXISTS (SELECT FROM reports x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
@@ -98,29 +130,48 @@ const REMOVE_READERS = statement(
 export const removeReaders = (
   sql: Sql,
   tenantId: Id,
-  ids: readonly Id[],
+  keys: readonly Key[],
   since: Date,
 ): Promise<{ id: Id; externalId: string }[]> =>
-  sql<{ id: Id; externalId: string }>(REMOVE_READERS, [tenantId, ids, since])
+  sql<{ id: Id; externalId: string }>(REMOVE_READERS, [tenantId, keys, since])
 
-const FORGET_ITEMS = statement(
-  'forget_import_items',
+const FORGET_COMMENTS = statement(
+  'forget_imported_comments',
   'DELETE FROM import_items WHERE tenant_id = $1 AND key = ANY($2::uuid[])',
 )
 
-/** Forgets items, so that they can be imported again. */
-export const forgetItems = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<unknown> =>
-  sql(FORGET_ITEMS, [tenantId, keys])
+/** Forgets comments, so that the file brings them again. */
+export const forgetComments = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<unknown> =>
+  sql(FORGET_COMMENTS, [tenantId, keys])
+
+const FORGET_READERS = statement(
+  'forget_imported_readers',
+  `DELETE FROM import_items WHERE tenant_id = $1 AND kind = 'reader' AND item_id = ANY($2::uuid[])`,
+)
+
+/** The same of readers, under every id by which a source knows them. */
+export const forgetReaders = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
+  sql(FORGET_READERS, [tenantId, ids])
 
 const FORGET_NAMES = statement(
   'forget_import_names',
   `WITH waiting AS (DELETE FROM import_waiting WHERE tenant_id = $1 AND import_id = $2)
-   DELETE FROM import_items WHERE tenant_id = $1 AND import_id = $2 AND (kind = 'discussion' OR NOT made)`,
+   DELETE FROM import_items
+   WHERE tenant_id = $1 AND import_id = $2 AND (kind = 'discussion' OR NOT made) AND NOT touched`,
 )
 
 /** The same of discussions, of what was there before, and of what has waited. */
 export const forgetNames = (sql: Sql, tenantId: Id, importId: Id): Promise<unknown> =>
   sql(FORGET_NAMES, [tenantId, importId])
+
+const NOTE_REMOVED = statement(
+  'note_removed_by_undo',
+  'UPDATE imports SET removed = $3::jsonb WHERE tenant_id = $1 AND id = $2',
+)
+
+/** Says how far an undo has come, in the transaction that brings it so far. */
+export const noteRemoved = (sql: Sql, tenantId: Id, importId: Id, removed: Removed): Promise<unknown> =>
+  sql(NOTE_REMOVED, [tenantId, importId, JSON.stringify(removed)])
 
 const END = statement(
   'undo_import',

@@ -9,117 +9,136 @@ import type { Key } from './keys.ts'
 import { addReplies, insertAudit, lockDiscussions, touchPages } from './store-sql.ts'
 import * as sql from './undo-sql.ts'
 
-/** What an undo has taken back, and what stays because somebody has touched it since. */
+/** What an undo has taken back, over all its runs, and what stays because it was touched since. */
 export interface Undone {
   id: Id
-  removed: { readers: number; comments: number }
-  stays: { readers: number; comments: number }
+  removed: sql.Removed
+  stays: sql.Removed
 }
 
-/** The import whose effects are taken back. */
+/** The import whose effects are taken back, and how far this has come. */
 interface Undoing {
   app: App
   tenantId: Id
   importId: Id
   startedAt: Date
+  removed: sql.Removed
 }
 
 const BATCH = 500
 
 /**
- * Takes back the comments and readers that an import has made, but for those that somebody has
- * touched since: by a reply, a reaction, a report, an edit, or a moderator's decision. Pages stay,
- * as a page keeps its discussion for good; settings, endpoints and the audit log stay too. Cut off,
- * it goes on when it is called again. Null where there is no such import. Throws ImportRunning.
+ * Takes back the comments and readers that an import has made, but for those that were touched
+ * since: by a reply, a reaction, a report, an edit, or a moderator's decision, be it somebody's or
+ * of another import. Pages stay, as a page keeps its discussion for good; settings, endpoints and
+ * the audit log stay too. Cut off, it goes on when it is called again. Null where there is no such
+ * import. Throws ImportRunning.
  */
 export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone | null> {
   return holdingImports(app, tenantId, async () => {
     const found = isId(importId) ? await sql.findImport(app.db.query, tenantId, importId) : undefined
     if (found === undefined) return null
-    const undoing = { app: ofTenant(app, tenantId), tenantId, importId, startedAt: found.startedAt }
+    const removed = { readers: 0, comments: 0, ...found.removed }
+    const undoing = { app: ofTenant(app, tenantId), tenantId, importId, startedAt: found.startedAt, removed }
     // Replies before what they reply to: each pass removes a level at least.
-    let comments = 0
-    for (let removed = -1; removed !== 0;) comments += removed = await pass(undoing, 'comment', removeComments)
-    const readers = await pass(undoing, 'reader', removeReaders)
+    while ((await pass(undoing, 'comment', removeComments)) > 0);
+    await pass(undoing, 'reader', removeReaders)
     await foldTenant(undoing.app, tenantId)
     const stays = { readers: await countLeft(undoing, 'reader'), comments: await countLeft(undoing, 'comment') }
-    const undone = { id: importId, removed: { readers, comments }, stays }
+    const undone = { id: importId, removed: undoing.removed, stays }
     await app.db.transaction(async (tx) => {
       await sql.forgetNames(tx, tenantId, importId)
       await sql.endUndo(tx, tenantId, importId, new Date())
-      const { removed } = undone
-      await insertAudit(tx, tenantId, { id: newId(), action: 'import.undo', importId, after: { removed, stays } })
+      const after = { removed: undone.removed, stays }
+      await insertAudit(tx, tenantId, { id: newId(), action: 'import.undo', importId, after })
     })
     return undone
   })
 }
 
-type Remove = (undoing: Undoing, items: readonly sql.MadeItem[]) => Promise<number>
+type Remove = (undoing: Undoing, keys: readonly Key[]) => Promise<number>
 
 /** One look at all that is left of a kind. Returns how many were removed. */
 async function pass(undoing: Undoing, kind: 'reader' | 'comment', remove: Remove): Promise<number> {
   let removed = 0
-  for await (const items of madeItems(undoing, kind)) removed += await remove(undoing, items)
+  for await (const keys of madeItems(undoing, kind)) removed += await remove(undoing, keys)
   return removed
 }
 
-async function* madeItems(undoing: Undoing, kind: 'reader' | 'comment'): AsyncGenerator<sql.MadeItem[]> {
+async function* madeItems(undoing: Undoing, kind: 'reader' | 'comment'): AsyncGenerator<Key[]> {
   for (let after: Key | null = null; ;) {
-    const items: sql.MadeItem[] = await sql.selectMade(undoing.app.db.query, undoing, kind, { after, limit: BATCH })
-    if (items.length === 0) return
-    after = items.at(-1)?.key ?? null
-    yield items
+    const keys: Key[] = await sql.selectMade(undoing.app.db.query, undoing, kind, { after, limit: BATCH })
+    if (keys.length === 0) return
+    after = keys.at(-1) ?? null
+    yield keys
   }
 }
 
 async function countLeft(undoing: Undoing, kind: 'reader' | 'comment'): Promise<number> {
   let left = 0
-  for await (const items of madeItems(undoing, kind)) left += items.length
+  for await (const keys of madeItems(undoing, kind)) left += keys.length
   return left
 }
 
-function removeComments({ app, tenantId, startedAt }: Undoing, items: readonly sql.MadeItem[]): Promise<number> {
-  const ids = items.map(({ itemId }) => itemId)
-  return app.db.transaction(async (tx) => {
-    await lockDiscussions(tx, tenantId, await sql.discussionsOf(tx, tenantId, ids))
-    const removed = await sql.removeComments(tx, tenantId, ids, startedAt)
-    if (removed.length === 0) return 0
-    const approved = new Map<Id, number>()
-    const replies = new Map<Id, number>()
-    for (const { discussionId, parentId, wasApproved, wasInView } of removed) {
-      approved.set(discussionId, (approved.get(discussionId) ?? 0) + Number(wasApproved))
-      if (parentId !== null && wasInView) replies.set(parentId, (replies.get(parentId) ?? 0) - 1)
-    }
-    await addReplies(tx, tenantId, replies)
-    await sql.countDown(tx, tenantId, approved, startedAt)
-    await forget(tx, tenantId, items, removed)
+async function removeComments(undoing: Undoing, keys: readonly Key[]): Promise<number> {
+  const { tenantId, startedAt } = undoing
+  return advance(undoing, 'comments', async (tx) => {
+    await lockDiscussions(tx, tenantId, await sql.discussionsOf(tx, tenantId, keys))
+    const gone = await sql.removeComments(tx, tenantId, keys, startedAt)
+    if (gone.length === 0) return 0
+    await addReplies(tx, tenantId, repliesGone(gone))
+    await sql.countDown(tx, tenantId, departuresOf(gone))
+    const goneKeys = gone.map(({ key }) => key)
+    await sql.forgetComments(tx, tenantId, goneKeys)
     await touchPages(tx, tenantId)
-    return removed.length
+    return gone.length
   })
 }
 
-async function removeReaders({ app, tenantId, startedAt }: Undoing, items: readonly sql.MadeItem[]): Promise<number> {
-  const ids = items.map(({ itemId }) => itemId)
-  const removed = await app.db.transaction(async (tx) => {
-    const gone = await sql.removeReaders(tx, tenantId, ids, startedAt)
-    await forget(tx, tenantId, items, gone)
+/** How many replies in view each parent has lost, as negative numbers. */
+function repliesGone(gone: readonly sql.RemovedComment[]): Map<Id, number> {
+  const replies = new Map<Id, number>()
+  for (const { parentId, wasInView } of gone) {
+    if (parentId !== null && wasInView) replies.set(parentId, (replies.get(parentId) ?? 0) - 1)
+  }
+  return replies
+}
+
+function departuresOf(gone: readonly sql.RemovedComment[]): Map<Id, sql.Departure> {
+  const departures = new Map<Id, sql.Departure>()
+  for (const { discussionId, createdAt, wasApproved } of gone) {
+    if (!wasApproved) continue
+    const { approved, lastAt } = departures.get(discussionId) ?? { approved: 0, lastAt: createdAt }
+    departures.set(discussionId, { approved: approved + 1, lastAt: createdAt > lastAt ? createdAt : lastAt })
+  }
+  return departures
+}
+
+async function removeReaders(undoing: Undoing, keys: readonly Key[]): Promise<number> {
+  const { app, tenantId, startedAt } = undoing
+  let gone: { id: Id; externalId: string }[] = []
+  const removed = await advance(undoing, 'readers', async (tx) => {
+    gone = await sql.removeReaders(tx, tenantId, keys, startedAt)
+    const goneIds = gone.map(({ id }) => id)
+    await sql.forgetReaders(tx, tenantId, goneIds)
+    return gone.length
+  })
+  for (const { externalId } of gone) announceChange(app, { kind: 'reader', tenantId, externalId })
+  return removed
+}
+
+/** One transaction of an undo. How many it has removed is written with it, and returned. */
+async function advance(
+  undoing: Undoing,
+  kind: keyof sql.Removed,
+  remove: (tx: TxSql) => Promise<number>,
+): Promise<number> {
+  const { app, tenantId, importId, removed } = undoing
+  const count = await app.db.transaction(async (tx) => {
+    const gone = await remove(tx)
+    if (gone > 0) await sql.noteRemoved(tx, tenantId, importId, { ...removed, [kind]: removed[kind] + gone })
     return gone
   })
-  for (const { externalId } of removed) announceChange(app, { kind: 'reader', tenantId, externalId })
-  return removed.length
-}
-
-/** Forgets what is gone, so that the file brings it again. */
-async function forget(
-  tx: TxSql,
-  tenantId: Id,
-  items: readonly sql.MadeItem[],
-  gone: readonly { id: Id }[],
-): Promise<void> {
-  const ids = new Set(gone.map(({ id }) => id))
-  await sql.forgetItems(
-    tx,
-    tenantId,
-    items.filter(({ itemId }) => ids.has(itemId)).map(({ key }) => key),
-  )
+  removed[kind] += count
+  return count
 }

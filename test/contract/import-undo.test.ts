@@ -1,0 +1,214 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import type { App } from '../../src/core/context.ts'
+import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
+import type { Item } from '../../src/domains/transfer/item.ts'
+import { undoImport } from '../../src/domains/transfer/undo.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+import { findWrongCounts, writeItems } from '../harness/transfer.ts'
+
+let service: TestService
+let folder: string
+let names = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  folder = mkdtempSync(join(tmpdir(), 'engagement-undo-'))
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+const addTenant = (): Promise<TestTenant> => service.addTenant(`undos-${++names}`)
+
+function importInto(
+  { tenant }: TestTenant,
+  items: readonly Item[],
+  how: Partial<ImportFile> = {},
+): Promise<ImportReport> {
+  const path = join(folder, `${++names}.jsonl`)
+  writeItems(path, items)
+  return importFile(service.app, tenant.id, { source: 'jsonl', path, ...how })
+}
+
+const undo = ({ tenant }: TestTenant, { id }: ImportReport, app = service.app) => undoImport(app, tenant.id, id)
+
+/** The texts of the comments that are left, and how often each was reported. */
+const left = async ({ tenant }: TestTenant): Promise<string[]> =>
+  (
+    await service.app.db.query<{ body: string; reports: number }>(
+      unnamed('SELECT body, report_count AS reports FROM comments WHERE tenant_id = $1 ORDER BY body'),
+      [tenant.id],
+    )
+  ).map(({ body, reports }) => (reports === 0 ? body : `${body}, ${reports} reports`))
+
+const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
+const HEADER: Item = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'other', exportedAt: at(59) }
+const READERS: Item[] = ['ann', 'ben'].map((id) => ({ kind: 'reader', id, createdAt: at(0) }))
+const PAGE: Item = { kind: 'discussion', id: 'p', externalId: 'p', createdAt: at(0) }
+const comment = (id: string, second: number, more: object = {}): Item => ({
+  kind: 'comment',
+  id,
+  discussionId: 'p',
+  authorId: 'ann',
+  body: `Comment ${id}`,
+  createdAt: at(second),
+  ...more,
+})
+const reaction = (commentId: string, createdAt = at(9)): Item => ({
+  kind: 'reaction',
+  commentId,
+  readerId: 'ben',
+  type: 'like',
+  createdAt,
+})
+const report = (commentId: string, createdAt = at(9)): Item => ({
+  kind: 'report',
+  commentId,
+  readerId: 'ben',
+  reason: 'spam',
+  createdAt,
+})
+
+describe('what a later import has hung on a comment keeps it', () => {
+  const FIRST: Item[] = [...READERS, PAGE, comment('1', 1), comment('2', 2), comment('3', 3), comment('4', 4)]
+  const LATER: Item[] = [reaction('1'), report('2'), comment('5', 5, { parentId: '3' })]
+
+  test('of a longer file of the same source', async () => {
+    const acme = await addTenant()
+    const first = await importInto(acme, FIRST)
+    const later = await importInto(acme, [...FIRST, ...LATER])
+    expect(await undo(acme, first)).toMatchObject({
+      removed: { readers: 0, comments: 1 },
+      stays: { readers: 2, comments: 3 },
+    })
+    expect(await left(acme)).toEqual(['Comment 1', 'Comment 2, 1 reports', 'Comment 3', 'Comment 5'])
+    // The reply goes with its import; the reaction and the report are on comments of another one.
+    expect(await undo(acme, later)).toMatchObject({ removed: { comments: 1 }, stays: { comments: 0 } })
+    expect(await undo(acme, first)).toMatchObject({ removed: { comments: 2 }, stays: { comments: 2 } })
+    expect(await left(acme)).toEqual(['Comment 1', 'Comment 2, 1 reports'])
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+
+  test('of an export under another name', async () => {
+    const acme = await addTenant()
+    const ids = new Map<string, string>()
+    const kept = (items: readonly Item[]): Item[] =>
+      JSON.parse(
+        JSON.stringify(items).replace(/"(id|commentId|parentId)":"(\d)"/g, (_, field: string, id: string) => {
+          ids.set(id, ids.get(id) ?? `01a2077a-164d-77c2-b649-6092fa40e0d${id}`)
+          return `"${field}":"${ids.get(id)}"`
+        }),
+      )
+    const first = await importInto(acme, [HEADER, ...kept(FIRST)])
+    await importInto(acme, [HEADER, ...kept([...FIRST, ...LATER])], { as: 'again' })
+    expect(await undo(acme, first)).toMatchObject({ removed: { comments: 1 }, stays: { comments: 3 } })
+    expect(await left(acme)).toEqual(['Comment 1', 'Comment 2, 1 reports', 'Comment 3', 'Comment 5'])
+  })
+
+  test('but not what the same import has hung on it, before or after it was cut off', async () => {
+    const acme = await addTenant()
+    const many = Array.from({ length: 2500 }, (_, n) => comment(`many-${n}`, n % 60))
+    const whole = [...READERS, PAGE, ...many, ...many.map((_, n) => reaction(`many-${n}`))]
+    const path = join(folder, 'cut.jsonl')
+    writeItems(path, whole)
+    const controller = new AbortController()
+    const file: ImportFile = { source: 'jsonl', path }
+    const cut = importFile(service.app, acme.tenant.id, file, {
+      signal: controller.signal,
+      onProgress: ({ items }) => (items > 2600 ? controller.abort() : undefined),
+    })
+    await expect(cut).rejects.toThrow('stopped')
+    const done = await importFile(service.app, acme.tenant.id, file)
+    expect(done.counts).toMatchObject({ comments: 2500, reactions: 2500 })
+    expect(await undo(acme, done)).toMatchObject({
+      removed: { readers: 2, comments: 2500 },
+      stays: { readers: 0, comments: 0 },
+    })
+  })
+})
+
+test('times that lie after the start of an import are its own, and somebody’s edit after them is not', async () => {
+  const acme = await addTenant()
+  const soon = new Date(Date.now() + 400).toISOString()
+  const ahead = { createdAt: soon, pinnedAt: soon, editedAt: soon }
+  const done = await importInto(acme, [
+    ...READERS,
+    PAGE,
+    comment('1', 1, ahead),
+    comment('2', 2, ahead),
+    reaction('1', soon),
+    report('1', soon),
+  ])
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  const [second] = await service.app.db.query<{ id: string }>(
+    unnamed("SELECT id FROM comments WHERE tenant_id = $1 AND body = 'Comment 2'"),
+    [acme.tenant.id],
+  )
+  const headers = { 'x-api-key': acme.apiKey }
+  const edited = await service.call('POST', `/comments/${second?.id}/unpin`, { headers, body: {} })
+  expect(edited.status).toBe(200)
+  expect(await undo(acme, done)).toMatchObject({ removed: { comments: 1 }, stays: { comments: 1 } })
+  expect(await left(acme)).toEqual(['Comment 2'])
+})
+
+test('a discussion is listed again where its last comment puts it', async () => {
+  const acme = await addTenant()
+  const on = (discussionId: string, id: string, minute: number): Item =>
+    comment(id, 0, { discussionId, createdAt: new Date(Date.UTC(2015, 2, 1, 10, minute)).toISOString() })
+  const pages: Item[] = ['p', 'q'].map((id) => ({ kind: 'discussion', id, externalId: id, createdAt: at(0) }))
+  await importInto(acme, [...READERS, ...pages, on('p', '1', 1), on('q', '2', 2)])
+  const later = await importInto(acme, [...READERS, ...pages, on('p', '3', 3)])
+  const active = async (): Promise<string[]> =>
+    (await service.call('GET', '/discussions?sort=active', { headers: { 'x-api-key': acme.apiKey } })).json.data.map(
+      ({ externalId, lastCommentedAt }: { externalId: string; lastCommentedAt: string }) =>
+        [externalId, lastCommentedAt].join(' '),
+    )
+  expect(await active()).toEqual(['p 2015-03-01T10:03:00.000Z', 'q 2015-03-01T10:02:00.000Z'])
+  await undo(acme, later)
+  expect(await active()).toEqual(['q 2015-03-01T10:02:00.000Z', 'p 2015-03-01T10:01:00.000Z'])
+})
+
+test('an undo that was killed and is run again reports the whole', async () => {
+  const acme = await addTenant()
+  const comments = Array.from({ length: 1300 }, (_, n) => comment(`${n}`, n % 60))
+  const done = await importInto(acme, [...READERS, PAGE, ...comments])
+  let transactions = 0
+  const { db } = service.app
+  const dying: App = {
+    ...service.app,
+    db: Object.assign(Object.create(db) as typeof db, {
+      transaction: <T>(run: Parameters<typeof db.transaction<T>>[0]) => {
+        // On a server the first one has the lock.
+        if (++transactions > (db.connections === 1 ? 2 : 3)) throw new Error('killed')
+        return db.transaction(run)
+      },
+    }),
+  }
+  await expect(undo(acme, done, dying)).rejects.toThrow('killed')
+  expect(await left(acme)).toHaveLength(300)
+  const whole = { removed: { readers: 2, comments: 1300 }, stays: { readers: 0, comments: 0 } }
+  expect(await undo(acme, done)).toMatchObject(whole)
+  const { json } = await service.call('GET', '/audit-log?action=import.undo', { headers: { 'x-api-key': acme.apiKey } })
+  expect(json.data).toMatchObject([{ targetId: done.id, after: whole }])
+})
+
+test('a reader who is gone is forgotten under all ids, so that a later file brings them again', async () => {
+  const acme = await addTenant()
+  const authors = new Map([
+    ['ann', 'user-1'],
+    ['other-ann', 'user-1'],
+  ])
+  const first = await importInto(acme, [...READERS], { authors })
+  await importInto(acme, [{ kind: 'reader', id: 'other-ann' }], { authors })
+  await undo(acme, first)
+  const again = [{ kind: 'reader', id: 'other-ann' } as Item, PAGE, comment('1', 1, { authorId: 'other-ann' })]
+  expect((await importInto(acme, again, { authors })).counts).toMatchObject({ readers: 1, comments: 1 })
+})
