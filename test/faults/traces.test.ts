@@ -234,8 +234,9 @@ test('an exporter that is away delays no request and no stop, and costs bounded 
     const collector = await startCollector(port)
     await Promise.all([away.close(), off.close()])
     await collector.close()
-    // What waits, and what is on its way.
-    expect(collector.spans.length).toBeLessThanOrEqual(queue + 16)
+    // What waits, what is on its way, and what comes while the last batches leave: far less than
+    // the 200 requests.
+    expect(collector.spans.length).toBeLessThanOrEqual(2 * queue)
     const isSdk = (url: string): boolean => /tracing-sdk|@opentelemetry\/(?!api\/)/.test(url)
     expect(modulesOf(join(folder, 'on')).filter(isSdk)).toHaveLength(1)
     expect(modulesOf(join(folder, 'off')).length).toBeGreaterThan(100)
