@@ -1,6 +1,13 @@
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
-import { type Busy, extendLeases, type Lease, leaseDeliveries, releaseLeases } from '../domains/webhooks/lease-sql.ts'
+import {
+  type Busy,
+  endpointKey,
+  extendLeases,
+  type Lease,
+  leaseDeliveries,
+  releaseLeases,
+} from '../domains/webhooks/lease-sql.ts'
 import type { Outcome } from '../domains/webhooks/record-sql.ts'
 import { attemptDelivery } from './attempt.ts'
 import { startLoop } from './loop.ts'
@@ -37,10 +44,11 @@ interface InFlight {
 /** Leases due deliveries, attempts them and records what came of it. */
 export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbeatMs } = TIMING): Task {
   const inFlight = new Map<Id, InFlight>()
-  const busy = new Map<Id, Busy>()
+  // By `endpointKey`, as is `crowded`.
+  const busy = new Map<string, Busy>()
   // Endpoints that have more due than they had slots for, and whether the worker, or a tenant in
   // it, had none left.
-  const crowded = new Set<Id>()
+  const crowded = new Set<string>()
   let saturated = false
   let stopping = false
   const recorder = createRecorder(app)
@@ -53,7 +61,7 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     saturated = limit <= 0
     if (saturated) return
     const askedAt = performance.now()
-    const options = { leaseMs, busy, perEndpoint: slotsPerEndpoint(limit), limit }
+    const options = { leaseMs, busy: [...busy.values()], perEndpoint: slotsPerEndpoint(limit), limit }
     const { leases, leftOut } = await leaseDeliveries(app.db.query, options)
     if (stopping) return void (await releaseLeases(app.db.query, leases))
     for (const lease of leases) start(lease, askedAt + leaseMs)
@@ -76,7 +84,8 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     const entry: InFlight = { lease, giveUp, heldUntil, recording: false, over: Promise.resolve() }
     inFlight.set(lease.leaseId, entry)
     const { tenantId, endpointId } = lease
-    busy.set(endpointId, { tenantId, count: (busy.get(endpointId)?.count ?? 0) + 1 })
+    const key = endpointKey(lease)
+    busy.set(key, { tenantId, endpointId, count: (busy.get(key)?.count ?? 0) + 1 })
     metrics.begun()
     let ended: Outcome | null = null
     entry.over = attemptDelivery(app, outbound, lease, giveUp.signal)
@@ -98,27 +107,30 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
       })
   }
 
-  function freeSlot({ tenantId, endpointId }: Lease): void {
-    const count = (busy.get(endpointId)?.count ?? 1) - 1
-    if (count > 0) busy.set(endpointId, { tenantId, count })
-    else busy.delete(endpointId)
-    refill(endpointId)
+  function freeSlot(lease: Lease): void {
+    const { tenantId, endpointId } = lease
+    const key = endpointKey(lease)
+    const count = (busy.get(key)?.count ?? 1) - 1
+    if (count > 0) busy.set(key, { tenantId, endpointId, count })
+    else busy.delete(key)
+    refill(key)
   }
 
   /**
    * Not for each free slot: a statement that fills several at once costs hardly more than one for a
    * single slot.
    */
-  function refill(endpointId: Id): void {
-    if ((busy.get(endpointId)?.count ?? 0) <= MAX_PER_ENDPOINT / 2 && crowded.delete(endpointId)) loop.wake()
+  function refill(key: string): void {
+    if ((busy.get(key)?.count ?? 0) <= MAX_PER_ENDPOINT / 2 && crowded.delete(key)) loop.wake()
   }
 
   async function record(entry: InFlight, outcome: Outcome): Promise<void> {
     entry.recording = true
     const { deliveryId, endpointId } = outcome.lease
     // Over all workers a slot is free only now.
-    if (await recorder.record(outcome)) crowded.add(endpointId)
-    refill(endpointId)
+    const key = endpointKey(outcome.lease)
+    if (await recorder.record(outcome)) crowded.add(key)
+    refill(key)
     const { statusCode, error, durationMs, retryInMs } = outcome
     app.log.debug({ deliveryId, endpointId, statusCode, error, ms: durationMs }, 'delivery attempted')
     if (retryInMs !== null) loop.wakeIn(retryInMs)

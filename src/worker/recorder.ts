@@ -2,6 +2,7 @@ import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
 import { counter, gauge, histogram, metricsOf } from '../core/metrics.ts'
 import { isLockFailure } from '../core/sql.ts'
+import { endpointKey } from '../domains/webhooks/lease-sql.ts'
 import { type Outcome, recordAttempts } from '../domains/webhooks/record-sql.ts'
 
 export interface Recorder {
@@ -91,7 +92,8 @@ function createLine(
           batch.map(({ outcome }) => outcome),
         )
         queue.splice(0, batch.length)
-        for (const { done, outcome } of batch) done(waiting.includes(outcome.lease.endpointId))
+        const keys = new Set(waiting.map(endpointKey))
+        for (const { done, outcome } of batch) done(keys.has(endpointKey(outcome.lease)))
         size = BATCH
       } catch (err) {
         if (elsewhere !== undefined && isLockFailure(err)) {

@@ -298,7 +298,7 @@ async function benchBacklog({ service, sink, redis }: World): Promise<void> {
       await outbox.db
         .transaction(async (sql) => {
           const startedAt = performance.now()
-          await leaseDeliveries(sql, { leaseMs: 15_000, busy: new Map(), perEndpoint: 8, limit: CONCURRENCY })
+          await leaseDeliveries(sql, { leaseMs: 15_000, busy: [], perEndpoint: 8, limit: CONCURRENCY })
           taken.push(performance.now() - startedAt)
           throw new Error('undo')
         })

@@ -90,7 +90,7 @@ async function attempt(outcome: 'delivered' | 'failed' | 'retry' | 'release', li
   const { query } = service.app.db
   const { leases } = await leaseDeliveries(query, {
     leaseMs: 60_000,
-    busy: new Map(),
+    busy: [],
     perEndpoint: 8,
     limit: 1 + (limit % 3),
   })

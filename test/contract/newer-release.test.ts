@@ -112,7 +112,7 @@ test('one tenant with settings of a newer release does not stop the chores of a 
     releaseHeld(sql, 10),
     deleteOldDeliveries(sql, 10),
     deleteOldEvents(sql, 10),
-    leaseDeliveries(sql, { leaseMs: 1000, busy: new Map(), perEndpoint: 1, limit: 1 }),
+    leaseDeliveries(sql, { leaseMs: 1000, busy: [], perEndpoint: 1, limit: 1 }),
   ]
   await expect(Promise.all(chores)).resolves.toHaveLength(chores.length)
 })

@@ -303,7 +303,7 @@ class Run {
     const { query } = service.app.db
     const [log, comments] = await this.#read()
     const events = new Map(log.map((event) => [event.id, event]))
-    const options = { leaseMs: 60_000, busy: new Map(), perEndpoint: 1000, limit: 1000 }
+    const options = { leaseMs: 60_000, busy: [], perEndpoint: 1000, limit: 1000 }
     for (let { leases } = await leaseDeliveries(query, options); leases.length > 0;) {
       for (const lease of leases) {
         const event = events.get(lease.eventId)

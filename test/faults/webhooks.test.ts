@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import type { App } from '../../src/core/context.ts'
 import type { Statement } from '../../src/core/sql.ts'
-import { type Busy, leaseDeliveries } from '../../src/domains/webhooks/lease-sql.ts'
+import { type Busy, endpointKey, leaseDeliveries } from '../../src/domains/webhooks/lease-sql.ts'
+import { lockForReplay } from '../../src/domains/webhooks/sending-sql.ts'
 import { startDeliveries } from '../../src/worker/deliveries.ts'
 import { startHandshakes } from '../../src/worker/handshakes.ts'
 import { openOutbound, type Outbound } from '../../src/worker/outbound.ts'
@@ -266,10 +267,11 @@ test('a tenant has half of a worker, beyond it one slot for each idle endpoint, 
     [...busy.values()].reduce((sum, each) => sum + (each.tenantId === tenantId ? each.count : 0), 0)
   const total = (): number => [...busy.values()].reduce((sum, { count }) => sum + count, 0)
   async function lease(): Promise<void> {
-    const options = { leaseMs: 60_000, busy, perEndpoint: 8, limit: slots - total() }
+    const options = { leaseMs: 60_000, busy: [...busy.values()], perEndpoint: 8, limit: slots - total() }
     const { leases } = await leaseDeliveries(db.query, options)
     for (const { tenantId, endpointId } of leases) {
-      busy.set(endpointId, { tenantId, count: (busy.get(endpointId)?.count ?? 0) + 1 })
+      const key = endpointKey({ tenantId, endpointId })
+      busy.set(key, { tenantId, endpointId, count: (busy.get(key)?.count ?? 0) + 1 })
     }
   }
   for (let n = 0; n < 3; n++) await lease()
@@ -282,6 +284,52 @@ test('a tenant has half of a worker, beyond it one slot for each idle endpoint, 
   await lease()
   expect(held(other.tenant.id)).toBe(5)
   expect(held(service.tenant.id)).toBe(40)
+})
+
+const TWIN_ENDPOINT = unnamed(
+  `INSERT INTO webhook_endpoints (tenant_id, id, url, event_types, state) VALUES ($1, $2, $3, '{*}', 'verified')`,
+)
+const TWIN_SECRET = unnamed(
+  `INSERT INTO webhook_secrets (tenant_id, endpoint_id, kid, sealed)
+   SELECT $1, endpoint_id, kid, sealed FROM webhook_secrets WHERE endpoint_id = $2`,
+)
+const DELIVERED = unnamed(
+  `SELECT tenant_id AS "tenantId", count(*) FILTER (WHERE status = 'delivered')::int AS delivered
+   FROM deliveries WHERE endpoint_id = $1 GROUP BY tenant_id`,
+)
+const ADVISORY_LOCKS = unnamed(
+  `SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()`,
+)
+
+// An import that keeps ids makes such endpoints.
+test('two tenants whose endpoints, discussions and deliveries have the same ids do not notice each other', async () => {
+  const { db } = service.app
+  const twin = await service.addTenant(`twin-${counter}`)
+  const id = await endpoint(`${path}-hangs`, { timeoutMs: 30_000 })
+  await db.query(TWIN_ENDPOINT, [twin.tenant.id, id, receiver.url + path])
+  await db.query(TWIN_SECRET, [twin.tenant.id, id])
+  receiver.on(`${path}-hangs`, hang)
+  const added = await Promise.all(Array.from({ length: 20 }, () => add(id)))
+  startTask(service.app, LONG)
+  await vi.waitFor(() => expect(receiver.deliveries(`${path}-hangs`)).toHaveLength(8), WAIT)
+  for (const ids of added) await addDelivery(service.app, twin.tenant.id, id, '{"note":"twin"}', ids)
+  await vi.waitFor(() => expect(receiver.deliveries(path)).toHaveLength(20), WAIT)
+  for (const { raw } of receiver.deliveries(path)) expect(raw.toString()).toContain('twin')
+  for (const { raw } of receiver.deliveries(`${path}-hangs`)) expect(raw.toString()).not.toContain('twin')
+  await vi.waitFor(async () => {
+    const counts = await db.query<{ tenantId: string; delivered: number }>(DELIVERED, [id])
+    expect(new Map(counts.map(({ tenantId, delivered }) => [tenantId, delivered]))).toEqual(
+      new Map([
+        [service.tenant.id, 0],
+        [twin.tenant.id, 20],
+      ]),
+    )
+  }, WAIT)
+  // A replay to the one waits for none to the other.
+  await db.transaction(async (sql) => {
+    for (const { tenant } of [service, twin]) await lockForReplay(sql, tenant.id, id)
+    expect(await sql(ADVISORY_LOCKS)).toEqual([{ n: 2 }])
+  })
 })
 
 test('a database that is away for a while loses no outcome, and nothing is delivered twice', async () => {

@@ -13,12 +13,20 @@ const ADD = unnamed(`WITH d AS (
    SELECT $1, $4, $6, $3, 'discussion_locked', $2, 1`)
 
 /** Writes an event and its delivery to one endpoint, as the operation that makes an event does. */
-export async function addDelivery(app: App, tenantId: string, endpointId: string, data = '{"note":  "ü"}') {
-  const [discussionId, eventId, deliveryId] = [newId(), newId(), newId()]
+export async function addDelivery(
+  app: App,
+  tenantId: string,
+  endpointId: string,
+  data = '{"note":  "ü"}',
+  ids = newIds(),
+) {
+  const { discussionId, eventId, deliveryId } = ids
   await app.db.query(ADD, [tenantId, discussionId, eventId, deliveryId, data, endpointId])
   app.bus.publish('work', '')
-  return { discussionId, eventId, deliveryId }
+  return ids
 }
+
+const newIds = () => ({ discussionId: newId(), eventId: newId(), deliveryId: newId() })
 
 interface DeliveryState {
   status: string

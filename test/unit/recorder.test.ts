@@ -60,3 +60,13 @@ test('a locked row of one tenant keeps outcomes of no other tenant waiting', asy
   expect(await figuresOf(app)).toMatchObject({ 'write_lanes{of="outcomes"}': 0 })
   vi.useRealTimers()
 })
+
+test('more due at an endpoint of one tenant says nothing of one with the same id in another tenant', async () => {
+  const query = (async () => [{ count: 2, waiting: [{ tenantId: 'one', endpointId: 'twin' }] }]) as unknown as Sql
+  const recorder = createRecorder({ db: { query }, log: createLog('silent') } as App)
+  const record = (tenantId: string): Promise<boolean> => {
+    const outcome = outcomeOf(tenantId)
+    return recorder.record({ ...outcome, lease: { ...outcome.lease, endpointId: 'twin' } })
+  }
+  expect(await Promise.all([record('one'), record('other')])).toEqual([true, false])
+})

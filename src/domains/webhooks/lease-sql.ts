@@ -36,16 +36,21 @@ export interface Lease {
   secrets: SealedSecret[] | null
 }
 
+/** Ids are kept by imports: two tenants may have an endpoint of the same id. */
+type EndpointKey = Pick<Lease, 'tenantId' | 'endpointId'>
+
+/** The same as text. */
+export const endpointKey = ({ tenantId, endpointId }: EndpointKey): string => `${tenantId} ${endpointId}`
+
 /** Attempts under way in one worker at an endpoint. */
-export interface Busy {
-  tenantId: Id
+export interface Busy extends EndpointKey {
   count: number
 }
 
 export interface LeaseOptions {
   leaseMs: number
-  /** By endpoint. */
-  busy: ReadonlyMap<Id, Busy>
+  /** One for each endpoint that has any. */
+  busy: readonly Busy[]
   perEndpoint: number
   /** Slots that the worker has free. */
   limit: number
@@ -97,7 +102,7 @@ const LEASE = statement(
        FROM webhook_endpoints e JOIN tenants t ON t.id = e.tenant_id
        WHERE e.state = 'verified' AND (e.circuit_open_until IS NULL OR e.circuit_open_until <= now())
      ) r ON r.tenant_id = w.tenant_id AND r.id = w.endpoint_id
-     LEFT JOIN mine b ON b.endpoint_id = r.id
+     LEFT JOIN mine b ON b.tenant_id = r.tenant_id AND b.endpoint_id = r.id
      LEFT JOIN held h ON h.tenant_id = r.tenant_id
      WHERE coalesce(b.count, 0) < $3::int
        AND (EXISTS (SELECT 1 FROM deliveries WHERE ${DUE} AND NOT is_replay)
@@ -176,9 +181,10 @@ interface Leased {
  * each tenant's share of this one's. Of two workers that ask at once each gets others.
  */
 export async function leaseDeliveries(sql: Sql, { leaseMs, busy, perEndpoint, limit }: LeaseOptions): Promise<Leased> {
-  const counts = [...busy.values()]
-  const [byEndpoint, tenants] = [counts.map(({ count }) => count), counts.map(({ tenantId }) => tenantId)]
-  const parameters = [[...busy.keys()], byEndpoint, perEndpoint, limit, leaseMs, tenants]
+  const endpoints = busy.map(({ endpointId }) => endpointId)
+  const counts = busy.map(({ count }) => count)
+  const tenants = busy.map(({ tenantId }) => tenantId)
+  const parameters = [endpoints, counts, perEndpoint, limit, leaseMs, tenants]
   const leases = await sql<Lease & { leftOut: boolean }>(LEASE, parameters)
   return { leases, leftOut: leases[0]?.leftOut ?? false }
 }

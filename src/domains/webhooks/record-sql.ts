@@ -1,5 +1,4 @@
 import { type AuditAction, insertAuditEntries } from '../../core/audit.ts'
-import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { columnsOf, type Lease } from './lease-sql.ts'
 import { DISABLE_THRESHOLD, policyValue } from './policy-sql.ts'
@@ -24,7 +23,7 @@ export interface Recorded {
   /** Outcomes whose lease was still held. */
   count: number
   /** Endpoints of these outcomes that have more deliveries due. */
-  waiting: Id[]
+  waiting: Pick<Lease, 'tenantId' | 'endpointId'>[]
 }
 
 const FAILING: AuditAction = 'webhook.failing'
@@ -104,7 +103,7 @@ const RECORD = statement(
        WHERE v.disables) n`)}
    )
    SELECT (SELECT count(*)::int FROM recorded) AS count,
-     coalesce((SELECT json_agg(o.endpoint_id) FROM (SELECT DISTINCT tenant_id, endpoint_id FROM outcome) o
+     coalesce((SELECT json_agg(json_build_object('tenantId', o.tenant_id, 'endpointId', o.endpoint_id)) FROM (SELECT DISTINCT tenant_id, endpoint_id FROM outcome) o
        WHERE EXISTS (SELECT 1 FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id
            AND status IN ('pending', 'delivering') AND NOT is_replay AND next_attempt_at <= now())
          OR EXISTS (SELECT 1 FROM deliveries WHERE tenant_id = o.tenant_id AND endpoint_id = o.endpoint_id

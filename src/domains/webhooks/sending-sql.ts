@@ -55,7 +55,7 @@ const FIND_REPLAYED = statement(
 
 /** An endpoint, for the one replay at a time that it may have until the transaction ends. */
 export async function lockForReplay(sql: Sql, tenantId: Id, endpointId: Id): Promise<Replayed | undefined> {
-  await sql(LOCK_REPLAY, [`replay:${endpointId}`])
+  await sql(LOCK_REPLAY, [`replay:${tenantId}:${endpointId}`])
   return (await sql<Replayed>(FIND_REPLAYED, [tenantId, endpointId]))[0]
 }
 
