@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -26,6 +26,7 @@ declare module 'vitest' {
 
 /** Migrates once for the whole run: each test file gets a database of its own from it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await describeOnce()
   const folder = mkdtempSync(join(tmpdir(), 'engagement-test-'))
   const dump = join(folder, 'dump.tar')
   const dataDir = join(folder, 'data')
@@ -49,6 +50,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
     rmSync(folder, { recursive: true, force: true })
     if (url && template !== undefined) await dropAll(url, template)
   }
+}
+
+/** `npm run generate` makes this file, the build does not: a fresh clone has none. */
+async function describeOnce(): Promise<void> {
+  const file = new URL('../../src/generated/statements.ts', import.meta.url)
+  if (existsSync(file)) return
+  const { describeStatements } = await import('../../src/statements.ts')
+  writeFileSync(file, await describeStatements())
 }
 
 async function createTemplate(url: string): Promise<string> {
