@@ -20,7 +20,7 @@ export const TYPES = {
 }
 
 /** Milliseconds, by the names of PostgreSQL's settings. */
-export interface Limits {
+export interface TimeLimits {
   idle_in_transaction_session_timeout: number
   statement_timeout: number
   lock_timeout: number
@@ -30,7 +30,7 @@ interface Form extends Pick<Database, 'exclusively' | 'probe' | 'findHost' | 're
   /** Whether statements keep their names on a connection. */
   isPreparing: boolean
   /** What each transaction limits itself to, where its session cannot. */
-  limits?: Limits | undefined
+  limits?: TimeLimits | undefined
   /** Whether also a statement that locks nothing has them, at the cost of two round trips. */
   limitsReads?: boolean
   /** What is closed after the pool. */
@@ -83,7 +83,7 @@ export const sqlOn =
   }
 
 /** One text of several statements: it costs no round trip more than BEGIN. */
-function beginning(limits: Limits | undefined, lockWaitMs: number | undefined): string {
+function beginning(limits: TimeLimits | undefined, lockWaitMs: number | undefined): string {
   const local = { ...limits, ...(lockWaitMs === undefined ? {} : { lock_timeout: lockWaitMs }) }
   return ['BEGIN', ...Object.entries(local).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`)].join('; ')
 }

@@ -7,7 +7,7 @@ import { LOCK_WAIT_MS } from '../core/sql.ts'
 import { Connection, DEADLINES, type Deadlines } from './connection.ts'
 import type { Database } from './database.ts'
 import { Hosts, refuseStandby } from './hosts.ts'
-import { type Limits, migrationAdapter, overPool, sqlOn, TYPES } from './pool.ts'
+import { type TimeLimits, migrationAdapter, overPool, sqlOn, TYPES } from './pool.ts'
 import { explainPooler, refusePooler, type UrlSetting } from './pooler.ts'
 
 const MIGRATION_LOCK = 7_203_114_559
@@ -59,7 +59,7 @@ export async function openServer({ url, size, onError, ...given }: PoolOptions):
   const hosts = new Hosts(url, connectMs)
   const direct = given.directUrl === undefined ? hosts : new Hosts(given.directUrl, connectMs)
   const fleet = new Fleet()
-  const limits: Limits = {
+  const limits: TimeLimits = {
     idle_in_transaction_session_timeout: IDLE_MS,
     statement_timeout: statementMs,
     lock_timeout: LOCK_WAIT_MS,

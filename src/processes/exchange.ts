@@ -7,8 +7,8 @@ import type { Settings } from '../core/settings.ts'
 import type { StreamPlaces } from '../core/stream-places.ts'
 import { createMemoryPlaces } from '../data/memory-places.ts'
 import { createTokenStore, type TokenStore } from '../data/shared-limits.ts'
-import { Listener, type Taker } from './listener.ts'
-import { type Child, CONNECTION, type Figures, type Hello, type News, type Parent } from './protocol.ts'
+import { Listener, type ConnectionTaker } from './listener.ts'
+import { type Child, CONNECTION, type Figures, type Hello, type BusMessage, type Parent } from './protocol.ts'
 
 /** How long a process that is asked for its figures may take. */
 const PATIENCE_MS = 2000
@@ -58,7 +58,7 @@ export class Exchange {
   join(port: Port, onReady: (hello: Hello) => void): { leave(): void; isAlive(): Promise<boolean> } {
     const channels = new Set<string>()
     const places = new Map<number, () => void>()
-    const taker: Taker = { take: (socket) => port.send(CONNECTION, socket) }
+    const taker: ConnectionTaker = { take: (socket) => port.send(CONNECTION, socket) }
     /** Given back before they were there. */
     const unwanted = new Set<number>()
     let hasLeft = false
@@ -118,7 +118,7 @@ export class Exchange {
     }
   }
 
-  #publish(from: Member, news: readonly News[]): void {
+  #publish(from: Member, news: readonly BusMessage[]): void {
     for (const member of this.#members) {
       if (member === from) continue
       const heard = news.filter(([channel]) => member.channels.has(channel))

@@ -15,7 +15,7 @@ import {
   type Hello,
   isConnection,
   type Listening,
-  type News,
+  type BusMessage,
   type Parent,
 } from './protocol.ts'
 
@@ -149,7 +149,7 @@ function placesOf(parent: Calls<Pick<Parent, 'takePlace' | 'giveBack'>>): Stream
 /** A bus that tells the parent what is published here. */
 function spread(bus: Bus, parent: Calls<Pick<Parent, 'publish' | 'subscribe' | 'unsubscribe'>>): Bus {
   const listeners = new Map<string, { count: number; ready: Promise<void> }>()
-  let unsent: News[] = []
+  let unsent: BusMessage[] = []
   const send = (): void => {
     void parent.publish(unsent)
     unsent = []

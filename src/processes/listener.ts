@@ -6,7 +6,7 @@ import { turnOfLittle } from '../core/turns.ts'
 import type { Listening } from './protocol.ts'
 
 /** A process that takes connections. It is given one at a time, and confirms each. */
-export interface Taker {
+export interface ConnectionTaker {
   take(socket: Socket): void
 }
 
@@ -28,10 +28,10 @@ const LAST_MS = 1000
  */
 export class Listener {
   readonly #options: ListenerOptions
-  readonly #takers = new Set<Taker>()
+  readonly #takers = new Set<ConnectionTaker>()
   /** Those that can be given one, the longest free first. */
-  #free: Taker[] = []
-  readonly #underWay = new Map<Taker, Socket>()
+  #free: ConnectionTaker[] = []
+  readonly #underWay = new Map<ConnectionTaker, Socket>()
   readonly #waiting = new Set<Socket>()
   #server: Server | undefined
   #listening: Promise<Listening> | undefined
@@ -64,14 +64,14 @@ export class Listener {
   }
 
   /** Gives connections to a taker from now on. */
-  join(taker: Taker): void {
+  join(taker: ConnectionTaker): void {
     this.#takers.add(taker)
     this.#free.push(taker)
     this.#give()
   }
 
   /** The connection that was under way to it is its own now. */
-  confirm(taker: Taker): void {
+  confirm(taker: ConnectionTaker): void {
     // The kernel knows it until the taker closes it too.
     this.#underWay.get(taker)?.destroy()
     this.#underWay.delete(taker)
@@ -81,13 +81,13 @@ export class Listener {
   }
 
   /** Gives a taker no more. */
-  leave(taker: Taker): void {
+  leave(taker: ConnectionTaker): void {
     this.#takers.delete(taker)
     this.#free = this.#free.filter((each) => each !== taker)
   }
 
   /** The process has ended, and with it what was under way to it: nobody knows how far it came. */
-  forget(taker: Taker): void {
+  forget(taker: ConnectionTaker): void {
     this.leave(taker)
     this.confirm(taker)
   }

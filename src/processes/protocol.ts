@@ -4,7 +4,7 @@ import type { PlaceRequest } from '../core/stream-places.ts'
 import type { TokenAnswer, TokenRequest } from '../data/shared-limits.ts'
 
 /** A message of the bus, and its channel. */
-export type News = readonly [channel: string, message: string]
+export type BusMessage = readonly [channel: string, message: string]
 
 /** What one process tells Prometheus. */
 export type Figures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -28,7 +28,7 @@ export interface Parent {
   /** Gives this one no more connections. What was given before comes before the answer. */
   leave(): Promise<void>
   ready(hello: Hello): void
-  publish(news: readonly News[]): void
+  publish(news: readonly BusMessage[]): void
   subscribe(channel: string): void
   unsubscribe(channel: string): void
   takeTokens(request: TokenRequest): TokenAnswer
@@ -48,7 +48,7 @@ export const isConnection = (message: unknown): boolean =>
 
 /** What a process does for its parent. */
 export interface Child {
-  hear(news: readonly News[]): void
+  hear(news: readonly BusMessage[]): void
   /** Some news was not sent: it was too slow. */
   missed(): void
   figures(): Promise<Figures>

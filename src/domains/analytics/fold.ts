@@ -1,7 +1,7 @@
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { METRICS, SUMMED, turns } from './metrics.ts'
+import { ANALYTICS_METRICS, SUMMED, turns } from './metrics.ts'
 
 /** A transaction of some tens of milliseconds. */
 const BATCH = 2000
@@ -78,8 +78,10 @@ const WAITING = statement(
 const selectWaitingTenants = async (sql: Sql): Promise<Id[]> =>
   (await sql<{ tenantId: Id }>(WAITING)).map(({ tenantId }) => tenantId)
 
-const COLUMNS = METRICS.join(', ')
-const ADDED = [...METRICS, 'active_readers'].map((column) => `${column} = b.${column} + excluded.${column}`).join(', ')
+const COLUMNS = ANALYTICS_METRICS.join(', ')
+const ADDED = [...ANALYTICS_METRICS, 'active_readers']
+  .map((column) => `${column} = b.${column} + excluded.${column}`)
+  .join(', ')
 
 /**
  * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
@@ -131,7 +133,7 @@ const FOLD = statement(
    ),
    counted AS (
      INSERT INTO analytics_buckets AS b (tenant_id, interval, at, ${COLUMNS}, active_readers)
-     SELECT $1, s.interval, s.at, ${METRICS.map((metric) => `s.${metric}`).join(', ')}, coalesce(r.active_readers, 0)
+     SELECT $1, s.interval, s.at, ${ANALYTICS_METRICS.map((metric) => `s.${metric}`).join(', ')}, coalesce(r.active_readers, 0)
      FROM (SELECT interval, at, ${SUMMED} FROM spread GROUP BY 1, 2) s
      LEFT JOIN (
        SELECT interval, at, sum(${turns('had_actions', 'actions')}) AS active_readers FROM held GROUP BY 1, 2

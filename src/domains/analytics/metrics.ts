@@ -3,7 +3,7 @@ import type { AnalyticsMetric } from '../../generated/prisma/enums.ts'
 /**
  * What is counted, each a column of the rollups. Triggers of the database name it in the deltas.
  */
-export const METRICS = [
+export const ANALYTICS_METRICS = [
   'comments_pending',
   'comments_approved',
   'comments_rejected',
@@ -17,10 +17,8 @@ export const METRICS = [
   'deliveries_cancelled',
 ] as const satisfies readonly AnalyticsMetric[]
 
-export type Metric = (typeof METRICS)[number]
-
 /** Select-list: the sum of deltas by metric, each under its column's name. */
-export const SUMMED = METRICS.map(
+export const SUMMED = ANALYTICS_METRICS.map(
   (metric) => `coalesce(sum(n) FILTER (WHERE metric = '${metric}'), 0) AS ${metric}`,
 ).join(', ')
 

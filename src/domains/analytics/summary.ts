@@ -1,8 +1,9 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { type Metric, METRICS, SUMMED, turns } from './metrics.ts'
-import { type Interval, INTERVAL_MS, type Span, type SpanArgs, spanOf } from './span.ts'
+import type { AnalyticsMetric } from '../../generated/prisma/enums.ts'
+import { ANALYTICS_METRICS, SUMMED, turns } from './metrics.ts'
+import { type Interval, INTERVAL_MS, type Period, type PeriodArgs, periodOf } from './period.ts'
 
 /** Numbers of one stretch of time. */
 export interface Counts {
@@ -19,10 +20,10 @@ export interface Bucket extends Counts {
   activeReaders: number
 }
 
-export interface Summary extends Span {
+export interface Summary extends Period {
   interval: Interval
   totals: Counts
-  /** One for each bucket of the span, in order, also where nothing happened. */
+  /** One for each bucket of the period, in order, also where nothing happened. */
   series: Bucket[]
 }
 
@@ -31,23 +32,22 @@ const RULES = {
   day: { interval: 'day', usual: 30, most: 1000 },
 } as const
 
-interface SummaryArgs extends SpanArgs {
+interface SummaryArgs extends PeriodArgs {
   interval?: Interval | null | undefined
 }
 
 /**
- * What happened in a span of time, by hour or day, exact as of now, or of a
- * replica. Throws `validation_failed` for
- * a wrong span.
+ * What happened in a period, by hour or day, exact as of now, or of a replica. Throws
+ * `validation_failed` for a wrong period.
  */
 export async function getSummary(ctx: Ctx, args: SummaryArgs): Promise<Summary> {
   const { tenant } = requireCaller(ctx)
   const interval = args.interval ?? 'day'
-  const span = spanOf(args, RULES[interval], new Date())
-  const rows = await selectBuckets(ctx.app.late.query, tenant.id, interval, span)
+  const period = periodOf(args, RULES[interval], new Date())
+  const rows = await selectBuckets(ctx.app.late.query, tenant.id, interval, period)
   const byTime = new Map(rows.map((row) => [row.at, row]))
   const series: Bucket[] = []
-  for (let at = span.from.getTime(); at < span.to.getTime(); at += INTERVAL_MS[interval]) {
+  for (let at = period.from.getTime(); at < period.to.getTime(); at += INTERVAL_MS[interval]) {
     const row = byTime.get(at)
     series.push({
       at: new Date(at),
@@ -55,7 +55,7 @@ export async function getSummary(ctx: Ctx, args: SummaryArgs): Promise<Summary> 
       ...countsOf(row === undefined ? [] : [row]),
     })
   }
-  return { interval, ...span, totals: countsOf(rows), series }
+  return { interval, ...period, totals: countsOf(rows), series }
 }
 
 function countsOf(rows: readonly BucketRow[]): Counts {
@@ -80,14 +80,14 @@ function countsOf(rows: readonly BucketRow[]): Counts {
 }
 
 /** The numbers of one bucket, by the names of their columns. */
-type BucketRow = Record<Metric | 'active_readers', number> & {
+type BucketRow = Record<AnalyticsMetric | 'active_readers', number> & {
   /** Milliseconds since 1970. */
   at: number
 }
 
-const COLUMNS = METRICS.join(', ')
-const ZEROS = METRICS.map(() => '0').join(', ')
-const TOTALS = [...METRICS, 'active_readers'].map((column) => `sum(${column})::int AS ${column}`).join(', ')
+const COLUMNS = ANALYTICS_METRICS.join(', ')
+const ZEROS = ANALYTICS_METRICS.map(() => '0').join(', ')
+const TOTALS = [...ANALYTICS_METRICS, 'active_readers'].map((column) => `sum(${column})::int AS ${column}`).join(', ')
 
 // The rollups and what waits to be folded into them, in one statement and so of one instant: each
 // delta is seen once.
@@ -118,6 +118,6 @@ const BUCKETS = statement(
    GROUP BY 1`,
 )
 
-/** Buckets of a span that have anything in them, in no order. */
-const selectBuckets = (sql: Sql, tenantId: Id, interval: Interval, { from, to }: Span): Promise<BucketRow[]> =>
+/** Buckets of a period that have anything in them, in no order. */
+const selectBuckets = (sql: Sql, tenantId: Id, interval: Interval, { from, to }: Period): Promise<BucketRow[]> =>
   sql<BucketRow>(BUCKETS, [tenantId, interval, from, to])

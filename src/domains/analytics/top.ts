@@ -7,21 +7,21 @@ import { validate } from '../../core/validate.ts'
 import { type Discussion, toDiscussion } from '../discussions/discussions.ts'
 import { DISCUSSION_COLUMNS, type DiscussionRow } from '../discussions/row.ts'
 import type { Reader } from '../readers/readers.ts'
-import { type Span, type SpanArgs, spanOf } from './span.ts'
+import { type Period, type PeriodArgs, periodOf } from './period.ts'
 
-/** A discussion, and its approved comments of the span. */
+/** A discussion, and its approved comments of the period. */
 export interface TopDiscussion {
   discussion: Discussion
   comments: number
 }
 
-/** A reader, and their approved comments of the span. */
+/** A reader, and their approved comments of the period. */
 export interface TopReader {
   reader: Reader
   comments: number
 }
 
-export interface Top extends Span {
+export interface Top extends Period {
   discussions: TopDiscussion[]
   readers: TopReader[]
 }
@@ -31,32 +31,32 @@ const RULE = { interval: 'day', usual: 7, most: 92 } as const
 
 const limitSchema = z.object({ limit: z.number().int().min(1).max(50) })
 
-interface TopArgs extends SpanArgs {
+interface TopArgs extends PeriodArgs {
   limit?: number | null | undefined
 }
 
 /**
- * Who was talked at and who talked most in a span of days, exact as of now, or of a
- * replica. Throws
- * `validation_failed`.
+ * Who was talked at and who talked most in a period of days, exact as of now, or of a replica.
+ * Throws `validation_failed`.
  */
 export async function getTop(ctx: Ctx, args: TopArgs): Promise<Top> {
   const { tenant } = requireCaller(ctx)
   const { limit } = validate(limitSchema, { limit: args.limit ?? 10 })
-  const span = spanOf(args, RULE, new Date())
+  const period = periodOf(args, RULE, new Date())
   const [discussions, readers] = await Promise.all([
-    selectTopDiscussions(ctx.app.late.query, tenant.id, span, limit),
-    selectTopReaders(ctx.app, tenant.id, span, limit),
+    selectTopDiscussions(ctx.app.late.query, tenant.id, period, limit),
+    selectTopReaders(ctx.app, tenant.id, period, limit),
   ])
   return {
-    ...span,
+    ...period,
     discussions: discussions.map(({ comments, ...row }) => ({ discussion: toDiscussion(row), comments })),
     readers,
   }
 }
 
 /**
- * Those with the most approved comments of a span: the days that are folded, and what waits to be.
+ * Those with the most approved comments of a period: of the days that are folded, and of what waits
+ * to be.
  */
 const most = (subject: 'discussion_id' | 'reader_id', days: string): string => `
   SELECT ${subject} AS subject, sum(n)::int AS comments FROM (
@@ -78,7 +78,7 @@ const DISCUSSIONS = statement(
 const selectTopDiscussions = (
   sql: Sql,
   tenantId: Id,
-  { from, to }: Span,
+  { from, to }: Period,
   limit: number,
 ): Promise<(DiscussionRow & { comments: number })[]> => sql(DISCUSSIONS, [tenantId, from, to, limit])
 
@@ -93,7 +93,7 @@ const PROFILES = statement(
 /**
  * Their profiles come from the database itself: a replica may still have those of erased readers.
  */
-async function selectTopReaders(app: App, tenantId: Id, { from, to }: Span, limit: number): Promise<TopReader[]> {
+async function selectTopReaders(app: App, tenantId: Id, { from, to }: Period, limit: number): Promise<TopReader[]> {
   const top = await app.late.query<{ subject: Id; comments: number }>(READERS, [tenantId, from, to, limit])
   const ids = top.map(({ subject }) => subject)
   const readers = ids.length === 0 ? [] : await app.db.query<Reader>(PROFILES, [tenantId, ids])

@@ -4,7 +4,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { type Span, tracedFor } from '../../core/trace.ts'
 import { externalIdSchema } from '../../core/texts.ts'
-import { type DiscussionKey, findDiscussionId } from '../discussions/discussions.ts'
+import { type DiscussionName, findDiscussionId } from '../discussions/discussions.ts'
 
 /** Which state of a discussion a page of its comments shows. */
 export interface PageVersion {
@@ -21,7 +21,7 @@ export interface PageVersion {
  * The version of a discussion's pages that is committed now; null where there is no such
  * discussion.
  */
-export async function findPageVersion(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<PageVersion | null> {
+export async function findPageVersion(ctx: Ctx, { id, externalId }: DiscussionName): Promise<PageVersion | null> {
   const isUsable = id == null ? externalIdSchema.safeParse(externalId).success : isId(id)
   if (!isUsable) return null
   const discussionId = id ?? (await findDiscussionId(ctx, externalId ?? ''))

@@ -105,7 +105,7 @@ function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<Di
 const auditForm = ({ externalId, title, url }: DiscussionRow) => ({ externalId, title, url })
 
 /** One discussion by either of its ids. Throws `not_found`. */
-export async function getDiscussion(ctx: Ctx, key: DiscussionKey): Promise<Discussion> {
+export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
   const row = await findRow(ctx, key)
   if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
   return toDiscussion(row)
@@ -115,7 +115,7 @@ export async function getDiscussion(ctx: Ctx, key: DiscussionKey): Promise<Discu
  * The same for an answer that shows only what hangs on the discussion. No query is made where this
  * process knows that there is one. Throws `not_found`.
  */
-export async function getDiscussionUnread(ctx: Ctx, key: DiscussionKey): Promise<Discussion> {
+export async function getDiscussionUnread(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
   const { id: tenantId } = requireCaller(ctx).tenant
   const { id, externalId } = key
   // Of both, or of none, it says itself what is wrong.
@@ -169,12 +169,12 @@ function unread(): never {
 }
 
 /** Names a discussion by exactly one of its ids. */
-export interface DiscussionKey {
+export interface DiscussionName {
   id?: Id | null | undefined
   externalId?: string | null | undefined
 }
 
-function findRow(ctx: Ctx, { id, externalId }: DiscussionKey): Promise<DiscussionRow | undefined> {
+function findRow(ctx: Ctx, { id, externalId }: DiscussionName): Promise<DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
   if ((id == null) === (externalId == null)) {
     throw invalid('/id', 'required', 'or externalId is required, but not both')

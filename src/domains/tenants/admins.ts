@@ -91,7 +91,7 @@ async function readToken(app: App, token: string): Promise<Claims> {
 
 const isIdText = (claim: unknown): claim is Id => typeof claim === 'string' && isId(claim)
 
-export interface Me {
+export interface SignedInAdmin {
   id: Id
   email: string
   tenant: { id: Id; slug: string }
@@ -100,7 +100,7 @@ export interface Me {
 }
 
 /** The admin whose token the request carries. Throws `admin_only`. */
-export function findMe(ctx: Ctx): Me {
+export function findMe(ctx: Ctx): SignedInAdmin {
   const { id, email, expiresAt } = requireAdmin(ctx)
   const { tenant } = requireCaller(ctx)
   return { id, email, tenant: { id: tenant.id, slug: tenant.slug }, expiresAt }

@@ -1,9 +1,9 @@
 import { builder } from '../../schema/builder.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import { findMe, type Me } from './admins.ts'
+import { findMe, type SignedInAdmin } from './admins.ts'
 import { login, loginSchema } from './login.ts'
 
-const TenantRef = builder.objectRef<Me['tenant']>('Tenant').implement({
+const TenantRef = builder.objectRef<SignedInAdmin['tenant']>('Tenant').implement({
   description: 'A publisher: the owner of discussions, keys, webhooks and settings.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the tenant.' }),
@@ -11,7 +11,7 @@ const TenantRef = builder.objectRef<Me['tenant']>('Tenant').implement({
   }),
 })
 
-const AdminRef = builder.objectRef<Me>('Admin').implement({
+const AdminRef = builder.objectRef<SignedInAdmin>('Admin').implement({
   description: 'A person who signs in to the console.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the admin.' }),

@@ -4,18 +4,18 @@ import type { Prisma } from '../../generated/prisma/client.ts'
 import { effectivePolicy } from './policy.ts'
 
 /** What callers see of a signing secret. */
-export const PUBLIC_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
+export const PUBLIC_SIGNING_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
 
 /** A webhook endpoint, with the secrets that are valid now. */
 export type WebhookEndpoint = Prisma.WebhookEndpointGetPayload<{
-  include: { secrets: { select: typeof PUBLIC_SECRET } }
+  include: { secrets: { select: typeof PUBLIC_SIGNING_SECRET } }
 }>
 
 /** Reads the valid secrets of an endpoint with it, newest first. */
 export const withSecrets = () =>
   ({
     secrets: {
-      select: PUBLIC_SECRET,
+      select: PUBLIC_SIGNING_SECRET,
       where: { OR: [{ expiresAt: null }, { expiresAt: { gt: new Date() } }] },
       orderBy: [{ expiresAt: { sort: 'desc', nulls: 'first' } }, { kid: 'asc' }],
     },

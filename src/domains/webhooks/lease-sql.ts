@@ -199,7 +199,7 @@ const EXTEND = statement(
 
 /** Moves the end of leases to `leaseMs` from now. Returns those that are still held. */
 export async function extendLeases(sql: Sql, leases: readonly Lease[], leaseMs: number): Promise<Set<Id>> {
-  const [tenants, ids, leaseIds] = columnsOf(leases)
+  const [tenants, ids, leaseIds] = keyColumns(leases)
   const rows = await sql<{ leaseId: Id }>(EXTEND, [tenants, ids, leaseMs, leaseIds])
   return new Set(rows.map(({ leaseId }) => leaseId))
 }
@@ -212,10 +212,10 @@ const RELEASE = statement(
 )
 
 /** Gives leases back: due again at once, the attempt not counted. */
-export const releaseLeases = (sql: Sql, leases: readonly Lease[]): Promise<unknown> => sql(RELEASE, columnsOf(leases))
+export const releaseLeases = (sql: Sql, leases: readonly Lease[]): Promise<unknown> => sql(RELEASE, keyColumns(leases))
 
 /** The keys of leases as arrays: tenants, deliveries, leases. */
-export const columnsOf = (leases: readonly Lease[]): [Id[], Id[], Id[]] => [
+export const keyColumns = (leases: readonly Lease[]): [Id[], Id[], Id[]] => [
   leases.map(({ tenantId }) => tenantId),
   leases.map(({ deliveryId }) => deliveryId),
   leases.map(({ leaseId }) => leaseId),

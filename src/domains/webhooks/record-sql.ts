@@ -1,6 +1,6 @@
 import { type AuditAction, insertAuditEntries } from '../../core/audit.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { columnsOf, type Lease } from './lease-sql.ts'
+import { keyColumns, type Lease } from './lease-sql.ts'
 import { DISABLE_THRESHOLD, policyValue } from './policy-sql.ts'
 
 /** How one attempt went. */
@@ -116,7 +116,7 @@ const RECORD = statement(
  * lease is no longer held change nothing.
  */
 export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Promise<Recorded> {
-  const [tenants, ids, leaseIds] = columnsOf(outcomes.map(({ lease }) => lease))
+  const [tenants, ids, leaseIds] = keyColumns(outcomes.map(({ lease }) => lease))
   const rows = await sql<Recorded>(RECORD, [
     tenants,
     ids,

@@ -6,7 +6,7 @@ import { builder } from '../../schema/builder.ts'
 import { inputFields, outputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
 import { countHeldDeliveries, getBody, headersOf, HELD_LIMIT, WITH_ATTEMPTS } from './deliveries.ts'
-import { circuitOf, lastVerificationOf, PUBLIC_SECRET } from './endpoint.ts'
+import { circuitOf, lastVerificationOf, PUBLIC_SIGNING_SECRET } from './endpoint.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.ts'
 
 const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
@@ -57,7 +57,7 @@ const SecretRef = builder.prismaObject('WebhookSecret', {
   description: 'The public part of a signing secret.',
   // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again:
   // these resolve.
-  select: PUBLIC_SECRET,
+  select: PUBLIC_SIGNING_SECRET,
   fields: (t) => ({
     kid: t.string({ description: 'Names the secret in signatures: 8 hex characters.', resolve: ({ kid }) => kid }),
     createdAt: t.field({
@@ -87,7 +87,7 @@ const VerificationRef = builder
 
 export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
   description: 'An address that receives events as signed JSON.',
-  include: { secrets: { select: PUBLIC_SECRET } },
+  include: { secrets: { select: PUBLIC_SIGNING_SECRET } },
   fields: (t) => ({
     id: t.exposeID('id', { description: 'Its id.' }),
     url: t.exposeString('url', { description: 'Where deliveries go.' }),

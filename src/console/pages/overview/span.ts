@@ -1,6 +1,6 @@
 import type { AnalyticsInterval } from '../../../generated/console.ts'
 
-interface Span {
+interface Preset {
   label: string
   hours: number
   interval: AnalyticsInterval
@@ -14,7 +14,7 @@ export const SPANS = {
   '7d': { label: '7 days', hours: 7 * 24, interval: 'day', before: 'the 7 days before' },
   '30d': { label: '30 days', hours: 30 * 24, interval: 'day', before: 'the 30 days before' },
   '90d': { label: '90 days', hours: 90 * 24, interval: 'day', before: 'the 90 days before' },
-} as const satisfies Record<string, Span>
+} as const satisfies Record<string, Preset>
 
 export type SpanName = keyof typeof SPANS
 

@@ -11,17 +11,17 @@ export const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: HOUR_MS, 
 const LATEST = Date.UTC(9999, 11, 31)
 
 /** A stretch of time in whole buckets: `from` belongs to it, `to` no more. */
-export interface Span {
+export interface Period {
   from: Date
   to: Date
 }
 
-export interface SpanArgs {
+export interface PeriodArgs {
   from?: Date | null | undefined
   to?: Date | null | undefined
 }
 
-interface SpanRule {
+interface PeriodRule {
   interval: Interval
   /** How many buckets it has by default. */
   usual: number
@@ -29,11 +29,11 @@ interface SpanRule {
 }
 
 /**
- * The span asked for, widened to whole buckets. Without `to` it ends with the bucket that `now` is
- * in, without `from` it has the usual length. Throws `validation_failed` where it is empty, too
+ * The period asked for, widened to whole buckets. Without `to` it ends with the bucket that `now`
+ * is in, without `from` it has the usual length. Throws `validation_failed` where it is empty, too
  * long, or out of reach.
  */
-export function spanOf({ from, to }: SpanArgs, { interval, usual, most }: SpanRule, now: Date): Span {
+export function periodOf({ from, to }: PeriodArgs, { interval, usual, most }: PeriodRule, now: Date): Period {
   const step = INTERVAL_MS[interval]
   if (from != null) checkReach('/from', from)
   if (to != null) checkReach('/to', to)
