@@ -15,6 +15,7 @@ import {
   ImportRunning,
   ImportStopped,
 } from '../../src/domains/transfer/import.ts'
+import { listImports } from '../../src/domains/transfer/imports.ts'
 import { type Item, SourceError } from '../../src/domains/transfer/item.ts'
 import { rehearseImport } from '../../src/domains/transfer/rehearse.ts'
 import { readAddresses, readAuthors } from '../../src/domains/transfer/tables.ts'
@@ -303,9 +304,38 @@ describe('what does not fit', () => {
     expect(rehearsed.counts).toMatchObject({ readers: 1, discussions: 1 })
   })
 
-  test('a file of another form is refused as a whole', async () => {
+  test('an id that comes twice counts once, as it stands first, wherever the second one stands', async () => {
+    const acme = await addTenant()
+    const items = [
+      reader('ann'),
+      reader('ann', { name: 'Another' }),
+      page('p'),
+      comment('1', 1),
+      comment('1', 2, { body: 'Another' }),
+      ...Array.from({ length: 2100 }, (_, n) => comment(`many-${n}`, 3, { status: 'rejected' })),
+      comment('1', 4, { body: 'Yet another' }),
+      page('p', { title: 'Another' }),
+    ]
+    const file = { source: 'jsonl', path: fileOf(items) } as const
+    const rehearsed = await rehearseImport(service.app, acme.tenant.id, file)
+    const { refused, counts } = await importFile(service.app, acme.tenant.id, file)
+    expect(refused.first).toEqual([
+      { place: 'line 2', reason: 'has the id of a reader further up, which counts' },
+      { place: 'line 5', reason: 'has the id of a comment further up, which counts' },
+      { place: 'line 2106', reason: 'has the id of a comment further up, which counts' },
+      { place: 'line 2107', reason: 'has the id of a discussion further up, which counts' },
+    ])
+    expect([rehearsed.refused, rehearsed.counts]).toEqual([refused, counts])
+    expect(await commentsOf(acme, 'page-p')).toMatchObject([{ body: 'Comment 1', author: { name: 'Reader ann' } }])
+  })
+
+  test('a file of another form is refused as a whole, and is no import', async () => {
     const acme = await addTenant()
     await expect(importInto(acme, ['<?xml version="1.0"?>'])).rejects.toThrow(SourceError)
+    await expect(
+      importFile(service.app, acme.tenant.id, { source: 'jsonl', path: join(folder, 'nowhere') }),
+    ).rejects.toThrow('there is no such file')
+    expect(await listImports(service.app, acme.tenant.id)).toEqual([])
     const path = join(folder, 'cut.gz')
     writeFileSync(path, gzipSync(JSON.stringify(reader('ann'))).subarray(0, 40))
     await expect(importFile(service.app, acme.tenant.id, { source: 'jsonl', path })).rejects.toThrow(/damaged/)
@@ -329,7 +359,10 @@ describe('what does not fit', () => {
     const acme = await addTenant()
     await importInto(acme, THREAD)
     const report = await importInto(acme, [...THREAD, comment('1', 1, { body: 'Another' }), comment('7', 7)])
-    expect(report).toMatchObject({ counts: { comments: 1 }, already: THREAD.length + 1 })
+    expect(report).toMatchObject({ counts: { comments: 1 }, already: THREAD.length })
+    expect(report.refused.first).toEqual([
+      { place: `line ${THREAD.length + 1}`, reason: 'has the id of a comment further up, which counts' },
+    ])
     // Under a name of its own, another site's ids are others.
     const other = await importInto(acme, THREAD, { as: 'second' })
     expect(other.counts).toMatchObject({ readers: 2, comments: 6 })

@@ -107,12 +107,11 @@ describe('wordpress', () => {
       '2019-05-02T09:15:00.000Z',
       '2019-05-02T10:00:00.000Z',
       '2019-05-03T07:00:00.000Z',
-      '2019-05-03T09:00:00.000Z',
+      '2019-05-03T07:00:00.000Z',
     ])
     expect(refusedIn(found)).toEqual([
       'line 119, comment 8 has no time that can be read',
       'from line 73, comment 4 on, 1 pingback is not taken: no reader wrote it here',
-      'from line 95, comment 6 on, 1 time zone is not taken: only the local time is known, which was taken as UTC',
       'from line 107, comment 7 on, 1 trackback is not taken: no reader wrote it here',
     ])
     expect(JSON.stringify(found)).not.toMatch(/198\.51|check-ham|harbour\.jpg/)
@@ -155,7 +154,7 @@ describe('coral', () => {
       { commentId: 'c-2', readerId: 'u-cem', reason: 'other', note: 'Reported as illegal', answered: false },
     ])
     expect(refusedIn(found)).toEqual([
-      expect.stringMatching(/^comments\.jsonl line 7 is no JSON/),
+      'comments.jsonl line 7 is not JSON',
       'from users.jsonl line 4 on, 1 ban is not taken: it is for some sites alone',
       'from comments.jsonl line 1, comment c-1 on, 1 feature is not taken: pin the comment to show it first',
       'from commentActions.jsonl line 3 on, 1 disagreement is not taken: it is no report',
@@ -297,7 +296,7 @@ describe('isso', () => {
     const database = new sqlite.Database(other)
     database.exec('CREATE TABLE other (id INTEGER)')
     database.close()
-    await expect(readAll(isso, other)).rejects.toThrow('it cannot be read: no such table: threads')
+    await expect(readAll(isso, other)).rejects.toThrow('it is no database of Isso')
   })
 })
 
@@ -359,7 +358,7 @@ describe('every source', () => {
       const whole = readFileSync(path)
       const half = fileOf('half', whole.subarray(0, whole.length >> 1))
       // Lines that are there are whole; the rest of a file that has an end is missed.
-      if (name === 'remark42') expect(refusedIn(await readAll(source, half)).join()).toContain('is no JSON')
+      if (name === 'remark42') expect(refusedIn(await readAll(source, half)).join()).toContain('is not JSON')
       else await expect(readAll(source, half)).rejects.toThrow(SourceError)
       const packed = gzipSync(whole)
       await expect(readAll(source, fileOf('packed', packed.subarray(0, packed.length - 20)))).rejects.toThrow(

@@ -10,12 +10,13 @@ import { loadTenant } from '../tenants/tenants.ts'
 import { checkItem, type Rules } from './check.ts'
 import * as sql from './imports-sql.ts'
 import type { Found, OnRead } from './item.ts'
+import { KeyNumbers } from './key-numbers.ts'
 import type { Key } from './keys.ts'
 import type { AddressMap, PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
 import { addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
 import type { ItemRow, OwnRow } from './rows.ts'
-import { SOURCES, type SourceName } from './sources.ts'
+import { readSource, type SourceName } from './sources.ts'
 import { type Batch, storeBatch, type Work } from './store.ts'
 import { insertAudit } from './store-sql.ts'
 
@@ -120,6 +121,8 @@ const PING_MS = 5000
 
 interface Run extends Work {
   file: ImportFile
+  /** Whether it has no row yet: it gets one when something of the file was read. */
+  isNew: boolean
   salt: string
   rules: Rules
   watching: Watching
@@ -137,9 +140,6 @@ async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watchin
   const unfinished = await sql.findUnfinished(app.db.query, tenantId, source, fileName)
   const importId = unfinished?.id ?? newId()
   const startedAt = unfinished?.startedAt ?? now
-  if (unfinished === undefined) {
-    await sql.insertImport(app.db.query, tenantId, { id: importId, source, fileName, startedAt })
-  }
   return {
     app,
     tenantId,
@@ -149,7 +149,8 @@ async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watchin
     counts: unfinished?.counts ?? {},
     changed: { ...NO_FINDINGS, ...unfinished?.changed },
     file,
-    salt: await saltOf(app, tenantId),
+    isNew: unfinished === undefined,
+    salt: await saltOf(app, tenantId, importId),
     rules: rulesOf(file, settings, now),
     watching,
     refused: NO_FINDINGS,
@@ -159,12 +160,9 @@ async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watchin
   }
 }
 
-/**
- * The id of the tenant's first import: it is random, is shown to admins alone, and stays. Before
- * there is one, nothing that is made with it stays either.
- */
-export const saltOf = async (app: App, tenantId: Id): Promise<string> =>
-  (await sql.findFirstImport(app.db.query, tenantId)) ?? newId()
+/** The id of the tenant's first import, be it this one: it is random, shown to admins alone, and stays. */
+export const saltOf = async (app: App, tenantId: Id, importId: Id): Promise<string> =>
+  (await sql.findFirstImport(app.db.query, tenantId)) ?? importId
 
 export const rulesOf = (file: ImportFile, settings: Rules['settings'], now: Date): Rules => ({
   source: file.as ?? file.source,
@@ -178,11 +176,12 @@ export const rulesOf = (file: ImportFile, settings: Rules['settings'], now: Date
 
 async function readAll(run: Run, signal: AbortSignal): Promise<void> {
   const onRead: OnRead = (bytes) => void (run.bytes = bytes)
-  const found = SOURCES[run.file.source].read(run.file.path, onRead, run.salt)
+  const found = readSource(run.file.source, run.file.path, onRead, run.salt)
   let folding: Promise<void> = Promise.resolve()
   try {
-    for await (const batch of ahead(readBatches(found, run.rules))) {
+    for await (const batch of ahead(readBatches(found, run.rules, run.file.source))) {
       if (signal.aborted) throw new ImportStopped()
+      if (run.isNew) await addImport(run)
       await store(run, batch)
       // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.
       await folding
@@ -197,6 +196,13 @@ async function readAll(run: Run, signal: AbortSignal): Promise<void> {
   await foldTenant(run.app, run.tenantId)
 }
 
+async function addImport(run: Run): Promise<void> {
+  const { app, tenantId, importId, startedAt, file, rules } = run
+  const row = { id: importId, source: rules.source, fileName: basename(file.path), startedAt }
+  await patiently(run, () => sql.insertImport(app.db.query, tenantId, row))
+  run.isNew = false
+}
+
 /** What was read together. */
 export interface ReadBatch {
   rows: ItemRow[]
@@ -208,14 +214,33 @@ export interface ReadBatch {
 
 const newBatch = (): ReadBatch => ({ rows: [], own: [], changes: [], refused: [], items: 0 })
 
-/** The items of a source, checked, in batches that are the same each time. */
-export async function* readBatches(found: AsyncIterable<Found>, rules: Rules): AsyncGenerator<ReadBatch> {
+/** So many keys are remembered, in some 100 MB, to tell of those that come twice. */
+const MAX_REMEMBERED = 5_000_000
+
+/** The items of a source, checked, in batches that are the same each time. An id counts once. */
+export async function* readBatches(
+  found: AsyncIterable<Found>,
+  rules: Rules,
+  source: SourceName,
+): AsyncGenerator<ReadBatch> {
+  const seen = new KeyNumbers()
   let batch = newBatch()
   let length = 0
   let isFirst = true
   for await (const each of found) {
     batch.items++
+    const { rows, changes } = batch
+    const before = { rows: rows.length, changes: changes.length }
     length += takeFound(batch, each, rules, isFirst)
+    const row = rows[before.rows]
+    if (row !== undefined && isSecond(row, seen)) {
+      rows.pop()
+      changes.splice(before.changes)
+      // Other sources name a reader and a page with every comment.
+      if (row.kind === 'comment' || source === 'jsonl') {
+        batch.refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
+      }
+    }
     isFirst = false
     if (batch.items < BATCH && length < BATCH_LENGTH) continue
     yield batch
@@ -223,6 +248,10 @@ export async function* readBatches(found: AsyncIterable<Found>, rules: Rules): A
     length = 0
   }
   if (batch.items > 0) yield batch
+}
+
+function isSecond({ kind, key }: ItemRow, seen: KeyNumbers): boolean {
+  return kind !== 'reaction' && kind !== 'report' && seen.size < MAX_REMEMBERED && !seen.add(key).isNew
 }
 
 /** Returns how much text there is in it. */
@@ -241,6 +270,7 @@ function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst = false)
     return 0
   }
   batch.rows.push(row)
+  if ('changed' in each && each.changed !== undefined) changes.push(each.changed)
   batch.changes.push(...changes.map((reason) => ({ place, reason, key: row.key })))
   return row.kind === 'comment'
     ? (row.body?.length ?? 0) + row.revisions.reduce((sum, { body }) => sum + body.length, 0)

@@ -171,9 +171,10 @@ export type Item = z.input<typeof item>
 
 /**
  * An item, or something of the source that cannot be taken. `place` says where it stands, as
- * `line 12`, and is kept in the report of the import: it names no person.
+ * `line 12`, and is kept in the report of the import: it names no person. `changed` says how the
+ * item differs from what stands there.
  */
-export type Found = { place: string; item: Item } | { place: string; refused: string }
+export type Found = { place: string; item: Item; changed?: string } | { place: string; refused: string }
 
 /** One form of file that an import reads. */
 export interface Source {

@@ -46,11 +46,39 @@ function externalIdBy(rule: PageRule, id: string, address: string | null): strin
 
 /** The address as the map has it: of the whole address, or of its path on the same site. */
 function moved(address: string, map: AddressMap): string {
-  const whole = map.get(address)
-  if (whole !== undefined) return whole
-  const byPath = map.get(pathOf(address))
-  if (byPath === undefined) return address
-  return URL.canParse(byPath, address) ? new URL(byPath, address).href : byPath
+  if (map.size === 0) return address
+  const spelling = spellingsOf(address).find((each) => map.has(each))
+  const target = spelling === undefined ? undefined : map.get(spelling)
+  if (target === undefined) return address
+  if (!URL.canParse(address)) return target
+  // Some plugins leave out the first slash of a path.
+  const absolute = URL.canParse(target) || target.startsWith('/') ? target : `/${target}`
+  return URL.canParse(absolute, address) ? new URL(absolute, address).href : target
+}
+
+/** How a map may write an address: whole or its path, with or without the last slash, and so on. */
+function spellingsOf(address: string): string[] {
+  const path = pathOf(address)
+  const other = /^https?:/.test(address) ? [address.replace(/^https?/, (scheme) => OTHER_SCHEME[scheme] ?? scheme)] : []
+  const decoded = decodedOf(path)
+  const spelt = [address, ...other, path, ...(decoded === path ? [] : [decoded])]
+  return [...spelt, ...spelt.map(withOtherSlash)].flatMap((each) =>
+    each.startsWith('/') ? [each, each.slice(1)] : [each],
+  )
+}
+
+const OTHER_SCHEME: Readonly<Record<string, string>> = { http: 'https', https: 'http' }
+
+/** With a slash at the end of its path where there is none, and without one where there is. */
+const withOtherSlash = (address: string): string =>
+  address.replace(/^([^?#]*?)(\/?)(?=$|[?#])/, (_, path: string, slash: string) => (slash ? path : `${path}/`))
+
+function decodedOf(path: string): string {
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
 }
 
 /** The path of an address with its query; of what is no address, all of it. */

@@ -1,5 +1,5 @@
 import type { App } from '../../core/context.ts'
-import type { Id } from '../../core/ids.ts'
+import { type Id, newId } from '../../core/ids.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import {
   type ImportFile,
@@ -13,7 +13,7 @@ import {
 import type { Key } from './keys.ts'
 import { addCounts, addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
 import type { ItemRow } from './rows.ts'
-import { SOURCES } from './sources.ts'
+import { readSource } from './sources.ts'
 import { findItems } from './store-sql.ts'
 
 /** What an import would do. */
@@ -67,8 +67,9 @@ export async function rehearseImport(
   }
   let bytes = 0
   let items = 0
-  const found = SOURCES[file.source].read(file.path, (read) => void (bytes = read), await saltOf(app, tenantId))
-  for await (const batch of readBatches(found, rules)) {
+  const salt = await saltOf(app, tenantId, newId())
+  const found = readSource(file.source, file.path, (read) => void (bytes = read), salt)
+  for await (const batch of readBatches(found, rules, file.source)) {
     if (signal?.aborted === true) throw new ImportStopped()
     for (const finding of batch.refused) note('refused', finding)
     for (const { place, reason } of batch.changes) note('changed', { place, reason })

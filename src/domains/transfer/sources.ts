@@ -1,10 +1,11 @@
-import type { Source } from './item.ts'
+import { type Found, type OnRead, type Source, SourceError } from './item.ts'
 import { artrans } from './sources/artrans.ts'
 import { commento } from './sources/commento.ts'
 import { coral } from './sources/coral.ts'
 import { disqus } from './sources/disqus.ts'
 import { isso } from './sources/isso.ts'
 import { jsonl } from './sources/jsonl.ts'
+import { lookOf } from './sources/looks.ts'
 import { remark42 } from './sources/remark42.ts'
 import { wordpress } from './sources/wordpress.ts'
 
@@ -21,3 +22,30 @@ export const SOURCES = {
 } as const satisfies Record<string, Source>
 
 export type SourceName = keyof typeof SOURCES
+
+/**
+ * Reads a file as that of a source. One that looks like something else throws SourceError, which
+ * says what.
+ */
+export async function* readSource(
+  name: SourceName,
+  path: string,
+  onRead?: OnRead,
+  salt?: string,
+): AsyncGenerator<Found> {
+  // The source itself says why a file cannot be read.
+  const look = await lookOf(path).catch(() => null)
+  if (look !== null && 'source' in look && look.source !== name) {
+    throw new SourceError(`it looks like ${SOURCES[look.source].about}: import it with --from ${look.source}`)
+  }
+  let hasItem = false
+  try {
+    for await (const found of SOURCES[name].read(path, onRead, salt)) {
+      hasItem ||= 'item' in found
+      yield found
+    }
+  } catch (error) {
+    if (hasItem || !(error instanceof SourceError) || look === null || !('form' in look)) throw error
+    throw new SourceError(`${error.message}: it looks like ${look.form}`, { cause: error })
+  }
+}

@@ -1,39 +1,78 @@
 import { createReadStream } from 'node:fs'
 
-import { parse } from 'csv-parse'
+import { CsvError, parse } from 'csv-parse'
 
 import { SourceError } from './item.ts'
+import { troubleOfFile } from './sources/files.ts'
+
+/** What a first row may call the columns, in lower case. */
+interface Names {
+  from: readonly string[]
+  to: readonly string[]
+}
+
+const OPTIONS = { bom: true, trim: true, skip_empty_lines: true, relax_column_count: true }
 
 /**
- * The rows of a CSV file of two columns: the second by the first. A first row whose first cell is
- * among `headings` says what the columns are. Throws SourceError.
+ * The rows of a CSV file of two columns: the second by the first. A first row that names them may
+ * stand before others, and have them elsewhere. Throws SourceError.
  */
-async function readPairs(path: string, headings: readonly string[]): Promise<Map<string, string>> {
+async function readPairs(path: string, names: Names): Promise<Map<string, string>> {
   const pairs = new Map<string, string>()
+  let columns = { from: 0, to: 1 }
+  let heading: string[] = []
+  let n = 0
   try {
-    const rows = createReadStream(path).pipe(
-      parse({ bom: true, trim: true, skip_empty_lines: true, relax_column_count: true }),
-    )
-    let n = 0
-    for await (const row of rows as AsyncIterable<string[]>) {
-      n++
-      const [from = '', to = ''] = row
-      if (n === 1 && headings.includes(from.toLowerCase())) continue
-      if (from === '' || to === '') throw new SourceError(`row ${n} has not two columns`)
-      pairs.set(from, to)
+    for await (const row of createReadStream(path).pipe(parse(OPTIONS)) as AsyncIterable<string[]>) {
+      const cells = row.map((cell) => cell.toLowerCase())
+      const named = ++n === 1 ? columnsOf(cells, names) : null
+      if (named !== null) {
+        columns = named
+        heading = cells
+        continue
+      }
+      const [from = '', to = ''] = [row[columns.from], row[columns.to]]
+      if (from !== '' && to !== '' && !isPattern(heading, cells)) pairs.set(from, to)
+      // The redirects of a plugin may lead nowhere.
+      else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns`)
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new SourceError(`${path}: ${reason}`, { cause: error })
+    throw tableErrorOf(path, error)
   }
   return pairs
 }
 
-/** The new addresses of pages, by the old ones. */
-export const readAddresses = (path: string): Promise<Map<string, string>> => readPairs(path, ['old', 'from', 'url'])
+/** Where the columns are, if this row names them. */
+function columnsOf(cells: readonly string[], names: Names): { from: number; to: number } | null {
+  const from = cells.findIndex((cell) => names.from.includes(cell))
+  const to = cells.findIndex((cell, index) => index !== from && names.to.includes(cell))
+  if (from < 0 || (from > 0 && to < 0)) return null
+  return { from, to: to < 0 ? 1 : to }
+}
+
+/** A redirect of many addresses at once, as plugins mark it. */
+const isPattern = (heading: readonly string[], cells: readonly string[]): boolean =>
+  heading.some((name, index) => {
+    const cell = cells[index] ?? ''
+    return name === 'regex' ? cell !== '' && cell !== '0' : ['format', 'matching'].includes(name) && cell === 'regex'
+  })
+
+function tableErrorOf(path: string, error: unknown): SourceError {
+  // Its message may quote the file, which has addresses of people.
+  const reason =
+    error instanceof CsvError ? `line ${String(error.lines)}: its quotes are not those of CSV` : troubleOfFile(error)
+  return new SourceError(`${path}: ${reason}`, { cause: error })
+}
+
+/** The new addresses of pages, by the old ones. WordPress plugins export redirects so, too. */
+export const readAddresses = (path: string): Promise<Map<string, string>> =>
+  readPairs(path, {
+    from: ['old', 'from', 'url', 'source', 'origin', 'request', 'source url', 'old url'],
+    to: ['new', 'to', 'target', 'destination', 'target url', 'new url'],
+  })
 
 /** The tenant's own ids of readers, by e-mail address in lower case or by id at the source. */
 export async function readAuthors(path: string): Promise<Map<string, string>> {
-  const pairs = await readPairs(path, ['email', 'e-mail', 'author', 'id'])
+  const pairs = await readPairs(path, { from: ['email', 'e-mail', 'author', 'id'], to: [] })
   return new Map([...pairs].map(([from, to]) => [from.includes('@') ? from.toLowerCase() : from, to]))
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 import { type Found, type OnRead, type ReaderItem, type Source, SourceError } from '../item.ts'
+import { sourceErrorOf } from './files.ts'
 import { htmlToMarkdown } from './html.ts'
 import { flag, parseLine, text } from './rows.ts'
 import { Tally } from './tally.ts'
@@ -129,10 +130,8 @@ const REQUIRED: readonly Collection[] = ['users', 'stories', 'comments']
 
 async function filesIn(path: string): Promise<{ collection: Collection; file: string }[]> {
   const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-    throw new SourceError(
-      error.code === 'ENOTDIR' ? 'Coral is read from a folder, with a file for each collection' : error.message,
-      { cause: error },
-    )
+    if (error.code !== 'ENOTDIR') throw sourceErrorOf(path, error)
+    throw new SourceError('Coral is read from a folder, with a file for each collection', { cause: error })
   })
   const found = (Object.keys(COLLECTIONS) as Collection[]).flatMap((collection) => {
     const file = names.find((name) => new RegExp(`^${collection}\\.(?:json|jsonl|ndjson)(?:\\.gz)?$`).test(name))

@@ -13,12 +13,12 @@ const GZIP = Buffer.from([0x1f, 0x8b])
  */
 export async function* readBytes(path: string, onRead?: OnRead): AsyncGenerator<Buffer> {
   try {
-    const isPacked = (await beginningOf(path)).equals(GZIP)
+    const isPacked = (await beginningOf(path, GZIP.length)).equals(GZIP)
     const bytes = counted(path, onRead)
     // The iteration below is told of an error as well.
     yield* isPacked ? pipeline(bytes, createGunzip(), () => undefined) : bytes
   } catch (error) {
-    throw sourceErrorOf(error)
+    throw sourceErrorOf(path, error)
   }
 }
 
@@ -30,20 +30,35 @@ async function* counted(path: string, onRead?: OnRead): AsyncGenerator<Buffer> {
   }
 }
 
-async function beginningOf(path: string): Promise<Buffer> {
+export async function beginningOf(path: string, length: number): Promise<Buffer> {
   const file = await open(path)
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(GZIP.length), 0, GZIP.length, 0)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0)
     return buffer.subarray(0, bytesRead)
   } finally {
     await file.close()
   }
 }
 
-function sourceErrorOf(error: unknown): unknown {
+export function sourceErrorOf(path: string, error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === undefined) return error
-  return new SourceError(code.startsWith('Z_') ? `the file is damaged: ${message}` : message, { cause: error })
+  const reason = code.startsWith('Z_') ? `the file is damaged: ${message}` : troubleOfFile(error)
+  return new SourceError(`${path}: ${reason}`, { cause: error })
+}
+
+const TROUBLES: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'is a folder, not a file',
+  EACCES: 'may not be read',
+  EPERM: 'may not be read',
+}
+
+/** Why a file cannot be read, in plain words. */
+export function troubleOfFile(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return code === undefined ? message : (TROUBLES[code] ?? `cannot be read (${code})`)
 }
 
 /** Far more than any item has. */

@@ -1,10 +1,11 @@
-import { mkdtemp, open, rm, stat, symlink } from 'node:fs/promises'
+import { mkdtemp, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 import { z } from 'zod'
 
 import { type CommentItem, type Found, type OnRead, type Source, SourceError } from '../item.ts'
+import { beginningOf, sourceErrorOf } from './files.ts'
 import { fromMarkdown } from './markdown.ts'
 import { People } from './people.ts'
 import { parseRow, text } from './rows.ts'
@@ -51,14 +52,12 @@ export const isso: Source = {
 const MAGIC = 'SQLite format 3\0'
 
 async function requireDatabase(path: string): Promise<void> {
-  const file = await open(path).catch((error: Error) => {
-    throw new SourceError(error.message, { cause: error })
-  })
   try {
-    const { buffer } = await file.read(Buffer.alloc(MAGIC.length), 0, MAGIC.length, 0)
-    if (buffer.toString('latin1') !== MAGIC) throw new SourceError('it is no SQLite database')
-  } finally {
-    await file.close()
+    if ((await beginningOf(path, MAGIC.length)).toString('latin1') !== MAGIC) {
+      throw new SourceError('it is no SQLite database')
+    }
+  } catch (error) {
+    throw sourceErrorOf(path, error)
   }
 }
 
@@ -85,9 +84,8 @@ async function* readTables(path: string): AsyncGenerator<{ place: string; table:
       }
     }
   } catch (error) {
-    if (error instanceof sqlite.SQLite3Error)
-      throw new SourceError(`it cannot be read: ${error.message}`, { cause: error })
-    throw error
+    if (!(error instanceof sqlite.SQLite3Error)) throw error
+    throw new SourceError('it is no database of Isso 0.10 to 0.13, or it is damaged', { cause: error })
   } finally {
     database.close()
     await rm(folder, { recursive: true, force: true })

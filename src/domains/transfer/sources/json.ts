@@ -49,6 +49,7 @@ function write(parser: JSONParser, text: string): void {
   try {
     parser.write(text)
   } catch (error) {
-    throw new SourceError(`it is not JSON: ${(error as Error).message}`, { cause: error })
+    // The error quotes the file, which is what people have written.
+    throw new SourceError('it is not JSON, or it is damaged', { cause: error })
   }
 }

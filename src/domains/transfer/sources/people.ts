@@ -39,16 +39,18 @@ export class People {
   }
 
   /**
-   * Someone without an account: one person for an e-mail address, or else for a name. Everybody who
-   * sees a comment sees what is made of this id. Without the salt nobody can try addresses out.
+   * Someone without an account: one person for an e-mail address and a name, as a family shares an
+   * address and a name says little. Everybody who sees a comment sees what is made of this id.
+   * Without the salt nobody can try addresses out.
    */
   guest({ name, email, profileUrl }: Guest): Omit<ReaderItem, 'kind'> {
     const address = email?.trim().toLowerCase() ?? ''
     const called = name?.trim() ?? ''
-    const known = address || called
-    const digest = createHmac('sha256', this.salt).update(known).digest('hex')
+    const digest = createHmac('sha256', this.salt)
+      .update(JSON.stringify([address, called]))
+      .digest('hex')
     return {
-      id: known === '' ? 'guest' : `guest-${digest.slice(0, 24)}`,
+      id: address === '' && called === '' ? 'guest' : `guest-${digest.slice(0, 24)}`,
       name: called || 'Guest',
       ...(address === '' ? {} : { email: address }),
       profileUrl: profileUrl || null,

@@ -24,7 +24,7 @@ const comment = z.object({
   user: z.object({ id: z.string().min(1), name: text, picture: text }),
   locator: z.object({ url: z.string().min(1) }),
   score: z.number().nullish(),
-  votes: z.record(z.string(), z.boolean()).nullish(),
+  votes: z.record(z.string(), z.unknown()).nullish(),
   time: z.string(),
   edit: z.object({ time: text }).nullish(),
   pin: flag,
@@ -121,10 +121,10 @@ class Reading {
   }
 
   private *votes({ id, votes, score }: z.output<typeof comment>, place: string): Generator<Found> {
-    const given = Object.entries(votes ?? {})
+    const given = Object.entries(votes ?? {}).filter(([, isUp]) => typeof isUp === 'boolean')
     for (const [readerId, isUp] of given) {
       this.voters.add(readerId)
-      yield { place, item: { kind: 'reaction', commentId: id, readerId, type: isUp ? 'like' : 'dislike' } }
+      yield { place, item: { kind: 'reaction', commentId: id, readerId, type: isUp === true ? 'like' : 'dislike' } }
     }
     if (given.length === 0) {
       this.tally.add(place, 'vote', 'the backup has only their sum, not who gave them', Math.abs(score ?? 0))

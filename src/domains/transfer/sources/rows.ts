@@ -32,7 +32,8 @@ export function parseLine<S extends z.ZodType>(
     return parseRow(schema, JSON.parse(line, reviver), place)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    return { found: { place, refused: `is no JSON: ${error.message}` } as Found }
+    // The error quotes the line, which is what somebody has written.
+    return { found: { place, refused: 'is not JSON' } as Found }
   }
 }
 

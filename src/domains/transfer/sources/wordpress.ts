@@ -12,7 +12,7 @@ const FORM: XmlForm = {
     name === 'rss' && /^http:\/\/wordpress\.org\/export\/1\.[0-2]\/$/.test(attributes['xmlns:wp'] ?? ''),
   records: {
     'rss/channel/wp:author': ['wp:author_id', 'wp:author_email', 'wp:author_display_name', 'wp:author_login'],
-    'rss/channel/item': ['title', 'link', 'wp:post_id', 'wp:post_date_gmt', 'wp:comment_status'],
+    'rss/channel/item': ['title', 'link', 'wp:post_id', 'wp:post_date', 'wp:post_date_gmt', 'wp:comment_status'],
     'rss/channel/item/wp:comment': [
       ...[
         'id',
@@ -48,7 +48,7 @@ export const wordpress: Source = {
   about: 'the export of WordPress (WXR)',
   async *read(path, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
-    const reading: Reading = { people: new People(salt), tally: new Tally(), begun: new WeakSet() }
+    const reading: Reading = { people: new People(salt), tally: new Tally(), begun: new WeakSet(), offset: null }
     for await (const record of readXml(path, FORM, damage, onRead)) {
       if (record.name === 'wp:author') yield* authorOf(record, reading)
       else if (record.name === 'wp:comment') yield* commentOf(record, reading)
@@ -63,6 +63,8 @@ interface Reading {
   tally: Tally
   /** The posts that a comment was read of: of others there is nothing to take. */
   begun: WeakSet<XmlRecord>
+  /** By how many milliseconds the clock of the site is ahead of UTC, as its last dates tell. */
+  offset: number | null
 }
 
 const fieldOf = ({ fields }: XmlRecord, name: string): string => fields.get(`wp:${name}`)?.trim() ?? ''
@@ -86,7 +88,7 @@ function* commentOf(record: XmlRecord, reading: Reading): Generator<Found> {
   const postId = post === null ? '' : fieldOf(post, 'post_id')
   if (post === null || id === '' || postId === '')
     return void (yield { place, refused: 'has no id, of its own or of a post' })
-  const createdAt = createdAtOf(record, place, tally)
+  const { createdAt, changed } = timesOf(record, reading)
   if (createdAt === null) return void (yield { place, refused: 'has no time that can be read' })
   if (record.isTooLong) return void (yield { place, refused: 'is longer than any comment' })
   if (!begun.has(post)) {
@@ -98,6 +100,7 @@ function* commentOf(record: XmlRecord, reading: Reading): Generator<Found> {
   const parentId = fieldOf(record, 'comment_parent')
   yield {
     place,
+    ...(changed !== undefined && { changed }),
     item: {
       kind: 'comment',
       id,
@@ -134,10 +137,26 @@ function commenterOf(record: XmlRecord, people: People) {
   return { id: userId, name: called, profileUrl: profileUrl || null, ...emailOf(email) }
 }
 
-function createdAtOf(record: XmlRecord, place: string, tally: Tally): string | null {
+/** When a comment was written. Some programs leave out the time in UTC: then the site's clock tells. */
+function timesOf(record: XmlRecord, reading: Reading): { createdAt: string | null; changed?: string } {
   const inUtc = timeOf(fieldOf(record, 'comment_date_gmt'))
-  if (inUtc !== null) return inUtc
   const local = timeOf(fieldOf(record, 'comment_date'))
-  if (local !== null) tally.add(place, 'time zone', 'only the local time is known, which was taken as UTC')
-  return local
+  if (inUtc !== null) {
+    noteOffset(reading, local, inUtc)
+    return { createdAt: inUtc }
+  }
+  const post = record.within
+  if (post !== null) noteOffset(reading, timeOf(fieldOf(post, 'post_date')), timeOf(fieldOf(post, 'post_date_gmt')))
+  if (local === null) return { createdAt: null }
+  if (reading.offset !== null) return { createdAt: new Date(Date.parse(local) - reading.offset).toISOString() }
+  return { createdAt: local, changed: 'has only a local time, which is taken as UTC' }
+}
+
+/** No time zone is further from UTC. */
+const MAX_OFFSET_MS = 14 * 3_600_000
+
+function noteOffset(reading: Reading, local: string | null, inUtc: string | null): void {
+  if (local === null || inUtc === null) return
+  const offset = Date.parse(local) - Date.parse(inUtc)
+  if (Math.abs(offset) <= MAX_OFFSET_MS) reading.offset = offset
 }

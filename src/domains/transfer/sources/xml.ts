@@ -78,7 +78,8 @@ class XmlReader {
 
   /** WordPress writes the addresses of authors as they are, with a bare &. All else is an end. */
   private recover(error: Error): void {
-    if (!/character (?:in )?entity/.test(error.message)) this.fail(error.message.split('\n')[0] ?? '')
+    // The error quotes the file, which is what people have written.
+    if (!/character (?:in )?entity/.test(error.message)) this.fail('is not XML, or is damaged')
     // The types know no null, with which the parser begins.
     Object.assign(this.parser, { error: null })
   }
@@ -99,7 +100,7 @@ class XmlReader {
 
   private open(name: string, attributes: Readonly<Record<string, string>>): void {
     const { names, form } = this
-    if (names.length === 0 && !form.isRoot(name, attributes)) this.fail(`<${name}> is not how such a file begins`)
+    if (names.length === 0 && !form.isRoot(name, attributes)) this.fail('such a file begins with another element')
     if (names.push(name) > MAX_DEPTH) this.fail('elements are nested deeper than in any export')
     const wantedOfNew = form.records[names.join('/')]
     if (wantedOfNew !== undefined) {
