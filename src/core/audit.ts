@@ -8,7 +8,7 @@ import { type Sql, statement } from './sql.ts'
  */
 export const AUDIT_ACTIONS = {
   comment: ['approve', 'delete', 'pin', 'reject', 'unpin'],
-  reader: ['ban', 'erase', 'export', 'unban'],
+  reader: ['ban', 'erase', 'export', 'merge', 'unban'],
   discussion: ['archive', 'create', 'lock', 'unlock', 'update'],
   webhook: [
     'create',

@@ -8,6 +8,7 @@ import { makeNextExport } from '../domains/exports/make.ts'
 import { deleteExpiredExports } from '../domains/exports/sql.ts'
 import { deleteExpiredRecords } from '../domains/idempotency/idempotency.ts'
 import { closeOldDiscussions } from '../domains/moderation/auto-close.ts'
+import { finishMerge } from '../domains/merges/merge.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { finishErasure } from '../domains/privacy/erase.ts'
 import { deleteExpiredSecrets } from '../domains/secrets/sql.ts'
@@ -68,6 +69,7 @@ const CHORES: readonly Chore[] = [
     work: async (app) => (await closeOldDiscussions(app, AUTO_CLOSE_BATCH)) === AUTO_CLOSE_BATCH,
   },
   { name: 'interrupted erasures', pollMs: 10_000, work: (app, _outbound, signal) => finishErasure(app, signal) },
+  { name: 'interrupted merges', pollMs: 10_000, work: (app, _outbound, signal) => finishMerge(app, signal) },
   batched('deliveries to hold', 1000, holdDeliveries),
   batched('deliveries held no more', 1000, releaseHeld),
   // Deliveries first: events stay while a delivery may need them.

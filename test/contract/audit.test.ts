@@ -57,6 +57,7 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'webhooks/:id': () => newEndpoint(),
   'deliveries/:deliveryId': async () => (await addDelivery(service.app, service.tenant.id, endpointId)).deliveryId,
   'readers/:readerId': async () => (await newComment()).author.id,
+  into: async () => (await newComment()).author.id,
 }
 
 /** Of routes that need the thing in a certain state. */
@@ -95,8 +96,9 @@ async function send(described: DescribedRoute, headers: Headers): Promise<TestRe
   return service.call(described.route.method, path, { headers, body: more === undefined ? body : { ...body, ...more } })
 }
 
-/** Ids in a body may be left out, but for a list of them. */
-const slotIsNeeded = ({ slots }: DescribedRoute): boolean => slots.some(({ isId, isList }) => isId && isList)
+/** Ids in a body may be left out, but for a list of them, and the reader to merge into. */
+const slotIsNeeded = ({ slots }: DescribedRoute): boolean =>
+  slots.some(({ key, isId, isList }) => isId && (isList || key === 'into'))
 
 const NEWEST = unnamed(
   'SELECT id, action, actor_kind AS "actorKind" FROM audit_log WHERE tenant_id = $1 AND id > $2 ORDER BY id',

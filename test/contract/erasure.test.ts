@@ -4,6 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import type { Sql } from '../../src/core/sql.ts'
 import { finishErasure } from '../../src/domains/privacy/erase.ts'
 import { beginErasure } from '../../src/domains/privacy/sql.ts'
+import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
@@ -82,38 +83,12 @@ interface EventRow {
 }
 const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
 
-const COUNTS = unnamed(`SELECT d.external_id AS page, d.comment_count AS stored,
-     (SELECT count(*) FROM comments c WHERE c.tenant_id = d.tenant_id AND c.discussion_id = d.id AND c.status = 'approved') AS counted
-   FROM discussions d WHERE d.tenant_id = $1`)
-const REPLIES = unnamed(`SELECT c.id, c.reply_count AS stored,
-     (SELECT count(*) FROM comments r WHERE r.tenant_id = c.tenant_id AND r.parent_id = c.id
-       AND (r.status = 'approved' OR r.status = 'deleted' AND r.reply_count > 0)) AS counted
-   FROM comments c WHERE c.tenant_id = $1`)
-const REACTIONS = unnamed(`SELECT c.id, c.reaction_counts AS stored, coalesce((
-     SELECT jsonb_object_agg(type, n) FROM (
-       SELECT type, count(*) AS n FROM reactions r
-       WHERE r.tenant_id = c.tenant_id AND r.comment_id = c.id AND r.type IS NOT NULL GROUP BY type) g), '{}') AS counted
-   FROM comments c WHERE c.tenant_id = $1`)
-const REPORTS = unnamed(`SELECT c.id, c.report_count AS stored,
-     (SELECT count(*) FROM reports r WHERE r.tenant_id = c.tenant_id AND r.comment_id = c.id AND r.counted) AS counted
-   FROM comments c WHERE c.tenant_id = $1`)
-const SEQS =
-  unnamed(`SELECT d.id, d.seq AS stored, (SELECT count(*) FROM events e WHERE e.tenant_id = d.tenant_id AND e.discussion_id = d.id) AS counted
-   FROM discussions d WHERE d.tenant_id = $1`)
-
 const DIGESTS = unnamed('SELECT count(*) AS n FROM comments WHERE discussion_id = $1 AND text_digest IS NOT NULL')
 /** Of long texts, which bob has not written. */
 const digestsIn = async (discussionId: string) =>
   (await service.app.db.query<{ n: number }>(DIGESTS, [discussionId]))[0]?.n
 
-/** Every number that is kept is what a count gives. */
-async function expectExactCounts(): Promise<void> {
-  for (const of of [COUNTS, REPLIES, REACTIONS, REPORTS, SEQS]) {
-    const rows = await service.app.db.query<{ stored: unknown; counted: unknown }>(of, [service.tenant.id])
-    expect(rows.length).toBeGreaterThan(0)
-    expect(rows.filter(({ stored, counted }) => JSON.stringify(stored) !== JSON.stringify(counted))).toEqual([])
-  }
-}
+const expectExactCounts = () => expectExact(service.app.db, service.tenant.id)
 
 /** The person in every place that there is. Returns their id, and where they were. */
 async function livesOf({ headers: person, word }: Person, name: string) {

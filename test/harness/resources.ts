@@ -13,6 +13,7 @@ const RESOURCES = [
   'comment',
   'heldComment',
   'reader',
+  'otherReader',
   'apiKey',
   'endpoint',
   'otherEndpoint',
@@ -38,16 +39,21 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
   'imports/:id': 'import',
   'readers/:id': 'reader',
   'readers/:readerId': 'reader',
+  into: 'reader',
   ids: 'comment',
 }
 
-/** What these do to a resource would keep others from using it, or needs it in another state. */
+/**
+ * By route, or route and slot: what these do to a resource would keep others from using it, or
+ * needs it in another state.
+ */
 const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
   'POST /discussions/:discussionId/archive': 'otherDiscussion',
   'POST /comments/:commentId/approve': 'heldComment',
   'POST /comments/:commentId/reject': 'heldComment',
   'POST /webhooks/:id/verify': 'otherEndpoint',
   'POST /admin/webhooks/:id/enable': 'disabledEndpoint',
+  'POST /readers/:readerId/merge readers/:readerId': 'otherReader',
 }
 
 /** Who has written what a furnished tenant has. */
@@ -84,6 +90,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   await send('PATCH', `/comments/${comment.id}`, { body: `${mark}, edited` })
   await send('PATCH', '/settings', { moderationMode: 'pre' })
   const heldComment = await post(comments, { body: mark })
+  const ofOther = await post(comments, { body: mark }, 'a-fourth-reader')
   for (const reader of [READER, 'another-reader']) await post(comments, { body: mark }, reader)
   await send('PATCH', '/settings', { moderationMode: 'none' })
   await post('/keys', { label: mark, capabilities: [] })
@@ -107,6 +114,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     comment: comment.id,
     heldComment: heldComment.id,
     reader: comment.author.id,
+    otherReader: ofOther.author.id,
     apiKey: apiKey.id,
     endpoint: endpoint.id,
     otherEndpoint: otherEndpoint.id,
@@ -144,7 +152,7 @@ async function addExport(service: TestService, tenantId: string): Promise<string
 
 /** Which resource's id a slot takes. Throws for one that nobody has thought of yet. */
 export function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {
-  const resource = RESOURCE_OF_ROUTE[title] ?? RESOURCE_OF[key]
+  const resource = RESOURCE_OF_ROUTE[`${title} ${key}`] ?? RESOURCE_OF_ROUTE[title] ?? RESOURCE_OF[key]
   if (resource === undefined) throw new Error(`test/harness/resources.ts must be told where to get an id for ${key}`)
   return resource
 }

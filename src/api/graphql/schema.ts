@@ -15,6 +15,7 @@ import '../../domains/analytics/graphql.ts'
 import '../../domains/webhooks/actions.ts'
 import '../../domains/audit/graphql.ts'
 import '../../domains/overview/graphql.ts'
+import '../../domains/merges/graphql.ts'
 import '../../domains/privacy/graphql.ts'
 
 import { builder } from '../../schema/builder.ts'

@@ -5,6 +5,7 @@ import { routes as comments } from '../../domains/comments/rest.ts'
 import { routes as discussions } from '../../domains/discussions/rest.ts'
 import { routes as exports } from '../../domains/exports/rest.ts'
 import { routes as keys } from '../../domains/keys/rest.ts'
+import { routes as merges } from '../../domains/merges/rest.ts'
 import { routes as moderation } from '../../domains/moderation/rest.ts'
 import { routes as overview } from '../../domains/overview/rest.ts'
 import { routes as privacy } from '../../domains/privacy/rest.ts'
@@ -25,7 +26,7 @@ export const ROUTES_BY_TAG = {
   comments,
   reactions,
   moderation,
-  readers,
+  readers: [...readers, ...merges],
   privacy,
   stream,
   webhooks,

@@ -44,7 +44,11 @@ const STORE = statement(
   `INSERT INTO idempotency_records AS r
      (tenant_id, key_digest, request_digest, status, content_type, body, mentions, created_at, expires_at)
    VALUES ($1, $2, $3, $4, $5, $6,
-     $7::uuid[] || ARRAY(SELECT id FROM readers WHERE tenant_id = $1 AND external_id = $8), $9, $10)
+     $7::uuid[] || ARRAY(
+       SELECT coalesce(m.into_id, r.id) FROM readers r
+       LEFT JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
+       WHERE r.tenant_id = $1 AND r.external_id = $8
+     ), $9, $10)
    ON CONFLICT (tenant_id, key_digest) DO UPDATE SET
      request_digest = excluded.request_digest, status = excluded.status, content_type = excluded.content_type,
      body = excluded.body, mentions = excluded.mentions, created_at = excluded.created_at, expires_at = excluded.expires_at

@@ -6,18 +6,16 @@ import { toComment } from '../comments/comments.ts'
 import { lockComment, type LockedComment } from '../comments/locked.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
-import { BATCH, eraseAt, type Erasure } from './erase-batches.ts'
-import type { CommentLocation } from './sql.ts'
+import { workThrough } from './erase-batches.ts'
+import type { Erasure } from './erasure.ts'
 
 /**
  * Makes a batch of the reader's comments tombstones of nobody; in the mode `delete` their rows go,
  * but for those that have replies. False where none was left.
  */
-export async function eraseComments(erasure: Erasure): Promise<boolean> {
-  const { app, tenantId, readerId, mode } = erasure
-  const theirs = await selectTheirComments(app.db.query, tenantId, readerId, BATCH)
-  if (theirs.length === 0) return false
-  await eraseAt(erasure, theirs, async (sql, ids) => {
+export const eraseComments = (erasure: Erasure): Promise<boolean> =>
+  workThrough(erasure, 'comments', async (sql, ids) => {
+    const { tenantId, mode } = erasure
     const now = new Date()
     const events: NewEvent[] = []
     for (const id of ids) events.push(...(await eraseComment(sql, erasure, id, now)))
@@ -26,8 +24,6 @@ export async function eraseComments(erasure: Erasure): Promise<boolean> {
     if (mode === 'delete') await removeChildless(sql, tenantId, ids)
     return events
   })
-  return true
-}
 
 /**
  * One after the other: what becomes of a comment depends on the replies that it has left by then.
@@ -49,16 +45,6 @@ async function eraseComment(sql: Sql, { tenantId, readerId }: Erasure, id: Id, n
 async function removeChildless(sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> {
   for (let next = ids; next.length > 0;) next = await removeBlankComments(sql, tenantId, next)
 }
-
-const THEIRS = statement(
-  'comments_of_reader',
-  `SELECT id AS "commentId", discussion_id AS "discussionId" FROM comments
-   WHERE tenant_id = $1 AND author_id = $2 ORDER BY id DESC LIMIT $3`,
-)
-
-/** Comments of the reader in whatever state, newest first: replies before what they reply to. */
-const selectTheirComments = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<CommentLocation[]> =>
-  sql<CommentLocation>(THEIRS, [tenantId, readerId, limit])
 
 const BLANK = statement(
   'blank_comment',

@@ -2,62 +2,49 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
-import { BATCH, eraseAt, type Erasure } from './erase-batches.ts'
-import type { CommentLocation } from './sql.ts'
+import { type ReaderWork, workThrough } from './erase-batches.ts'
 
 /** Takes a batch of the reader's reactions back. False where none was left. */
-export async function eraseReactions(erasure: Erasure): Promise<boolean> {
-  const { app, tenantId, readerId } = erasure
-  const theirs = await selectTheirReactions(app.db.query, tenantId, readerId, BATCH)
-  if (theirs.length === 0) return false
-  await eraseAt(erasure, theirs, async (sql, commentIds) => {
-    await lockComments(sql, tenantId, commentIds)
-    const taken = await takeReactions(sql, tenantId, readerId, commentIds)
-    return taken.map(
-      ({ discussionId, status, replyCount, commentId, type: previousType, reactionCounts }): NewEvent => {
-        const isPublic = status === 'approved' || (status === 'deleted' && replyCount > 0)
-        const data = JSON.stringify({ commentId, type: null, previousType, reactionCounts, reader: null })
-        const audience = isPublic ? 'public' : 'tenant'
-        return { tenantId, discussionId, type: 'reaction_toggled', audience, actor: { kind: 'system' }, data }
-      },
-    )
+export const eraseReactions = (work: ReaderWork): Promise<boolean> =>
+  workThrough(work, 'reactions', (sql, ids) => takeReactionsBack(sql, work, ids))
+
+/**
+ * Takes the reader's reactions to these comments back, whose discussion is locked. Gives the events
+ * that tell of it.
+ */
+export async function takeReactionsBack(
+  sql: Sql,
+  { tenantId, readerId }: Pick<ReaderWork, 'tenantId' | 'readerId'>,
+  commentIds: readonly Id[],
+): Promise<NewEvent[]> {
+  await lockComments(sql, tenantId, commentIds)
+  const taken = await takeReactions(sql, tenantId, readerId, commentIds)
+  return taken.map(({ discussionId, status, replyCount, commentId, type: previousType, reactionCounts }): NewEvent => {
+    const isPublic = status === 'approved' || (status === 'deleted' && replyCount > 0)
+    const data = JSON.stringify({ commentId, type: null, previousType, reactionCounts, reader: null })
+    const audience = isPublic ? 'public' : 'tenant'
+    return { tenantId, discussionId, type: 'reaction_toggled', audience, actor: { kind: 'system' }, data }
   })
-  return true
 }
 
 /**
  * Takes a batch of the reader's reports back. False where none was left. No event tells of reports.
  */
-export async function eraseReports(erasure: Erasure): Promise<boolean> {
-  const { app, tenantId, readerId } = erasure
-  const theirs = await selectTheirReports(app.db.query, tenantId, readerId, BATCH)
-  if (theirs.length === 0) return false
-  await eraseAt(erasure, theirs, async (sql, commentIds) => {
-    await lockComments(sql, tenantId, commentIds)
-    await takeReports(sql, tenantId, readerId, commentIds)
+export const eraseReports = (work: ReaderWork): Promise<boolean> =>
+  workThrough(work, 'reports', async (sql, ids) => {
+    await takeReportsBack(sql, work, ids)
     return []
   })
-  return true
+
+/** Takes the reader's reports of these comments back, whose discussion is locked. */
+export async function takeReportsBack(
+  sql: Sql,
+  { tenantId, readerId }: Pick<ReaderWork, 'tenantId' | 'readerId'>,
+  commentIds: readonly Id[],
+): Promise<void> {
+  await lockComments(sql, tenantId, commentIds)
+  await takeReports(sql, tenantId, readerId, commentIds)
 }
-
-const theirs = <Table extends 'reactions' | 'reports'>(table: Table) =>
-  statement(
-    `${table}_of_reader`,
-    `SELECT t.comment_id AS "commentId", c.discussion_id AS "discussionId"
-     FROM ${table} t JOIN comments c ON c.tenant_id = t.tenant_id AND c.id = t.comment_id
-     WHERE t.tenant_id = $1 AND t.reader_id = $2 ORDER BY t.comment_id LIMIT $3`,
-  )
-
-const REACTIONS = theirs('reactions')
-const REPORTS = theirs('reports')
-
-/** Comments that the reader has reacted to, also where nothing is held any more. */
-const selectTheirReactions = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<CommentLocation[]> =>
-  sql<CommentLocation>(REACTIONS, [tenantId, readerId, limit])
-
-/** Comments that the reader has reported. */
-const selectTheirReports = (sql: Sql, tenantId: Id, readerId: Id, limit: number): Promise<CommentLocation[]> =>
-  sql<CommentLocation>(REPORTS, [tenantId, readerId, limit])
 
 const LOCK_COMMENTS = statement(
   'lock_comments',

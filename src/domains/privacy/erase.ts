@@ -9,10 +9,11 @@ import { forgetReader as forgetInAnalytics } from '../analytics/fold.ts'
 import { withdrawExports } from '../exports/exports.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { loadTenant } from '../tenants/tenants.ts'
+import { dissolveMerges } from '../merges/former.ts'
 import { forgetReader as forgetInImports } from '../transfer/imports.ts'
 import { eraseComments } from './erase-comments.ts'
 import { eraseReactions, eraseReports } from './erase-reactions-and-reports.ts'
-import { beginWork, type Erasure } from './erase-batches.ts'
+import { beginErasing, type Erasure } from './erasure.ts'
 import * as sql from './sql.ts'
 
 /**
@@ -39,28 +40,31 @@ const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<vo
 const MAX_ROUNDS = 20
 
 /**
- * Erases a reader, for good: comments by the tenant's `erasureMode`, reactions, reports, and what
- * events and the audit log say of them. From its first transaction on the reader cannot be found,
- * and no write finds them. The rest goes in batches, the row last: where this is interrupted,
- * calling it again goes on, and so does a worker. In a transaction of the whole request only the
- * first of these is part of it, so that it keeps no locks for long: the batches follow its commit.
+ * Erases a reader, and those who were merged into them, for good: comments by the tenant's
+ * `erasureMode`, reactions, reports, and what events and the audit log say of them. From its first
+ * transaction on the reader cannot be found, and no write finds them. The rest goes in batches, the
+ * row last: where this is interrupted, calling it again goes on, and so does a worker. In a
+ * transaction of the whole request only the first of these is part of it, so that it keeps no locks
+ * for long: the batches follow its commit.
  * Throws `not_found`.
  */
 export async function eraseReader(ctx: Ctx, { readerId }: { readerId: Id }): Promise<Id> {
-  await begin(ctx, readerId)
+  const readerIds = await begin(ctx, readerId)
   const { tenant } = requireCaller(ctx)
   const { scope, log } = ctx.app
   if (scope === undefined) {
-    await goOn(ctx.app, tenant, readerId)
+    for (const id of readerIds) await goOn(ctx.app, tenant, id)
     return readerId
   }
-  scope.erasedReaders.add(readerId)
   const app = ofTenant(ctx.app, tenant.id)
-  scope.effects.push(() =>
-    goOn(app, tenant, readerId).catch((err: unknown) =>
-      log.warn({ err, readerId }, 'a worker will finish this erasure'),
-    ),
-  )
+  for (const id of readerIds) {
+    scope.erasedReaders.add(id)
+    scope.effects.push(() =>
+      goOn(app, tenant, id).catch((err: unknown) =>
+        log.warn({ err, readerId: id }, 'a worker will finish this erasure'),
+      ),
+    )
+  }
   return readerId
 }
 
@@ -82,7 +86,7 @@ export async function finishErasure(app: App, signal: AbortSignal, now = new Dat
 }
 
 async function goOn(app: App, { id: tenantId, settings }: Tenant, readerId: Id, signal?: AbortSignal): Promise<void> {
-  const erasure = beginWork({ app, tenantId, readerId, mode: settings.erasureMode, signal })
+  const erasure = beginErasing({ app, tenantId, readerId, mode: settings.erasureMode, signal })
   try {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       for (const step of STEPS) while (await step(erasure)) continue
@@ -94,17 +98,33 @@ async function goOn(app: App, { id: tenantId, settings }: Tenant, readerId: Id, 
   throw new ServiceError('unavailable', { detail: 'The reader is still writing; try again.', retryAfterSeconds: 1 })
 }
 
-async function begin(ctx: Ctx, readerId: Id): Promise<void> {
+/**
+ * Gives the readers whose rows are to go: this one, and those whose merge into it was under way.
+ */
+async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
   const { tenant } = requireCaller(ctx)
-  const externalId = await ctx.app.db.transaction(async (tx) => {
+  const { externalId, readerIds } = await ctx.app.db.transaction(async (tx) => {
     const reader = isId(readerId) ? await sql.lockReaderToErase(tx, tenant.id, readerId) : undefined
     if (reader === undefined) throw new ServiceError('not_found', { detail: 'There is no such reader.' })
-    if (reader.erasingAt === null) await sql.beginErasure(tx, tenant.id, readerId, new Date())
+    const merged = await dissolveMerges(tx, tenant.id, readerId)
+    const rest = merged.filter(({ isUnderWay }) => isUnderWay).map((each) => each.readerId)
+    const now = new Date()
+    for (const id of rest) await sql.beginErasure(tx, tenant.id, id, now)
+    if (reader.erasingAt === null) await sql.beginErasure(tx, tenant.id, readerId, now)
     await forgetInImports(tx, tenant.id, readerId)
     await recordAudit(tx, ctx, { action: 'reader.erase', targetType: 'reader', targetId: readerId })
-    return reader.externalId
+    for (const each of merged) await forgetMerged(tx, tenant.id, each.readerId)
+    return { externalId: reader.externalId, readerIds: [readerId, ...rest] }
   })
   announceChange(ctx.app, { kind: 'reader', tenantId: tenant.id, externalId })
+  return readerIds
+}
+
+/** Takes out what is left of a reader who was merged into the one whose erasure begins. */
+async function forgetMerged(tx: Sql, tenantId: Id, readerId: Id): Promise<void> {
+  await sql.forgetInAuditLog(tx, tenantId, readerId)
+  await forgetInAnswers(tx, tenantId, [readerId])
+  await forgetInAnalytics(tx, tenantId, readerId)
 }
 
 /** False where a write that began before the erasure has left something. */

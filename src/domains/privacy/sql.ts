@@ -4,13 +4,13 @@ import { type Sql, statement } from '../../core/sql.ts'
 const LOCK = statement(
   'lock_reader_to_erase',
   `SELECT external_id AS "externalId", erasing_at AS "erasingAt" FROM readers
-   WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
+   WHERE tenant_id = $1 AND id = $2 AND coalesce(isfinite(erasing_at), true) FOR UPDATE`,
 )
 
 /**
- * A reader, also one whose erasure has begun. Its row is locked against everybody, writers of its
- * comments, reactions and reports included: their foreign keys wait for the end of this
- * transaction, and those under way end first.
+ * A reader, also one whose erasure has begun, but none who was merged into another. Its row is
+ * locked against everybody, writers of its comments, reactions and reports included: their foreign
+ * keys wait for the end of this transaction, and those under way end first.
  */
 export const lockReaderToErase = async (
   sql: Sql,
@@ -95,3 +95,35 @@ export interface CommentLocation {
   commentId: Id
   discussionId: Id
 }
+
+const hanging = <Table extends 'reactions' | 'reports'>(table: Table) =>
+  statement(
+    `${table}_of_reader`,
+    `SELECT t.comment_id AS "commentId", c.discussion_id AS "discussionId"
+     FROM ${table} t JOIN comments c ON c.tenant_id = t.tenant_id AND c.id = t.comment_id
+     WHERE t.tenant_id = $1 AND t.reader_id = $2 ORDER BY t.comment_id LIMIT $3`,
+  )
+
+const OF_READER = {
+  comments: statement(
+    'comments_of_reader',
+    `SELECT id AS "commentId", discussion_id AS "discussionId" FROM comments
+     WHERE tenant_id = $1 AND author_id = $2 ORDER BY id DESC LIMIT $3`,
+  ),
+  reactions: hanging('reactions'),
+  reports: hanging('reports'),
+}
+
+/** What points at a reader. */
+export type RowKind = keyof typeof OF_READER
+
+/**
+ * Rows of the reader: comments in whatever state, newest first, so replies before what they reply
+ * to; reactions, also where nothing is held any more; reports.
+ */
+export const selectRowsOf = (
+  sql: Sql,
+  kind: RowKind,
+  { tenantId, readerId }: { tenantId: Id; readerId: Id },
+  limit: number,
+): Promise<CommentLocation[]> => sql<CommentLocation>(OF_READER[kind], [tenantId, readerId, limit])

@@ -59,7 +59,10 @@ const readers = perApp((app) => {
 
 const keyOf = (tenantId: Id, externalId: string): string => `${tenantId} ${externalId}`
 
-/** The reader on whose behalf the request is made. Throws `identity_required`. */
+/**
+ * The reader on whose behalf the request is made: where the asserted one was merged into another,
+ * that one. Throws `identity_required`.
+ */
 export async function requireReader(ctx: Ctx): Promise<Reader> {
   const identity = requireIdentity(ctx)
   return ensureReader(ctx.app, requireCaller(ctx).tenant, identity)
@@ -76,7 +79,7 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
     return await write(reader)
   } catch (error) {
     if (!isReaderGone(error)) throw error
-    readers(ctx.app).forget(keyOf(requireCaller(ctx).tenant.id, reader.externalId))
+    readers(ctx.app).forget(keyOf(requireCaller(ctx).tenant.id, requireIdentity(ctx).externalId))
     // A failed statement has ended the transaction of the whole request: only the caller can try
     // again.
     if (ctx.app.scope !== undefined && !(error instanceof ReaderGone)) throw new ReaderGone()
@@ -117,7 +120,9 @@ export async function ensureReader(app: App, tenant: Tenant, identity: Identity)
   try {
     const { profileIssuedAt, ...reader } = await row
     const newest = carriesProfile(identity) ? Math.max(profileIssuedAt.getTime(), issuedAt) : profileIssuedAt.getTime()
-    if (!writing.stale) known.set(key, { reader, issuedAt: newest })
+    // One who was merged into another is not kept: news of the other one do not name this key.
+    const isMerged = reader.externalId !== identity.externalId
+    if (!writing.stale && !isMerged) known.set(key, { reader, issuedAt: newest })
     return reader
   } finally {
     underWay.delete(key)

@@ -16,7 +16,8 @@ const READER = (table: string) =>
    ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt"`
 
 // $8: whether the assertion carries a profile at all. The last half answers where nothing was to be
-// written. A profile that is replaced counts in the tenant's version, by which cached pages know
+// written; the external id of a reader who was merged into another finds that one, whose profile
+// stays. A profile that is replaced counts in the tenant's version, by which cached pages know
 // that an author may look different.
 const UPSERT_READER = statement(
   'upsert_reader',
@@ -35,8 +36,10 @@ const UPSERT_READER = statement(
    )
    SELECT w.*, true AS written FROM written w
    UNION ALL
-   SELECT ${READER('r')}, false AS written FROM readers r
-   WHERE r.tenant_id = $1 AND r.external_id = $3 AND r.erasing_at IS NULL AND NOT EXISTS (SELECT 1 FROM written)`,
+   SELECT ${READER('r')}, false AS written FROM readers n
+   LEFT JOIN reader_merges m ON m.tenant_id = n.tenant_id AND m.alias_id = n.id
+   JOIN readers r ON r.tenant_id = n.tenant_id AND r.id = coalesce(m.into_id, n.id)
+   WHERE n.tenant_id = $1 AND n.external_id = $3 AND r.erasing_at IS NULL AND NOT EXISTS (SELECT 1 FROM written)`,
 )
 
 interface Profile extends Omit<ReaderRow, 'profileIssuedAt'> {
@@ -45,7 +48,8 @@ interface Profile extends Omit<ReaderRow, 'profileIssuedAt'> {
 }
 
 /**
- * Makes the reader, or refreshes its profile from a newer assertion, or finds it as it is.
+ * Makes the reader, or refreshes its profile from a newer assertion, or finds it as it is. The one
+ * that is found has another external id where the asserted one was merged into it.
  * Undefined where another transaction made it after this statement began: ask again.
  */
 export async function upsertReader(

@@ -73,15 +73,20 @@ export interface ReaderRow {
   createdAt: Date
 }
 
+/** SQL: whether a row of `readers` is neither being erased nor the name of one who is gone. */
+const isHere = (reader: string): string =>
+  `(${reader}.erasing_at IS NULL OR EXISTS (
+     SELECT FROM reader_merges m WHERE m.tenant_id = ${reader}.tenant_id AND m.reader_id = ${reader}.id))`
+
 const READERS = statement(
   'tenant_export_readers',
   `SELECT id, external_id AS "externalId", name, avatar_url AS "avatarUrl", profile_url AS "profileUrl",
      profile_issued_at AS "profileIssuedAt", banned_at AS "bannedAt", banned_until AS "bannedUntil",
      ban_reason AS "banReason", shadow_banned AS "shadowBanned", created_at AS "createdAt"
-   FROM readers WHERE tenant_id = $1 AND id > $2 AND erasing_at IS NULL ORDER BY id LIMIT $3`,
+   FROM readers r WHERE tenant_id = $1 AND id > $2 AND ${isHere('r')} ORDER BY id LIMIT $3`,
 )
 
-/** Readers, but for those whose erasure has begun. */
+/** Readers, but for those whose erasure has begun. One who is being merged still is one. */
 export const selectReaders = (sql: Sql, stretch: Stretch): Promise<ReaderRow[]> =>
   sql<ReaderRow>(READERS, paramsOf(stretch))
 
@@ -134,7 +139,7 @@ const COMMENTS = statement(
   `SELECT c.id, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.author_id AS "authorId", c.body,
      c.status::text, c.created_at AS "createdAt", c.edited_at AS "editedAt", c.deleted_at AS "deletedAt",
      c.pinned_at AS "pinnedAt", c.first_approved_at AS "firstApprovedAt", c.hold_reason AS "holdReason", c.flagged,
-     c.revision, r.erasing_at IS NOT NULL AS "isErased"
+     c.revision, r.id IS NOT NULL AND NOT ${isHere('r')} AS "isErased"
    FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
    WHERE c.tenant_id = $1 AND c.id > $2 ORDER BY c.id LIMIT $3`,
 )
@@ -176,7 +181,7 @@ const hanging = <Name extends string>(name: Name, columns: string, table: string
   statement(
     name,
     `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId", ${columns}
-     FROM ${table} x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id AND r.erasing_at IS NULL
+     FROM ${table} x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.reader_id AND ${isHere('r')}
      WHERE x.tenant_id = $1 AND (x.comment_id, x.reader_id) > ($2::uuid, $3::uuid) AND x.comment_id <= $4 AND ${condition}
      ORDER BY x.comment_id, x.reader_id LIMIT $5`,
   )

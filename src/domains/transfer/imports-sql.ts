@@ -206,3 +206,12 @@ const FORGET = statement(
 /** Takes a reader out of what imports remember. */
 export const forgetReaderItems = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await sql(FORGET, [tenantId, readerId]))
+
+const MOVE = statement(
+  'move_reader_in_imports',
+  `UPDATE import_items SET item_id = $3, made = false WHERE tenant_id = $1 AND item_id = $2 AND kind = 'reader'`,
+)
+
+/** Has the items that have become a reader be another one. */
+export const moveReaderItems = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id): Promise<void> =>
+  void (await sql(MOVE, [tenantId, readerId, intoId]))

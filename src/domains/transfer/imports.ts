@@ -3,7 +3,7 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { Import } from '../../generated/prisma/client.ts'
-import { forgetReaderItems } from './imports-sql.ts'
+import { forgetReaderItems, moveReaderItems } from './imports-sql.ts'
 
 /** The imports of a tenant, newest first, with what was taken and what was not. */
 export const listImports = ({ prisma }: App, tenantId: Id) =>
@@ -46,3 +46,9 @@ const findingsOf = (stored: unknown): Import['refused'] => ({ total: 0, first: [
  * still waits.
  */
 export const forgetReader = forgetReaderItems
+
+/**
+ * Has what sources know as one reader be another one from now on. It was there before the imports:
+ * undoing one does not take it back.
+ */
+export const moveReader = moveReaderItems

@@ -111,9 +111,13 @@ export const insertReaders = (sql: Sql, tenantId: Id, rows: readonly NewReader[]
 const READERS_BY_NAME = statement(
   'import_readers_by_name',
   `SELECT id, external_id AS "externalId" FROM readers
-   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[])) AND erasing_at IS NULL`,
+   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[])) AND erasing_at IS NULL
+   UNION ALL
+   SELECT m.into_id, r.external_id FROM readers r JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
+   WHERE r.tenant_id = $1 AND r.external_id = ANY($2::text[])`,
 )
 
+/** A reader who was merged into another one is that one, under either external id. */
 export const findReaders = (
   sql: Sql,
   tenantId: Id,

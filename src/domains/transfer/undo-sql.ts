@@ -122,6 +122,7 @@ const REMOVE_READERS = statement(
      AND NOT EXISTS (SELECT FROM comments c WHERE c.tenant_id = $1 AND c.author_id = r.id)
      AND NOT EXISTS (SELECT FROM reactions x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
      AND NOT EXISTS (SELECT FROM reports x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
+     AND NOT EXISTS (SELECT FROM reader_merges m WHERE m.tenant_id = $1 AND m.into_id = r.id)
      AND NOT EXISTS (SELECT FROM audit_log a WHERE a.tenant_id = $1 AND a.target_id = r.id::text AND a.id >= first_id($3))
    RETURNING r.id, r.external_id AS "externalId"`,
 )

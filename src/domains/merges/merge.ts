@@ -1,0 +1,166 @@
+import { recordAudit } from '../../core/audit.ts'
+import { type App, type Ctx, requireCaller } from '../../core/context.ts'
+import { invalid, ServiceError } from '../../core/errors.ts'
+import { type Id, isId, newId } from '../../core/ids.ts'
+import { ofTenant } from '../../core/patience.ts'
+import { announceChange } from '../../core/read-cache.ts'
+import type { TxSql } from '../../core/sql.ts'
+import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
+import { hasRows } from '../privacy/erase-batches.ts'
+import { isBanned } from '../readers/bans.ts'
+import { banOf, getReaderIn } from '../readers/records.ts'
+import { moveReader as moveInImports } from '../transfer/imports.ts'
+import { beginMoving, type Merging, STEPS, TargetChanged } from './move.ts'
+import * as sql from './sql.ts'
+
+interface MergeReader {
+  readerId: Id
+  into: Id
+}
+
+/**
+ * Each further round is for writes that began before the merge and ended after the round before.
+ */
+const MAX_ROUNDS = 20
+
+/**
+ * Makes two readers one: all that hangs on `readerId` hangs on `into` afterwards, and `readerId` is
+ * gone. From its first transaction on the reader cannot be found, and its external id leads to the
+ * other one. The rest moves in batches: where this is interrupted, calling it again goes on, and so
+ * does a worker. In a transaction of the whole request the batches follow its commit. Returns the
+ * reader that stays. Throws `not_found`, `validation_failed`, `invalid_transition`.
+ */
+export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderRecord> {
+  const { tenant } = requireCaller(ctx)
+  const stays = await begin(ctx, input)
+  const { scope, log } = ctx.app
+  if (scope === undefined) {
+    await goOn(ctx.app, tenant.id, input.readerId)
+    return stays
+  }
+  const app = ofTenant(ctx.app, tenant.id)
+  scope.effects.push(() =>
+    goOn(app, tenant.id, input.readerId).catch((err: unknown) =>
+      log.warn({ err, readerId: input.readerId }, 'a worker will finish this merge'),
+    ),
+  )
+  return stays
+}
+
+/** Without a heartbeat for this long, a merge counts as abandoned. */
+const ABANDONED_MS = 60_000
+
+/**
+ * Goes on with one merge that was interrupted, until it is done or `signal` is aborted; then
+ * another process goes on. Several may do so at once. Returns whether there was one.
+ */
+export async function finishMerge(app: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
+  const left = await sql.takeUpMerge(app.db.query, now, new Date(now.getTime() - ABANDONED_MS))
+  if (left === undefined) return false
+  await goOn(ofTenant(app, left.tenantId), left.tenantId, left.readerId, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  return true
+}
+
+async function begin(ctx: Ctx, { readerId, into: intoId }: MergeReader): Promise<ReaderRecord> {
+  const { tenant } = requireCaller(ctx)
+  if (!isId(readerId)) throw noReader()
+  if (!isId(intoId)) throw noTarget()
+  if (readerId === intoId) throw invalid('/into', 'same_reader', 'must be another reader')
+  const { stays, names } = await ctx.app.db.transaction(async (tx) => {
+    const rows = await sql.lockReaders(tx, tenant.id, [readerId, intoId])
+    const into = requireHere(rows.find(({ id }) => id === intoId) ?? null, noTarget)
+    const found = rows.find(({ id }) => id === readerId) ?? null
+    if (found?.isErasing !== null && (await isMergedInto(tx, ctx, readerId, intoId))) {
+      return { stays: await getReaderIn(tx, ctx, intoId), names: [] }
+    }
+    const from = requireHere(found, noReader)
+    const now = new Date()
+    await sql.beginMerge(tx, tenant.id, readerId, intoId, now)
+    const ban = strongerBan(from, into, now)
+    if (ban !== into) await sql.setBan(tx, tenant.id, intoId, ban)
+    await moveInImports(tx, tenant.id, readerId, intoId)
+    const after = await getReaderIn(tx, ctx, intoId)
+    await recordAudit(tx, ctx, {
+      action: 'reader.merge',
+      targetType: 'reader',
+      targetId: readerId,
+      before: { externalId: from.externalId },
+      after: { into: intoId, ban: banOf(after) },
+    })
+    return { stays: after, names: [from.externalId, into.externalId] }
+  })
+  for (const externalId of names) announceChange(ctx.app, { kind: 'reader', tenantId: tenant.id, externalId })
+  return stays
+}
+
+const noReader = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such reader.' })
+const noTarget = (): ServiceError => new ServiceError('not_found', { detail: 'There is no reader to merge into.' })
+
+/** Throws `missing`, and `invalid_transition` for one who is being erased. */
+function requireHere(reader: sql.LockedReader | null, missing: () => ServiceError): sql.LockedReader {
+  if (reader === null || reader.isErasing === false) throw missing()
+  if (reader.isErasing === true) {
+    throw new ServiceError('invalid_transition', { detail: 'The reader is being erased.' })
+  }
+  return reader
+}
+
+/** Whether this very merge has begun before: asked for again, it goes on. */
+async function isMergedInto(tx: TxSql, ctx: Ctx, readerId: Id, intoId: Id): Promise<boolean> {
+  return (await sql.findMerge(tx, requireCaller(ctx).tenant.id, readerId))?.intoId === intoId
+}
+
+/**
+ * Of two bans in force the one that ends later; of two that end together an open one before one in
+ * shadow, else the target's own.
+ */
+export function strongerBan<Ban extends sql.StoredBan>(from: Ban, into: Ban, now: Date): Ban {
+  if (!isBanned(from, now)) return into
+  if (!isBanned(into, now)) return from
+  const [ofFrom, ofInto] = [endOf(from), endOf(into)]
+  if (ofFrom !== ofInto) return ofFrom > ofInto ? from : into
+  return into.shadowBanned && !from.shadowBanned ? from : into
+}
+
+const endOf = ({ bannedUntil }: sql.StoredBan): number => bannedUntil?.getTime() ?? Infinity
+
+async function goOn(app: App, tenantId: Id, readerId: Id, signal?: AbortSignal): Promise<void> {
+  try {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const merge = await sql.findMerge(app.db.query, tenantId, readerId)
+      // Another call has come first, or the erasure of the target has taken it over.
+      if (merge?.mergingAt == null) return
+      if (await moveAll(beginMoving(app, tenantId, readerId, signal), merge.intoId)) return
+    }
+  } finally {
+    announceChange(app, { kind: 'erasure', tenantId })
+  }
+  throw new ServiceError('unavailable', { detail: 'The reader is still writing; try again.', retryAfterSeconds: 1 })
+}
+
+/** False where something is left, or the target has become another one. */
+async function moveAll(merging: Merging, intoId: Id): Promise<boolean> {
+  try {
+    for (const step of STEPS) while (await step(merging)) continue
+  } catch (error) {
+    if (error instanceof TargetChanged) return false
+    throw error
+  }
+  const { app, tenantId, readerId } = merging.work
+  const externalId = await app.db.transaction(async (tx) => {
+    const rows = await sql.lockReaders(tx, tenantId, [readerId, intoId])
+    const from = rows.find(({ id }) => id === readerId)
+    const merge = await sql.findMerge(tx, tenantId, readerId)
+    if (from === undefined || merge?.mergingAt == null || merge.intoId !== intoId) return null
+    if (await hasRows(tx, tenantId, readerId)) return null
+    // Again: an import under way may have met the reader just before it all began.
+    await moveInImports(tx, tenantId, readerId, intoId)
+    await sql.endMerge(tx, tenantId, from, newId())
+    return from.externalId
+  })
+  if (externalId === null) return false
+  announceChange(app, { kind: 'reader', tenantId, externalId })
+  return true
+}

@@ -1,0 +1,129 @@
+import type { App } from '../../core/context.ts'
+import type { Id } from '../../core/ids.ts'
+import { statement } from '../../core/sql.ts'
+import { takeReactionsBack, takeReportsBack } from '../privacy/erase-reactions-and-reports.ts'
+import { beginWork, type ReaderWork, workThrough } from '../privacy/erase-batches.ts'
+import type { Reader } from '../readers/readers.ts'
+import { rewriteEvent } from './rewrite.ts'
+import { lockTarget, touchMerge } from './sql.ts'
+
+/** Thrown where the merge is over, or its target has become another one. Nothing was changed. */
+export class TargetChanged extends Error {}
+
+/** Rows of one discussion that move in one transaction of some ten milliseconds. */
+const MAX_ROWS = 100
+
+/** A merge under way in this process. */
+export interface Merging {
+  work: ReaderWork
+  /** Into whom, as the transaction under way has locked it. */
+  target: () => Reader
+}
+
+export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortSignal | undefined): Merging {
+  let locked: Reader | undefined
+  const target = (): Reader => {
+    if (locked === undefined) throw new TargetChanged()
+    return locked
+  }
+  const work = beginWork({
+    app,
+    tenantId,
+    readerId,
+    signal,
+    maxRows: MAX_ROWS,
+    begin: async (sql) => {
+      locked = await lockTarget(sql, tenantId, readerId)
+      target()
+    },
+    rewrite: (texts) => rewriteEvent(texts, readerId, target()),
+    end: async (sql, eventIds) => {
+      if (eventIds.length > 0) await sql(MOVE_RECIPIENT, [tenantId, readerId, target().id, eventIds])
+      // Last: whoever refreshes a profile in the tenant waits for it.
+      await sql(COUNT_PROFILE_CHANGE, [tenantId])
+    },
+    touch: (now) => touchMerge(app.db.query, tenantId, readerId, now),
+  })
+  return { work, target }
+}
+
+/** Each moves a batch of rows, until it finds none and gives false. */
+export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
+  ({ work, target }) =>
+    workThrough(work, 'comments', async (sql, ids) => {
+      await sql(MOVE_COMMENTS, [work.tenantId, work.readerId, target().id, ids])
+      return []
+    }),
+  ({ work, target }) =>
+    workThrough(work, 'reactions', async (sql, ids) => {
+      const params = [work.tenantId, work.readerId, target().id, ids]
+      const doubled = await sql<{ commentId: Id }>(DOUBLED_REACTIONS, params)
+      // The target's own stays: the comment has one less.
+      const events = await takeReactionsBack(
+        sql,
+        work,
+        doubled.map(({ commentId }) => commentId),
+      )
+      await sql(MAKE_ROOM, params)
+      await sql(MOVE_REACTIONS, params)
+      return events
+    }),
+  ({ work, target }) =>
+    workThrough(work, 'reports', async (sql, ids) => {
+      const params = [work.tenantId, work.readerId, target().id, ids]
+      const doubled = await sql<{ commentId: Id }>(DOUBLED_REPORTS, params)
+      await takeReportsBack(
+        sql,
+        work,
+        doubled.map(({ commentId }) => commentId),
+      )
+      await sql(MOVE_REPORTS, params)
+      return []
+    }),
+]
+
+// The discussion of the rows is locked in all of these, and with it whoever else writes them.
+
+const MOVE_COMMENTS = statement(
+  'move_comments',
+  'UPDATE comments SET author_id = $3 WHERE tenant_id = $1 AND author_id = $2 AND id = ANY($4::uuid[])',
+)
+
+const doubled = <Table extends 'reactions' | 'reports'>(table: Table, condition: string) =>
+  statement(
+    `doubled_${table}`,
+    `SELECT x.comment_id AS "commentId" FROM ${table} x
+     JOIN ${table} o ON o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.reader_id = $3
+     WHERE x.tenant_id = $1 AND x.reader_id = $2 AND x.comment_id = ANY($4::uuid[]) AND ${condition}`,
+  )
+
+const DOUBLED_REACTIONS = doubled('reactions', 'o.type IS NOT NULL')
+const DOUBLED_REPORTS = doubled('reports', 'true')
+
+// A reaction that the target has taken back has left its row.
+const MAKE_ROOM = statement(
+  'make_room_for_reactions',
+  `DELETE FROM reactions o USING reactions x
+   WHERE x.tenant_id = $1 AND x.reader_id = $2 AND x.comment_id = ANY($4::uuid[])
+     AND o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.reader_id = $3`,
+)
+
+const move = <Table extends 'reactions' | 'reports'>(table: Table) =>
+  statement(
+    `move_${table}`,
+    `UPDATE ${table} SET reader_id = $3 WHERE tenant_id = $1 AND reader_id = $2 AND comment_id = ANY($4::uuid[])`,
+  )
+
+const MOVE_REACTIONS = move('reactions')
+const MOVE_REPORTS = move('reports')
+
+const MOVE_RECIPIENT = statement(
+  'move_recipient',
+  'UPDATE events SET recipient_id = $3 WHERE tenant_id = $1 AND recipient_id = $2 AND id = ANY($4::uuid[])',
+)
+
+// Pages show another author from here on.
+const COUNT_PROFILE_CHANGE = statement(
+  'count_profile_change',
+  'UPDATE tenants SET profile_version = profile_version + 1 WHERE id = $1',
+)

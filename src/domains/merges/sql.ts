@@ -1,0 +1,181 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { Reader } from '../readers/readers.ts'
+
+export interface LockedReader extends StoredBan {
+  id: Id
+  externalId: string
+  /** Null for one who is there. False: a merge has hidden this row. */
+  isErasing: boolean | null
+}
+
+export interface StoredBan {
+  bannedAt: Date | null
+  bannedUntil: Date | null
+  banReason: string | null
+  shadowBanned: boolean
+}
+
+const LOCK = statement(
+  'lock_readers_to_merge',
+  `SELECT id, external_id AS "externalId", isfinite(erasing_at) AS "isErasing", banned_at AS "bannedAt",
+     banned_until AS "bannedUntil", ban_reason AS "banReason", shadow_banned AS "shadowBanned"
+   FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR UPDATE`,
+)
+
+/**
+ * Rows of readers, locked against everybody, in the order of their ids: two merges of the same
+ * readers follow one another. The foreign keys of new rows wait for the end of this transaction.
+ */
+export const lockReaders = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<LockedReader[]> =>
+  sql<LockedReader>(LOCK, [tenantId, ids])
+
+export interface Merge {
+  intoId: Id
+  /** Null once it is done. */
+  mergingAt: Date | null
+}
+
+const FIND = statement(
+  'find_reader_merge',
+  `SELECT into_id AS "intoId", merging_at AS "mergingAt" FROM reader_merges WHERE tenant_id = $1 AND reader_id = $2`,
+)
+
+/** Into whom a reader was merged, or is being merged. */
+export const findMerge = async (sql: Sql, tenantId: Id, readerId: Id): Promise<Merge | undefined> =>
+  (await sql<Merge>(FIND, [tenantId, readerId]))[0]
+
+const BEGIN = statement(
+  'begin_reader_merge',
+  `WITH hidden AS (
+     UPDATE readers SET erasing_at = 'infinity' WHERE tenant_id = $1 AND id = $2
+   ),
+   followed AS (
+     UPDATE reader_merges SET into_id = $3 WHERE tenant_id = $1 AND into_id = $2
+   )
+   INSERT INTO reader_merges (tenant_id, reader_id, into_id, alias_id, merging_at, created_at) VALUES ($1, $2, $3, $2, $4, $4)`,
+)
+
+/**
+ * Hides a reader: from here on no write finds it, and its external id leads to the other one. So do
+ * the readers who were merged into it. Both rows are locked.
+ */
+export const beginMerge = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id, now: Date): Promise<void> =>
+  void (await sql(BEGIN, [tenantId, readerId, intoId, now]))
+
+const SET_BAN = statement(
+  'set_merged_ban',
+  `UPDATE readers SET banned_at = $3, banned_until = $4, ban_reason = $5, shadow_banned = $6
+   WHERE tenant_id = $1 AND id = $2`,
+)
+
+export const setBan = async (sql: Sql, tenantId: Id, readerId: Id, ban: StoredBan): Promise<void> =>
+  void (await sql(SET_BAN, [tenantId, readerId, ban.bannedAt, ban.bannedUntil, ban.banReason, ban.shadowBanned]))
+
+// KEY SHARE: neither an erasure nor another merge of the target begins before this transaction
+// ends.
+const TARGET = statement(
+  'lock_merge_target',
+  `SELECT r.id, r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl"
+   FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.into_id
+   WHERE m.tenant_id = $1 AND m.reader_id = $2 AND m.merging_at IS NOT NULL AND r.erasing_at IS NULL
+   FOR KEY SHARE OF r`,
+)
+
+/** Into whom the reader is being merged. Undefined where that has just changed, or is over. */
+export const lockTarget = async (sql: Sql, tenantId: Id, readerId: Id): Promise<Reader | undefined> =>
+  (await sql<Reader>(TARGET, [tenantId, readerId]))[0]
+
+const TOUCH = statement(
+  'touch_reader_merge',
+  'UPDATE reader_merges SET merging_at = $3 WHERE tenant_id = $1 AND reader_id = $2 AND merging_at IS NOT NULL',
+)
+
+/** Tells other processes that somebody is at it. */
+export const touchMerge = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
+  void (await sql(TOUCH, [tenantId, readerId, now]))
+
+const TAKE_UP = statement(
+  'take_up_reader_merge',
+  `UPDATE reader_merges m SET merging_at = $1
+   FROM (
+     SELECT tenant_id, reader_id FROM reader_merges WHERE merging_at < $2
+     ORDER BY merging_at LIMIT 1 FOR UPDATE SKIP LOCKED
+   ) due
+   WHERE m.tenant_id = due.tenant_id AND m.reader_id = due.reader_id
+   RETURNING m.tenant_id AS "tenantId", m.reader_id AS "readerId"`,
+)
+
+/** A merge that nobody has gone on with since `before`: for one caller alone, who does. */
+export const takeUpMerge = async (
+  sql: Sql,
+  now: Date,
+  before: Date,
+): Promise<{ tenantId: Id; readerId: Id } | undefined> =>
+  (await sql<{ tenantId: Id; readerId: Id }>(TAKE_UP, [now, before]))[0]
+
+const RENAME = statement(
+  'free_merged_name',
+  `UPDATE readers SET external_id = 'merged:' || id WHERE tenant_id = $1 AND id = $2 RETURNING tenant_id AS "tenantId"`,
+)
+
+// Another row than the reader's, whose foreign keys must fail: a write that met the reader before
+// the merge may end long after it.
+const KEEP_NAME = statement(
+  'keep_merged_name',
+  `WITH kept AS (
+     INSERT INTO readers (tenant_id, id, external_id, profile_issued_at, erasing_at)
+     VALUES ($1, $3, $4, CURRENT_TIMESTAMP, 'infinity')
+   )
+   UPDATE reader_merges SET alias_id = $3, merging_at = NULL WHERE tenant_id = $1 AND reader_id = $2`,
+)
+
+const REMOVE = statement('remove_merged_reader', 'DELETE FROM readers WHERE tenant_id = $1 AND id = $2')
+
+/**
+ * Removes the reader, to whom nothing points any more. A hidden row keeps the external id: nobody
+ * else becomes that reader. Its row is locked.
+ */
+export async function endMerge(sql: Sql, tenantId: Id, { id, externalId }: LockedReader, aliasId: Id): Promise<void> {
+  await sql(RENAME, [tenantId, id])
+  await sql(KEEP_NAME, [tenantId, id, aliasId, externalId])
+  await sql(REMOVE, [tenantId, id])
+}
+
+const DISSOLVE = statement(
+  'dissolve_reader_merges',
+  `WITH gone AS (
+     DELETE FROM reader_merges WHERE tenant_id = $1 AND into_id = $2 RETURNING reader_id, alias_id
+   ),
+   freed AS (
+     DELETE FROM readers r USING gone g WHERE r.tenant_id = $1 AND r.id = g.alias_id AND g.alias_id <> g.reader_id
+   )
+   SELECT reader_id AS "readerId", alias_id = reader_id AS "isUnderWay" FROM gone ORDER BY reader_id`,
+)
+
+export interface MergedReader {
+  readerId: Id
+  /** Whether its row is still there, and rows that point at it. */
+  isUnderWay: boolean
+}
+
+/** Forgets who was merged into a reader, and frees their external ids. */
+export const dissolve = (sql: Sql, tenantId: Id, intoId: Id): Promise<MergedReader[]> =>
+  sql<MergedReader>(DISSOLVE, [tenantId, intoId])
+
+const MERGED = statement(
+  'readers_merged_into',
+  `SELECT m.reader_id AS id, r.external_id AS "externalId", m.created_at AS "mergedAt"
+   FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.alias_id
+   WHERE m.tenant_id = $1 AND m.into_id = $2 ORDER BY m.created_at, m.reader_id`,
+)
+
+/** A reader who is another one now. */
+export interface FormerReader {
+  id: Id
+  externalId: string
+  mergedAt: Date
+}
+
+export const selectMerged = (sql: Sql, tenantId: Id, intoId: Id): Promise<FormerReader[]> =>
+  sql<FormerReader>(MERGED, [tenantId, intoId])

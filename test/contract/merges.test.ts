@@ -1,0 +1,392 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import { finishMerge } from '../../src/domains/merges/merge.ts'
+import { dumpTables } from '../harness/dump.ts'
+import { expectExactCounts } from '../harness/counts.ts'
+import { startService, type TestResponse, type TestService } from '../harness/service.ts'
+import { openStream } from '../harness/stream-client.ts'
+import { unnamed } from '../harness/sql.ts'
+
+type Headers = Record<string, string>
+
+let service: TestService
+
+beforeAll(async () => void (service = await startService({ worker: false })))
+afterAll(() => service.close())
+
+const call = async (method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse> =>
+  service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
+
+async function ok(method: string, path: string, body?: object, headers: Headers = {}): Promise<TestResponse['json']> {
+  const answer = await call(method, path, body, headers)
+  expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300)
+  return answer.json
+}
+
+const post = (page: string, headers: Headers, body: string, parentId?: string) =>
+  ok('POST', `/discussions/by-external/${page}/comments`, { body, parentId: parentId ?? null }, headers)
+const list = async (page: string) => (await ok('GET', `/discussions/by-external/${page}/comments?limit=100`)).data
+const merge = (from: string, into: string, headers: Headers = {}) =>
+  call('POST', `/readers/${from}/merge`, { into }, headers)
+const expectExact = () => expectExactCounts(service.app.db, service.tenant.id)
+
+/** A reader by their external id, and how they act. */
+async function newReader(name = 'reader', profile: Record<string, unknown> = {}) {
+  const externalId = `${name}-${newId()}`
+  const headers = await service.as(externalId, profile)
+  const { id } = await ok('GET', '/readers/me', undefined, headers)
+  return { id: id as string, externalId, headers }
+}
+
+const newPage = () => `page-${newId()}`
+
+const EVENTS = unnamed(
+  'SELECT seq, type, recipient_id AS "recipientId", actor, data FROM events WHERE discussion_id = $1 ORDER BY seq',
+)
+interface EventRow {
+  seq: number
+  type: string
+  recipientId: string | null
+  // oxlint-disable-next-line typescript/no-explicit-any
+  actor: any
+  // oxlint-disable-next-line typescript/no-explicit-any
+  data: any
+}
+const eventsOf = (discussionId: string) => service.app.db.query<EventRow>(EVENTS, [discussionId])
+
+/** How often an id stands in the tables from which readers and webhooks are answered. */
+async function tracesOf(...marks: string[]): Promise<string[]> {
+  const kept = /^(audit_log|idempotency_records|reader_merges|analytics_\w+) /
+  const lines = (await dumpTables(service.app.db)).split('\n').filter((line) => !kept.test(line))
+  return lines.filter((line) => marks.some((mark) => line.includes(mark)))
+}
+
+describe('POST /readers/{id}/merge', () => {
+  test('moves comments, reactions, reports and notifications, and counts stay exact', async () => {
+    const [a, b, other] = [
+      await newReader('a', { name: 'Ann' }),
+      await newReader('b', { name: 'Ben' }),
+      await newReader(),
+    ]
+    const page = newPage()
+    const mine = await post(page, a.headers, 'of a')
+    const theirs = await post(page, other.headers, 'of another')
+    const reply = await post(page, other.headers, 'to a', mine.id)
+    await ok('PATCH', `/comments/${mine.id}`, { body: 'of a, edited' }, a.headers)
+    await ok('POST', `/comments/${theirs.id}/reactions`, { type: 'love' }, a.headers)
+    await ok('POST', `/comments/${theirs.id}/report`, { reason: 'spam', note: 'a note' }, a.headers)
+    const before = await eventsOf(mine.discussionId)
+
+    const answer = await merge(a.id, b.id)
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.json).toMatchObject({ id: b.id, externalId: b.externalId, name: 'Ben' })
+
+    expect(await list(page)).toMatchObject([
+      { id: theirs.id },
+      { id: mine.id, author: { id: b.id, externalId: b.externalId, name: 'Ben' }, body: 'of a, edited', revision: 2 },
+    ])
+    const held = await ok('GET', `/readers/${b.id}/export`)
+    expect(held.comments).toMatchObject([{ id: mine.id, revisions: [{ body: 'of a' }] }])
+    expect(held.reactions).toMatchObject([{ commentId: theirs.id, type: 'love' }])
+    expect(held.reportsMade).toMatchObject([{ commentId: theirs.id, note: 'a note' }])
+    expect(held.notifications).toMatchObject([{ commentId: reply.id, parentCommentId: mine.id }])
+
+    expect((await call('GET', `/readers/${a.id}`)).json).toMatchObject({ code: 'not_found' })
+    expect(await ok('GET', `/readers?externalId=${a.externalId}`)).toMatchObject({ data: [] })
+    const after = await eventsOf(mine.discussionId)
+    expect(after.map(({ seq, type }) => [seq, type])).toEqual(before.map(({ seq, type }) => [seq, type]))
+    expect(after[0]).toMatchObject({
+      actor: { kind: 'reader', readerId: b.id, externalId: b.externalId },
+      data: { comment: { author: { id: b.id, name: 'Ben' }, body: 'of a' } },
+    })
+    expect(after.find(({ type }) => type === 'reaction_toggled')).toMatchObject({
+      actor: { readerId: b.id },
+      data: { type: 'love', reader: { id: b.id, externalId: b.externalId } },
+    })
+    expect(after.find(({ type }) => type === 'notification_reply')).toMatchObject({
+      recipientId: b.id,
+      data: { recipient: { readerId: b.id, externalId: b.externalId } },
+    })
+    // Only a hidden row still has the name.
+    expect(await tracesOf(a.id, 'Ann')).toEqual([])
+    expect(await tracesOf(a.externalId)).toHaveLength(1)
+    await expectExact()
+  })
+
+  test('changes the tag of cached pages, and streams stay silent', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    const page = newPage()
+    const { discussionId } = await post(page, a.headers, 'text')
+    const path = `/discussions/${discussionId}/comments`
+    const before = await call('GET', path)
+    const stream = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
+    await merge(a.id, b.id)
+    const after = await call('GET', path, undefined, { 'if-none-match': String(before.headers.get('etag')) })
+    expect(after.status).toBe(200)
+    expect(after.json.data[0].author.id).toBe(b.id)
+    await post(page, b.headers, 'next')
+    await vi.waitFor(() => expect(stream.events).toHaveLength(1))
+    expect(stream.events[0]).toMatchObject({ event: 'comment_created' })
+    stream.close()
+  })
+
+  test('a replay names the reader who stays, also from a process that remembers the events', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    const { discussionId } = await post(newPage(), a.headers, 'text')
+    const open = () =>
+      openStream(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, { 'x-api-key': service.apiKey })
+    const first = await open()
+    await vi.waitFor(() => expect(first.events).toHaveLength(1))
+    await merge(a.id, b.id)
+    const second = await open()
+    await vi.waitFor(() => expect(second.events).toHaveLength(1))
+    expect(second.events[0]?.data).toMatchObject({
+      actor: { readerId: b.id },
+      data: { comment: { author: { id: b.id } } },
+    })
+    first.close()
+    second.close()
+  })
+
+  test('of two reactions to one comment that of the reader who stays is kept, and an event tells the counts', async () => {
+    const [a, b, author] = [await newReader(), await newReader(), await newReader()]
+    const page = newPage()
+    const both = await post(page, author.headers, 'both')
+    const takenBack = await post(page, author.headers, 'taken back by b')
+    for (const { headers, type } of [
+      { ...a, type: 'like' },
+      { ...b, type: 'love' },
+    ]) {
+      await ok('PUT', `/comments/${both.id}/reaction`, { type }, headers)
+      await ok('PUT', `/comments/${takenBack.id}/reaction`, { type }, headers)
+    }
+    await ok('DELETE', `/comments/${takenBack.id}/reaction`, undefined, b.headers)
+    const { seq } = (await eventsOf(both.discussionId)).at(-1)!
+    await merge(a.id, b.id)
+    expect(await ok('GET', `/comments/${both.id}`, undefined, b.headers)).toMatchObject({
+      reactionCounts: { love: 1 },
+      viewerReaction: 'love',
+    })
+    expect(await ok('GET', `/comments/${takenBack.id}`, undefined, b.headers)).toMatchObject({
+      reactionCounts: { like: 1 },
+      viewerReaction: 'like',
+    })
+    const news = (await eventsOf(both.discussionId)).filter((event) => event.seq > seq)
+    expect(news).toMatchObject([
+      {
+        type: 'reaction_toggled',
+        actor: { kind: 'system' },
+        data: { commentId: both.id, type: null, previousType: 'like', reactionCounts: { love: 1 }, reader: null },
+      },
+    ])
+    await expectExact()
+  })
+
+  test('of two reports of one comment that of the reader who stays is kept', async () => {
+    const [a, b, author] = [await newReader(), await newReader(), await newReader()]
+    const comment = await post(newPage(), author.headers, 'reported')
+    await ok('POST', `/comments/${comment.id}/report`, { reason: 'spam', note: 'of a' }, a.headers)
+    await ok('POST', `/comments/${comment.id}/report`, { reason: 'abuse', note: 'of b' }, b.headers)
+    await merge(a.id, b.id)
+    const { data } = await ok('GET', '/moderation/queue?status=reported')
+    const queued = data.find(({ comment: { id } }: { comment: { id: string } }) => id === comment.id)
+    expect(queued).toMatchObject({ reportCount: 1 })
+    expect((await ok('GET', `/readers/${b.id}/export`)).reportsMade).toMatchObject([{ reason: 'abuse', note: 'of b' }])
+    await expectExact()
+  })
+
+  test.each([
+    ['the longer one', { until: '2030-01-01T00:00:00.000Z' }, { until: '2029-01-01T00:00:00.000Z' }, 'a'],
+    ['that without an end', { until: '2030-01-01T00:00:00.000Z' }, { shadow: true }, 'b'],
+    ['of two without an end the open one', { reason: 'open' }, { shadow: true }, 'a'],
+    ['of two alike their own', { reason: 'a' }, { reason: 'b' }, 'b'],
+    ['the only one', { shadow: true }, null, 'a'],
+  ])('of two bans the reader who stays has %s', async (_, ofA, ofB, winner) => {
+    const [a, b] = [await newReader(), await newReader()]
+    await ok('POST', `/readers/${a.id}/ban`, ofA)
+    if (ofB !== null) await ok('POST', `/readers/${b.id}/ban`, ofB)
+    const { ban } = (await merge(a.id, b.id)).json
+    expect(ban).toMatchObject(winner === 'a' ? ofA : ofB!)
+    expect((await ok('GET', `/readers/${b.id}`)).ban).toEqual(ban)
+  })
+
+  test('the external id of the reader who is gone leads to the one who stays, whose profile stays', async () => {
+    const [a, b] = [await newReader(), await newReader('b', { name: 'Ben' })]
+    const page = newPage()
+    const first = await post(page, a.headers, 'before')
+    await merge(a.id, b.id)
+    const later = await service.as(a.externalId, { name: 'Another name' })
+    expect((await post(page, later, 'after')).author).toMatchObject({ id: b.id, externalId: b.externalId, name: 'Ben' })
+    expect(await ok('GET', '/readers/me', undefined, later)).toMatchObject({ id: b.id, name: 'Ben' })
+    await ok('PATCH', `/comments/${first.id}`, { body: 'edited' }, later)
+    await ok('POST', `/readers/${b.id}/ban`, {})
+    expect((await call('POST', `/discussions/by-external/${page}/comments`, { body: 'x' }, later)).json).toMatchObject({
+      code: 'reader_banned',
+    })
+    // The name of b that this process knows is not kept under the id of a.
+    await ok('POST', `/readers/${b.id}/unban`)
+    const renamed = await service.as(b.externalId, { name: 'Benjamin', iat: Math.floor(Date.now() / 1000) + 5 })
+    await ok('GET', '/readers/me', undefined, renamed)
+    expect(await ok('GET', '/readers/me', undefined, later)).toMatchObject({ id: b.id, name: 'Benjamin' })
+  })
+
+  test('again it answers 200 and writes no second entry; into another reader it answers 404', async () => {
+    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    for (let n = 0; n < 2; n++) expect((await merge(a.id, b.id)).json).toMatchObject({ id: b.id })
+    expect((await merge(a.id, c.id)).json).toMatchObject({ status: 404, code: 'not_found' })
+    const { data } = await ok('GET', '/audit-log?action=reader.merge')
+    const entries = data.filter(({ targetId }: { targetId: string }) => targetId === a.id)
+    expect(entries).toMatchObject([{ before: { externalId: a.externalId }, after: { into: b.id, ban: null } }])
+  })
+
+  test('readers who were merged follow into the next one', async () => {
+    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    const { id } = await post(newPage(), a.headers, 'of a')
+    await merge(a.id, b.id)
+    await merge(b.id, c.id)
+    expect((await ok('GET', `/comments/${id}`)).author.id).toBe(c.id)
+    for (const { headers } of [a, b]) {
+      expect(await ok('GET', '/readers/me', undefined, headers)).toMatchObject({ id: c.id })
+    }
+    expect((await merge(a.id, c.id)).status).toBe(200)
+  })
+
+  test('an Idempotency-Key replays the first answer', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    const { id } = await post(newPage(), a.headers, 'of a')
+    const key = { 'idempotency-key': newId() }
+    const first = await merge(a.id, b.id, key)
+    expect(first.status, first.text).toBe(200)
+    expect((await ok('GET', `/comments/${id}`)).author.id).toBe(b.id)
+    const second = await merge(a.id, b.id, key)
+    expect(second.headers.get('idempotency-replayed')).toBe('true')
+    expect(second.json).toEqual(first.json)
+  })
+})
+
+describe('what POST /readers/{id}/merge refuses', () => {
+  test('the same reader: 422', async () => {
+    const { id } = await newReader()
+    expect((await merge(id, id)).json).toMatchObject({
+      code: 'validation_failed',
+      errors: [{ pointer: '/into', code: 'same_reader' }],
+    })
+  })
+
+  test('a reader that there is not, on either side: 404', async () => {
+    const { id } = await newReader()
+    for (const unknown of [newId(), 'not-an-id']) {
+      expect((await merge(unknown, id)).json).toMatchObject({ status: 404, code: 'not_found' })
+      expect((await merge(id, unknown)).json).toMatchObject({ status: 404, code: 'not_found' })
+    }
+  })
+
+  test('a reader who was merged, on either side: 404', async () => {
+    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    await merge(a.id, b.id)
+    expect((await merge(c.id, a.id)).json).toMatchObject({ status: 404, code: 'not_found' })
+    expect((await merge(b.id, a.id)).json).toMatchObject({ status: 404, code: 'not_found' })
+    expect((await call('DELETE', `/readers/${a.id}`)).status).toBe(404)
+  })
+
+  test('a reader who is being erased, on either side: 409', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    await service.app.db.query(unnamed('UPDATE readers SET erasing_at = now() WHERE id = $1'), [a.id])
+    expect((await merge(a.id, b.id)).json).toMatchObject({ status: 409, code: 'invalid_transition' })
+    expect((await merge(b.id, a.id)).json).toMatchObject({ status: 409, code: 'invalid_transition' })
+  })
+
+  test('a key without manage_settings: 403', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    const { key } = await ok('POST', '/keys', { label: 'moderator', capabilities: ['moderate_content'] })
+    expect((await merge(a.id, b.id, { 'x-api-key': key })).json).toMatchObject({ code: 'missing_capability' })
+  })
+})
+
+const HIDE = unnamed("UPDATE readers SET erasing_at = 'infinity' WHERE id = $1")
+const BEGIN = unnamed(
+  `INSERT INTO reader_merges (tenant_id, reader_id, into_id, alias_id, merging_at) VALUES ($1, $2, $3, $2, now())`,
+)
+
+/** As a process leaves it that is killed after the first transaction. */
+async function beginOnly(from: string, into: string): Promise<void> {
+  await service.app.db.query(HIDE, [from])
+  await service.app.db.query(BEGIN, [service.tenant.id, from, into])
+}
+
+const minutesLater = () => new Date(Date.now() + 61_000)
+
+describe('a merge that was interrupted', () => {
+  test('a worker goes on with it after a minute', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    const { id } = await post(newPage(), a.headers, 'of a')
+    await beginOnly(a.id, b.id)
+    const signal = new AbortController().signal
+    expect(await finishMerge(service.app, signal)).toBe(false)
+    expect(await finishMerge(service.app, signal, minutesLater())).toBe(true)
+    expect((await ok('GET', `/comments/${id}`)).author.id).toBe(b.id)
+    expect(await finishMerge(service.app, signal, minutesLater())).toBe(false)
+  })
+
+  test('the same request goes on with it', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    const { id } = await post(newPage(), a.headers, 'of a')
+    await beginOnly(a.id, b.id)
+    expect((await merge(a.id, b.id)).status).toBe(200)
+    expect((await ok('GET', `/comments/${id}`)).author.id).toBe(b.id)
+  })
+
+  test('meanwhile the reader is found by nothing, writes are of the one who stays, and comments keep their author', async () => {
+    const [a, b] = [await newReader('a', { name: 'Ann' }), await newReader()]
+    const page = newPage()
+    const { id } = await post(page, a.headers, 'of a')
+    await beginOnly(a.id, b.id)
+    expect((await call('GET', `/readers/${a.id}`)).status).toBe(404)
+    expect((await call('DELETE', `/readers/${a.id}`)).status).toBe(404)
+    expect((await post(page, a.headers, 'later')).author.id).toBe(b.id)
+    expect((await ok('GET', `/comments/${id}`)).author).toMatchObject({ id: a.id, name: 'Ann' })
+    await merge(a.id, b.id)
+    await expectExact()
+  })
+
+  test('the merge of its target into a third reader takes it along', async () => {
+    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    const { id } = await post(newPage(), a.headers, 'of a')
+    await beginOnly(a.id, b.id)
+    expect((await merge(b.id, c.id)).status).toBe(200)
+    expect(await finishMerge(service.app, new AbortController().signal, minutesLater())).toBe(true)
+    expect((await ok('GET', `/comments/${id}`)).author.id).toBe(c.id)
+  })
+})
+
+describe('DELETE /readers/{id} of a reader into whom others were merged', () => {
+  const nothingLeft = async (...marks: string[]) => {
+    const dump = await dumpTables(service.app.db)
+    return marks.filter((mark) => dump.includes(mark))
+  }
+
+  test.each([
+    ['', (from: string, into: string) => merge(from, into).then(() => undefined)],
+    [', the merge of one having been interrupted', beginOnly],
+  ])('leaves nothing of them either%s', async (_, mergeThem) => {
+    const word = `word${newId().replaceAll('-', '')}`
+    const [a, b] = [await newReader(word, { name: `Name ${word}` }), await newReader(word)]
+    const page = newPage()
+    const { discussionId } = await post(page, a.headers, `${word} in a text`)
+    const other = await post(page, (await newReader()).headers, 'of another')
+    await ok('POST', `/comments/${other.id}/report`, { reason: 'spam', note: word }, a.headers)
+    await ok('POST', `/readers/${a.id}/ban`, { reason: word })
+    const key = { 'idempotency-key': newId() }
+    await ok('POST', `/readers/${a.id}/unban`, undefined, key)
+    await mergeThem(a.id, b.id)
+    expect(await nothingLeft(word)).toEqual([word])
+    expect((await call('DELETE', `/readers/${b.id}`)).status).toBe(204)
+    expect(await nothingLeft(word)).toEqual([])
+    expect((await call('POST', `/readers/${a.id}/unban`, undefined, key)).json).toMatchObject({ code: 'not_found' })
+    const { id } = await ok('GET', '/readers/me', undefined, a.headers)
+    expect([a.id, b.id]).not.toContain(id)
+    expect((await eventsOf(discussionId)).length).toBeGreaterThan(0)
+    await expectExact()
+  })
+})
