@@ -160,7 +160,10 @@ async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watchin
   }
 }
 
-/** The id of the tenant's first import, be it this one: it is random, shown to admins alone, and stays. */
+/**
+ * The id of the tenant's first import, be it this one: it is random, shown to admins alone, and
+ * stays.
+ */
 export const saltOf = async (app: App, tenantId: Id, importId: Id): Promise<string> =>
   (await sql.findFirstImport(app.db.query, tenantId)) ?? importId
 

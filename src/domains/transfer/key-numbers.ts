@@ -3,8 +3,8 @@ import type { Key } from './keys.ts'
 const FIRST_ROOM = 1024
 
 /**
- * Gives keys numbers, from 0 on. It holds 64 bits of each, in some 20 bytes: two of ten million keys
- * are taken for one with a chance of one in 370 000.
+ * Gives keys numbers, from 0 on. It holds 64 bits of each, in some 20 bytes: two of ten million
+ * keys are taken for one with a chance of one in 370 000.
  */
 export class KeyNumbers {
   private count = 0

@@ -137,7 +137,9 @@ function commenterOf(record: XmlRecord, people: People) {
   return { id: userId, name: called, profileUrl: profileUrl || null, ...emailOf(email) }
 }
 
-/** When a comment was written. Some programs leave out the time in UTC: then the site's clock tells. */
+/**
+ * When a comment was written. Some programs leave out the time in UTC: then the site's clock tells.
+ */
 function timesOf(record: XmlRecord, reading: Reading): { createdAt: string | null; changed?: string } {
   const inUtc = timeOf(fieldOf(record, 'comment_date_gmt'))
   const local = timeOf(fieldOf(record, 'comment_date'))
