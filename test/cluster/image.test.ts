@@ -64,12 +64,11 @@ describe('the folder of the container image', { timeout: LONG }, () => {
     expect(runIn(tree, 'node', ['--input-type=module', '--eval', script])).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('starts with `npm start`, serves every page, and ends at Ctrl+C', async () => {
+  test('starts with `npm start`, serves every page, and ends when npm gets SIGTERM', async () => {
     const PORT = String(await freePort())
     makeDataDir(join(folder, 'data'))
-    const env = { PATH, HOME, PORT, DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'warn' }
-    // A terminal signals the whole group: npm, its shell and the service.
-    const npm = spawn('npm', ['start'], { cwd: tree, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    const env = { PATH, HOME, PORT, DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'warn', DRAIN_SECONDS: '0' }
+    const npm = spawn('npm', ['start'], { cwd: tree, env, stdio: ['ignore', 'pipe', 'inherit'] })
     const closed = new Promise((resolve) => npm.once('close', resolve))
     try {
       const said = await new Promise<string>((resolve, reject) => {
@@ -102,7 +101,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
         expect([page, status]).toEqual([page, 200])
       }
     } finally {
-      process.kill(-(npm.pid ?? 0), 'SIGINT')
+      npm.kill('SIGTERM')
       // The service holds the pipe until it has ended.
       await closed
     }
