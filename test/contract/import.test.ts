@@ -24,7 +24,7 @@ import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { dumpImported, findWrongCounts, writeItems } from '../harness/transfer.ts'
+import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
 
 const DELTAS = unnamed('SELECT id FROM analytics_deltas WHERE tenant_id = $1')
 
@@ -68,31 +68,6 @@ const get = async ({ apiKey }: TestTenant, path: string) =>
 
 const commentsOf = async (tenant: TestTenant, externalId: string) =>
   (await get(tenant, `/discussions/by-external/${encodeURIComponent(externalId)}/comments?replies=3&sort=oldest`)).data
-
-const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
-const reader = (id: string, more: object = {}): Item => ({
-  kind: 'reader',
-  id,
-  name: `Reader ${id}`,
-  createdAt: at(0),
-  ...more,
-})
-const page = (id: string, more: object = {}): Item => ({
-  kind: 'discussion',
-  id,
-  externalId: `page-${id}`,
-  createdAt: at(0),
-  ...more,
-})
-const comment = (id: string, second: number, more: object = {}): Item => ({
-  kind: 'comment',
-  id,
-  discussionId: 'p',
-  authorId: 'ann',
-  body: `Comment ${id}`,
-  createdAt: at(second),
-  ...more,
-})
 
 const THREAD: Item[] = [
   reader('ann'),
@@ -454,8 +429,8 @@ describe('pages and readers', () => {
     expect((await service.call('DELETE', path, { headers: { 'x-api-key': acme.apiKey } })).status).toBe(204)
     const lines = await dumpImported(service.app.db, acme.tenant.id)
     expect(lines.filter((line) => line.includes(data[0].id) || line.includes('jsonl:ann'))).toEqual([])
-    // Again, the file brings a reader of that name, but none of the comments that were erased.
-    expect(await importInto(acme, THREAD)).toMatchObject({ counts: { readers: 1, reactions: 1, reports: 1 } })
+    // The same file brings neither the reader nor anything of theirs.
+    expect(await importInto(acme, THREAD)).toMatchObject({ counts: {}, refused: { total: 2 } })
     expect((await commentsOf(acme, 'page-p')).map(({ body }: { body: string | null }) => body)).toEqual([null])
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })

@@ -8,6 +8,36 @@ import { unnamed } from './sql.ts'
 export const writeItems = (path: string, items: readonly (Item | string)[]): void =>
   writeFileSync(path, items.map((item) => `${typeof item === 'string' ? item : JSON.stringify(item)}\n`).join(''))
 
+/** An instant in 2015. */
+export const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
+
+export const reader = (id: string, more: object = {}): Item => ({
+  kind: 'reader',
+  id,
+  name: `Reader ${id}`,
+  createdAt: at(0),
+  ...more,
+})
+
+export const page = (id: string, more: object = {}): Item => ({
+  kind: 'discussion',
+  id,
+  externalId: `page-${id}`,
+  createdAt: at(0),
+  ...more,
+})
+
+/** A comment of the reader `ann` on the page `p`. */
+export const comment = (id: string, second: number, more: object = {}): Item => ({
+  kind: 'comment',
+  id,
+  discussionId: 'p',
+  authorId: 'ann',
+  body: `Comment ${id}`,
+  createdAt: at(second),
+  ...more,
+})
+
 // What an import brings, without what two tenants differ in.
 const TABLES = {
   readers: ['search'],

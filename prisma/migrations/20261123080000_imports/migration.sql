@@ -19,23 +19,24 @@ CREATE TABLE import_items (
   tenant_id uuid NOT NULL,
   key uuid NOT NULL,
   kind text NOT NULL,
-  item_id uuid NOT NULL,
+  item_id uuid,
   import_id uuid NOT NULL,
   made boolean NOT NULL,
   touched boolean NOT NULL DEFAULT false,
   latest_at timestamptz(3),
   PRIMARY KEY (tenant_id, key),
   FOREIGN KEY (tenant_id, import_id) REFERENCES imports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE,
-  CONSTRAINT import_items_kind CHECK (kind IN ('reader', 'discussion', 'comment'))
+  CONSTRAINT import_items_kind CHECK (kind IN ('reader', 'discussion', 'comment', 'name')),
+  CONSTRAINT import_items_item CHECK (item_id IS NOT NULL OR kind IN ('reader', 'name'))
 );
 CREATE INDEX import_items_readers ON import_items (tenant_id, item_id) WHERE kind = 'reader';
 CREATE INDEX import_items_touched ON import_items (tenant_id, item_id) WHERE touched;
+CREATE INDEX import_items_names ON import_items (tenant_id, import_id) WHERE kind = 'name';
 
 CREATE TABLE import_waiting (
   tenant_id uuid NOT NULL,
   import_id uuid NOT NULL,
   key uuid NOT NULL,
-  discussion_key uuid,
   comment_key uuid,
   reader_key uuid,
   place text NOT NULL,
@@ -43,4 +44,5 @@ CREATE TABLE import_waiting (
   PRIMARY KEY (tenant_id, import_id, key),
   FOREIGN KEY (tenant_id, import_id) REFERENCES imports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
 );
+CREATE INDEX import_waiting_comments ON import_waiting (tenant_id, import_id, comment_key);
 CREATE INDEX import_waiting_readers ON import_waiting (tenant_id, reader_key);

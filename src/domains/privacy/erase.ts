@@ -9,8 +9,8 @@ import { forgetReader as forgetInAnalytics } from '../analytics/fold.ts'
 import { withdrawExports } from '../exports/exports.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { loadTenant } from '../tenants/tenants.ts'
-import { dissolveMerges } from '../merges/former.ts'
-import { forgetReader as forgetInImports } from '../transfer/imports.ts'
+import { dissolveMerges, listFormerReaders } from '../merges/former.ts'
+import { forgetReader as forgetInImports, refuseReader as refuseInImports } from '../transfer/imports.ts'
 import { eraseComments } from './erase-comments.ts'
 import { eraseReactions, eraseReports } from './erase-reactions-and-reports.ts'
 import { beginErasing, type Erasure } from './erasure.ts'
@@ -106,12 +106,16 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
   const { externalId, readerIds } = await ctx.app.db.transaction(async (tx) => {
     const reader = isId(readerId) ? await sql.lockReaderToErase(tx, tenant.id, readerId) : undefined
     if (reader === undefined) throw new ServiceError('not_found', { detail: 'There is no such reader.' })
+    const former = await listFormerReaders(tx, tenant.id, readerId)
     const merged = await dissolveMerges(tx, tenant.id, readerId)
     const rest = merged.filter(({ isUnderWay }) => isUnderWay).map((each) => each.readerId)
     const now = new Date()
-    for (const id of rest) await sql.beginErasure(tx, tenant.id, id, now)
-    if (reader.erasingAt === null) await sql.beginErasure(tx, tenant.id, readerId, now)
     await forgetInImports(tx, tenant.id, readerId)
+    for (const id of rest) await sql.beginErasure(tx, tenant.id, id, now)
+    if (reader.erasingAt === null) {
+      await sql.beginErasure(tx, tenant.id, readerId, now)
+      for (const named of [reader, ...former]) await refuseInImports(tx, tenant.id, named.externalId)
+    }
     await recordAudit(tx, ctx, { action: 'reader.erase', targetType: 'reader', targetId: readerId })
     for (const each of merged) await forgetMerged(tx, tenant.id, each.readerId)
     return { externalId: reader.externalId, readerIds: [readerId, ...rest] }

@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import type { App } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
+import { codeOf } from '../../core/outage.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { foldTenant } from '../analytics/fold.ts'
 import { loadTenant } from '../tenants/tenants.ts'
@@ -17,7 +18,7 @@ import { storeOwn } from './own.ts'
 import { addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
 import type { ItemRow, OwnRow } from './rows.ts'
 import { readSource, type SourceName } from './sources.ts'
-import { type Batch, storeBatch, type Work } from './store.ts'
+import { type Batch, storeNamed, type Stored, storeThreads, type Work } from './store.ts'
 import { insertAudit } from './store-sql.ts'
 
 /** Another process imports into the same tenant, or takes an import back. */
@@ -295,20 +296,56 @@ async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
 }
 
 async function store(run: Run, { rows, own, changes, refused, items }: ReadBatch): Promise<void> {
-  const ofOwn = await patiently(run, () => storeOwn(run, own))
-  note(run, [...refused, ...ofOwn.refused])
-  await storeRows(run, { rows, changes, waited: [], isLast: false })
-  run.already += ofOwn.already
+  note(run, refused)
+  await storeInHalves(run, own, (some) => storeOwn(run, some))
+  await storeRows(run, { rows, changes, hasWaited: false, isLast: false })
   run.items += items
   run.watching.onProgress?.({ bytes: run.bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }
 
 async function storeRows(run: Run, batch: Batch): Promise<void> {
   const before = run.changed.first.length
-  const { already, refused } = await patiently(run, () => storeBatch(run, batch))
-  note(run, refused)
-  run.already += already
+  for (const storeSome of [storeNamed, storeThreads]) {
+    await storeInHalves(run, batch.rows, (rows) => storeSome(run, { ...batch, rows }))
+  }
   for (const finding of run.changed.first.slice(before)) run.watching.onFinding?.('changed', finding)
+}
+
+/**
+ * Stores items together. Where the database refuses a value, it stores them in halves, down to the
+ * item that has it: that one is refused, and the import goes on.
+ */
+async function storeInHalves<Each extends { place: string; key?: Key }>(
+  run: Run,
+  items: readonly Each[],
+  storeSome: (items: readonly Each[]) => Promise<Stored>,
+): Promise<void> {
+  try {
+    const { already, refused } = await patiently(run, () => storeSome(items))
+    run.already += already
+    note(run, refused)
+  } catch (error) {
+    const code = refusedValue(error)
+    const [first] = items
+    if (code === null || first === undefined) throw error
+    if (items.length > 1) {
+      const half = Math.ceil(items.length / 2)
+      await storeInHalves(run, items.slice(0, half), storeSome)
+      await storeInHalves(run, items.slice(half), storeSome)
+      return
+    }
+    note(run, [{ place: first.place, reason: `has a value that the database refuses (SQLSTATE ${code})` }])
+    if (first.key !== undefined) await sql.deleteWaiting(run.app.db.query, run.tenantId, run.importId, [first.key])
+  }
+}
+
+/**
+ * The SQLSTATE of an error that the values themselves have caused. Class 22: data. 23: a
+ * constraint. 54: a limit of the database. Its message would quote them.
+ */
+function refusedValue(error: unknown): string | null {
+  const code = error instanceof Error ? codeOf(error) : null
+  return typeof code === 'string' && /^(22|23|54)\w{3}$/.test(code) ? code : null
 }
 
 function note(run: Run, refused: readonly Finding[]): void {
@@ -335,82 +372,111 @@ async function patiently<T>({ watching: { signal } }: Run, work: () => Promise<T
 
 // What waits
 
-/** Takes what has waited for items that stood further on, and at last what they never came for. */
+/**
+ * Takes what has waited. Only comments wait to be taken: what else an item lacks is not in the
+ * file. So parents are taken before what hangs on them, each as far as it can be. Comments that
+ * reply to each other in a circle are left at last.
+ */
 async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    if (signal.aborted) throw new ImportStopped()
-    if (await takePass(run, 'ready', signal)) continue
-    if (await takePass(run, 'stranded', signal)) continue
-    if (!(await breakCycle(run))) return
-  }
-}
-
-/** One look at all that waits. False where there was nothing of this kind. */
-async function takePass(run: Run, which: 'ready' | 'stranded', signal: AbortSignal): Promise<boolean> {
   const { app, tenantId, importId } = run
-  let after: Key | null = null
-  for (;;) {
-    if (signal.aborted) throw new ImportStopped()
-    const items = await sql.selectWaiting(app.db.query, which, { tenantId, importId, after, limit: BATCH })
-    if (items.length === 0) return after !== null
+  for (let after: Key | null = null; ;) {
+    const items = await sql.selectWaitingRoots(app.db.query, tenantId, importId, { after, limit: BATCH })
+    if (items.length === 0) break
     after = items.at(-1)?.key ?? null
-    await takeWaited(run, items, which === 'stranded')
+    await takeWaited(run, items, signal)
+    await takeBelow(run, keysOf(items), signal)
+  }
+  while (await breakCircle(run, signal)) continue
+}
+
+/** Takes all that waits for these comments, with all that waits for that, and so on. */
+async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): Promise<void> {
+  const { app, tenantId, importId } = run
+  const stack = [keys]
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit: BATCH })
+    await takeWaited(run, items, signal)
+    // Fewer were all. Otherwise something may be left below these, or below what was taken.
+    if (items.length === BATCH) stack.push(next, keysOf(items))
   }
 }
 
-async function takeWaited(run: Run, items: readonly sql.WaitedItem[], isLast: boolean): Promise<void> {
-  const batch = checkWaited(run, items)
-  const waited = items.map(({ key }) => key)
-  await storeRows(run, { rows: batch.rows, changes: batch.changes, waited, isLast })
+const keysOf = (items: readonly sql.WaitedItem[]): Key[] => items.map(({ key }) => key)
+
+async function takeWaited(run: Run, items: readonly sql.WaitedItem[], signal: AbortSignal): Promise<void> {
+  if (signal.aborted) throw new ImportStopped()
+  const batch = checkAgain(run, items)
+  await refuseWaited(run, items, batch)
+  await storeRows(run, { rows: batch.rows, changes: batch.changes, hasWaited: true, isLast: true })
 }
 
-function checkWaited(run: Run, items: readonly sql.WaitedItem[]): ReadBatch {
+function checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): ReadBatch {
   const batch = newBatch()
-  for (const { item, place } of items) takeFound(batch, { item, place }, run.rules)
-  note(run, batch.refused)
+  for (const { item, place } of items) takeFound(batch, { item, place }, rules)
   return batch
 }
 
+/** What was fit to wait may not be fit to be taken: the tenant's settings change. */
+async function refuseWaited(run: Run, items: readonly sql.WaitedItem[], { rows, refused }: ReadBatch): Promise<void> {
+  if (refused.length === 0) return
+  const fit = new Set(rows.map(({ key }) => key))
+  const keys = keysOf(items).filter((key) => !fit.has(key))
+  await sql.deleteWaiting(run.app.db.query, run.tenantId, run.importId, keys)
+  note(run, refused)
+}
+
 /**
- * Comments that reply to each other in a circle: one of them is taken to the top level, and the
- * others follow. False where nothing waits.
+ * Takes a comment that waits for itself, over others, to the top level, and all below it. False
+ * where nothing waits.
  */
-async function breakCycle(run: Run): Promise<boolean> {
+async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
   const { app, tenantId, importId } = run
-  const of = { tenantId, importId, limit: 1 }
-  const [first] = await sql.selectWaiting(app.db.query, 'any', { ...of, after: null })
-  if (first === undefined) return false
-  const path: Key[] = []
-  for (let key: Key | null = first.key; key !== null && !path.includes(key);) {
-    path.push(key)
-    key = await sql.findWaitingParent(app.db.query, tenantId, importId, key)
-    if (key !== null && path.includes(key)) path.splice(0, path.indexOf(key))
-  }
-  // The same one however the import has come here.
-  const [chosen = first.key] = path.sort()
-  const member = await sql.findWaiting(app.db.query, tenantId, importId, chosen)
-  if (member === undefined) return false
-  const { rows, changes } = checkWaited(run, [member])
+  const found = topOf(await sql.selectPathUp(app.db.query, tenantId, importId))
+  const item = found === null ? undefined : await sql.findWaiting(app.db.query, tenantId, importId, found.key)
+  if (found === null || item === undefined) return false
+  if (signal.aborted) throw new ImportStopped()
+  const batch = checkAgain(run, [item])
+  const { rows, changes } = batch
+  await refuseWaited(run, [item], batch)
   const reason = 'replies to itself, over other comments in a circle: it stands at the top level'
   await storeRows(run, {
-    rows: rows.map((row) => (row.kind === 'comment' ? { ...row, parentKey: null } : row)),
-    changes: [...changes, { key: chosen, place: member.place, reason }],
-    waited: [chosen],
+    rows: rows.map((row) => (found.isInCircle && row.kind === 'comment' ? { ...row, parentKey: null } : row)),
+    changes: found.isInCircle ? [...changes, { key: item.key, place: item.place, reason }] : changes,
+    hasWaited: true,
     isLast: true,
   })
+  await takeBelow(run, [item.key], signal)
   return true
 }
 
-/** Says that it is done: in its row, and in the audit log. One that has brought nothing goes. */
+/** Where a path of replies ends, at the top or in a circle; null of an empty path. */
+function topOf(path: readonly sql.WaitingLink[]): { key: Key; isInCircle: boolean } | null {
+  const above = new Map(path.map(({ key, commentKey }) => [key, commentKey]))
+  const passed = new Set<Key>()
+  let key = path[0]?.key
+  if (key === undefined) return null
+  for (;;) {
+    passed.add(key)
+    const next: Key | null = above.get(key) ?? null
+    if (next === null || !above.has(next)) return { key, isInCircle: false }
+    key = next
+    if (!passed.has(key)) continue
+    // The same one of the circle wherever the path has begun.
+    const passes = [...passed]
+    return { key: passes.slice(passes.indexOf(key)).toSorted()[0] ?? key, isInCircle: true }
+  }
+}
+
+/** Says that it is done: in its row, and in the audit log. One that has met no new item goes. */
 async function finish(run: Run): Promise<ImportReport> {
   const { app, tenantId, importId, counts, changed, refused, already, file, rules } = run
   const now = new Date()
   const report = { id: importId, source: rules.source, file: basename(file.path), counts, already, refused, changed }
   await app.db.transaction(async (tx) => {
-    if (Object.keys(counts).length === 0) return sql.removeImport(tx, tenantId, importId)
+    if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return
     await sql.finishImport(tx, tenantId, importId, { now, refused })
     const after = { source: report.source, file: report.file, counts, refused: refused.total, changed: changed.total }
-    return insertAudit(tx, tenantId, { id: newId(), action: 'import.finish', importId, after })
+    await insertAudit(tx, tenantId, { id: newId(), action: 'import.finish', importId, after })
   })
   return report
 }

@@ -1,8 +1,9 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Item } from './item.ts'
-import type { Key } from './keys.ts'
+import { type Key, keyOf } from './keys.ts'
 import type { Findings, Counts } from './report.ts'
+import { findItems } from './store-sql.ts'
 
 const TRY_LOCK = statement(
   'import_try_lock',
@@ -50,9 +51,11 @@ export const findUnfinished = async (
 
 const BEGIN = statement(
   'begin_import',
-  'INSERT INTO imports (tenant_id, id, source, file_name, started_at) VALUES ($1, $2, $3, $4, $5)',
+  `INSERT INTO imports (tenant_id, id, source, file_name, started_at)
+   SELECT id, $2, $3, $4, $5 FROM tenants WHERE id = $1 FOR SHARE`,
 )
 
+/** The tenant's row is locked: each erasure that begins later knows of this import. */
 export const insertImport = (sql: Sql, tenantId: Id, row: Omit<ImportRow, 'counts' | 'changed'>): Promise<unknown> =>
   sql(BEGIN, [tenantId, row.id, row.source, row.fileName, row.startedAt])
 
@@ -72,7 +75,8 @@ export const noteProgress = (
 
 const FINISH = statement(
   'finish_import',
-  'UPDATE imports SET finished_at = $3, refused = $4::jsonb WHERE tenant_id = $1 AND id = $2',
+  `WITH names AS (DELETE FROM import_items WHERE tenant_id = $1 AND import_id = $2 AND kind = 'name')
+   UPDATE imports SET finished_at = $3, refused = $4::jsonb WHERE tenant_id = $1 AND id = $2`,
 )
 
 export const finishImport = (
@@ -82,17 +86,21 @@ export const finishImport = (
   { now, refused }: { now: Date; refused: Findings },
 ): Promise<unknown> => sql(FINISH, [tenantId, importId, now, JSON.stringify(refused)])
 
-const REMOVE = statement('remove_import', 'DELETE FROM imports WHERE tenant_id = $1 AND id = $2')
+const REMOVE = statement(
+  'remove_import',
+  `DELETE FROM imports WHERE tenant_id = $1 AND id = $2
+     AND NOT EXISTS (SELECT FROM import_items WHERE tenant_id = $1 AND import_id = $2 AND kind <> 'name') RETURNING id`,
+)
 
-/** Forgets an import that has brought nothing. */
-export const removeImport = (sql: Sql, tenantId: Id, importId: Id): Promise<unknown> =>
-  sql(REMOVE, [tenantId, importId])
+/** Forgets an import that has met no new item. False where it has. */
+export const removeImport = async (sql: Sql, tenantId: Id, importId: Id): Promise<boolean> =>
+  (await sql<{ id: Id }>(REMOVE, [tenantId, importId])).length > 0
 
 // What waits for an item that has not come yet.
 
 export interface WaitingItem {
   key: Key
-  discussionKey: Key | null
+  /** The parent of a comment; the comment of a reaction or report. */
   commentKey: Key | null
   readerKey: Key | null
   place: string
@@ -102,8 +110,8 @@ export interface WaitingItem {
 
 const WAIT = statement(
   'insert_waiting_items',
-  `INSERT INTO import_waiting (tenant_id, import_id, key, discussion_key, comment_key, reader_key, place, item)
-   SELECT $1, $2, t.* FROM unnest($3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::jsonb[]) AS t
+  `INSERT INTO import_waiting (tenant_id, import_id, key, comment_key, reader_key, place, item)
+   SELECT $1, $2, t.* FROM unnest($3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::jsonb[]) AS t
    ON CONFLICT DO NOTHING`,
 )
 
@@ -118,7 +126,6 @@ export const insertWaiting = async (
     tenantId,
     importId,
     items.map(({ key }) => key),
-    items.map(({ discussionKey }) => discussionKey),
     items.map(({ commentKey }) => commentKey),
     items.map(({ readerKey }) => readerKey),
     items.map(({ place }) => place),
@@ -126,56 +133,72 @@ export const insertWaiting = async (
   ])
 }
 
-const isMissing = (key: string): string =>
-  `${key} IS NOT NULL AND NOT EXISTS (SELECT FROM import_items i WHERE i.tenant_id = w.tenant_id AND i.key = ${key})`
-
-const waiting = <Name extends string>(name: Name, condition: string) =>
-  statement(
-    name,
-    `SELECT w.key, w.place, w.item FROM import_waiting w
-     WHERE w.tenant_id = $1 AND w.import_id = $2 AND w.key > $3 AND ${condition} ORDER BY w.key LIMIT $4`,
-  )
-
-const READY = waiting(
-  'ready_import_items',
-  `NOT (${isMissing('w.discussion_key')}) AND NOT (${isMissing('w.comment_key')}) AND NOT (${isMissing('w.reader_key')})`,
-)
-
-// Its parent, or what else it hangs on, will never come: no item of that key waits either.
-const STRANDED = waiting(
-  'stranded_import_items',
-  `NOT EXISTS (SELECT FROM import_waiting p
-     WHERE p.tenant_id = w.tenant_id AND p.import_id = w.import_id AND p.key = w.comment_key)`,
-)
-
-const ANY = waiting('any_import_items', 'true')
-
 export interface WaitedItem {
   key: Key
   place: string
   item: Item
 }
 
-const WAITING = { ready: READY, stranded: STRANDED, any: ANY }
-
-/**
- * Items that wait, after the key `after`: those whose every other item has come (`ready`), or those
- * that wait for what no item that waits brings (`stranded`), or any.
- */
-export const selectWaiting = (
-  sql: Sql,
-  which: keyof typeof WAITING,
-  { tenantId, importId, after, limit }: { tenantId: Id; importId: Id; after: Key | null; limit: number },
-): Promise<WaitedItem[]> => sql<WaitedItem>(WAITING[which], [tenantId, importId, after ?? FIRST_ID, limit])
-
-const PARENT = statement(
-  'waiting_parent',
-  `SELECT w.comment_key AS "commentKey" FROM import_waiting w WHERE w.tenant_id = $1 AND w.import_id = $2 AND w.key = $3`,
+const ROOTS = statement(
+  'waiting_import_roots',
+  `SELECT w.key, w.place, w.item FROM import_waiting w
+   WHERE w.tenant_id = $1 AND w.import_id = $2 AND w.key > $3 AND NOT EXISTS (
+     SELECT FROM import_waiting p WHERE p.tenant_id = $1 AND p.import_id = $2 AND p.key = w.comment_key)
+   ORDER BY w.key LIMIT $4`,
 )
 
-/** What a comment that waits replies to; null where it does not wait. */
-export const findWaitingParent = async (sql: Sql, tenantId: Id, importId: Id, key: Key): Promise<Key | null> =>
-  (await sql<{ commentKey: Key | null }>(PARENT, [tenantId, importId, key]))[0]?.commentKey ?? null
+/** Items after the key `after` that wait for no comment that waits itself. */
+export const selectWaitingRoots = (
+  sql: Sql,
+  tenantId: Id,
+  importId: Id,
+  { after, limit }: { after: Key | null; limit: number },
+): Promise<WaitedItem[]> => sql<WaitedItem>(ROOTS, [tenantId, importId, after ?? FIRST_ID, limit])
+
+// OFFSET 0 makes PostgreSQL look each one up in the index: it knows nothing of a table so new, and
+// would read all of it for each level.
+const BELOW = statement(
+  'waiting_import_items_below',
+  `WITH RECURSIVE below AS (
+     SELECT key, place, item FROM import_waiting WHERE tenant_id = $1 AND import_id = $2 AND comment_key = ANY($3::uuid[])
+     UNION ALL
+     SELECT w.* FROM below b CROSS JOIN LATERAL (
+       SELECT key, place, item FROM import_waiting
+       WHERE tenant_id = $1 AND import_id = $2 AND comment_key = b.key OFFSET 0) w
+   )
+   SELECT key, place, item FROM below LIMIT $4`,
+)
+
+/** Items that wait for these comments, and those that wait for them, and so on: parents first. */
+export const selectWaitingBelow = (
+  sql: Sql,
+  tenantId: Id,
+  importId: Id,
+  { keys, limit }: { keys: readonly Key[]; limit: number },
+): Promise<WaitedItem[]> => sql<WaitedItem>(BELOW, [tenantId, importId, keys, limit])
+
+/** A comment that waits, and the one that it replies to. */
+export interface WaitingLink {
+  key: Key
+  commentKey: Key | null
+}
+
+// UNION ends at a comment that was passed before.
+const PATH = statement(
+  'waiting_import_path',
+  `WITH RECURSIVE path AS (
+     (SELECT key, comment_key FROM import_waiting WHERE tenant_id = $1 AND import_id = $2 ORDER BY key LIMIT 1)
+     UNION
+     SELECT w.* FROM path p CROSS JOIN LATERAL (
+       SELECT key, comment_key FROM import_waiting
+       WHERE tenant_id = $1 AND import_id = $2 AND key = p.comment_key OFFSET 0) w
+   )
+   SELECT key, comment_key AS "commentKey" FROM path`,
+)
+
+/** Any item that waits, the comment that it waits for, and so on upwards, as far as they wait. */
+export const selectPathUp = (sql: Sql, tenantId: Id, importId: Id): Promise<WaitingLink[]> =>
+  sql<WaitingLink>(PATH, [tenantId, importId])
 
 const BY_KEY = statement(
   'waiting_import_item',
@@ -194,16 +217,21 @@ export const deleteWaiting = async (sql: Sql, tenantId: Id, importId: Id, keys: 
   if (keys.length > 0) await sql(DONE, [tenantId, importId, keys])
 }
 
-// The person's items that still wait, and by which ids the source knows them.
+// Readers who were erased
+
 const FORGET = statement(
   'forget_reader_in_imports',
   `WITH gone AS (
-     DELETE FROM import_items WHERE tenant_id = $1 AND item_id = $2 AND kind = 'reader' RETURNING key
+     UPDATE import_items SET item_id = NULL, made = false
+     WHERE tenant_id = $1 AND item_id = $2 AND kind = 'reader' RETURNING key
    )
    DELETE FROM import_waiting WHERE tenant_id = $1 AND reader_key IN (SELECT key FROM gone)`,
 )
 
-/** Takes a reader out of what imports remember. */
+/**
+ * Takes a reader out of what imports remember. Their item stays, without an id, so that no import
+ * brings it again; what of theirs still waits goes.
+ */
 export const forgetReaderItems = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await sql(FORGET, [tenantId, readerId]))
 
@@ -215,3 +243,39 @@ const MOVE = statement(
 /** Has the items that have become a reader be another one. */
 export const moveReaderItems = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id): Promise<void> =>
   void (await sql(MOVE, [tenantId, readerId, intoId]))
+
+const UNDER_WAY = statement(
+  'imports_under_way',
+  'SELECT id FROM imports WHERE tenant_id = $1 AND finished_at IS NULL AND undone_at IS NULL',
+)
+
+const REFUSE = statement(
+  'refuse_reader_in_imports',
+  `INSERT INTO import_items (tenant_id, import_id, key, kind, item_id, made)
+   SELECT $1, import_id, key, 'name', NULL, false FROM unnest($2::uuid[], $3::uuid[]) AS t (import_id, key)
+   ON CONFLICT DO NOTHING`,
+)
+
+/** What stands for an external id in one import. The import's id keeps it from being guessed. */
+const nameKey = (importId: Id, externalId: string): Key => keyOf(importId, 'name', externalId)
+
+/**
+ * Has imports that are not finished refuse a reader whom their files may bring later. The tenant's
+ * row is locked: no import begins meanwhile.
+ */
+export async function refuseReader(sql: Sql, tenantId: Id, externalId: string): Promise<void> {
+  const ids = (await sql<{ id: Id }>(UNDER_WAY, [tenantId])).map(({ id }) => id)
+  if (ids.length > 0) await sql(REFUSE, [tenantId, ids, ids.map((id) => nameKey(id, externalId))])
+}
+
+/** Those of these external ids whose readers were erased while the import was under way. */
+export async function findErasedNames(
+  sql: Sql,
+  tenantId: Id,
+  importId: Id,
+  externalIds: readonly string[],
+): Promise<Set<string>> {
+  const byKey = new Map(externalIds.map((externalId) => [nameKey(importId, externalId), externalId]))
+  const found = await findItems(sql, tenantId, [...byKey.keys()])
+  return new Set(found.flatMap(({ key }) => byKey.get(key) ?? []))
+}

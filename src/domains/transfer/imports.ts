@@ -3,7 +3,7 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { Import } from '../../generated/prisma/client.ts'
-import { forgetReaderItems, moveReaderItems } from './imports-sql.ts'
+import { forgetReaderItems, moveReaderItems, refuseReader as refuseName } from './imports-sql.ts'
 
 /** The imports of a tenant, newest first, with what was taken and what was not. */
 export const listImports = ({ prisma }: App, tenantId: Id) =>
@@ -41,10 +41,7 @@ const withFindings = (row: Import): Import => ({
 /** Before there are any, none. */
 const findingsOf = (stored: unknown): Import['refused'] => ({ total: 0, first: [], ...(stored as object) })
 
-/**
- * Takes a reader out of what imports remember: by which id a source knows them, and what of theirs
- * still waits.
- */
+/** Takes a reader out of what imports remember, so that none of them brings the reader again. */
 export const forgetReader = forgetReaderItems
 
 /**
@@ -52,3 +49,6 @@ export const forgetReader = forgetReaderItems
  * undoing one does not take it back.
  */
 export const moveReader = moveReaderItems
+
+/** Has imports that are under way refuse a reader by their external id. */
+export const refuseReader = refuseName

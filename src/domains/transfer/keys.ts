@@ -4,7 +4,7 @@ import type { Id } from '../../core/ids.ts'
 /** A digest that stands for an item of a source, in the form of a UUID. */
 export type Key = string
 
-type Kind = 'reader' | 'discussion' | 'comment' | 'reaction' | 'report'
+type Kind = 'reader' | 'discussion' | 'comment' | 'reaction' | 'report' | 'name'
 
 /** The key of an item: of the ids that make it one at its source. */
 export function keyOf(source: string, kind: Kind, ...ids: readonly string[]): Key {

@@ -1,5 +1,5 @@
 import { insertAuditEntries as insertInto } from '../../core/audit.ts'
-import type { Id } from '../../core/ids.ts'
+import { type Id, isId } from '../../core/ids.ts'
 import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { AuditItem } from './item.ts'
@@ -32,7 +32,8 @@ type Cell = string | number | boolean | Date | null
 
 export interface KnownItem {
   key: Key
-  itemId: Id
+  /** Null of a reader who was erased. */
+  itemId: Id | null
 }
 
 const FIND_ITEMS = statement(
@@ -41,8 +42,22 @@ const FIND_ITEMS = statement(
 )
 
 /** What these items have become. */
-export const findItems = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<KnownItem[]> =>
-  sql<KnownItem>(FIND_ITEMS, [tenantId, keys])
+export const findItems = async (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<KnownItem[]> =>
+  keys.length === 0 ? [] : sql<KnownItem>(FIND_ITEMS, [tenantId, keys])
+
+const LOCK_READERS = statement(
+  'lock_import_readers',
+  `SELECT i.key, r.id AS "itemId" FROM import_items i JOIN readers r ON r.tenant_id = $1 AND r.id = i.item_id
+   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) AND i.kind = 'reader' AND r.erasing_at IS NULL
+   ORDER BY r.id FOR KEY SHARE OF r`,
+)
+
+/**
+ * Locks the readers that these items have become, in the order of their ids, so that none is erased
+ * before the end of the transaction. Gives those whose erasure has not begun.
+ */
+export const lockReaders = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<{ key: Key; itemId: Id }[]> =>
+  sql<{ key: Key; itemId: Id }>(LOCK_READERS, [tenantId, keys])
 
 /** What a comment must be known by for others to hang on it. */
 export interface CommentFacts {
@@ -110,20 +125,33 @@ export const insertReaders = (sql: Sql, tenantId: Id, rows: readonly NewReader[]
 
 const READERS_BY_NAME = statement(
   'import_readers_by_name',
-  `SELECT id, external_id AS "externalId" FROM readers
-   WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[])) AND erasing_at IS NULL
-   UNION ALL
-   SELECT m.into_id, r.external_id FROM readers r JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
-   WHERE r.tenant_id = $1 AND r.external_id = ANY($2::text[])`,
+  `SELECT r.id, n.external_id AS "externalId" FROM readers n
+   LEFT JOIN reader_merges m ON m.tenant_id = n.tenant_id AND m.alias_id = n.id
+   JOIN readers r ON r.tenant_id = n.tenant_id AND r.id = coalesce(m.into_id, n.id)
+   WHERE n.tenant_id = $1 AND (n.external_id = ANY($2::text[]) OR n.id = ANY($3::uuid[])) AND r.erasing_at IS NULL
+   ORDER BY r.id FOR KEY SHARE OF r`,
 )
 
-/** A reader who was merged into another one is that one, under either external id. */
+/**
+ * Locks them, too: an erasure waits for the end of the transaction, or ends first. A reader who was
+ * merged into another one is that one, under either external id.
+ */
 export const findReaders = (
   sql: Sql,
   tenantId: Id,
   externalIds: readonly string[],
   ids: readonly Id[],
 ): Promise<FoundByName[]> => sql<FoundByName>(READERS_BY_NAME, [tenantId, externalIds, ids])
+
+const REMOVE_INSERTED = statement(
+  'remove_inserted_readers',
+  'DELETE FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
+)
+
+/** Takes readers back whom the same transaction has inserted. */
+export const removeInserted = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> => {
+  if (ids.length > 0) await sql(REMOVE_INSERTED, [tenantId, ids])
+}
 
 export type NewDiscussion = Omit<
   DiscussionRow,
@@ -171,7 +199,8 @@ export const findDiscussions = (
 export interface NewItem {
   key: Key
   kind: 'reader' | 'discussion' | 'comment'
-  itemId: Id
+  /** Null of a reader who was erased. */
+  itemId: Id | null
   made: boolean
   /** The latest time that the import writes on it; null where that is before the import began. */
   latestAt: Date | null
@@ -482,9 +511,24 @@ const AUDIT_ENTRIES = statement(
    ON CONFLICT DO NOTHING RETURNING id`,
 )
 
-/** Gives how many of them were not there. */
+const LOCK_TARGETS = statement(
+  'lock_import_audit_readers',
+  `SELECT id FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[]) AND erasing_at IS NULL ORDER BY id FOR KEY SHARE`,
+)
+
+/**
+ * Gives how many of them were not there. What an entry says of a reader is only taken while the
+ * reader is there.
+ */
 export async function insertAuditEntries(sql: Sql, tenantId: Id, entries: readonly AuditItem[]): Promise<number> {
-  const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))
+  const targets = entries.flatMap(({ targetType, targetId }) =>
+    targetType === 'reader' && targetId != null && isId(targetId) ? [targetId] : [],
+  )
+  const readers = targets.length === 0 ? [] : await sql<{ id: Id }>(LOCK_TARGETS, [tenantId, targets])
+  const there = new Set<string>(readers.map(({ id }) => id))
+  const isGone = ({ targetType, targetId }: AuditItem): boolean => targetType === 'reader' && !there.has(targetId ?? '')
+  const json = (entry: AuditItem, value: unknown): string | null =>
+    value == null || isGone(entry) ? null : JSON.stringify(value)
   const rows = await sql<{ id: Id }>(AUDIT_ENTRIES, [
     tenantId,
     entries.map(({ id }) => id),
@@ -493,8 +537,8 @@ export async function insertAuditEntries(sql: Sql, tenantId: Id, entries: readon
     entries.map(({ action }) => action),
     entries.map(({ targetType }) => targetType),
     entries.map(({ targetId = null }) => targetId),
-    entries.map(({ before }) => json(before)),
-    entries.map(({ after }) => json(after)),
+    entries.map((entry) => json(entry, entry.before)),
+    entries.map((entry) => json(entry, entry.after)),
     entries.map(({ at }) => new Date(at)),
   ])
   return rows.length

@@ -5,6 +5,7 @@ import * as imports from './imports-sql.ts'
 import { idAt, type Key } from './keys.ts'
 import { addCounts, addFindings, type Counts, type Finding, type Findings } from './report.ts'
 import type { CommentRow, DiscussionRow, ItemRow, ReactionRow, ReaderRow, ReportRow } from './rows.ts'
+import { type Known, OF_ERASED_READER, sortOut, type ThreadRow } from './sort-out.ts'
 import * as sql from './store-sql.ts'
 import { countReplies, placeBelow, type PlacedComment } from './threads.ts'
 
@@ -26,8 +27,8 @@ export interface Batch {
   rows: readonly ItemRow[]
   /** What the check has changed in them. */
   changes: readonly (Finding & { key: Key })[]
-  /** Items that have waited: they wait no longer. */
-  waited: readonly Key[]
+  /** Whether its items have waited: they wait no longer. */
+  hasWaited: boolean
   /** Whether what its items still lack will not come: they are taken without it, or refused. */
   isLast: boolean
 }
@@ -38,27 +39,11 @@ export interface Stored {
   refused: Finding[]
 }
 
-/** Stores what there is of a batch. What lacks another item waits, unless it is the last chance. */
-export async function storeBatch(work: Work, batch: Batch): Promise<Stored> {
-  const known = await findKnown(work, batch.rows)
-  const isNew = (row: ItemRow): boolean => !known.has(row.key)
-  const distinct = [...new Map(batch.rows.map((row) => [row.key, row])).values()]
-  const fresh = distinct.filter(isNew)
-  const changes = batch.changes.filter(({ key }) => !known.has(key))
-  const refused: Finding[] = []
-  await storeNamed(work, fresh, known, changes, refused)
-  const rest = sortOut(fresh, known, batch.isLast, refused)
-  const isIdle = rest.comments.length + rest.onComments.length + rest.waiting.length + batch.waited.length === 0
-  const stored = isIdle ? 0 : await storeRest(work, rest, { known, batch, changes })
-  return { already: batch.rows.length - fresh.length + stored, refused }
-}
-
 /** What the items of a batch, and what they refer to, have become so far. */
-async function findKnown({ app, tenantId }: Work, rows: readonly ItemRow[]): Promise<Map<Key, Id>> {
+async function findKnown(tx: TxSql, tenantId: Id, rows: readonly ItemRow[]): Promise<Map<Key, Id | null>> {
   const keys = new Set<Key>()
   for (const row of rows) for (const key of keysOf(row)) if (key !== null) keys.add(key)
-  const items = keys.size === 0 ? [] : await sql.findItems(app.db.query, tenantId, [...keys])
-  return new Map(items.map(({ key, itemId }) => [key, itemId]))
+  return new Map((await sql.findItems(tx, tenantId, [...keys])).map(({ key, itemId }) => [key, itemId]))
 }
 
 function keysOf(row: ItemRow): (Key | null)[] {
@@ -73,57 +58,42 @@ function keysOf(row: ItemRow): (Key | null)[] {
   }
 }
 
+/** Those that no import has taken, each once: the first of a key counts. */
+const freshOf = <Row extends ItemRow>(rows: readonly Row[], known: Known): Row[] =>
+  [...new Map(rows.toReversed().map((row) => [row.key, row])).values()]
+    .toReversed()
+    .filter(({ key }) => !known.has(key))
+
 // Readers and discussions
 
-/** Stores readers and discussions, each of which is found again by its external id. */
-async function storeNamed(
-  work: Work,
-  rows: readonly ItemRow[],
-  known: Map<Key, Id>,
-  changes: readonly (Finding & { key: Key })[],
-  refused: Finding[],
-): Promise<void> {
-  const readers = rows.filter((row) => row.kind === 'reader')
-  const discussions = rows.filter((row) => row.kind === 'discussion')
-  if (readers.length + discussions.length === 0) return
-  const firstAt = earliest(rows)
-  const keys = new Set([...readers, ...discussions].map(({ key }) => key))
+type NamedRow = ReaderRow | DiscussionRow
+
+/** Stores the readers and discussions of a batch. Each is found again by its external id. */
+export async function storeNamed(work: Work, batch: Batch): Promise<Stored> {
+  const rows = batch.rows.filter((row): row is NamedRow => row.kind === 'reader' || row.kind === 'discussion')
+  const firstAt = earliest(batch.rows)
+  let stored: Stored = { already: 0, refused: [] }
+  if (rows.length === 0) return stored
   await advance(work, async (tx) => {
-    const { tenantId, importId } = work
-    const gone: Finding[] = []
-    const madeReaders = await nameRows(tx, work, readers, gone, {
-      insert: (chosen) =>
-        sql.insertReaders(
-          tx,
-          tenantId,
-          chosen.map(({ row, id, createdAt }) => newReader(row, id, createdAt)),
-        ),
-      find: sql.findReaders,
-      firstAt,
-    })
-    const madeDiscussions = await nameRows(tx, work, discussions, gone, {
-      insert: (chosen) =>
-        sql.insertDiscussions(
-          tx,
-          tenantId,
-          chosen.map(({ row, id, createdAt }) => newDiscussion(row, id, createdAt)),
-        ),
-      find: sql.findDiscussions,
-      firstAt,
-    })
-    const items = [...madeReaders, ...madeDiscussions]
-    await sql.insertItems(tx, tenantId, importId, items)
-    const countOf = (made: readonly sql.NewItem[]): number => made.filter((item) => item.made).length
+    const fresh = freshOf(rows, await findKnown(tx, work.tenantId, rows))
+    const chosen = fresh.map((row) => choose(row, firstAt.get(row.key) ?? work.startedAt))
+    stored = { already: rows.length - fresh.length, refused: [] }
+    if (fresh.length === 0) return null
+    const readers = await storeReaders(tx, work, chosen.filter(isOfReader))
+    const discussions = await storeDiscussions(tx, work, chosen.filter(isOfDiscussion))
+    await sql.insertItems(tx, work.tenantId, work.importId, [...readers, ...discussions])
+    const erased = new Set(readers.filter(({ itemId }) => itemId === null).map(({ key }) => key))
+    for (const { key, place } of fresh) if (erased.has(key)) stored.refused.push({ place, reason: OF_ERASED_READER })
+    const keys = new Set(fresh.map(({ key }) => key))
     return {
-      counts: { readers: countOf(madeReaders), discussions: countOf(madeDiscussions) },
-      changes: changes.filter(({ key }) => keys.has(key)),
-      committed: () => {
-        for (const { key, itemId } of items) known.set(key, itemId)
-        refused.push(...gone)
-      },
+      counts: { readers: countMade(readers), discussions: countMade(discussions) },
+      changes: batch.changes.filter(({ key }) => keys.has(key) && !erased.has(key)),
     }
   })
+  return stored
 }
+
+const countMade = (items: readonly sql.NewItem[]): number => items.filter(({ made }) => made).length
 
 interface Chosen<Row> {
   row: Row
@@ -131,44 +101,89 @@ interface Chosen<Row> {
   createdAt: Date
 }
 
+function choose<Row extends NamedRow>(row: Row, otherwiseAt: Date): Chosen<Row> {
+  const createdAt = row.createdAt ?? otherwiseAt
+  return { row, createdAt, id: row.keptId ?? idAt(row.key, createdAt) }
+}
+
+const isOfReader = (chosen: Chosen<NamedRow>): chosen is Chosen<ReaderRow> => chosen.row.kind === 'reader'
+const isOfDiscussion = (chosen: Chosen<NamedRow>): chosen is Chosen<DiscussionRow> => chosen.row.kind === 'discussion'
+
+/** Two of the source may be one at the tenant: the first counts. */
+const byName = <Row extends NamedRow>(chosen: readonly Chosen<Row>[]): Chosen<Row>[] => [
+  ...new Map(chosen.toReversed().map((each) => [each.row.externalId, each])).values(),
+]
+
 /** Inserts those whose external id is new, and finds the others by theirs. */
-async function nameRows<Row extends ReaderRow | DiscussionRow>(
-  tx: TxSql,
-  work: Work,
-  rows: readonly Row[],
-  gone: Finding[],
-  how: {
-    insert: (chosen: readonly Chosen<Row>[]) => Promise<{ id: Id }[]>
-    find: typeof sql.findReaders
-    firstAt: ReadonlyMap<Key, Date>
-  },
-): Promise<sql.NewItem[]> {
-  if (rows.length === 0) return []
-  const { tenantId, startedAt } = work
-  const chosen = rows.map((row) => {
-    const createdAt = row.createdAt ?? how.firstAt.get(row.key) ?? startedAt
-    return { row, createdAt, id: row.keptId ?? idAt(row.key, createdAt) }
-  })
-  // Two of the source may be one at the tenant.
-  const byName = [...new Map(chosen.toReversed().map((each) => [each.row.externalId, each])).values()]
-  const made = new Set((await how.insert(byName)).map(({ id }) => id))
-  const found = await how.find(
+async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<ReaderRow>[]): Promise<sql.NewItem[]> {
+  if (chosen.length === 0) return []
+  const { tenantId, importId } = work
+  const rows = byName(chosen).map(({ row, id, createdAt }) => newReader(row, id, createdAt))
+  const inserted = new Set((await sql.insertReaders(tx, tenantId, rows)).map(({ id }) => id))
+  // Locked against erasures that have not begun; those that have begun are seen after it.
+  const find = await finder(sql.findReaders, tx, tenantId, chosen)
+  const erased = await imports.findErasedNames(
     tx,
     tenantId,
-    rows.map(({ externalId }) => externalId),
-    chosen.map(({ id }) => id),
+    importId,
+    chosen.map(({ row }) => row.externalId),
   )
-  const idByName = new Map(found.map(({ id, externalId }) => [externalId, id]))
-  const ids = new Set(found.map(({ id }) => id))
-  return chosen.flatMap(({ row, id, createdAt }) => {
-    const itemId = idByName.get(row.externalId) ?? (ids.has(id) ? id : undefined)
-    if (itemId === undefined) {
-      gone.push({ place: row.place, reason: 'is being erased' })
-      return []
-    }
-    const latestAt = latestOf(work, row.kind === 'reader' ? [row.profileIssuedAt, createdAt] : [])
-    return [{ key: row.key, kind: row.kind, itemId, made: itemId === id && made.has(id), latestAt }]
+  await sql.removeInserted(
+    tx,
+    tenantId,
+    rows.filter(({ id, externalId }) => inserted.has(id) && erased.has(externalId)).map(({ id }) => id),
+  )
+  return chosen.map((each) => {
+    const { row, id, createdAt } = each
+    const itemId = erased.has(row.externalId) ? null : find(each)
+    const latestAt = itemId === null ? null : latestOf(work, [row.profileIssuedAt, createdAt])
+    return { key: row.key, kind: row.kind, itemId, made: itemId === id && inserted.has(id), latestAt }
   })
+}
+
+async function storeDiscussions(
+  tx: TxSql,
+  { tenantId }: Work,
+  chosen: readonly Chosen<DiscussionRow>[],
+): Promise<sql.NewItem[]> {
+  if (chosen.length === 0) return []
+  const rows = byName(chosen).map(({ row, id, createdAt }) => newDiscussion(row, id, createdAt))
+  const inserted = new Set((await sql.insertDiscussions(tx, tenantId, rows)).map(({ id }) => id))
+  const find = await finder(sql.findDiscussions, tx, tenantId, chosen)
+  return chosen.map((each) => {
+    const { row, id } = each
+    const itemId = find(each)
+    return { key: row.key, kind: row.kind, itemId, made: itemId === id && inserted.has(id), latestAt: null }
+  })
+}
+
+/** Finds what is there, by its external id or by the id that it keeps; null of what is gone. */
+async function finder<Row extends NamedRow>(
+  select: typeof sql.findReaders,
+  tx: TxSql,
+  tenantId: Id,
+  chosen: readonly Chosen<Row>[],
+): Promise<(chosen: Chosen<Row>) => Id | null> {
+  const idByName = new Map<string, Id>()
+  const ids = new Set<Id>()
+  const find = ({ row, id }: Chosen<Row>): Id | null => idByName.get(row.externalId) ?? (ids.has(id) ? id : null)
+  // Twice: a lock that was waited for may have merged a reader into another one.
+  for (let n = 0; n < 2; n++) {
+    const left = chosen.filter((each) => find(each) === null)
+    if (left.length === 0) break
+    const names = left.map(({ row }) => row.externalId)
+    const found = await select(
+      tx,
+      tenantId,
+      names,
+      left.map(({ id }) => id),
+    )
+    for (const { id, externalId } of found) {
+      idByName.set(externalId, id)
+      ids.add(id)
+    }
+  }
+  return find
 }
 
 /** The latest of these times, as far as it is after the import began. */
@@ -200,103 +215,88 @@ function newDiscussion(row: DiscussionRow, id: Id, createdAt: Date): sql.NewDisc
 
 // Comments and what hangs on them
 
-interface Rest {
-  comments: CommentRow[]
-  onComments: (ReactionRow | ReportRow)[]
-  waiting: ItemRow[]
-}
-
-/** What can be stored now, and what has to wait for another item. */
-function sortOut(rows: readonly ItemRow[], known: ReadonlyMap<Key, Id>, isLast: boolean, refused: Finding[]): Rest {
-  const rest: Rest = { comments: [], onComments: [], waiting: [] }
-  const comments = rows.filter((row) => row.kind === 'comment')
-  const byKey = new Map(comments.map((row) => [row.key, row]))
-  const canStand = new Map<Key, boolean>()
-  const lacks = (key: Key | null): boolean => key !== null && !known.has(key)
-  // Upwards without recursion: a thread may be as long as the batch. One that comes back to itself
-  // cannot stand.
-  const stands = (row: CommentRow): boolean => {
-    const path: Key[] = []
-    let result: boolean | undefined
-    for (let next: CommentRow | undefined = row; result === undefined;) {
-      path.push(next.key)
-      canStand.set(next.key, false)
-      if (lacks(next.discussionKey) || (!isLast && lacks(next.authorKey))) result = false
-      else if (!lacks(next.parentKey)) result = true
-      else {
-        const above: CommentRow | undefined = byKey.get(next.parentKey ?? '')
-        if (above === undefined) result = isLast
-        else if (canStand.has(above.key)) result = canStand.get(above.key) ?? false
-        else next = above
-      }
-    }
-    for (const key of path) canStand.set(key, result)
-    return result
-  }
-  for (const row of comments) {
-    if (canStand.get(row.key) ?? stands(row)) rest.comments.push(row)
-    else if (isLast) refused.push({ place: row.place, reason: 'is of a page that was not taken' })
-    else rest.waiting.push(row)
-  }
-  for (const row of rows) {
-    if (row.kind !== 'reaction' && row.kind !== 'report') continue
-    const hasComment = !lacks(row.commentKey) || canStand.get(row.commentKey) === true
-    if (hasComment && !lacks(row.readerKey)) rest.onComments.push(row)
-    else if (isLast) {
-      const what = hasComment ? 'of a reader who' : 'on a comment that'
-      refused.push({ place: row.place, reason: `is ${what} was not taken` })
-    } else rest.waiting.push(row)
-  }
-  return rest
-}
-
-interface Given {
-  known: ReadonlyMap<Key, Id>
-  batch: Batch
-  changes: readonly (Finding & { key: Key })[]
-}
-
 /**
- * Stores comments, reactions and reports with all that counts them, in one transaction. Returns how
- * many of them there were before.
+ * Stores comments, reactions and reports with all that counts them, in one transaction. What lacks
+ * another item waits, unless it is the last chance.
  */
-async function storeRest(work: Work, rest: Rest, { known, batch, changes }: Given): Promise<number> {
+export async function storeThreads(work: Work, batch: Batch): Promise<Stored> {
+  const rows = batch.rows.filter((row): row is ThreadRow => row.kind !== 'reader' && row.kind !== 'discussion')
   const { tenantId, importId } = work
-  const targets = rest.onComments.flatMap(({ commentKey }) => known.get(commentKey) ?? [])
-  const parents = rest.comments.flatMap(({ parentKey }) => (parentKey === null ? [] : (known.get(parentKey) ?? [])))
-  const involved = [...new Set([...targets, ...parents, ...rest.comments.map(({ id }) => id)])]
-  const keys = new Set([...rest.comments, ...rest.onComments].map(({ key }) => key))
-  let already = 0
+  let stored: Stored = { already: 0, refused: [] }
+  if (rows.length === 0) return stored
   await advance(work, async (tx) => {
-    // Where comments stand never changes: it says what to lock.
-    const places = targets.length === 0 ? [] : await sql.selectFacts(tx, tenantId, targets)
-    const discussionIds = new Set(places.map(({ discussionId }) => discussionId))
-    for (const { discussionKey } of rest.comments) discussionIds.add(idOf(known, discussionKey))
-    await sql.lockDiscussions(tx, tenantId, [...discussionIds])
-    const facts = new Map((await sql.selectFacts(tx, tenantId, involved)).map((each) => [each.id, each]))
-    const threads = await placeAll(tx, work, rest.comments, known, facts)
-    const hung = hang(rest.onComments, known, threads)
+    const { known, facts } = await lockKnown(tx, tenantId, rows)
+    const fresh = freshOf(rows, known)
+    const { comments, onComments, waiting, refused } = sortOut(fresh, known, batch.isLast)
+    stored = { already: rows.length - fresh.length, refused }
+    if (fresh.length === 0 && !batch.hasWaited) return null
+    const threads = await placeAll(tx, work, comments, known, facts)
+    const hung = hang(onComments, known, threads)
     await insertComments(tx, work, threads, hung.reactions)
     const given = await insertOnComments(tx, work, threads, hung)
-    await imports.deleteWaiting(tx, tenantId, importId, batch.waited)
-    await imports.insertWaiting(tx, tenantId, importId, rest.waiting.map(waitingItem))
-    already = threads.there.length + rest.onComments.length - given.reactions - given.reports
+    const waited = batch.hasWaited ? rows.map(({ key }) => key) : []
+    await imports.deleteWaiting(tx, tenantId, importId, waited)
+    await imports.insertWaiting(tx, tenantId, importId, waiting.map(waitingItem))
+    stored.already += threads.there.length + onComments.length - given.reactions - given.reports
+    const keys = new Set([...comments, ...onComments].map(({ key }) => key))
     return {
       counts: {
         comments: threads.placed.length,
         revisions: threads.placed.reduce((sum, { row }) => sum + row.revisions.length, 0),
         ...given,
       },
-      changes: [...changes.filter(({ key }) => keys.has(key)), ...threads.notes],
+      changes: [...batch.changes.filter(({ key }) => keys.has(key)), ...threads.notes],
       touchesPages: threads.placed.length + given.reactions > 0,
     }
   })
-  return already
+  return stored
 }
 
-function idOf(known: ReadonlyMap<Key, Id>, key: Key): Id {
+/**
+ * What items have become, with what they refer to locked until the end of the transaction: first
+ * discussions, in which no comment comes or goes, then readers, whose erasure waits.
+ */
+async function lockKnown(
+  tx: TxSql,
+  tenantId: Id,
+  rows: readonly ThreadRow[],
+): Promise<{ known: Known; facts: Map<Id, sql.CommentFacts> }> {
+  const known = await findKnown(tx, tenantId, rows)
+  const idsOf = (keys: readonly (Key | null)[]): Id[] => [
+    ...new Set(keys.flatMap((key) => (key === null ? [] : (known.get(key) ?? [])))),
+  ]
+  const commentIds = idsOf(rows.map((row) => (row.kind === 'comment' ? row.parentKey : row.commentKey)))
+  // Where comments stand never changes: it says what to lock.
+  const places = commentIds.length === 0 ? [] : await sql.selectFacts(tx, tenantId, commentIds)
+  const discussionIds = new Set(places.map(({ discussionId }) => discussionId))
+  for (const id of idsOf(rows.map((row) => (row.kind === 'comment' ? row.discussionKey : null)))) discussionIds.add(id)
+  await sql.lockDiscussions(tx, tenantId, [...discussionIds])
+  await lockReaders(tx, tenantId, rows, known)
+  const involved = [...commentIds, ...rows.flatMap((row) => (row.kind === 'comment' ? [row.id] : []))]
+  const facts = new Map((await sql.selectFacts(tx, tenantId, involved)).map((each) => [each.id, each]))
+  return { known, facts }
+}
+
+/** Locks the readers of these rows. Those whose erasure has begun are null from here on. */
+async function lockReaders(
+  tx: TxSql,
+  tenantId: Id,
+  rows: readonly ThreadRow[],
+  known: Map<Key, Id | null>,
+): Promise<void> {
+  const keys = rows.map((row) => (row.kind === 'comment' ? row.authorKey : row.readerKey))
+  let left = [...new Set(keys.filter((key) => key !== null))].filter((key) => known.get(key) != null)
+  // Twice: a lock that was waited for may have moved an item to another reader.
+  for (let n = 0; n < 2 && left.length > 0; n++) {
+    const locked = new Map((await sql.lockReaders(tx, tenantId, left)).map(({ key, itemId }) => [key, itemId]))
+    for (const key of left) known.set(key, locked.get(key) ?? null)
+    left = left.filter((key) => !locked.has(key))
+  }
+}
+
+function idOf(known: Known, key: Key): Id {
   const id = known.get(key)
-  if (id === undefined) throw new Error(`the item ${key} is not known`)
+  if (id == null) throw new Error(`the item ${key} is not known`)
   return id
 }
 
@@ -308,12 +308,12 @@ interface Threads {
   find: (key: Key) => sql.CommentFacts | null | undefined
 }
 
-/** Gives new comments their places, parents before what replies to them. */
+/** Gives new comments their places. Parents come before what replies to them. */
 async function placeAll(
   tx: TxSql,
   { tenantId, maxDepth }: Work,
   rows: readonly CommentRow[],
-  known: ReadonlyMap<Key, Id>,
+  known: Known,
   facts: Map<Id, sql.CommentFacts>,
 ): Promise<Threads> {
   const placed = new Map<Key, PlacedComment>()
@@ -321,7 +321,7 @@ async function placeAll(
   const there: CommentRow[] = []
   const find = (key: Key): sql.CommentFacts | null | undefined => {
     const id = known.get(key)
-    return placed.get(key) ?? (id === undefined ? undefined : (facts.get(id) ?? null))
+    return placed.get(key) ?? (id == null ? undefined : (facts.get(id) ?? null))
   }
   const load = async (id: Id): Promise<sql.CommentFacts | undefined> => {
     const [read] = facts.has(id) ? [] : await sql.selectFacts(tx, tenantId, [id])
@@ -329,7 +329,7 @@ async function placeAll(
     return facts.get(id)
   }
   const note = ({ place }: CommentRow, reason: string): void => void notes.push({ place, reason })
-  for (const row of parentsFirst(rows)) {
+  for (const row of rows) {
     const discussionId = idOf(known, row.discussionKey)
     const isThere = facts.get(row.id)
     if (isThere !== undefined) {
@@ -349,31 +349,13 @@ async function placeAll(
   return { placed: [...placed.values()].filter(({ row }) => !isThere.has(row)), there, notes, find }
 }
 
-/** The same comments; a reply comes after what it replies to. */
-function parentsFirst(rows: readonly CommentRow[]): CommentRow[] {
-  const byKey = new Map(rows.map((row) => [row.key, row]))
-  const ordered = new Set<CommentRow>()
-  for (const row of rows) {
-    const path: CommentRow[] = []
-    for (
-      let next: CommentRow | undefined = row;
-      next !== undefined && !ordered.has(next) && !path.includes(next);
-      next = byKey.get(next.parentKey ?? '')
-    ) {
-      path.push(next)
-    }
-    for (const each of path.toReversed()) ordered.add(each)
-  }
-  return [...ordered]
-}
-
 interface Hung {
   reactions: (sql.NewReaction & { commentKey: Key; isOnNew: boolean })[]
   reports: (sql.NewReport & { commentKey: Key; answered: boolean })[]
 }
 
 /** What hangs on comments that are there; of one reader once each. */
-function hang(rows: readonly (ReactionRow | ReportRow)[], known: ReadonlyMap<Key, Id>, threads: Threads): Hung {
+function hang(rows: readonly (ReactionRow | ReportRow)[], known: Known, threads: Threads): Hung {
   const isNew = new Set(threads.placed.map(({ id }) => id))
   const reactions = new Map<string, Hung['reactions'][number]>()
   const reports = new Map<string, Hung['reports'][number]>()
@@ -492,17 +474,11 @@ async function insertOnComments(
   return { reactions: given.length, reports: made.length }
 }
 
-function waitingItem(row: ItemRow): imports.WaitingItem {
+function waitingItem(row: ThreadRow): imports.WaitingItem {
   const { key, place, item } = row
-  const none = { discussionKey: null, commentKey: null, readerKey: null }
-  if (row.kind === 'comment') {
-    const { discussionKey, parentKey, authorKey } = row
-    return { key, place, item, discussionKey, commentKey: parentKey, readerKey: authorKey }
-  }
-  if (row.kind === 'reaction' || row.kind === 'report') {
-    return { key, place, item, ...none, commentKey: row.commentKey, readerKey: row.readerKey }
-  }
-  return { key, place, item, ...none }
+  return row.kind === 'comment'
+    ? { key, place, item, commentKey: row.parentKey, readerKey: row.authorKey }
+    : { key, place, item, commentKey: row.commentKey, readerKey: row.readerKey }
 }
 
 interface Step {
@@ -510,27 +486,27 @@ interface Step {
   changes: readonly Finding[]
   /** Whether pages that readers see have changed. */
   touchesPages?: boolean
-  /** Done once it is committed. */
-  committed?: () => void
 }
 
-/** One transaction of an import; how far the import has come is written with it. */
-export async function advance(work: Work, run: (tx: TxSql) => Promise<Step>): Promise<void> {
+/**
+ * One transaction of an import; how far the import has come is written with it. Null: nothing was
+ * done.
+ */
+export async function advance(work: Work, run: (tx: TxSql) => Promise<Step | null>): Promise<void> {
   const { app, tenantId, importId } = work
-  const { counts, changed, committed } = await app.db.transaction(async (tx) => {
+  const next = await app.db.transaction(async (tx) => {
     const step = await run(tx)
-    const next = {
+    if (step === null) return null
+    const after = {
       counts: addCounts(work.counts, step.counts),
       changed: addFindings(
         work.changed,
         step.changes.map(({ place, reason }) => ({ place, reason })),
       ),
     }
-    await imports.noteProgress(tx, tenantId, importId, next.counts, next.changed)
+    await imports.noteProgress(tx, tenantId, importId, after.counts, after.changed)
     if (step.touchesPages === true) await sql.touchPages(tx, tenantId)
-    return { ...next, committed: step.committed }
+    return after
   })
-  work.counts = counts
-  work.changed = changed
-  committed?.()
+  if (next !== null) Object.assign(work, next)
 }

@@ -158,10 +158,14 @@ const FORGET_NAMES = statement(
   'forget_import_names',
   `WITH waiting AS (DELETE FROM import_waiting WHERE tenant_id = $1 AND import_id = $2)
    DELETE FROM import_items
-   WHERE tenant_id = $1 AND import_id = $2 AND (kind = 'discussion' OR NOT made) AND NOT touched`,
+   WHERE tenant_id = $1 AND import_id = $2 AND (kind = 'discussion' OR NOT made) AND NOT touched
+     AND (kind <> 'reader' OR item_id IS NOT NULL)`,
 )
 
-/** The same of discussions, of what was there before, and of what has waited. */
+/**
+ * The same of discussions, of what was there before, and of what has waited. That a reader was
+ * erased stays.
+ */
 export const forgetNames = (sql: Sql, tenantId: Id, importId: Id): Promise<unknown> =>
   sql(FORGET_NAMES, [tenantId, importId])
 

@@ -1,0 +1,92 @@
+import type { Id } from '../../core/ids.ts'
+import type { Key } from './keys.ts'
+import type { Finding } from './report.ts'
+import type { CommentRow, ItemRow, ReactionRow, ReportRow } from './rows.ts'
+
+/** What items have become: a row's id, or null of a reader who was erased. */
+export type Known = ReadonlyMap<Key, Id | null>
+
+/** Comments, and what hangs on them. */
+export type ThreadRow = CommentRow | ReactionRow | ReportRow
+
+export interface Sorted {
+  /** Parents before what replies to them. */
+  comments: CommentRow[]
+  onComments: (ReactionRow | ReportRow)[]
+  /** What needs an item that has not come yet. */
+  waiting: ThreadRow[]
+  refused: Finding[]
+}
+
+type Fate = 'taken' | 'waits' | 'refused'
+
+export const OF_ERASED_READER = 'is of a reader who was erased'
+
+/**
+ * Says which rows can be stored now. The others wait for what they lack; where that will not come
+ * (`isLast`), they are taken without it or refused. Nothing of an erased reader is ever taken.
+ */
+export function sortOut(rows: readonly ItemRow[], known: Known, isLast: boolean): Sorted {
+  const sorted: Sorted = { comments: [], onComments: [], waiting: [], refused: [] }
+  const fates = new Map<Key, Fate>()
+  const comments = rows.filter((row) => row.kind === 'comment')
+  const inBatch = new Set(comments.map(({ key }) => key))
+  const refuse = ({ place }: ItemRow, reason: string): void => void sorted.refused.push({ place, reason })
+  for (const row of parentsFirst(comments)) {
+    const reason = refusalOf(row, known, isLast)
+    const fate = reason === null ? fateOf(row, { known, isLast, fates, inBatch }) : 'refused'
+    fates.set(row.key, fate)
+    if (reason !== null) refuse(row, reason)
+    else if (fate === 'taken') sorted.comments.push(row)
+    else sorted.waiting.push(row)
+  }
+  for (const row of rows) {
+    if (row.kind !== 'reaction' && row.kind !== 'report') continue
+    const hasComment = known.has(row.commentKey) || fates.get(row.commentKey) === 'taken'
+    if (known.get(row.readerKey) === null) refuse(row, OF_ERASED_READER)
+    else if (hasComment && known.has(row.readerKey)) sorted.onComments.push(row)
+    else if (!isLast) sorted.waiting.push(row)
+    else refuse(row, `is ${hasComment ? 'of a reader who' : 'on a comment that'} was not taken`)
+  }
+  return sorted
+}
+
+function refusalOf({ authorKey, discussionKey }: CommentRow, known: Known, isLast: boolean): string | null {
+  if (authorKey !== null && known.get(authorKey) === null) return OF_ERASED_READER
+  return isLast && !known.has(discussionKey) ? 'is of a page that was not taken' : null
+}
+
+interface Deciding {
+  known: Known
+  isLast: boolean
+  fates: ReadonlyMap<Key, Fate>
+  inBatch: ReadonlySet<Key>
+}
+
+/** `refused` is decided before. */
+function fateOf({ authorKey, discussionKey, parentKey }: CommentRow, deciding: Deciding): Fate {
+  const { known, isLast, fates, inBatch } = deciding
+  const lacks = (key: Key | null): boolean => key !== null && !known.has(key)
+  if (!isLast && (lacks(discussionKey) || lacks(authorKey))) return 'waits'
+  if (parentKey === null || known.has(parentKey)) return 'taken'
+  // A parent of the batch that is undecided here replies to this comment, in a circle.
+  const above = inBatch.has(parentKey) ? (fates.get(parentKey) ?? 'waits') : 'refused'
+  if (above !== 'refused') return above
+  return isLast ? 'taken' : 'waits'
+}
+
+/** The same comments; a reply comes after what it replies to. */
+function parentsFirst(rows: readonly CommentRow[]): Iterable<CommentRow> {
+  const byKey = new Map(rows.map((row) => [row.key, row]))
+  const ordered = new Set<CommentRow>()
+  for (const row of rows) {
+    const path = new Set<CommentRow>()
+    let next: CommentRow | undefined = row
+    while (next !== undefined && !ordered.has(next) && !path.has(next)) {
+      path.add(next)
+      next = byKey.get(next.parentKey ?? '')
+    }
+    for (const each of [...path].toReversed()) ordered.add(each)
+  }
+  return ordered
+}

@@ -1,0 +1,295 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import type { App } from '../../src/core/context.ts'
+import { importFile, type ImportReport, ImportStopped } from '../../src/domains/transfer/import.ts'
+import type { Item } from '../../src/domains/transfer/item.ts'
+import { undoImport } from '../../src/domains/transfer/undo.ts'
+import { onServer } from '../harness/database.ts'
+import { randomOf } from '../harness/random.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
+
+let service: TestService
+let folder: string
+let names = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+const addTenant = (): Promise<TestTenant> => service.addTenant(`erasures-${++names}`)
+
+function fileOf(items: readonly (Item | string)[]): string {
+  const path = join(folder, `${++names}.jsonl`)
+  writeItems(path, items)
+  return path
+}
+
+const importPath = ({ tenant }: TestTenant, path: string, app: App = service.app): Promise<ImportReport> =>
+  importFile(app, tenant.id, { source: 'jsonl', path })
+
+const FIND = unnamed('SELECT id FROM readers WHERE tenant_id = $1 AND external_id = $2')
+
+async function erase(tenant: TestTenant, externalId: string): Promise<boolean> {
+  const [found] = await service.app.db.query<{ id: string }>(FIND, [tenant.tenant.id, externalId])
+  if (found === undefined) return false
+  const headers = { 'x-api-key': tenant.apiKey }
+  expect((await service.call('DELETE', `/readers/${found.id}`, { headers })).status).toBe(204)
+  return true
+}
+
+const UNOWNED = unnamed('SELECT id FROM comments WHERE tenant_id = $1 AND author_id IS NULL AND body IS NOT NULL')
+
+/** Nothing of Ann is there, all of Ben is, and the counters are right. */
+async function expectWithoutAnn({ tenant }: TestTenant): Promise<void> {
+  const { db } = service.app
+  const lines = await dumpImported(db, tenant.id)
+  expect(lines.filter((line) => /Ann|user-1/.test(line))).toEqual([])
+  expect(lines.filter((line) => line.includes('Ben writes'))).toHaveLength(3)
+  expect(await db.query(UNOWNED, [tenant.id])).toEqual([])
+  expect(await findWrongCounts(db, tenant.id)).toEqual([])
+}
+
+// As long as a batch, and soon read.
+const PADDING = Array.from({ length: 2000 }, () => 'no item')
+
+const ann = (id: string, more: object = {}): Item => comment(id, Number(id), { body: `Ann writes ${id}`, ...more })
+const ben = (id: string, more: object = {}): Item =>
+  comment(id, Number(id), { body: `Ben writes ${id}`, authorId: 'ben', ...more })
+const onComment = (commentId: string): Item[] => [
+  { kind: 'reaction', commentId, readerId: 'ann', type: 'like' },
+  { kind: 'report', commentId, readerId: 'ann', reason: 'spam', note: 'Ann says so' },
+]
+
+// Of Ann, some stands before her, some beside her and some long after.
+const ITEMS = [
+  reader('ben'),
+  page('p'),
+  ben('1'),
+  ann('2'),
+  ...onComment('1'),
+  ...PADDING,
+  reader('ann', { name: 'Ann', externalId: 'user-1' }),
+  ann('3', { parentId: '1' }),
+  ben('4', { parentId: '3' }),
+  ...onComment('4'),
+  ...PADDING,
+  ann('5', { parentId: '4' }),
+  ann('6', { parentId: '7' }),
+  ben('8', { parentId: '5' }),
+  ...onComment('8'),
+  ann('7', { revisions: [{ body: 'Ann wrote', createdAt: at(7) }] }),
+]
+
+describe('a reader who is erased', () => {
+  test.each(['made by the import', 'of the tenant already'])(
+    'before any transaction of an import, %s: nothing of them arrives from then on',
+    async (which) => {
+      const path = fileOf(ITEMS)
+      let passed = 0
+      for (; ; passed++) {
+        const acme = await addTenant()
+        if (which !== 'made by the import') {
+          const headers = { 'x-api-key': acme.apiKey, ...(await acme.as('user-1', { name: 'Ann' })) }
+          expect((await service.call('GET', '/readers/me', { headers })).status).toBe(200)
+        }
+        const { db } = service.app
+        let left = passed
+        let isErased = false
+        const transaction: typeof db.transaction = async (work, lockWaitMs) => {
+          const [found] = await db.query(FIND, [acme.tenant.id, 'user-1'])
+          const [begun] = await db.query(unnamed('SELECT id FROM imports WHERE tenant_id = $1'), [acme.tenant.id])
+          if (found !== undefined && begun !== undefined && left-- === 0) isErased = await erase(acme, 'user-1')
+          return db.transaction(work, lockWaitMs)
+        }
+        const report = await importPath(acme, path, { ...service.app, db: { ...db, transaction } })
+        if (!isErased) break
+        await expectWithoutAnn(acme)
+        const places = report.refused.first.map(({ place, reason }) => `${place} ${reason}`)
+        const again = await importPath(acme, path)
+        expect([again.counts, places.length > 0]).toEqual([{}, true])
+        await expectWithoutAnn(acme)
+      }
+      expect(passed).toBeGreaterThan(5)
+    },
+  )
+
+  test('between a cut-off run and its continuation: nothing arrives, and all that hangs on them is refused', async () => {
+    const acme = await addTenant()
+    const path = fileOf(ITEMS)
+    const controller = new AbortController()
+    let batches = 0
+    const stopped = importFile(
+      service.app,
+      acme.tenant.id,
+      { source: 'jsonl', path },
+      {
+        signal: controller.signal,
+        onProgress: () => (++batches === 2 ? controller.abort() : undefined),
+      },
+    )
+    await expect(stopped).rejects.toThrow(ImportStopped)
+    expect(await erase(acme, 'user-1')).toBe(true)
+    const refused: string[] = []
+    await importFile(
+      service.app,
+      acme.tenant.id,
+      { source: 'jsonl', path },
+      {
+        onFinding: (kind, { place, reason }) => {
+          if (kind === 'refused' && /erased/.test(reason)) refused.push(`${place} ${reason}`)
+        },
+      },
+    )
+    await expectWithoutAnn(acme)
+    const lines = ITEMS.flatMap((item, n) =>
+      typeof item === 'object' && JSON.stringify(item).includes('"ann"') && item.kind !== 'reader' ? [n + 1] : [],
+    )
+    // What had come before is blank, and is not brought again.
+    const came = [ITEMS.findIndex((item) => typeof item === 'object' && 'id' in item && item.id === '3') + 1]
+    expect(refused.sort()).toEqual(
+      lines
+        .filter((line) => !came.includes(line))
+        .map((line) => `line ${line} is of a reader who was erased`)
+        .sort(),
+    )
+  })
+
+  test('stays erased when the import is taken back and begun again', async () => {
+    const acme = await addTenant()
+    const path = fileOf(ITEMS)
+    const { id } = await importPath(acme, path)
+    expect(await erase(acme, 'user-1')).toBe(true)
+    await undoImport(service.app, acme.tenant.id, id)
+    await importPath(acme, path)
+    await expectWithoutAnn(acme)
+  })
+
+  test('is not brought by a second item of the file that is the same reader of the tenant', async () => {
+    const acme = await addTenant()
+    const path = fileOf([
+      ...ITEMS,
+      ...PADDING,
+      reader('ann-2', { name: 'Ann', externalId: 'user-1' }),
+      ann('9', { authorId: 'ann-2' }),
+    ])
+    const controller = new AbortController()
+    let batches = 0
+    await importFile(
+      service.app,
+      acme.tenant.id,
+      { source: 'jsonl', path },
+      {
+        signal: controller.signal,
+        onProgress: () => (++batches === 2 ? controller.abort() : undefined),
+      },
+    ).catch(() => undefined)
+    expect(await erase(acme, 'user-1')).toBe(true)
+    await importPath(acme, path)
+    await expectWithoutAnn(acme)
+    // Once the import is over, the external id is not kept in any form.
+    const rows = await service.app.db.query(unnamed("SELECT key FROM import_items WHERE kind = 'name'"))
+    expect(rows).toEqual([])
+  })
+
+  test('is not brought under the external id of a reader who was merged into them', async () => {
+    const acme = await addTenant()
+    const headers = { 'x-api-key': acme.apiKey }
+    const me = async (name: string): Promise<string> =>
+      (await service.call('GET', '/readers/me', { headers: { ...headers, ...(await acme.as(name)) } })).json.id
+    const [into, former] = [await me('user-1'), await me('user-2')]
+    const merged = await service.call('POST', `/readers/${former}/merge`, { headers, body: { into } })
+    expect(merged.status).toBe(200)
+    const path = fileOf([...ITEMS, ...PADDING, reader('a', { externalId: 'user-2' }), ann('9', { authorId: 'a' })])
+    const controller = new AbortController()
+    const signal = controller.signal
+    const onProgress = (): void => controller.abort()
+    const stopped = importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { signal, onProgress })
+    await expect(stopped).rejects.toThrow(ImportStopped)
+    expect(await erase(acme, 'user-1')).toBe(true)
+    await importPath(acme, path)
+    await expectWithoutAnn(acme)
+  })
+
+  test('leaves no entry of the audit log about them behind for an import to bring', async () => {
+    const acme = await addTenant()
+    const id = '01a2077a-164d-77c2-b649-6092fa40e0d0'
+    const entry: Item = {
+      kind: 'audit',
+      id: '01a2077a-164d-77c2-b649-6092fa40e0d1',
+      actorKind: 'system',
+      action: 'reader.ban',
+      targetType: 'reader',
+      targetId: id,
+      after: { reason: 'Ann is rude' },
+      at: at(1),
+    }
+    const header: Item = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'x', exportedAt: at(0) }
+    const path = fileOf([header, reader(id, { externalId: 'user-1' }), ...PADDING, entry])
+    const controller = new AbortController()
+    await importFile(
+      service.app,
+      acme.tenant.id,
+      { source: 'jsonl', path },
+      {
+        signal: controller.signal,
+        onProgress: () => controller.abort(),
+      },
+    ).catch(() => undefined)
+    expect(await erase(acme, 'user-1')).toBe(true)
+    await importPath(acme, path)
+    const rows = await service.app.db.query<{ text: string }>(
+      unnamed('SELECT to_jsonb(a)::text AS text FROM audit_log a WHERE tenant_id = $1'),
+      [acme.tenant.id],
+    )
+    expect(rows.filter(({ text }) => text.includes('rude'))).toEqual([])
+  })
+})
+
+const READERS = 400
+
+test.runIf(onServer)('erasures during an import never stop it, and nothing of the readers is left', async () => {
+  const acme = await addTenant()
+  const seed = Number(process.env.IMPORT_SEED ?? Date.now() % 100_000)
+  console.log(`IMPORT_SEED=${seed}`)
+  const random = randomOf(seed)
+  const readers = Array.from({ length: READERS }, (_, n) => reader(`r${n}`))
+  const comments = Array.from({ length: 6000 }, (_, n) => {
+    const authorId = `r${Math.floor(random() * READERS)}`
+    const parent = n > 0 && random() < 0.5 ? { parentId: `c${Math.floor(random() * n)}` } : {}
+    return comment(`c${n}`, n % 60, { authorId, body: `Words of ${authorId}.`, ...parent })
+  })
+  const path = fileOf([page('p'), ...readers, ...comments])
+  let isOver = false
+  const erased = new Set<string>()
+  const eraseSome = async (): Promise<void> => {
+    while (!isOver) {
+      const name = `r${Math.floor(random() * READERS)}`
+      if (!erased.has(name) && (await erase(acme, `jsonl:${name}`))) erased.add(name)
+    }
+  }
+  const erasing = Promise.all([eraseSome(), eraseSome(), eraseSome()])
+  const { refused } = await importPath(acme, path).finally(() => (isOver = true))
+  await erasing
+  expect(erased.size).toBeGreaterThan(3)
+  expect(refused.first.every(({ reason }) => /erased/.test(reason))).toBe(true)
+  const rows = await service.app.db.query<{ body: string | null }>(
+    unnamed('SELECT body FROM comments WHERE tenant_id = $1 AND body IS NOT NULL'),
+    [acme.tenant.id],
+  )
+  const left = new Set(rows.map(({ body }) => /Words of (\w+)\./.exec(body ?? '')?.[1] ?? ''))
+  expect([...erased].filter((name) => left.has(name))).toEqual([])
+  expect(await service.app.db.query(UNOWNED, [acme.tenant.id])).toEqual([])
+  expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+})
