@@ -32,11 +32,11 @@ import {
   TakenError,
 } from '../domains/tenants/bootstrap.ts'
 import { findTenantBySlug, listTenants } from '../domains/tenants/tenants.ts'
-import { ImportRunning, ImportStopped } from '../domains/transfer/import.ts'
+import { ImportRunning } from '../domains/transfer/import.ts'
 import { listImports } from '../domains/transfer/imports.ts'
 import { SourceError } from '../domains/transfer/item.ts'
 import { undoImport } from '../domains/transfer/undo.ts'
-import { EXPORT, IMPORT, runExport, runImport } from './transfer.ts'
+import { EXPORT, FileError, IMPORT, runExport, runImport, StoppedError } from './transfer.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
@@ -273,13 +273,18 @@ async function tenantOf(app: App, slug: string) {
   return tenant
 }
 
-/** As a shell has it: 128 and the number of SIGINT. */
-const INTERRUPTED = 130
-
 const isExpected = (error: unknown): error is Error =>
-  [UsageError, SettingsError, RefusedError, TakenError, ServiceError, ImportRunning, ImportStopped, SourceError].some(
-    (kind) => error instanceof kind,
-  )
+  [
+    UsageError,
+    SettingsError,
+    RefusedError,
+    TakenError,
+    ServiceError,
+    ImportRunning,
+    StoppedError,
+    SourceError,
+    FileError,
+  ].some((kind) => error instanceof kind)
 
 /** One line. A failed connection to several addresses is an error without words of its own. */
 function reasonOf(error: unknown): string {
@@ -292,7 +297,7 @@ try {
   if (text !== '') console.log(text)
 } catch (error) {
   console.error(isExpected(error) ? error.message : `The command failed: ${reasonOf(error)}`)
-  process.exitCode = error instanceof UsageError ? 2 : error instanceof ImportStopped ? INTERRUPTED : 1
+  process.exitCode = error instanceof UsageError ? 2 : error instanceof StoppedError ? error.status : 1
 }
 
 // The migration engine leaves a timer of 10 s behind, for which nobody should wait. What is printed

@@ -116,7 +116,13 @@ function prepare(name: string, command: Command, args: string[]): () => Promise<
   for (const token of tokens) {
     if (token.kind === 'positional') {
       const place = places.find((option) => !given.has(option))
-      if (place === undefined) throw refuse(`"${token.value}" is not an option`)
+      if (place === undefined) {
+        const last = places.at(-1)
+        const isNone = last === undefined
+        throw refuse(
+          isNone ? `"${token.value}" is not an option` : `only one <${last}> is taken: "${token.value}" is left over`,
+        )
+      }
       given.set(place, token.value)
       continue
     }

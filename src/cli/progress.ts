@@ -90,14 +90,16 @@ function showLines(): Shown {
   }
 }
 
-/** The bytes of a file, or of those of a folder. */
+/** The bytes of a file, or of those of a folder; 0 for one that cannot be read, which the import says. */
 function sizeOf(path: string): number {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  if (stat?.isDirectory() !== true) return stat?.size ?? 0
-  return readdirSync(path).reduce(
-    (sum, name) => sum + (statSync(join(path, name), { throwIfNoEntry: false })?.size ?? 0),
-    0,
-  )
+  try {
+    const stat = statSync(path)
+    return stat.isDirectory()
+      ? readdirSync(path).reduce((sum, name) => sum + statSync(join(path, name)).size, 0)
+      : stat.size
+  } catch {
+    return 0
+  }
 }
 
 function showBar(path: string): Shown {
@@ -115,6 +117,8 @@ function showBar(path: string): Shown {
       if (first[kind].length < MAX_SHOWN) first[kind].push(finding)
     },
     end: (report) => {
+      const { counts } = report as Pick<ImportReport, 'counts'>
+      bar.update(bar.getTotal(), { comments: counts.comments ?? 0 })
       bar.stop()
       for (const [kind, title] of [
         ['refused', 'Not taken'],
@@ -123,6 +127,7 @@ function showBar(path: string): Shown {
         const { total } = (report as Partial<ImportReport>)[kind] ?? { total: 0 }
         if (total === 0) continue
         console.error(`${title}: ${total}`)
+        if (kind === 'refused') console.error('  What can only be counted, as votes without voters, is one of these.')
         for (const { place, reason } of first[kind]) console.error(`  ${place} ${reason}`)
         if (total > first[kind].length) console.error('  … For all of it, send the output to a file.')
       }

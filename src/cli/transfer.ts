@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { createWriteStream, type Stats } from 'node:fs'
+import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import { PassThrough, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -11,10 +12,11 @@ import { z } from 'zod'
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
 import { exportTenant, type Write } from '../domains/transfer/export.ts'
-import { type ImportFile, importFile } from '../domains/transfer/import.ts'
+import { type ImportFile, importFile, ImportStopped } from '../domains/transfer/import.ts'
 import { PAGE_RULES } from '../domains/transfer/pages.ts'
 import { rehearseImport } from '../domains/transfer/rehearse.ts'
 import { SOURCES, type SourceName } from '../domains/transfer/sources.ts'
+import { troubleOfFile } from '../domains/transfer/sources/files.ts'
 import { readAddresses, readAuthors } from '../domains/transfer/tables.ts'
 import { showExport, showImport } from './progress.ts'
 
@@ -58,7 +60,7 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
     ...(options.authors !== undefined && { authors: await readAuthors(options.authors) }),
   }
   const run = options['dry-run'] === true ? rehearseImport : importFile
-  return untilInterrupted(async (signal) => {
+  return untilStopped(async (signal) => {
     const { onProgress, onFinding, end, stop } = showImport(file.path)
     try {
       const report = await run(app, tenantId, file, { onProgress, onFinding, signal })
@@ -70,15 +72,45 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
   })
 }
 
-/** The first Ctrl+C ends the work after the transaction under way, the second one the process. */
-async function untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+class ExportStopped extends Error {
+  override readonly message = 'stopped: the export was not written'
+}
+
+/** The command was stopped by a signal, and has left all in order. */
+export class StoppedError extends Error {
+  /** As a shell has it. */
+  readonly status: number
+
+  constructor(message: string, status: number) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** With 128, the exit status of a process that a signal has ended. */
+const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
+
+/**
+ * The first signal, as of Ctrl+C, ends the work after the transaction under way; the second one ends
+ * the process. Throws StoppedError.
+ */
+async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
-  const stop = (): void => controller.abort()
-  process.once('SIGINT', stop)
+  let status = 0
+  const stop = (_: NodeJS.Signals, number: number): void => {
+    status = 128 + number
+    controller.abort()
+  }
+  const names = Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]
+  for (const name of names) process.once(name, stop)
   try {
     return await work(controller.signal)
+  } catch (error) {
+    if (!controller.signal.aborted) throw error
+    const isClean = error instanceof ImportStopped || error instanceof ExportStopped
+    throw isClean ? new StoppedError(error.message, status) : error
   } finally {
-    process.off('SIGINT', stop)
+    for (const name of names) process.off(name, stop)
   }
 }
 
@@ -93,22 +125,69 @@ export async function runExport(
   tenant: { id: Id; slug: string },
   { file }: z.output<z.ZodObject<typeof EXPORT>>,
 ): Promise<string> {
-  const shown = showExport(file === undefined)
+  return untilStopped(async (signal) => {
+    const shown = showExport(file === undefined)
+    try {
+      const counts = await writeExport(file, signal, (write) => exportTenant(app, tenant.id, write, shown))
+      return shown.end({ tenant: tenant.slug, ...(file !== undefined && { file: basename(file) }), counts })
+    } finally {
+      shown.stop()
+    }
+  })
+}
+
+/** The file cannot be written. */
+export class FileError extends Error {}
+
+type Work<T> = (write: Write) => Promise<T>
+
+/**
+ * Writes to standard output, or to a file, which gets its name when it is whole. What is no regular
+ * file, as a device or a pipe, is written to as it is.
+ */
+async function writeExport<T>(file: string | undefined, signal: AbortSignal, work: Work<T>): Promise<T> {
+  if (file === undefined) return throughTo(work, process.stdout, signal)
+  const pack = file.endsWith('.gz') ? createGzip() : undefined
   try {
-    const counts = await writeExport(file, (write) => exportTenant(app, tenant.id, write, shown))
-    return shown.end({ tenant: tenant.slug, ...(file !== undefined && { file: basename(file) }), counts })
-  } finally {
-    shown.stop()
+    const before = await stat(file).catch(nullWithoutFile)
+    if (before !== null && !before.isFile()) return await throughTo(work, await opened(file, 'w'), signal, pack)
+    // A link stays: what it leads to is replaced.
+    const target = before === null ? file : await realpath(file)
+    return await writeBeside(target, before, (draft) => throughTo(work, draft, signal, pack))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (!(error instanceof Error) || code === undefined || !FILE_CODES.has(code)) throw error
+    const reason = code === 'ENOENT' ? 'its folder is not there' : troubleOfFile(error)
+    throw new FileError(`${file}: ${reason}`, { cause: error })
   }
 }
 
-/** The file gets its name when it is whole. */
-async function writeExport<T>(file: string | undefined, work: (write: Write) => Promise<T>): Promise<T> {
-  if (file === undefined) return throughTo(work, process.stdout)
-  const draft = `${file}.part`
+const FILE_CODES = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENAMETOOLONG'])
+
+function nullWithoutFile(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+/** A file that can be written to, before anything is read for it. */
+async function opened(file: string, flags: 'w' | 'wx', mode?: number): Promise<Writable> {
+  const stream = createWriteStream(file, { flags, ...(mode !== undefined && { mode }) })
+  await once(stream, 'open')
+  return stream
+}
+
+/** Replaces a file by another one of the same rights, once that is whole. */
+async function writeBeside<T>(target: string, before: Stats | null, work: (draft: Writable) => Promise<T>): Promise<T> {
+  const draft = `${target}.${randomBytes(4).toString('hex')}.part`
   try {
-    const result = await throughTo(work, createWriteStream(draft), file.endsWith('.gz') ? createGzip() : undefined)
-    await rename(draft, file)
+    const rights = before === null ? undefined : before.mode & 0o777
+    const result = await work(await opened(draft, 'wx', rights))
+    // What the process may not give on stays its own; the umask has taken some of the mode.
+    if (before !== null) {
+      await chown(draft, before.uid, before.gid).catch(() => undefined)
+      await chmod(draft, before.mode & 0o777)
+    }
+    await rename(draft, target)
     return result
   } catch (error) {
     await rm(draft, { force: true })
@@ -116,20 +195,29 @@ async function writeExport<T>(file: string | undefined, work: (write: Write) => 
   }
 }
 
-/** Runs `work` with a stream that takes no more than what follows it has taken. */
-async function throughTo<T>(work: (write: Write) => Promise<T>, end: Writable, pack?: Gzip): Promise<T> {
+/**
+ * Runs `work` with a stream that takes no more than what follows it has taken. Throws ExportStopped.
+ */
+async function throughTo<T>(work: Work<T>, end: Writable, signal: AbortSignal, pack?: Gzip): Promise<T> {
   const start = new PassThrough()
   const ends = end !== process.stdout
   const done = pack === undefined ? pipeline(start, end, { end: ends }) : pipeline(start, pack, end, { end: ends })
   // Told below; a failure there ends the work here.
   done.catch(() => undefined)
+  const stopped = once(signal, 'abort').then(() => Promise.reject(new ExportStopped()))
+  stopped.catch(() => undefined)
   const write: Write = async (lines) => {
-    if (!start.write(lines)) await Promise.race([once(start, 'drain'), done])
+    if (signal.aborted) throw new ExportStopped()
+    if (!start.write(lines)) await Promise.race([once(start, 'drain'), done, stopped])
   }
   try {
-    return await work(write)
-  } finally {
+    const result = await work(write)
     start.end()
     await done
+    return result
+  } catch (error) {
+    start.destroy()
+    await done.catch(() => undefined)
+    throw error
   }
 }

@@ -98,6 +98,13 @@ export class ServiceError extends Error {
   }
 }
 
+/** A query parameter that the request does not have. */
+export const unknownParameter = (name: string): FieldError => ({
+  pointer: `/${name}`,
+  code: 'unknown_parameter',
+  message: 'is not a parameter of this request',
+})
+
 /** A body can have a hundred thousand wrong values. Callers mend one at a time. */
 const MAX_FIELD_ERRORS = 20
 

@@ -44,8 +44,11 @@ export const LAST_ID: Id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Whether a text can be an id at all. What cannot be one is simply not found. */
-export const isId = (text: string): boolean => UUID.test(text)
+/**
+ * Whether a text can be an id at all. What cannot be one is simply not found. What stands before and
+ * after all ids is none.
+ */
+export const isId = (text: string): boolean => UUID.test(text) && text !== FIRST_ID && text !== LAST_ID
 
 /** Not after any id that is made from `at` on, and after those that were made before. */
 export const firstIdAt = (at: Date): Id => `${timeOf(Math.max(0, at.getTime()))}-7000-8000-000000000000`

@@ -223,6 +223,9 @@ describeInBrowser('Settings in the console', () => {
       JSON.stringify({ total: 104, first }),
     ])
     const { page, complaints, close } = await desk.visit('/settings', { view: NARROW })
+    await page.getByText('npm run cli -- import --tenant demo --from disqus export.xml.gz --dry-run').waitFor()
+    const guide = page.getByRole('link', { name: 'guide to moving in' })
+    expect(new URL((await guide.getAttribute('href')) ?? '').pathname).toBe('/docs/guides/moving')
     const row = page.getByRole('table', { name: 'Imports' }).getByRole('row').nth(1)
     await row.getByText('12\u00A0345').waitFor()
     await enter(row.getByRole('button', { name: 'Report' }))

@@ -42,6 +42,20 @@ const post = async (reader: string, body: string) =>
 const PIECES = unnamed('SELECT count(*) AS n FROM tenant_export_pieces')
 const countPieces = async () => (await service.app.db.query<{ n: number }>(PIECES))[0]?.n
 
+test('a download takes no query parameter', async () => {
+  const { id } = await create()
+  await make()
+  const get = (headers: Record<string, string>) => service.call('GET', `/exports/${id}/file?token=1&foo=2`, { headers })
+  const { status, json } = await get(admin)
+  expect([status, json.code]).toEqual([422, 'validation_failed'])
+  expect(json.errors).toMatchObject([
+    { pointer: '/token', code: 'unknown_parameter' },
+    { pointer: '/foo', code: 'unknown_parameter' },
+  ])
+  // Who may not download at all learns no more than that.
+  expect((await get({ 'x-api-key': service.apiKey })).status).toBe(403)
+})
+
 test('an export is made by a worker, and downloaded', async () => {
   await post('ann', 'a text to take along')
   const created = await service.call('POST', '/exports', { headers: admin })

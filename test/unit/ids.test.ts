@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { firstIdAt, isId, newId } from '../../src/core/ids.ts'
+import { FIRST_ID, firstIdAt, isId, LAST_ID, newId } from '../../src/core/ids.ts'
 
 afterEach(() => vi.useRealTimers())
 
@@ -10,6 +10,7 @@ test('an id is a UUIDv7 of the present millisecond', () => {
   const before = Date.now()
   const id = newId()
   expect(isId(id)).toBe(true)
+  expect([isId(FIRST_ID), isId(LAST_ID)]).toEqual([false, false])
   expect(id).toMatch(/^.{14}7.{4}[89ab]/)
   expect(msOf(id)).toBeGreaterThanOrEqual(before)
   expect(msOf(id)).toBeLessThanOrEqual(Date.now() + 1)

@@ -2,6 +2,8 @@ import { Readable } from 'node:stream'
 
 import type { FastifyInstance } from 'fastify'
 
+import { requireAdmin } from '../../core/context.ts'
+import { unknownParameter, validationFailed } from '../../core/errors.ts'
 import { openExportFile } from '../../domains/exports/exports.ts'
 import { API_BASE } from '../../schema/route.ts'
 
@@ -12,6 +14,9 @@ export function registerExportFile(scope: FastifyInstance): void {
     url: `${API_BASE}/exports/:id/file`,
     exposeHeadRoute: false,
     handler: async (request, reply) => {
+      requireAdmin(request.ctx)
+      const unknown = Object.keys(request.query as object)
+      if (unknown.length > 0) throw validationFailed(unknown.map(unknownParameter))
       const { name, bytes, pieces } = await openExportFile(request.ctx, request.params)
       return reply
         .type('application/gzip')

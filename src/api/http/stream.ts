@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 import type { Actor, App, Tenant } from '../../core/context.ts'
-import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
+import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { countRefusal } from '../../core/refusals.ts'
 import { credentialOf, viewerOf } from '../../live/admission.ts'
@@ -240,9 +240,7 @@ function originHeaders(tenant: Tenant, origin: string | undefined): CorsHeaders 
 function readQuery(request: FastifyRequest): Map<string, string> {
   const entries = Object.entries(request.query as Record<string, string | string[]>)
   const errors = entries.flatMap(([name, value]): FieldError[] => {
-    if (!PARAMETERS.has(name)) {
-      return [{ pointer: `/${name}`, code: 'unknown_parameter', message: 'is not a parameter of this request' }]
-    }
+    if (!PARAMETERS.has(name)) return [unknownParameter(name)]
     return typeof value === 'string' ? [] : [{ pointer: `/${name}`, code: 'wrong_type', message: 'must be given once' }]
   })
   if (errors.length > 0) throw validationFailed(errors)

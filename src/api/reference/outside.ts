@@ -170,6 +170,7 @@ const EXPORT_FILE_CODES: readonly ErrorCode[] = [
   'invalid_admin_token',
   'admin_only',
   'not_found',
+  'validation_failed',
   'rate_limited',
   'internal',
   'unavailable',

@@ -9,7 +9,7 @@ import {
 } from 'graphql'
 
 import { type Access, type Ctx, requireAccess } from '../../core/context.ts'
-import { type FieldError, ServiceError, validationFailed } from '../../core/errors.ts'
+import { type FieldError, ServiceError, unknownParameter, validationFailed } from '../../core/errors.ts'
 import { ACCESS_EXTENSION } from '../../schema/access.ts'
 import { compile } from '../graphql/execute.ts'
 import { checkInput, fromQuery, variableTypes } from '../graphql/input.ts'
@@ -184,7 +184,7 @@ export const queryName = (name: string, isList: boolean): string =>
 const unknownParameters = (query: RestRequest['query'], known: ReadonlySet<string>): FieldError[] =>
   Object.keys(query)
     .filter((name) => !known.has(name))
-    .map((name) => ({ pointer: `/${name}`, code: 'unknown_parameter', message: 'is not a parameter of this request' }))
+    .map(unknownParameter)
 
 /** What a route's answer shows of its operation's data. */
 export const projectionOf = (route: Route) => (route.answer ?? plainAnswer) as (data: unknown) => unknown

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream'
 
 import { CsvError, parse } from 'csv-parse'
 
@@ -23,7 +24,9 @@ async function readPairs(path: string, names: Names): Promise<Map<string, string
   let heading: string[] = []
   let n = 0
   try {
-    for await (const row of createReadStream(path).pipe(parse(OPTIONS)) as AsyncIterable<string[]>) {
+    // The iteration is told of an error as well.
+    const rows = pipeline(createReadStream(path), parse(OPTIONS), () => undefined) as AsyncIterable<string[]>
+    for await (const row of rows) {
       const cells = row.map((cell) => cell.toLowerCase())
       const named = ++n === 1 ? columnsOf(cells, names) : null
       if (named !== null) {

@@ -1,8 +1,8 @@
-import { Badge, Button, Code, Stack, Table, Text, VisuallyHidden } from '@mantine/core'
+import { Anchor, Badge, Button, Code, Stack, Table, Text, VisuallyHidden } from '@mantine/core'
 import { useState } from 'react'
 
-import { ImportsDocument, type ImportsQuery } from '../../../generated/console.ts'
-import { useList } from '../../api/queries.ts'
+import { ImportsDocument, type ImportsQuery, MeDocument } from '../../../generated/console.ts'
+import { useApi, useList } from '../../api/queries.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { DataTable, List } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
@@ -13,18 +13,28 @@ import { WRITTEN } from '../../ui/written.ts'
 
 const POLL_MS = 10_000
 
+const GUIDE = new URL('../docs/guides/moving', document.baseURI).href
+
 type Import = ImportsQuery['imports']['edges'][number]['node']
 
 /** What the command line has moved in, with its reports. */
 export function Imports() {
   const list = useList(ImportsDocument, { first: 20 }, ({ imports }) => imports, { everyMs: POLL_MS })
   const [shown, setShown] = useState<Import | null>(null)
+  const { data } = useApi(MeDocument, {})
+  const slug = data?.me?.tenant.slug ?? '…'
   return (
     <Section title="Import">
       <Text size="sm" maw={640}>
-        Comments of another system are moved in by the command line: <Code>import --tenant … --from … FILE</Code>. The
-        guides have a page for each system.
+        Comments of another system are moved in by the command line, where the service runs. The{' '}
+        <Anchor href={GUIDE} target="_blank" rel="noopener">
+          guide to moving in
+        </Anchor>{' '}
+        has the name of each system, and how to get its export.
       </Text>
+      <Code block {...WRITTEN} tabIndex={0} aria-label="The command" maw={640}>
+        npm run cli -- import --tenant {slug} --from disqus export.xml.gz --dry-run
+      </Code>
       <List list={list} of="imports" empty={<Empty title="Nothing was imported">Imports appear here.</Empty>}>
         {(imports) => (
           <DataTable

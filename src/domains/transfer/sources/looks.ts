@@ -31,9 +31,7 @@ const SQLITE = 'SQLite format 3\0'
 export async function lookOf(path: string): Promise<Look | null> {
   if ((await stat(path)).isDirectory()) {
     const names = await readdir(path)
-    return names.some((name) => /^comments\.(?:json|jsonl|ndjson)(?:\.gz)?$/.test(name))
-      ? { source: 'coral' }
-      : { form: 'a folder' }
+    return names.some((name) => /^comments\.(?:json|jsonl|ndjson)(?:\.gz)?$/.test(name)) ? { source: 'coral' } : null
   }
   if ((await beginningOf(path, SQLITE.length)).toString('latin1') === SQLITE) return { source: 'isso' }
   const head = await headOf(path)

@@ -1,0 +1,252 @@
+import { execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { withDatabase } from '../../src/app.ts'
+import { createLog } from '../../src/core/log.ts'
+import { readSettings } from '../../src/core/settings.ts'
+import { embeddedSecrets } from '../../src/data/embedded-secrets.ts'
+import { openEmbedded } from '../../src/data/embedded.ts'
+import { openServer } from '../../src/data/server.ts'
+import { createTenant } from '../../src/domains/tenants/bootstrap.ts'
+import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import type { Env } from '../harness/processes.ts'
+import { writeItems } from '../harness/transfer.ts'
+
+const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
+const LONG = 120_000
+
+let folder: string
+let env: Env
+let drop = async (): Promise<void> => undefined
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'engagement-transfer-'))
+  const secrets = {
+    ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  }
+  if (onServer) {
+    const database = await createServerDatabase()
+    drop = database.drop
+    env = { DATABASE_URL: database.url, ...secrets }
+  } else {
+    env = { DATA_DIR: join(folder, 'data') }
+    makeDataDir(join(folder, 'data'))
+  }
+  const settings = readSettings(env, embeddedSecrets)
+  const database = onServer
+    ? await openServer({ url: env.DATABASE_URL ?? '', size: 2, onError: () => undefined })
+    : await openEmbedded(env.DATA_DIR ?? '')
+  const { app, close } = withDatabase(settings, createLog('silent'), database)
+  for (const slug of ['acme', 'empty']) await createTenant(app, { slug })
+  await close()
+  writeItems(join(folder, 'items.jsonl'), [
+    { kind: 'reader', id: 'ann', name: 'Ann' },
+    { kind: 'discussion', id: 'p', externalId: 'page-p' },
+    { kind: 'comment', id: '1', discussionId: 'p', authorId: 'ann', body: 'One', createdAt: '2015-03-01T10:00:00Z' },
+    { kind: 'comment', id: '2', discussionId: 'p', parentId: '9', body: 'Two', createdAt: '2015-03-01T10:00:01Z' },
+    { kind: 'comment', id: '3', discussionId: 'gone', body: 'Three', createdAt: '2015-03-01T10:00:02Z' },
+  ])
+}, LONG)
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await drop()
+})
+
+interface Result {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+const environment = (): Env => ({ PATH: process.env.PATH, HOME: process.env.HOME, ...env })
+
+const run = (command: string, args: string[]): Promise<Result> =>
+  new Promise((resolve) =>
+    execFile(command, args, { env: environment(), cwd: folder, encoding: 'utf8' }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    ),
+  )
+
+const cli = (...args: string[]): Promise<Result> => run(process.execPath, [CLI, ...args])
+
+/** The same on a terminal, whose two outputs are one. */
+const onTerminal = (...args: string[]): Promise<Result> =>
+  run('script', ['-qec', [process.execPath, CLI, ...args].join(' '), '/dev/null'])
+
+const linesOf = ({ stdout }: Result): object[] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as object)
+
+const IMPORT = ['import', '--tenant', 'acme', '--from', 'jsonl'] as const
+
+describe('an import', { timeout: LONG }, () => {
+  test('into a pipe prints lines of JSON, the report last, and exits with 1 where something was not taken', async () => {
+    for (const more of [[] as string[]]) {
+      const result = await cli(...IMPORT, 'items.jsonl', ...more)
+      expect([result.code, result.stderr]).toEqual([1, ''])
+      const lines = linesOf(result)
+      expect(lines).toContainEqual({ refused: { place: 'line 5', reason: expect.stringContaining('page') } })
+      expect(lines).toContainEqual({ changed: { place: 'line 4', reason: expect.stringContaining('top level') } })
+      expect(lines.at(-1)).toMatchObject({
+        report: { source: 'jsonl', counts: { readers: 1, discussions: 1, comments: 2 }, refused: { total: 1 } },
+      })
+    }
+  })
+
+  test('on a terminal shows a bar, what was not taken, and the report', async () => {
+    const { code, stdout } = await onTerminal(...IMPORT, '--as', 'again', 'items.jsonl')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/100% \| 2 comments, 5 items/)
+    expect(stdout).toMatch(/Not taken: 1\r\n {2}What can only be counted, [^\n]+\r\n {2}line 5 is of a page/)
+    expect(stdout).toMatch(/Taken otherwise than in the file: 1\r\n {2}line 4 replies/)
+    const report = stdout.slice(stdout.lastIndexOf('\n{') + 1)
+    expect(JSON.parse(report)).toMatchObject({ counts: { comments: 2 }, refused: { total: 1 } })
+  })
+
+  test('is refused in one line, whatever is wrong with its files, and leaves no row', async () => {
+    mkdirSync(join(folder, 'a-folder'))
+    writeFileSync(join(folder, 'odd.csv'), 'old,new\n/a\n')
+    const before = linesOfJson(await cli('import', 'list', '--tenant', 'empty'))
+    const into = ['import', '--tenant', 'empty', '--from', 'jsonl'] as const
+    const wrong: [string[], string][] = [
+      [['nowhere.jsonl'], 'nowhere.jsonl: there is no such file'],
+      [['a-folder'], 'a-folder: is a folder, not a file'],
+      [['items.jsonl', '--map', 'nowhere.csv'], 'nowhere.csv: there is no such file'],
+      [['items.jsonl', '--map', 'odd.csv'], 'odd.csv: row 2 has not two columns'],
+      [['items.jsonl', '--authors', 'a-folder'], 'a-folder: is a folder, not a file'],
+    ]
+    for (const [args, reason] of wrong) {
+      expect(await cli(...into, ...args), args.join(' ')).toEqual({ code: 1, stdout: '', stderr: `${reason}\n` })
+    }
+    expect(linesOfJson(await cli('import', 'list', '--tenant', 'empty'))).toEqual(before)
+  })
+
+  test.each([
+    [['items.jsonl', 'more.jsonl'], 'only one <file> is taken: "more.jsonl" is left over'],
+    [['items.jsonl', '--dry-run', '--dry-run'], '--dry-run is given twice'],
+    [['items.jsonl', '--from', 'disqus'], '--from is given twice'],
+    [[], '<file> is required'],
+  ])('of %s is a wrong command line', async (args, what) => {
+    const { code, stdout, stderr } = await cli(...IMPORT, ...args)
+    expect({ code, stdout, first: stderr.split('\n')[0] }).toEqual({ code: 2, stdout: '', first: what })
+  })
+})
+
+const linesOfJson = ({ stdout }: Result): unknown => JSON.parse(stdout)
+
+describe('an export', { timeout: LONG }, () => {
+  const EXPORT = ['export', '--tenant', 'acme'] as const
+  const isExport = (text: string): boolean => text.startsWith('{"kind":"header"') && text.endsWith('}\n')
+  const parts = (): string[] => readdirSync(folder).filter((name) => name.includes('.part'))
+
+  test('goes to a new file, packed or not, and its report to a pipe or a terminal', async () => {
+    const plain = await cli(...EXPORT, 'plain.jsonl')
+    expect([plain.code, plain.stderr]).toEqual([0, ''])
+    expect(linesOf(plain).at(-1)).toMatchObject({ report: { tenant: 'acme', file: 'plain.jsonl' } })
+    expect(isExport(readFileSync(join(folder, 'plain.jsonl'), 'utf8'))).toBe(true)
+    const shown = await onTerminal(...EXPORT, 'packed.jsonl.gz')
+    expect(shown.stdout).toMatch(/100% \| \d+ of \d+ comments/)
+    expect(shown.stdout).toMatch(/\{\r\n {2}"tenant": "acme"/)
+    expect(isExport(gunzipSync(readFileSync(join(folder, 'packed.jsonl.gz'))).toString())).toBe(true)
+  })
+
+  test('without a file goes to standard output, and nothing else does', async () => {
+    const { code, stdout, stderr } = await cli(...EXPORT)
+    expect([code, isExport(stdout)]).toEqual([0, true])
+    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({ report: { tenant: 'acme' } })
+  })
+
+  test('keeps the mode of the file that it replaces, and a link to it', async () => {
+    const file = join(folder, 'kept.jsonl')
+    writeFileSync(file, 'old')
+    chmodSync(file, 0o640)
+    symlinkSync(file, join(folder, 'link.jsonl'))
+    expect((await cli(...EXPORT, 'link.jsonl')).code).toBe(0)
+    expect(lstatSync(join(folder, 'link.jsonl')).isSymbolicLink()).toBe(true)
+    expect(isExport(readFileSync(file, 'utf8'))).toBe(true)
+    expect(statSync(file).mode & 0o777).toBe(0o640)
+    expect(parts()).toEqual([])
+  })
+
+  test('writes into a device and a pipe as they are', async () => {
+    // A link stands for the device: a test that fails does not replace it.
+    symlinkSync('/dev/null', join(folder, 'null'))
+    expect((await cli(...EXPORT, 'null')).code).toBe(0)
+    expect(lstatSync(join(folder, 'null')).isSymbolicLink()).toBe(true)
+    expect(statSync('/dev/null').isCharacterDevice()).toBe(true)
+    await run('mkfifo', [join(folder, 'fifo')])
+    const read = run('cat', [join(folder, 'fifo')])
+    expect((await cli(...EXPORT, 'fifo')).code).toBe(0)
+    expect(isExport((await read).stdout)).toBe(true)
+    expect(statSync(join(folder, 'fifo')).isFIFO()).toBe(true)
+  })
+
+  test('is refused in one line where it cannot be written', async () => {
+    mkdirSync(join(folder, 'out'))
+    for (const [file, reason] of [
+      ['nowhere/out.jsonl', 'nowhere/out.jsonl: its folder is not there'],
+      ['out', 'out: is a folder, not a file'],
+    ] as const) {
+      expect(await cli(...EXPORT, file)).toEqual({ code: 1, stdout: '', stderr: `${reason}\n` })
+    }
+  })
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('that %s stops leaves what was there, and no part of its file', async (signal, status) => {
+    await growAcme()
+    const file = join(folder, 'stopped.jsonl')
+    writeFileSync(file, 'old')
+    const child = spawn(process.execPath, [CLI, ...EXPORT, file], { env: environment() })
+    let stderr = ''
+    child.stderr.on('data', (chunk) => (stderr += String(chunk)))
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+    while (parts().length === 0 && child.exitCode === null) await setTimeout(1)
+    child.kill(signal)
+    expect([await ended, stderr]).toEqual([status, 'stopped: the export was not written\n'])
+    expect(parts()).toEqual([])
+    expect(readFileSync(file, 'utf8')).toBe('old')
+  })
+
+  /** So much that a signal meets it. */
+  async function growAcme(): Promise<void> {
+    const large = join(folder, 'large.jsonl')
+    if (existsSync(large)) return
+    writeItems(large, [
+      { kind: 'discussion', id: 'large', externalId: 'large' },
+      ...Array.from({ length: 12_000 }, (_, n) => ({
+        kind: 'comment' as const,
+        id: `large-${n}`,
+        discussionId: 'large',
+        body: 'x'.repeat(500),
+        createdAt: '2015-03-01T10:00:00Z',
+      })),
+    ])
+    expect((await cli(...IMPORT, large)).code).toBe(0)
+  }
+})
