@@ -15,6 +15,8 @@ const PROMISES = [
   'end-to-end',
   'erasure',
   'idempotency',
+  'import',
+  'merges',
   'migrations',
   'ordering',
   'places',
