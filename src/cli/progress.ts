@@ -90,7 +90,7 @@ function showLines(): Shown {
   }
 }
 
-/** The bytes of a file, or of those of a folder; 0 for one that cannot be read, which the import says. */
+/** The bytes of a file, or of all in a folder; 0 where it cannot be read: the import says so. */
 function sizeOf(path: string): number {
   try {
     const stat = statSync(path)

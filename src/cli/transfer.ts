@@ -91,8 +91,8 @@ export class StoppedError extends Error {
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
 
 /**
- * The first signal, as of Ctrl+C, ends the work after the transaction under way; the second one ends
- * the process. Throws StoppedError.
+ * The first signal, as of Ctrl+C, ends the work after the transaction under way; the second one
+ * ends the process. Throws StoppedError.
  */
 async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
@@ -196,7 +196,8 @@ async function writeBeside<T>(target: string, before: Stats | null, work: (draft
 }
 
 /**
- * Runs `work` with a stream that takes no more than what follows it has taken. Throws ExportStopped.
+ * Runs `work` with a stream that takes no more than what follows it has taken. Throws
+ * ExportStopped.
  */
 async function throughTo<T>(work: Work<T>, end: Writable, signal: AbortSignal, pack?: Gzip): Promise<T> {
   const start = new PassThrough()

@@ -45,8 +45,8 @@ export const LAST_ID: Id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * Whether a text can be an id at all. What cannot be one is simply not found. What stands before and
- * after all ids is none.
+ * Whether a text can be an id at all. What cannot be one is simply not found. What stands before
+ * and after all ids is none.
  */
 export const isId = (text: string): boolean => UUID.test(text) && text !== FIRST_ID && text !== LAST_ID
 
