@@ -297,8 +297,15 @@ async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
 
 async function store(run: Run, { rows, own, changes, refused, items }: ReadBatch): Promise<void> {
   note(run, refused)
-  await storeInHalves(run, own, (some) => storeOwn(run, some))
+  const isAudit = ({ row }: (typeof own)[number]): boolean => row.kind === 'audit'
+  // Settings say how deep threads are; entries of the audit log are about what comes before them.
+  await storeInHalves(
+    run,
+    own.filter((each) => !isAudit(each)),
+    (some) => storeOwn(run, some),
+  )
   await storeRows(run, { rows, changes, hasWaited: false, isLast: false })
+  await storeInHalves(run, own.filter(isAudit), (some) => storeOwn(run, some))
   run.items += items
   run.watching.onProgress?.({ bytes: run.bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }
