@@ -25,8 +25,13 @@ const origin = z
     'must be an origin, such as https://www.example.com',
   )
 
-/** A type of reaction, of a tenant's own choice. */
-export const reactionType = z.string().regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -')
+/**
+ * A type of reaction, of a tenant's own choice. Clients keep counts in objects by type: `__proto__`
+ * is no key of theirs.
+ */
+export const reactionType = z
+  .string()
+  .regex(/^(?!__proto__$)[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -, and not __proto__')
 
 /** One of several, each with what it means. `title` names the type in GraphQL. */
 const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>

@@ -5,7 +5,8 @@ import type { PageComment } from './backend.ts'
 import { button, named, nameOf } from './parts.ts'
 import type { EngagementThread, Panel } from './thread.ts'
 
-const FACES: Record<string, string> = { like: '👍', love: '❤️', laugh: '😂', wow: '😮', sad: '😢', angry: '😠' }
+// A type may be named like what every object has.
+const FACES = new Map(Object.entries({ like: '👍', love: '❤️', laugh: '😂', wow: '😮', sad: '😢', angry: '😠' }))
 
 /** What can be done with a comment; of one that is gone, only its replies can be seen. */
 export const actionsView = (thread: EngagementThread, comment: PageComment, isGone: boolean): unknown =>
@@ -46,9 +47,9 @@ function toolsView(thread: EngagementThread, comment: PageComment): unknown {
 /** A kind of reaction, and how often it is held. */
 export function faceView(thread: EngagementThread, comment: PageComment, type: string): unknown {
   const { words, state } = thread
-  const n = comment.reactionCounts[type]
+  const n = Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
   const count = n === undefined ? '' : ` ${words.number(n)}`
-  return button((FACES[type] ?? named(thread, type)) + count, () => react(thread, comment, type), {
+  return button((FACES.get(type) ?? named(thread, type)) + count, () => react(thread, comment, type), {
     kind: 'chip',
     label: named(thread, type) + count,
     isPressed: comment.viewerReaction === type,

@@ -125,7 +125,7 @@ export function wordsFor(lang: string, own: Partial<Strings> = {}) {
   return {
     lang: locale,
     dir: /^(ar|fa|he|ps|ur|yi)\b/.test(locale) ? 'rtl' : 'ltr',
-    has: (key: string): key is StringKey => key in strings,
+    has: (key: string): key is StringKey => Object.hasOwn(strings, key),
     text: (key: StringKey, values: { n?: number; name?: string; time?: string } = {}): string => {
       const text = strings[key]
       const { n = 0 } = values
