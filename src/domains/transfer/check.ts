@@ -98,7 +98,7 @@ const MAX_NOTE_LENGTH = 1000
 function readerRow(item: ReaderItem, checking: Checking): ReaderRow {
   const { source, authors } = checking
   const { ban } = item
-  const createdAt = pastOf(item.createdAt, checking)
+  const createdAt = createdAtOf(item, checking)
   const own = authors.get((item.email ?? '').toLowerCase()) ?? authors.get(item.id)
   return {
     ...begin(item, keyOf(source, 'reader', item.id), checking),
@@ -107,8 +107,8 @@ function readerRow(item: ReaderItem, checking: Checking): ReaderRow {
     name: shortOf(item.name, MAX_NAME_LENGTH, 'name', checking) || null,
     avatarUrl: urlOf(item.avatarUrl),
     profileUrl: urlOf(item.profileUrl),
-    profileIssuedAt: dateOf(item.profileIssuedAt),
-    bannedAt: ban == null ? null : (dateOf(ban.at) ?? createdAt ?? checking.now),
+    profileIssuedAt: ofExport('profileIssuedAt', pastOf('profileIssuedAt', item.profileIssuedAt, checking), checking),
+    bannedAt: ban == null ? null : (pastOf('ban', ban.at, checking) ?? createdAt ?? checking.now),
     bannedUntil: dateOf(ban?.until),
     banReason: shortOf(ban?.reason, MAX_REASON_LENGTH, 'reason of the ban', checking) || null,
     shadowBanned: ban?.shadow ?? false,
@@ -119,6 +119,7 @@ function readerRow(item: ReaderItem, checking: Checking): ReaderRow {
 function discussionRow(item: DiscussionItem, checking: Checking): DiscussionRow {
   const { source, page: rule, addresses, changes } = checking
   const { externalId, url, lacksAddress } = pageOf(item, source, rule, addresses)
+  const past = (field: PastField<DiscussionItem>): Date | null => pastOf(field, item[field], checking)
   if (lacksAddress) changes.push('has no address: its external id is made of its id')
   return {
     ...begin(item, keyOf(source, 'discussion', item.id), checking),
@@ -128,12 +129,12 @@ function discussionRow(item: DiscussionItem, checking: Checking): DiscussionRow 
     url,
     lacksAddress,
     state: item.state ?? 'open',
-    seq: item.seq ?? 0,
-    createdAt: pastOf(item.createdAt, checking),
-    updatedAt: dateOf(item.updatedAt),
-    lastCommentedAt: dateOf(item.lastCommentedAt),
-    activeAt: dateOf(item.activeAt),
-    autoClosedAt: dateOf(item.autoClosedAt),
+    seq: ofExport('seq', item.seq ?? null, checking) ?? 0,
+    createdAt: createdAtOf(item, checking),
+    updatedAt: past('updatedAt'),
+    lastCommentedAt: ofExport('lastCommentedAt', past('lastCommentedAt'), checking),
+    activeAt: ofExport('activeAt', past('activeAt'), checking),
+    autoClosedAt: past('autoClosedAt'),
   }
 }
 
@@ -141,11 +142,13 @@ function commentRow(item: CommentItem, checking: Checking): CommentRow {
   const { source } = checking
   const status = item.status ?? 'approved'
   const isDeleted = status === 'deleted'
-  const createdAt = pastOf(item.createdAt, checking) ?? checking.now
-  const revisions = revisionsOf(item)
+  const createdAt = createdAtOf(item, checking) ?? checking.now
+  const past = (field: PastField<CommentItem>): Date | null => pastOf(field, item[field], checking)
+  const revisions = revisionsOf(item, checking)
+  const revision = Math.max(item.revision ?? 1, revisions.length + 1)
   const key = keyOf(source, 'comment', item.id)
   const row = begin(item, key, checking)
-  const editedAt = item.editedAt === undefined ? (revisions.at(-1)?.replacedAt ?? null) : dateOf(item.editedAt)
+  const editedAt = item.editedAt === undefined ? (revisions.at(-1)?.replacedAt ?? null) : past('editedAt')
   return {
     ...row,
     ...textOf(item.body, isDeleted),
@@ -155,14 +158,14 @@ function commentRow(item: CommentItem, checking: Checking): CommentRow {
     parentKey: keyOrNull(source, 'comment', item.parentId),
     authorKey: keyOrNull(source, 'reader', item.authorId),
     status,
-    pinnedAt: status === 'approved' ? dateOf(item.pinnedAt) : null,
+    pinnedAt: status === 'approved' ? past('pinnedAt') : null,
     editedAt,
-    deletedAt: isDeleted ? (dateOf(item.deletedAt) ?? editedAt ?? createdAt) : null,
-    firstApprovedAt:
-      item.firstApprovedAt === undefined && status === 'approved' ? createdAt : dateOf(item.firstApprovedAt),
+    deletedAt: isDeleted ? (past('deletedAt') ?? editedAt ?? createdAt) : null,
+    firstApprovedAt: item.firstApprovedAt === undefined && status === 'approved' ? createdAt : past('firstApprovedAt'),
     holdReason: item.holdReason ?? null,
     flagged: item.flagged ?? false,
-    revision: Math.max(item.revision ?? 1, revisions.length + 1),
+    revision:
+      revision > revisions.length + 1 ? (ofExport('revision', revision, checking) ?? revisions.length + 1) : revision,
     revisions,
     createdAt,
   }
@@ -183,17 +186,21 @@ function textOf(given: string | null | undefined, isDeleted: boolean): Text {
 }
 
 function bodyOf(given: string): string {
-  const body = clean(given).trim()
+  const body = given.trim()
   if (!hasAtMost(body, MAX_BODY_LENGTH)) {
     throw new Refused(`has a text of ${charactersIn(body)} characters: ${MAX_BODY_LENGTH} are the most`)
   }
   return body
 }
 
-function revisionsOf({ revisions = [], editedAt }: CommentItem): RevisionRow[] {
+function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checking): RevisionRow[] {
   return revisions.map(({ body, createdAt, replacedAt }, index) => ({
     body: bodyOf(body),
-    replacedAt: new Date(replacedAt ?? revisions[index + 1]?.createdAt ?? editedAt ?? createdAt),
+    replacedAt: pastAt(
+      'revisions',
+      new Date(replacedAt ?? revisions[index + 1]?.createdAt ?? editedAt ?? createdAt),
+      checking,
+    ),
   }))
 }
 
@@ -227,7 +234,7 @@ function onComment(kind: 'reaction' | 'report', item: ReactionItem | ReportItem,
     item,
     commentKey: keyOf(source, 'comment', item.commentId),
     readerKey: keyOf(source, 'reader', item.readerId),
-    createdAt: pastOf(item.createdAt, checking),
+    createdAt: createdAtOf(item, checking),
   }
 }
 
@@ -245,23 +252,47 @@ const dateOf = (text: string | null | undefined): Date | null => (text == null ?
 
 const DAY_MS = 86_400_000
 
-/** A date that orders lists: one that lies ahead would stay at the head of them. */
-function pastOf(text: string | null | undefined, { now }: Checking): Date | null {
-  const date = dateOf(text)
-  if (date !== null && date.getTime() > now.getTime() + DAY_MS) throw new Refused('createdAt: lies in the future')
-  return date
+/**
+ * When an item was made. A day ahead at most, it is taken for a clock or a time zone that is wrong,
+ * and taken as now: it orders lists, whose head it would keep.
+ */
+function createdAtOf({ createdAt }: { createdAt?: string | null | undefined }, checking: Checking): Date | null {
+  const date = dateOf(createdAt)
+  if (date === null) return null
+  if (date.getTime() > checking.now.getTime() + DAY_MS) throw new Refused('createdAt: lies in the future')
+  return pastAt('createdAt', date, checking)
 }
 
-/** Without what PostgreSQL cannot store. CommonMark has the same for NUL. */
-const clean = (text: string): string => text.toWellFormed().replaceAll('\0', '\u{FFFD}')
+/** Fields that hold a time, or nothing. */
+type PastField<Given> = keyof {
+  [Field in keyof Given as Given[Field] extends string | null | undefined ? Field : never]: Field
+}
+
+/** When something has happened. */
+function pastOf(field: string, text: string | null | undefined, checking: Checking): Date | null {
+  const date = dateOf(text)
+  return date === null ? null : pastAt(field, date, checking)
+}
+
+function pastAt(field: string, date: Date, { now, changes }: Checking): Date {
+  if (date <= now) return date
+  changes.push(`${field}: lies in the future and is taken as now`)
+  return now
+}
+
+/** What only an export of this service can know. From other files it is ignored or computed. */
+function ofExport<Value>(field: string, value: Value | null, { keepsIds, changes }: Checking): Value | null {
+  if (keepsIds || value === null) return value
+  changes.push(`${field}: is only taken from an export of this service, which begins with a header`)
+  return null
+}
 
 /** A text that stands beside comments, and may lose its end. */
 function shortOf(text: string | null | undefined, max: number, name: string, { changes }: Checking): string | null {
   if (text == null) return null
-  const whole = clean(text)
-  if (hasAtMost(whole, max)) return whole
+  if (hasAtMost(text, max)) return text
   changes.push(`has a ${name} of more than ${max} characters: its end is left out`)
-  return Array.from(whole).slice(0, max).join('')
+  return Array.from(text).slice(0, max).join('')
 }
 
 function externalIdOf(text: string): string {

@@ -11,13 +11,52 @@ import { HOLD_REASONS } from '../comments/rules.ts'
  */
 export const FORM_VERSION = 1
 
-const id = z.string().min(1).max(500).describe('The id at the source, unique among items of this kind')
-const time = z.iso
+/** What PostgreSQL cannot store becomes U+FFFD. CommonMark has the same for NUL. */
+const text = z.string().overwrite((given) => given.toWellFormed().replaceAll('\0', '\u{FFFD}'))
+
+const isStorable = (given: string): boolean => given.isWellFormed() && !given.includes('\0')
+
+/** A text that stays as it is, as others refer to it. */
+const name = z.string().refine(isStorable, 'must be well-formed Unicode without NUL')
+const id = name.min(1).max(500).describe('The id at the source, unique among items of this kind')
+const instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
-  .refine((text) => reachOf(Date.parse(text)) === null, 'must be from 1970 to 9999')
-  .describe('RFC 3339, from 1970 to 9999')
+  .refine((given) => reachOf(Date.parse(given)) === null, 'must be from 1970 to 9999')
+const time = instant.describe('RFC 3339, from 1970 to 9999')
+const past = instant.describe('RFC 3339, from 1970 on. What is in the future is taken as now')
 const url = z.string().max(2048)
-const json = z.record(z.string(), z.unknown())
+
+const MAX_JSON_DEPTH = 32
+const MAX_JSON_LENGTH = 1_000_000
+
+/** What goes into a `jsonb`: without recursion, as it may be nested however deep. */
+function isBounded(given: Record<string, unknown>): boolean {
+  let length = 0
+  let level: unknown[] = [given]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_JSON_DEPTH) return false
+    const next: unknown[] = []
+    for (const value of level) {
+      length += typeof value === 'string' ? value.length : 1
+      if (typeof value === 'string' && !isStorable(value)) return false
+      // The names of fields are texts like others.
+      if (typeof value === 'object' && value !== null) for (const entry of Object.entries(value)) next.push(...entry)
+    }
+    if (length + next.length > MAX_JSON_LENGTH) return false
+    level = next
+  }
+  return true
+}
+
+const json = z
+  .record(z.string(), z.unknown())
+  .refine(isBounded, `must be JSON of at most ${MAX_JSON_LENGTH} characters and ${MAX_JSON_DEPTH} levels, without NUL`)
+
+/** The highest numbers that an export has: far from where a column or a double ends. */
+const MAX_SEQ = 1_000_000_000_000
+const MAX_REVISION = 1_000_000
+
+const WITH_HEADER = 'Only taken from an export of this service'
 
 /** The first line of an export. A file that begins with it keeps its ids. */
 export const headerItem = z.object({
@@ -39,17 +78,19 @@ export const readerItem = z.object({
   kind: z.literal('reader'),
   id,
   externalId: z.string().optional().describe('The id at the tenant; the default is `<source>:<id>`'),
-  email: z.string().optional().describe('Only to find the person in `--authors`. It is never stored'),
-  name: z.string().nullish(),
+  email: text.optional().describe('Only to find the person in `--authors`. It is never stored'),
+  name: text.nullish(),
   avatarUrl: url.nullish(),
   profileUrl: url.nullish(),
-  profileIssuedAt: time.nullish().describe('When the tenant last vouched for this profile: a newer one replaces it'),
+  profileIssuedAt: past
+    .nullish()
+    .describe(`When the tenant last vouched for this profile: a newer one replaces it. ${WITH_HEADER}`),
   createdAt: time.nullish(),
   ban: z
     .object({
-      at: time.nullish(),
+      at: past.nullish(),
       until: time.nullish().describe('Null: for good'),
-      reason: z.string().nullish(),
+      reason: text.nullish(),
       shadow: z.boolean().optional(),
     })
     .nullish(),
@@ -61,14 +102,19 @@ export const discussionItem = z.object({
   id,
   externalId: z.string().optional().describe('The tenant’s key for the page; the default comes from `--page`'),
   url: url.nullish().describe('The address of the page'),
-  title: z.string().nullish(),
+  title: text.nullish(),
   state: z.enum(['open', 'locked', 'archived']).optional(),
-  seq: z.int().min(0).optional().describe('The number of its last event; the next one has the number after it'),
+  seq: z
+    .int()
+    .min(0)
+    .max(MAX_SEQ)
+    .optional()
+    .describe(`The number of its last event; the next one has the number after it. ${WITH_HEADER}`),
   createdAt: time.nullish(),
-  updatedAt: time.nullish(),
-  lastCommentedAt: time.nullish(),
-  activeAt: time.nullish().describe('By which it stands in the list of active ones: to the minute'),
-  autoClosedAt: time.nullish().describe('When the service locked it because of its age'),
+  updatedAt: past.nullish(),
+  lastCommentedAt: past.nullish().describe(WITH_HEADER),
+  activeAt: past.nullish().describe(`By which it stands in the list of active ones: to the minute. ${WITH_HEADER}`),
+  autoClosedAt: past.nullish().describe('When the service locked it because of its age'),
 })
 
 /** A comment. */
@@ -78,22 +124,27 @@ export const commentItem = z.object({
   discussionId: id.describe('`id` of the discussion’s item'),
   parentId: id.nullish().describe('`id` of the comment that it replies to'),
   authorId: id.nullish().describe('`id` of the reader’s item; null where the author is gone'),
-  body: z.string().nullish().describe('Markdown; null for a tombstone'),
+  body: text.nullish().describe('Markdown; null for a tombstone'),
   status: z.enum(['pending', 'approved', 'rejected', 'deleted']).optional().describe('The default is approved'),
   createdAt: time,
-  editedAt: time.nullish(),
-  deletedAt: time.nullish(),
-  pinnedAt: time.nullish(),
-  firstApprovedAt: time.nullish().describe('The default is createdAt where it is approved'),
+  editedAt: past.nullish(),
+  deletedAt: past.nullish(),
+  pinnedAt: past.nullish(),
+  firstApprovedAt: past.nullish().describe('The default is createdAt where it is approved'),
   holdReason: z.enum(HOLD_REASONS).nullish().describe('Why it waits for a moderator or is flagged'),
   flagged: z.boolean().optional().describe('In view, and before moderators because of a rule'),
-  revision: z.int().min(1).optional().describe('The default is one more than there are revisions'),
+  revision: z
+    .int()
+    .min(1)
+    .max(MAX_REVISION)
+    .optional()
+    .describe(`The default is one more than there are revisions. ${WITH_HEADER}`),
   revisions: z
     .array(
       z.object({
-        body: z.string(),
+        body: text,
         createdAt: time.describe('When it was written'),
-        replacedAt: time.nullish().describe('The default is when the next one was written'),
+        replacedAt: past.nullish().describe('The default is when the next one was written'),
       }),
     )
     .optional()
@@ -105,7 +156,7 @@ export const reactionItem = z.object({
   kind: z.literal('reaction'),
   commentId: id,
   readerId: id,
-  type: z.string().describe('One of the tenant’s reaction types'),
+  type: text.describe('One of the tenant’s reaction types'),
   createdAt: time.nullish(),
 })
 
@@ -114,8 +165,8 @@ export const reportItem = z.object({
   kind: z.literal('report'),
   commentId: id,
   readerId: id,
-  reason: z.string(),
-  note: z.string().nullish(),
+  reason: text,
+  note: text.nullish(),
   createdAt: time.nullish(),
   counted: z.boolean().optional().describe('False: of a reader banned in shadow, and so not counted'),
   answered: z.boolean().optional().describe('A moderator has judged the comment since'),
@@ -126,8 +177,8 @@ export const endpointItem = z.object({
   kind: z.literal('endpoint'),
   id,
   url,
-  description: z.string().nullish(),
-  eventTypes: z.array(z.string()).min(1),
+  description: name.nullish(),
+  eventTypes: z.array(name).min(1),
   policy: json.optional().describe('What differs from the tenant’s webhookPolicy'),
   createdAt: time,
 })
@@ -137,10 +188,10 @@ export const auditItem = z.object({
   kind: z.literal('audit'),
   id,
   actorKind: z.enum(['key', 'admin', 'system']),
-  actorId: z.string().nullish(),
-  action: z.string().max(100),
-  targetType: z.string().max(100),
-  targetId: z.string().nullish(),
+  actorId: name.nullish(),
+  action: name.max(100),
+  targetType: name.max(100),
+  targetId: name.max(500).nullish(),
   before: json.nullish(),
   after: json.nullish(),
   at: time,

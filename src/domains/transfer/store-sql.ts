@@ -364,11 +364,15 @@ const ADD_REACTIONS = statement(
    WHERE c.tenant_id = $1 AND c.id = a.id`,
 )
 
-export type ReactionCounts = Readonly<Record<string, number>>
+export type ReactionCounts = ReadonlyMap<string, number>
 
 /** Adds to the counts of comments. */
 export const addReactions = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, ReactionCounts>): Promise<unknown> =>
-  sql(ADD_REACTIONS, [tenantId, [...added.keys()], [...added.values()].map((counts) => JSON.stringify(counts))])
+  sql(ADD_REACTIONS, [
+    tenantId,
+    [...added.keys()],
+    [...added.values()].map((counts) => JSON.stringify(Object.fromEntries(counts))),
+  ])
 
 export interface NewReport {
   commentId: Id

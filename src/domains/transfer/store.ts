@@ -389,7 +389,7 @@ async function insertComments(
   const repliesOfOthers = countReplies(placed)
   const counts = countByType(reactions.filter(({ isOnNew }) => isOnNew))
   const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }) => {
-    const reactionCounts = JSON.stringify(counts.get(id) ?? {})
+    const reactionCounts = JSON.stringify(Object.fromEntries(counts.get(id) ?? []))
     return { ...row, id, discussionId, parentId, depth, authorId, replyCount, reactionCounts }
   })
   const revisions = placed.flatMap(({ id, row }) =>
@@ -413,11 +413,10 @@ async function insertComments(
 }
 
 function countByType(reactions: readonly Pick<sql.NewReaction, 'commentId' | 'type'>[]) {
-  const counts = new Map<Id, Record<string, number>>()
+  const counts = new Map<Id, Map<string, number>>()
   for (const { commentId, type } of reactions) {
-    const ofComment = counts.get(commentId) ?? {}
-    ofComment[type] = (ofComment[type] ?? 0) + 1
-    counts.set(commentId, ofComment)
+    const ofComment = counts.get(commentId) ?? new Map<string, number>()
+    counts.set(commentId, ofComment.set(type, (ofComment.get(type) ?? 0) + 1))
   }
   return counts
 }

@@ -1,0 +1,297 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import type { App } from '../../src/core/context.ts'
+import type { Param, Sql, Statement, TxSql } from '../../src/core/sql.ts'
+import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
+import type { Item } from '../../src/domains/transfer/item.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+import { at, comment, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
+
+let service: TestService
+let folder: string
+let names = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+const addTenant = (): Promise<TestTenant> => service.addTenant(`hostile-${++names}`)
+
+function importInto({ tenant }: TestTenant, items: readonly (Item | string)[], app: App = service.app) {
+  const path = join(folder, `${++names}.jsonl`)
+  writeItems(path, items)
+  return importFile(app, tenant.id, { source: 'jsonl', path })
+}
+
+const get = async ({ apiKey }: TestTenant, path: string) =>
+  (await service.call('GET', path, { headers: { 'x-api-key': apiKey } })).json
+
+const HEADER: Item = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'x', exportedAt: at(0) }
+const GOOD = [reader('ann'), page('p'), comment('good', 1)]
+const reaction = (more: object): Item => ({
+  kind: 'reaction',
+  commentId: 'good',
+  readerId: 'ann',
+  type: 'like',
+  ...more,
+})
+const audit = (more: object): Item => ({
+  kind: 'audit',
+  id: '01a2077a-164d-77c2-b649-6092fa40e0d1',
+  actorKind: 'system',
+  action: 'tenant.update',
+  targetType: 'tenant',
+  at: at(1),
+  ...more,
+})
+const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+
+const UNSTORABLE = ['\0', '\uD800', 'a\uDC00b', '\\u0000', '\u{FFFF}']
+
+describe('a hostile item never stops an import', () => {
+  test.each<[string, Item | string]>([
+    ...UNSTORABLE.flatMap((text): [string, Item][] => [
+      ['a text that waits', comment('x', 1, { body: `Text ${text}`, parentId: 'later' })],
+      [
+        'an earlier text that waits',
+        comment('x', 1, { parentId: 'later', revisions: [{ body: text, createdAt: at(1) }] }),
+      ],
+      ['an id', comment(text, 1, { parentId: 'later' })],
+      ['the id of a parent', comment('x', 1, { parentId: text })],
+      ['a type that waits', reaction({ commentId: 'later', type: text })],
+      ['a note that waits', { kind: 'report', commentId: 'later', readerId: 'ann', reason: text, note: text }],
+      ['an action', audit({ action: text })],
+      ['a target', audit({ targetId: text })],
+      ['what an entry says', audit({ after: { [text]: [text] } })],
+      ['a name, a title, an address', page('x', { title: text, url: `https://x.example/${text}` })],
+      ['a ban', reader('x', { name: text, externalId: text, ban: { reason: text } })],
+    ]),
+    ['a revision beyond what a column holds', comment('x', 1, { revision: 2 ** 31 })],
+    ['a number of events beyond what a double holds', page('x', { seq: 2 ** 53 })],
+    ['a time that is none', comment('x', 1, { createdAt: '2015-02-30T10:00:00Z' })],
+    ['an offset that is none', comment('x', 1, { createdAt: '2015-02-03T10:00:00+99:99' })],
+    [
+      'an entry that is nested deeply',
+      JSON.stringify(audit({ after: 0 })).replace('"after":0', `"after":${nested(20_000)}`),
+    ],
+    ['an entry that is long', audit({ after: { a: 'x'.repeat(2_000_000) } })],
+    ['a field of objects', '{"kind":"comment","__proto__":{"id":"x"},"constructor":1}'],
+    ['a type that every object has', reaction({ type: 'constructor' })],
+  ])('%#: %s', async (_, hostile) => {
+    const acme = await addTenant()
+    for (const items of [
+      [HEADER, hostile, ...GOOD],
+      [hostile, ...GOOD],
+    ]) {
+      await importInto(acme, items)
+      const rows = await service.app.db.query(
+        unnamed("SELECT id FROM comments WHERE tenant_id = $1 AND body = 'Comment good'"),
+        [acme.tenant.id],
+      )
+      expect(rows.length).toBeGreaterThan(0)
+      expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+    }
+  })
+
+  test('random items', async () => {
+    const text = fc.oneof(
+      fc.constantFrom('good', 'ann', 'p', '1', '2', 'like', '__proto__', 'constructor', ...UNSTORABLE),
+      fc.string({ unit: 'binary', maxLength: 20 }),
+    )
+    const number = fc.oneof(fc.constantFrom(-1, 0, 1, 2, 2 ** 31, 2 ** 53, 1e300, 0.5), fc.integer())
+    const time = fc.oneof(
+      fc.constantFrom('1970-01-01T00:00:00Z', '9999-12-31T23:59:59Z', '2015-03-01T10:00:00+14:00', 'now'),
+      fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+    )
+    const any = fc.oneof(text, number, time, fc.constantFrom(null, true, false), fc.jsonValue())
+    const fields =
+      'id discussionId parentId authorId commentId readerId body name title url type seq revision createdAt editedAt ' +
+      'pinnedAt deletedAt activeAt updatedAt status ban externalId reason note revisions before after actorId settings ' +
+      'policy targetType'
+    const field = fc.constantFrom(...fields.split(' '))
+    const template = fc.constantFrom<Item[]>(
+      comment('1', 1),
+      comment('2', 2, { parentId: '1' }),
+      reaction({}),
+      { kind: 'report', commentId: '1', readerId: 'ann', reason: 'spam' },
+      reader('ben'),
+      page('q'),
+      audit({}),
+      { kind: 'settings', settings: {} },
+    )
+    const item = fc
+      .tuple(template, fc.array(fc.tuple(field, any), { maxLength: 4 }))
+      .map(([base, changes]) => ({ ...base, ...Object.fromEntries(changes) }))
+    await fc.assert(
+      fc.asyncProperty(fc.array(item, { maxLength: 30 }), fc.boolean(), async (items, isExport) => {
+        const acme = await addTenant()
+        const report = await importInto(acme, [...(isExport ? [HEADER] : []), ...items, ...GOOD])
+        expect(report.refused.first.filter(({ reason }) => /SQLSTATE/.test(reason))).toEqual([])
+        expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+        expect(await importInto(acme, [reader('cem'), comment('last', 9, { authorId: 'cem' })])).toMatchObject({
+          counts: { comments: 1 },
+        })
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  test('a value that only the database refuses is refused with its place, and the rest arrives', async () => {
+    const acme = await addTenant()
+    const { db } = service.app
+    const refuses = (sql: TxSql): TxSql => {
+      const run = (statement: Statement, params?: readonly Param[]): Promise<unknown[]> => {
+        if (JSON.stringify(params ?? []).includes('poison')) {
+          throw Object.assign(new Error('poison is not valid'), { code: '22P05' })
+        }
+        return (sql as (...args: unknown[]) => Promise<unknown[]>)(statement, params)
+      }
+      return Object.assign(run as Sql, { prisma: sql.prisma, within: sql.within })
+    }
+    const app: App = {
+      ...service.app,
+      db: { ...db, transaction: (work, lockWaitMs) => db.transaction((sql) => work(refuses(sql)), lockWaitMs) },
+    }
+    const many = Array.from({ length: 40 }, (_, n) => comment(`${n}`, n))
+    const waits = Array.from({ length: 20 }, (_, n) => comment(`w${n}`, n, { parentId: 'later' }))
+    const report = await importInto(
+      acme,
+      [
+        comment('bad-1', 1, { body: 'poison', parentId: 'later' }),
+        ...waits,
+        ...GOOD,
+        reader('poison'),
+        ...many,
+        comment('bad-2', 1, { body: 'poison' }),
+        comment('reply', 2, { parentId: 'bad-2' }),
+      ],
+      app,
+    )
+    expect(report.counts).toEqual({ readers: 1, discussions: 1, comments: 62 })
+    expect(Object.fromEntries(report.refused.first.map(({ place, reason }) => [place, reason]))).toEqual(
+      Object.fromEntries(
+        [1, 25, 66].map((line) => [`line ${line}`, 'has a value that the database refuses (SQLSTATE 22P05)']),
+      ),
+    )
+    expect(await findWrongCounts(db, acme.tenant.id)).toEqual([])
+    expect(await db.query(unnamed('SELECT key FROM import_waiting WHERE tenant_id = $1'), [acme.tenant.id])).toEqual([])
+  })
+})
+
+describe('reactions', () => {
+  test('of a type that every object has are counted like others', async () => {
+    const acme = await addTenant()
+    const headers = { 'x-api-key': acme.apiKey }
+    const reactionTypes = ['constructor', 'like']
+    expect((await service.call('PATCH', '/settings', { headers, body: { reactionTypes } })).status).toBe(200)
+    const types = ['constructor', 'like', 'constructor']
+    await importInto(acme, [
+      ...GOOD,
+      ...types.map((_, n) => reader(`r${n}`)),
+      ...types.map((type, n) => reaction({ readerId: `r${n}`, type })),
+    ])
+    // On a comment that is there, too.
+    await importInto(acme, [reader('r9'), reaction({ readerId: 'r9', type: 'constructor' })])
+    const { data } = await get(acme, '/discussions/by-external/page-p/comments')
+    expect(new Map(Object.entries(data[0].reactionCounts))).toEqual(
+      new Map(Object.entries({ constructor: 3, like: 1 })),
+    )
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+
+  test('of a type named __proto__ are refused, by the settings and by an import', async () => {
+    const acme = await addTenant()
+    const headers = { 'x-api-key': acme.apiKey }
+    const body = { reactionTypes: ['__proto__'] }
+    expect((await service.call('PATCH', '/settings', { headers, body })).status).toBe(422)
+    const { refused } = await importInto(acme, [HEADER, ...GOOD, reaction({ type: '__proto__' })])
+    expect(refused.first).toEqual([{ place: 'line 5', reason: expect.stringMatching(/reactionTypes/) }])
+  })
+})
+
+describe('numbers and times', () => {
+  const reasonsOf = ({ changed }: ImportReport): string[] =>
+    changed.first.map(({ place, reason }) => `${place} ${reason}`)
+  const FUTURE = '2999-01-01T00:00:00.000Z'
+  const soon = (): string => new Date(Date.now() + 3_600_000).toISOString()
+
+  test('that lie ahead are taken as now, and reported', async () => {
+    const acme = await addTenant()
+    const fields = ['editedAt', 'pinnedAt', 'firstApprovedAt']
+    const report = await importInto(acme, [
+      HEADER,
+      reader('ann', { profileIssuedAt: FUTURE, ban: { at: FUTURE, until: FUTURE } }),
+      page('p', { updatedAt: FUTURE, lastCommentedAt: FUTURE, activeAt: FUTURE, autoClosedAt: FUTURE }),
+      comment('1', 1, { ...Object.fromEntries(fields.map((field) => [field, FUTURE])), createdAt: soon() }),
+      comment('2', 2, { status: 'deleted', body: null, deletedAt: FUTURE }),
+      comment('3', 3, { revisions: [{ body: 'Before', createdAt: at(1), replacedAt: FUTURE }] }),
+      reaction({ commentId: '1', createdAt: soon() }),
+    ])
+    expect(report.refused.total).toBe(0)
+    expect(reasonsOf(report).sort()).toEqual(
+      [
+        ...['profileIssuedAt', 'ban'].map((field) => `line 2 ${field}`),
+        ...['updatedAt', 'lastCommentedAt', 'activeAt', 'autoClosedAt'].map((field) => `line 3 ${field}`),
+        ...['createdAt', ...fields].map((field) => `line 4 ${field}`),
+        'line 5 deletedAt',
+        'line 6 revisions',
+        'line 7 createdAt',
+      ]
+        .map((found) => `${found}: lies in the future and is taken as now`)
+        .sort(),
+    )
+    const rows = await service.app.db.query<{ latest: Date }>(
+      unnamed(
+        `SELECT greatest(c.created_at, c.edited_at, c.pinned_at, c.first_approved_at, c.deleted_at, d.updated_at,
+           d.last_commented_at, d.active_at, d.auto_closed_at, r.profile_issued_at, r.banned_at) AS latest
+         FROM comments c
+         JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
+         JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
+         WHERE c.tenant_id = $1`,
+      ),
+      [acme.tenant.id],
+    )
+    expect(rows.map(({ latest }) => latest <= new Date())).toEqual([true, true, true])
+  })
+
+  test('that only this service knows are taken from its exports alone', async () => {
+    const acme = await addTenant()
+    const known = { seq: 7, lastCommentedAt: at(50), activeAt: at(50) }
+    const items = [
+      reader('ann', { profileIssuedAt: at(50) }),
+      page('p', known),
+      comment('1', 1, { revision: 7 }),
+      comment('2', 2, { revision: 2, revisions: [{ body: 'Before', createdAt: at(2) }] }),
+    ]
+    const report = await importInto(acme, items)
+    expect(reasonsOf(report).map((reason) => reason.split(':')[0])).toEqual([
+      'line 1 profileIssuedAt',
+      'line 2 seq',
+      'line 2 lastCommentedAt',
+      'line 2 activeAt',
+      'line 3 revision',
+    ])
+    expect(await get(acme, '/discussions/by-external/page-p')).toMatchObject({
+      lastEventId: '0',
+      lastCommentedAt: at(2),
+    })
+    const other = await addTenant()
+    expect(reasonsOf(await importInto(other, [HEADER, ...items]))).toEqual([])
+    expect(await get(other, '/discussions/by-external/page-p')).toMatchObject({
+      lastEventId: '7',
+      lastCommentedAt: at(50),
+    })
+  })
+})
