@@ -21,6 +21,7 @@ import { compareMigrations } from '../data/migrate.ts'
 import { cannotOpen, expectService } from '../data/open.ts'
 import { examine } from './doctor.ts'
 import { mintKey, revokeKeyOf } from '../domains/keys/keys.ts'
+import { mergeReaderOf } from '../domains/merges/merge.ts'
 import { kidOf, replaceIdentitySecret } from '../domains/readers/identity-secrets.ts'
 import { findKeyUse, resealSecrets, type Resealed } from '../domains/secrets/reseal.ts'
 import {
@@ -170,6 +171,15 @@ const COMMANDS = {
       const needed = new Set(oldKeys.filter(({ canBeRemoved }) => !canBeRemoved).map(({ key }) => key))
       const made = replaceEncryptionKey(DATA_DIR, (key) => needed.has(keyIdOf(key)))
       return checked(await resealSecrets({ db: app.db, settings: { ...app.settings, ...made } }))
+    },
+  ),
+  'readers merge': command(
+    'Merges a reader into another one, who gets their comments, reactions and reports. Readers are named by their ids in the service or at the tenant. This is final. Cut off at any instant, the same command goes on, and so does a worker.',
+    { tenant: ofTenant, from: z.string().describe('id'), into: z.string().describe('id') },
+    async (app, { from, into, ...options }) => {
+      const { id: tenantId, slug } = await tenantOf(app, options.tenant)
+      const { id, externalId, name } = await mergeReaderOf(app, tenantId, from, into)
+      return { tenant: { id: tenantId, slug }, reader: { id, externalId, name } }
     },
   ),
   import: command(

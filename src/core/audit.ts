@@ -1,5 +1,5 @@
 import { requireCaller, type Ctx } from './context.ts'
-import { newId } from './ids.ts'
+import { type Id, newId } from './ids.ts'
 import { type Sql, statement } from './sql.ts'
 
 /**
@@ -61,9 +61,20 @@ const INSERT_AUDIT_ENTRY = statement(
  */
 export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Promise<void> {
   const { tenant, actor } = requireCaller(ctx)
+  await recordAuditOf(sql, { tenantId: tenant.id, actor }, record)
+}
+
+/** Who does something: a key, an admin, or an operator at the command line. */
+export interface Doer {
+  tenantId: Id
+  actor: { kind: 'key' | 'admin'; id: Id } | { kind: 'system'; id: null }
+}
+
+/** The same where there may be no request. */
+export async function recordAuditOf(sql: Sql, { tenantId, actor }: Doer, record: AuditRecord): Promise<void> {
   const { action, targetType, targetId, before, after } = record
   await sql(INSERT_AUDIT_ENTRY, [
-    tenant.id,
+    tenantId,
     newId(),
     actor.kind,
     actor.id,

@@ -44,6 +44,7 @@ test('GET /readers/{id}/export gives all that is held of a reader, and of nobody
       ban: { bannedAt: TIME, until: null, reason: 'once too often', shadow: true },
       createdAt: TIME,
     },
+    formerReaders: [],
     comments: [
       {
         id: mine.id,

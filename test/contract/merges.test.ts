@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { finishMerge } from '../../src/domains/merges/merge.ts'
+import { finishMerge, mergeReaderOf } from '../../src/domains/merges/merge.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
@@ -87,6 +87,8 @@ describe('POST /readers/{id}/merge', () => {
       { id: mine.id, author: { id: b.id, externalId: b.externalId, name: 'Ben' }, body: 'of a, edited', revision: 2 },
     ])
     const held = await ok('GET', `/readers/${b.id}/export`)
+    expect(held.formerReaders).toMatchObject([{ id: a.id, externalId: a.externalId }])
+    expect(held.auditEntries).toMatchObject([{ action: 'reader.merge', targetId: a.id }])
     expect(held.comments).toMatchObject([{ id: mine.id, revisions: [{ body: 'of a' }] }])
     expect(held.reactions).toMatchObject([{ commentId: theirs.id, type: 'love' }])
     expect(held.reportsMade).toMatchObject([{ commentId: theirs.id, note: 'a note' }])
@@ -262,6 +264,31 @@ describe('POST /readers/{id}/merge', () => {
     const second = await merge(a.id, b.id, key)
     expect(second.headers.get('idempotency-replayed')).toBe('true')
     expect(second.json).toEqual(first.json)
+  })
+})
+
+describe('an operator', () => {
+  test('names readers by their ids in the service or at the tenant, again as well', async () => {
+    const tenantId = service.tenant.id
+    const [a, b, c] = [await newReader(), await newReader(), await newReader()]
+    const { id } = await post(newPage(), a.headers, 'of a')
+    for (let n = 0; n < 2; n++) {
+      expect(await mergeReaderOf(service.app, tenantId, a.externalId, b.externalId)).toMatchObject({ id: b.id })
+    }
+    expect((await ok('GET', `/comments/${id}`)).author.id).toBe(b.id)
+    expect(await mergeReaderOf(service.app, tenantId, b.id, c.id)).toMatchObject({ id: c.id })
+    await expect(mergeReaderOf(service.app, tenantId, 'nobody', c.id)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(mergeReaderOf(service.app, tenantId, c.id, 'nobody')).rejects.toMatchObject({ code: 'not_found' })
+    const { data } = await ok('GET', '/audit-log?action=reader.merge&actor=system')
+    expect(data.map(({ targetId }: { targetId: string }) => targetId)).toEqual([b.id, a.id])
+  })
+
+  test('a reader whose id at the tenant looks like an id of the service is found by it', async () => {
+    const b = await newReader()
+    const externalId = newId()
+    const { id } = await ok('GET', '/readers/me', undefined, await service.as(externalId))
+    await mergeReaderOf(service.app, service.tenant.id, externalId, b.id)
+    expect((await call('GET', `/readers/${id}`)).status).toBe(404)
   })
 })
 

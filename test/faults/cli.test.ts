@@ -81,13 +81,51 @@ function cli(args: string[], more: Env = {}, as: Pick<ExecFileOptions, 'uid'> = 
         code,
         stdout,
         stderr,
-        json: stdout.startsWith('{') || stdout.startsWith('[') ? JSON.parse(stdout) : null,
+        // Of commands whose answer is one document.
+        get json() {
+          return stdout.startsWith('{') || stdout.startsWith('[') ? JSON.parse(stdout) : null
+        },
       })
     })
   })
 }
 
 describe('npm run cli', { timeout: LONG }, () => {
+  test('readers merge makes two readers one, as often as it is called', async () => {
+    const file = join(folder, 'readers.jsonl')
+    const lines = [
+      { kind: 'reader', id: 'old', name: 'Ann' },
+      { kind: 'reader', id: 'new', name: 'Ann of today' },
+      { kind: 'discussion', id: '1', url: 'https://news.example/a' },
+      { kind: 'comment', id: '1', discussionId: '1', authorId: 'old', body: 'x', createdAt: '2020-01-01T00:00:00Z' },
+    ]
+    writeFileSync(file, lines.map((line) => JSON.stringify(line)).join('\n'))
+    expect(await cli(['import', '--tenant', 'acme', '--from', 'jsonl', file])).toMatchObject({ code: 0 })
+    const merge = (from: string, into: string) =>
+      cli(['readers', 'merge', '--tenant', 'acme', '--from', from, '--into', into])
+    for (let n = 0; n < 2; n++) {
+      expect((await merge('jsonl:old', 'jsonl:new')).json).toMatchObject({
+        tenant: { slug: 'acme' },
+        reader: { externalId: 'jsonl:new', name: 'Ann of today' },
+      })
+    }
+    const refused = { code: 1, stdout: '', stderr: 'There is no such reader.\n' }
+    expect(await merge('nobody', 'jsonl:new')).toMatchObject(refused)
+    expect((await merge('jsonl:new', 'jsonl:new')).code).toBe(1)
+    const { stdout } = await cli(['export', '--tenant', 'acme'])
+    const items = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+    const readers = items.filter(({ kind }) => kind === 'reader')
+    expect(readers).toMatchObject([{ externalId: 'jsonl:new' }])
+    expect(items.find(({ kind }) => kind === 'comment')).toMatchObject({ authorId: readers[0].id })
+    // The old file brings nothing again, and hangs what is new on the reader who stays.
+    const more = { ...lines[3], id: '2' }
+    writeFileSync(file, [...lines, more].map((line) => JSON.stringify(line)).join('\n'))
+    expect(await cli(['import', '--tenant', 'acme', '--from', 'jsonl', file])).toMatchObject({ code: 0 })
+    const later = (await cli(['export', '--tenant', 'acme'])).stdout
+    expect(later.split('"kind":"reader"')).toHaveLength(2)
+    expect(later.split(`"authorId":"${readers[0].id}"`)).toHaveLength(3)
+  })
+
   test('identity-secret create shows a new secret once; the one before goes on for a day', async () => {
     const first = await cli(['identity-secret', 'create', '--tenant', 'acme'])
     const second = await cli(['identity-secret', 'create', '--tenant', 'acme'])

@@ -1,14 +1,13 @@
-import { recordAudit } from '../../core/audit.ts'
+import { type Doer, recordAuditOf } from '../../core/audit.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
-import type { TxSql } from '../../core/sql.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
 import { hasRows } from '../privacy/erase-batches.ts'
 import { isBanned } from '../readers/bans.ts'
-import { banOf, getReaderIn } from '../readers/records.ts'
+import { banOf } from '../readers/records.ts'
 import { moveReader as moveInImports } from '../transfer/imports.ts'
 import { beginMoving, type Merging, STEPS, TargetChanged } from './move.ts'
 import * as sql from './sql.ts'
@@ -31,9 +30,9 @@ const MAX_ROUNDS = 20
  * reader that stays. Throws `not_found`, `validation_failed`, `invalid_transition`.
  */
 export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderRecord> {
-  const { tenant } = requireCaller(ctx)
-  const stays = await begin(ctx, input)
+  const { tenant, actor } = requireCaller(ctx)
   const { scope, log } = ctx.app
+  const stays = await begin(ctx.app, { tenantId: tenant.id, actor }, input)
   if (scope === undefined) {
     await goOn(ctx.app, tenant.id, input.readerId)
     return stays
@@ -44,6 +43,19 @@ export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderR
       log.warn({ err, readerId: input.readerId }, 'a worker will finish this merge'),
     ),
   )
+  return stays
+}
+
+/**
+ * The same for an operator, who names readers by their ids here or at the tenant. An id here comes
+ * first.
+ */
+export async function mergeReaderOf(root: App, tenantId: Id, from: string, into: string): Promise<ReaderRecord> {
+  const app = ofTenant(root, tenantId)
+  const idOf = async (name: string): Promise<Id> => (await sql.findReaderId(app.db.query, tenantId, name)) ?? name
+  const input = { readerId: await idOf(from), into: await idOf(into) }
+  const stays = await begin(app, { tenantId, actor: { kind: 'system', id: null } }, input)
+  await goOn(app, tenantId, input.readerId)
   return stays
 }
 
@@ -63,26 +75,28 @@ export async function finishMerge(app: App, signal: AbortSignal, now = new Date(
   return true
 }
 
-async function begin(ctx: Ctx, { readerId, into: intoId }: MergeReader): Promise<ReaderRecord> {
-  const { tenant } = requireCaller(ctx)
+async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeReader): Promise<ReaderRecord> {
+  const { tenantId } = doer
   if (!isId(readerId)) throw noReader()
   if (!isId(intoId)) throw noTarget()
   if (readerId === intoId) throw invalid('/into', 'same_reader', 'must be another reader')
-  const { stays, names } = await ctx.app.db.transaction(async (tx) => {
-    const rows = await sql.lockReaders(tx, tenant.id, [readerId, intoId])
+  const { stays, names } = await app.db.transaction(async (tx) => {
+    const rows = await sql.lockReaders(tx, tenantId, [readerId, intoId])
     const into = requireHere(rows.find(({ id }) => id === intoId) ?? null, noTarget)
     const found = rows.find(({ id }) => id === readerId) ?? null
-    if (found?.isErasing !== null && (await isMergedInto(tx, ctx, readerId, intoId))) {
-      return { stays: await getReaderIn(tx, ctx, intoId), names: [] }
+    const where = { tenantId_id: { tenantId, id: intoId } }
+    // Asked for again, it goes on.
+    if (found?.isErasing !== null && (await sql.findMerge(tx, tenantId, readerId))?.intoId === intoId) {
+      return { stays: await tx.prisma.reader.findUniqueOrThrow({ where }), names: [] }
     }
     const from = requireHere(found, noReader)
     const now = new Date()
-    await sql.beginMerge(tx, tenant.id, readerId, intoId, now)
+    await sql.beginMerge(tx, tenantId, readerId, intoId, now)
     const ban = strongerBan(from, into, now)
-    if (ban !== into) await sql.setBan(tx, tenant.id, intoId, ban)
-    await moveInImports(tx, tenant.id, readerId, intoId)
-    const after = await getReaderIn(tx, ctx, intoId)
-    await recordAudit(tx, ctx, {
+    if (ban !== into) await sql.setBan(tx, tenantId, intoId, ban)
+    await moveInImports(tx, tenantId, readerId, intoId)
+    const after = await tx.prisma.reader.findUniqueOrThrow({ where })
+    await recordAuditOf(tx, doer, {
       action: 'reader.merge',
       targetType: 'reader',
       targetId: readerId,
@@ -91,7 +105,7 @@ async function begin(ctx: Ctx, { readerId, into: intoId }: MergeReader): Promise
     })
     return { stays: after, names: [from.externalId, into.externalId] }
   })
-  for (const externalId of names) announceChange(ctx.app, { kind: 'reader', tenantId: tenant.id, externalId })
+  for (const externalId of names) announceChange(app, { kind: 'reader', tenantId, externalId })
   return stays
 }
 
@@ -105,11 +119,6 @@ function requireHere(reader: sql.LockedReader | null, missing: () => ServiceErro
     throw new ServiceError('invalid_transition', { detail: 'The reader is being erased.' })
   }
   return reader
-}
-
-/** Whether this very merge has begun before: asked for again, it goes on. */
-async function isMergedInto(tx: TxSql, ctx: Ctx, readerId: Id, intoId: Id): Promise<boolean> {
-  return (await sql.findMerge(tx, requireCaller(ctx).tenant.id, readerId))?.intoId === intoId
 }
 
 /**

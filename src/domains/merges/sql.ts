@@ -1,4 +1,4 @@
-import type { Id } from '../../core/ids.ts'
+import { type Id, isId } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Reader } from '../readers/readers.ts'
 
@@ -29,6 +29,22 @@ const LOCK = statement(
  */
 export const lockReaders = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<LockedReader[]> =>
   sql<LockedReader>(LOCK, [tenantId, ids])
+
+const FIND_READER = statement(
+  'find_reader_to_merge',
+  `SELECT id FROM (
+     SELECT id, 1 AS n FROM readers WHERE tenant_id = $1 AND id = $3 AND erasing_at IS NULL
+     UNION ALL
+     SELECT id, 2 FROM readers WHERE tenant_id = $1 AND external_id = $2 AND erasing_at IS NULL
+     UNION ALL
+     SELECT m.reader_id, 3 FROM readers r JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
+     WHERE r.tenant_id = $1 AND r.external_id = $2
+   ) found ORDER BY n LIMIT 1`,
+)
+
+/** The reader of an id here, or else of one at the tenant: also one who was merged. */
+export const findReaderId = async (sql: Sql, tenantId: Id, name: string): Promise<Id | undefined> =>
+  (await sql<{ id: Id }>(FIND_READER, [tenantId, name, isId(name) ? name : null]))[0]?.id
 
 export interface Merge {
   intoId: Id

@@ -5,6 +5,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
+import { type FormerReader, listFormerReaders } from '../merges/former.ts'
 import * as rows from './export-sql.ts'
 import { getReaderIn, lockReaderIn } from '../readers/records.ts'
 
@@ -18,6 +19,8 @@ export interface ExportedComment extends rows.ExportedCommentRow {
 export interface ReaderExport {
   asOf: Date
   reader: Reader
+  /** Who was merged into them. */
+  formerReaders: FormerReader[]
   comments: ExportedComment[]
   reactions: rows.ReactionRow[]
   reportsMade: rows.ReportRow[]
@@ -51,10 +54,13 @@ function readAll(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
     await rows.readOneInstant(sql)
     const reader = await getReaderIn(sql, ctx, readerId)
     const written = await exportWritten(sql, tenant.id, readerId)
-    const onReader = await rows.exportAuditEntries(sql, tenant.id, 'reader', [readerId])
+    const formerReaders = await listFormerReaders(sql, tenant.id, readerId)
+    const ids = [readerId, ...formerReaders.map(({ id }) => id)]
+    const onReader = await rows.exportAuditEntries(sql, tenant.id, 'reader', ids)
     return {
       asOf,
       reader,
+      formerReaders,
       comments: written.comments,
       reactions: await rows.exportReactions(sql, tenant.id, readerId),
       reportsMade: await rows.exportReportsMade(sql, tenant.id, readerId),

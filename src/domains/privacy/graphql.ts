@@ -1,5 +1,6 @@
 import { builder } from '../../schema/builder.ts'
 import { CommentStatusEnum } from '../comments/graphql.ts'
+import type { FormerReader } from '../merges/former.ts'
 import { ReaderRecordRef } from '../readers/graphql.ts'
 import { eraseReader } from './erase.ts'
 import { type ExportedComment, exportReader, type ReaderExport } from './export.ts'
@@ -87,11 +88,26 @@ const AuditRef = builder.objectRef<AuditEntryRow>('ExportedAuditEntry').implemen
   }),
 })
 
+const FormerReaderRef = builder.objectRef<FormerReader>('ExportedFormerReader').implement({
+  description: 'A reader who was merged into the reader.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id that they had in this service.' }),
+    externalId: t.exposeString('externalId', {
+      description: "The reader's id at the tenant, which leads to the reader.",
+    }),
+    mergedAt: t.expose('mergedAt', { type: 'DateTime', description: 'When the merge began.' }),
+  }),
+})
+
 const ExportRef = builder.objectRef<ReaderExport>('ReaderExport').implement({
   description: 'All stored data of a reader at one instant. Lists are complete, oldest first.',
   fields: (t) => ({
     asOf: t.expose('asOf', { type: 'DateTime', description: 'The instant of the export.' }),
     reader: t.expose('reader', { type: ReaderRecordRef, description: 'The profile and the ban.' }),
+    formerReaders: t.expose('formerReaders', {
+      type: [FormerReaderRef],
+      description: 'The readers who were merged into the reader.',
+    }),
     comments: t.expose('comments', { type: [CommentRef], description: 'The comments of the reader.' }),
     reactions: t.expose('reactions', { type: [ReactionRef], description: 'The reactions of the reader.' }),
     reportsMade: t.expose('reportsMade', { type: [ReportRef], description: 'The reports that the reader made.' }),
