@@ -86,4 +86,20 @@ export async function recordAuditOf(sql: Sql, { tenantId, actor }: Doer, record:
   ])
 }
 
+const INSERT_ENTRY_OF_IMPORT = statement(
+  'insert_audit_entry_of_import',
+  `INSERT INTO audit_log (tenant_id, id, actor_kind, action, target_type, target_id, before, after, import_id)
+   VALUES ($1, $2, 'system', $3, $4, $5, $6::jsonb, $7::jsonb, $8)`,
+)
+
+/** The same of what an import does, which is the doing of the operator. */
+export async function recordAuditOfImport(
+  sql: Sql,
+  { tenantId, importId }: { tenantId: Id; importId: Id },
+  { action, targetType, targetId, before, after }: AuditRecord,
+): Promise<void> {
+  const states = [json(before), json(after)]
+  await sql(INSERT_ENTRY_OF_IMPORT, [tenantId, newId(), action, targetType, targetId, ...states, importId])
+}
+
 const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))

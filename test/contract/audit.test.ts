@@ -195,6 +195,7 @@ describe('GET /audit-log', () => {
         targetId: tenant.tenant.id,
         before: { maxDepth: 10 },
         after: { maxDepth: 3 },
+        importId: null,
       },
       {
         id,
@@ -205,6 +206,7 @@ describe('GET /audit-log', () => {
         targetId: id,
         before: page,
         after: { ...page, title: 'New' },
+        importId: null,
       },
       {
         id,
@@ -215,6 +217,7 @@ describe('GET /audit-log', () => {
         targetId: id,
         before: null,
         after: page,
+        importId: null,
       },
     ])
   })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { exportLines, exportTenant } from '../../src/domains/transfer/export.ts'
 import { importFile } from '../../src/domains/transfer/import.ts'
@@ -219,5 +219,86 @@ test('settings of another tenant are not taken by one that has some', async () =
   await live(acme, [{ by: 1, on: 0, what: 'settings', text: 'x' }])
   await live(other, [{ by: 1, on: 1, what: 'settings', text: 'y' }])
   const { refused } = await importInto(other, fileOf(await exported(acme)))
-  expect(refused.first).toEqual([{ place: 'line 2', reason: 'the tenant has settings of its own' }])
+  expect(refused.first).toEqual([
+    { place: 'line 2', reason: 'the tenant has settings of its own' },
+    { place: 'line 3', reason: 'is left out: the tenant has an audit log of its own' },
+  ])
+})
+
+describe('the audit log of an export', () => {
+  const read = async ({ apiKey }: TestTenant) =>
+    (await service.call('GET', '/audit-log?limit=100', { headers: { 'x-api-key': apiKey } })).json.data as {
+      action: string
+      actor: { kind: string }
+      importId: string | null
+      after: object
+    }[]
+  const forged = (id: string, more: object = {}): string =>
+    JSON.stringify({
+      kind: 'audit',
+      id,
+      actorKind: 'key',
+      action: 'api_key.revoke',
+      targetType: 'api_key',
+      at: '2026-01-01T00:00:00Z',
+      ...more,
+    })
+
+  test('comes into an empty one with a mark, beside what the import has itself set', async () => {
+    const [acme, empty] = [await addTenant(), await addTenant()]
+    await live(acme, [
+      { by: 1, on: 0, what: 'settings', text: 'x' },
+      { by: 1, on: 0, what: 'endpoint', text: '' },
+    ])
+    const { id } = await importInto(empty, fileOf(await exported(acme)))
+    const entries = await read(empty)
+    expect(entries.map(({ action, actor, importId }) => [action, actor.kind, importId])).toEqual([
+      ['import.finish', 'system', id],
+      ['webhook.create', 'system', id],
+      ['settings.update', 'system', id],
+      ['webhook.create', 'key', id],
+      ['settings.update', 'key', id],
+    ])
+    expect(entries[1]?.after).toMatchObject({ url: 'http://127.0.0.1:9000/hook', state: 'disabled', kids: [] })
+    expect(entries[2]?.after).toEqual(entries[4]?.after)
+    expect((await read(acme)).map(({ importId }) => importId)).toEqual([null, null])
+  })
+
+  test('stays out of one that has entries of its own, and what is there is there already', async () => {
+    const acme = await addTenant()
+    await live(acme, [{ by: 1, on: 0, what: 'settings', text: 'x' }])
+    const { header, lines } = await exported(acme)
+    const before = await read(acme)
+    const ids = [1, 2, 3].map((n) => `01a2077a-164d-77c2-b649-6092fa40e0d${n}`)
+    const path = fileOf({ header, lines: [...lines, ...ids.map((id) => forged(id))] })
+    expect(await importInto(acme, path)).toMatchObject({
+      already: 2,
+      counts: {},
+      refused: {
+        total: 1,
+        first: [
+          {
+            place: 'line 4',
+            reason: 'is left out, as are 2 further on: the tenant has an audit log of its own',
+          },
+        ],
+      },
+    })
+    expect(await read(acme)).toEqual(before)
+  })
+
+  test('says nothing of imports, and no more than ids that are some', async () => {
+    const empty = await addTenant()
+    const { header } = await exported(empty)
+    const id = '01a2077a-164d-77c2-b649-6092fa40e0d1'
+    const lines = [
+      forged(id, { actorKind: 'system', action: 'settings.update', targetType: 'settings' }),
+      forged(id, { action: 'import.undo', targetType: 'import' }),
+      forged('00000000-0000-0000-0000-000000000000'),
+      forged(id, { actorId: 'root' }),
+    ]
+    const { refused, counts } = await importInto(empty, fileOf({ header, lines }))
+    expect([counts, refused.total]).toEqual([{}, 4])
+    expect(await read(empty)).toEqual([])
+  })
 })

@@ -46,3 +46,6 @@ CREATE TABLE import_waiting (
 );
 CREATE INDEX import_waiting_comments ON import_waiting (tenant_id, import_id, comment_key);
 CREATE INDEX import_waiting_readers ON import_waiting (tenant_id, reader_key);
+
+-- Which import has brought an entry. Entries of a file may say anything.
+ALTER TABLE audit_log ADD COLUMN import_id uuid;

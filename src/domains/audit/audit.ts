@@ -40,6 +40,7 @@ export interface AuditEntry {
   before: unknown
   after: unknown
   at: Date
+  importId: Id | null
 }
 
 interface ListAuditEntries extends PageArgs {

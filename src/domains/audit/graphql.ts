@@ -43,6 +43,11 @@ const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry').implement({
     }),
     after: t.expose('after', { type: 'JSON', nullable: true, description: 'The state after the action.' }),
     at: t.expose('at', { type: 'DateTime', description: 'When it was done.' }),
+    importId: t.exposeID('importId', {
+      nullable: true,
+      description:
+        'The import that has brought the entry from a file, which may say anything, or that has itself done it. Null for all others.',
+    }),
   }),
 })
 

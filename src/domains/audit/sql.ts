@@ -15,6 +15,8 @@ export interface AuditRow extends Measured {
   before: unknown
   after: unknown
   at: Date
+  /** Null where no import has brought it. */
+  importId: Id | null
 }
 
 /** Who can stand in the audit log. */
@@ -38,7 +40,8 @@ const list = (name: '' | '_by_action' | '_by_actor', condition: string) =>
     `list_audit_log${name}`,
     upToBytes(
       `SELECT l.id, l.action, l.actor_kind AS "actorKind", l.actor_id AS "actorId", k.label AS "actorLabel",
-       a.email AS "actorEmail", l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at
+       a.email AS "actorEmail", l.target_type AS "targetType", l.target_id AS "targetId", l.before, l.after, l.at,
+       l.import_id AS "importId"
      FROM audit_log l
      LEFT JOIN api_keys k ON l.actor_kind = 'key' AND k.tenant_id = l.tenant_id AND k.id = l.actor_id
      LEFT JOIN admins a ON l.actor_kind = 'admin' AND a.tenant_id = l.tenant_id AND a.id = l.actor_id

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 
 import { z } from 'zod'
 
-import { recordAudit } from '../../core/audit.ts'
+import { recordAudit, recordAuditOfImport } from '../../core/audit.ts'
 import { CHANNELS } from '../../core/bus.ts'
 import { type App, type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
@@ -80,9 +80,10 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
 export async function adoptSettings(
   { settings }: Pick<App, 'settings'>,
   sql: TxSql,
-  tenantId: Id,
+  of: { tenantId: Id; importId: Id },
   given: Record<string, unknown>,
 ): Promise<'taken' | 'same' | 'other'> {
+  const { tenantId } = of
   const { settings: stored } = await lockTenant(sql, tenantId)
   if (isDeepStrictEqual(stored, given)) return 'same'
   if (!isDeepStrictEqual(stored, {})) return 'other'
@@ -91,6 +92,13 @@ export async function adoptSettings(
   checkUrls(before, after, settings)
   await sql.prisma.tenant.update({ where: { id: tenantId }, data: { settings: given as Prisma.InputJsonObject } })
   if (after.identity.jwksUrl !== null) await followKeySet(sql, tenantId, after.identity.jwksUrl)
+  await recordAuditOfImport(sql, of, {
+    action: 'settings.update',
+    targetType: 'settings',
+    targetId: tenantId,
+    before: differenceDeep(before, after),
+    after: differenceDeep(after, before),
+  })
   return 'taken'
 }
 

@@ -2,6 +2,7 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
 import type { HoldReason } from '../comments/rules.ts'
+import { IS_OF_IMPORT } from './store-sql.ts'
 
 const SNAPSHOT = statement('tenant_export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
 // Whoever takes the export may take their time.
@@ -239,12 +240,12 @@ export interface AuditRow {
   at: Date
 }
 
-// Of imports and exports only this database knows.
+// Of imports, and of what they have set, only this database knows.
 const AUDIT = statement(
   'tenant_export_audit',
   `SELECT id, actor_kind AS "actorKind", actor_id AS "actorId", action, target_type AS "targetType",
      target_id AS "targetId", before, after, at
-   FROM audit_log WHERE tenant_id = $1 AND id > $2 AND target_type <> 'import' ORDER BY id LIMIT $3`,
+   FROM audit_log WHERE tenant_id = $1 AND id > $2 AND NOT ${IS_OF_IMPORT} ORDER BY id LIMIT $3`,
 )
 
 export const selectAudit = (sql: Sql, stretch: Stretch): Promise<AuditRow[]> => sql<AuditRow>(AUDIT, paramsOf(stretch))

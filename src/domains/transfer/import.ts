@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { basename } from 'node:path'
 
+import { recordAuditOfImport } from '../../core/audit.ts'
 import type { App } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
@@ -19,7 +20,6 @@ import { addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } fr
 import type { ItemRow, OwnRow } from './rows.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { type Batch, storeNamed, type Stored, storeThreads, type Work } from './store.ts'
-import { insertAudit } from './store-sql.ts'
 
 /** Another process imports into the same tenant, or takes an import back. */
 export class ImportRunning extends Error {
@@ -483,7 +483,7 @@ async function finish(run: Run): Promise<ImportReport> {
     if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return
     await sql.finishImport(tx, tenantId, importId, { now, refused })
     const after = { source: report.source, file: report.file, counts, refused: refused.total, changed: changed.total }
-    await insertAudit(tx, tenantId, { id: newId(), action: 'import.finish', importId, after })
+    await recordAuditOfImport(tx, run, { action: 'import.finish', targetType: 'import', targetId: importId, after })
   })
   return report
 }

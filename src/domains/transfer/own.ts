@@ -9,7 +9,7 @@ import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
 import { addCounts, type Counts, type Finding } from './report.ts'
 import type { OwnRow } from './rows.ts'
 import { advance, type Work } from './store.ts'
-import { insertAuditEntries } from './store-sql.ts'
+import { findAuditEntries, insertAuditEntries, takesAuditEntries } from './store-sql.ts'
 
 interface Placed<Row> {
   place: string
@@ -60,33 +60,49 @@ async function storeOne(work: Work, row: SettingsItem | EndpointItem): Promise<s
   return outcome
 }
 
-async function takeSettings(tx: TxSql, { app, tenantId }: Work, { settings }: SettingsItem): Promise<[string, Counts]> {
-  const outcome = await adoptSettings(app, tx, tenantId, settings)
+async function takeSettings(tx: TxSql, work: Work, { settings }: SettingsItem): Promise<[string, Counts]> {
+  const outcome = await adoptSettings(work.app, tx, work, settings)
   return [outcome === 'other' ? 'the tenant has settings of its own' : outcome, { settings: 1 }]
 }
 
-async function takeEndpoint(tx: TxSql, { app, tenantId }: Work, item: EndpointItem): Promise<[string, Counts]> {
+async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<[string, Counts]> {
   if (!isId(item.id)) return ['id: is not a UUID', {}]
   const { id, url, eventTypes, description = null, policy = {} } = item
   const endpoint = { id, url, eventTypes, description, policy, createdAt: new Date(item.createdAt) }
-  return [(await adoptEndpoint(app, tx, tenantId, endpoint)) ? 'taken' : 'same', { endpoints: 1 }]
+  return [(await adoptEndpoint(work.app, tx, work, endpoint)) ? 'taken' : 'same', { endpoints: 1 }]
 }
 
+/** Entries come into an empty audit log alone: among others they would pass for what was done here. */
 async function storeAudit(work: Work, entries: readonly Placed<AuditItem>[], stored: Stored): Promise<void> {
-  const isSound = ({ row: { id, actorId } }: Placed<AuditItem>): boolean =>
-    isId(id) && (actorId == null || isId(actorId))
-  const sound = entries.filter(isSound)
-  stored.refused.push(
-    ...entries.filter((each) => !isSound(each)).map(({ place }) => ({ place, reason: 'id: is not a UUID' })),
-  )
-  if (sound.length === 0) return
+  if (entries.length === 0) return
+  const { app, tenantId } = work
+  const sound = entries.filter(({ place, row }) => {
+    const reason = troubleOf(row)
+    if (reason !== null) stored.refused.push({ place, reason })
+    return reason === null
+  })
+  work.takesAudit ??= await takesAuditEntries(app.db.query, work)
+  if (!work.takesAudit) return leaveOut(work, sound, stored)
   await advance(work, async (tx) => {
-    const made = await insertAuditEntries(
-      tx,
-      work.tenantId,
-      sound.map(({ row }) => row),
-    )
+    const rows = sound.map(({ row }) => row)
+    const made = await insertAuditEntries(tx, { tenantId, importId: work.importId }, rows)
     stored.already += sound.length - made
     return { counts: addCounts({}, { auditEntries: made }), changes: [] }
   })
+}
+
+function troubleOf({ id, actorId, actorKind, targetType, action }: AuditItem): string | null {
+  if (!isId(id) || (actorId != null && !isId(actorId))) return 'id: is not a UUID'
+  const isOfImport = actorKind === 'system' && (action === 'settings.update' || action === 'webhook.create')
+  return targetType === 'import' || isOfImport ? 'is an entry of an import, which no export has' : null
+}
+
+async function leaveOut({ app, tenantId }: Work, entries: readonly Placed<AuditItem>[], stored: Stored): Promise<void> {
+  const ids = entries.map(({ row }) => row.id)
+  const there = await findAuditEntries(app.db.query, tenantId, ids)
+  const [first, ...others] = entries.filter(({ row }) => !there.has(row.id))
+  stored.already += there.size
+  if (first === undefined) return
+  const more = others.length === 0 ? '' : `, as are ${others.length} further on`
+  stored.refused.push({ place: first.place, reason: `is left out${more}: the tenant has an audit log of its own` })
 }

@@ -1,4 +1,3 @@
-import { insertAuditEntries as insertInto } from '../../core/audit.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
@@ -495,23 +494,40 @@ const TOUCH = statement('import_touch_pages', 'UPDATE tenants SET profile_versio
 /** Tells cached pages of the tenant that they may be out of date. */
 export const touchPages = (sql: Sql, tenantId: Id): Promise<unknown> => sql(TOUCH, [tenantId])
 
-const AUDIT = statement(
-  'insert_import_audit',
-  insertInto("VALUES ($1, $2, 'system', NULL, $3, 'import', $4, NULL, $5::jsonb)"),
+/** SQL: whether an entry of the audit log is of what an import has itself done. */
+export const IS_OF_IMPORT = `(target_type = 'import'
+  OR import_id IS NOT NULL AND actor_kind = 'system' AND action IN ('settings.update', 'webhook.create'))`
+
+const TAKES_AUDIT = statement(
+  'import_takes_audit_entries',
+  `SELECT EXISTS (SELECT FROM audit_log WHERE tenant_id = $1 AND import_id = $2 AND NOT ${IS_OF_IMPORT})
+     OR NOT EXISTS (SELECT FROM audit_log WHERE tenant_id = $1 AND import_id IS NULL AND target_type <> 'import')
+     AS "takesAudit"`,
 )
 
-/** Writes an entry about an import to the audit log. It is the operator's doing. */
-export const insertAudit = (
-  sql: Sql,
-  tenantId: Id,
-  { id, action, importId, after }: { id: Id; action: 'import.finish' | 'import.undo'; importId: Id; after: object },
-): Promise<unknown> => sql(AUDIT, [tenantId, id, action, importId, JSON.stringify(after)])
+/** Whether the tenant has no entries of its own, or had none when this import brought the first ones. */
+export const takesAuditEntries = async (sql: Sql, { tenantId, importId }: OfImport): Promise<boolean> =>
+  (await sql<{ takesAudit: boolean }>(TAKES_AUDIT, [tenantId, importId]))[0]?.takesAudit === true
+
+interface OfImport {
+  tenantId: Id
+  importId: Id
+}
+
+const KNOWN_AUDIT = statement(
+  'import_known_audit_entries',
+  'SELECT id FROM audit_log WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
+)
+
+/** Those of these entries that there are. */
+export const findAuditEntries = async (sql: Sql, tenantId: Id, ids: readonly string[]): Promise<Set<string>> =>
+  new Set((await sql<{ id: Id }>(KNOWN_AUDIT, [tenantId, ids])).map(({ id }) => id))
 
 const AUDIT_ENTRIES = statement(
   'import_audit_entries',
-  `INSERT INTO audit_log (tenant_id, id, actor_kind, actor_id, action, target_type, target_id, before, after, at)
-   SELECT $1, t.* FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::jsonb[],
-     $9::jsonb[], $10::timestamptz[]) AS t
+  `INSERT INTO audit_log (tenant_id, import_id, id, actor_kind, actor_id, action, target_type, target_id, before, after, at)
+   SELECT $1, $2, t.* FROM unnest($3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::jsonb[],
+     $10::jsonb[], $11::timestamptz[]) AS t
    ON CONFLICT DO NOTHING RETURNING id`,
 )
 
@@ -524,7 +540,11 @@ const LOCK_TARGETS = statement(
  * Gives how many of them were not there. What an entry says of a reader is only taken while the
  * reader is there.
  */
-export async function insertAuditEntries(sql: Sql, tenantId: Id, entries: readonly AuditItem[]): Promise<number> {
+export async function insertAuditEntries(
+  sql: Sql,
+  { tenantId, importId }: OfImport,
+  entries: readonly AuditItem[],
+): Promise<number> {
   const targets = entries.flatMap(({ targetType, targetId }) =>
     targetType === 'reader' && targetId != null && isId(targetId) ? [targetId] : [],
   )
@@ -535,6 +555,7 @@ export async function insertAuditEntries(sql: Sql, tenantId: Id, entries: readon
     value == null || isGone(entry) ? null : JSON.stringify(value)
   const rows = await sql<{ id: Id }>(AUDIT_ENTRIES, [
     tenantId,
+    importId,
     entries.map(({ id }) => id),
     entries.map(({ actorKind }) => actorKind),
     entries.map(({ actorId = null }) => actorId),

@@ -20,6 +20,8 @@ export interface Work {
   counts: Counts
   /** What was taken otherwise than it stands in the file, likewise. */
   changed: Findings
+  /** Whether entries of the audit log are taken; undefined before the first one. */
+  takesAudit?: boolean
 }
 
 /** Items to store together, in transactions of some hundred milliseconds. */

@@ -1,12 +1,13 @@
+import { recordAuditOfImport } from '../../core/audit.ts'
 import type { App } from '../../core/context.ts'
-import { type Id, isId, newId } from '../../core/ids.ts'
+import { type Id, isId } from '../../core/ids.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { foldTenant } from '../analytics/fold.ts'
 import { holdingImports } from './import.ts'
 import type { Key } from './keys.ts'
-import { addReplies, insertAudit, lockDiscussions, touchPages } from './store-sql.ts'
+import { addReplies, lockDiscussions, touchPages } from './store-sql.ts'
 import * as sql from './undo-sql.ts'
 
 /** What an undo has taken back, over all its runs, and what stays because it was touched since. */
@@ -50,7 +51,8 @@ export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone
       await sql.forgetNames(tx, tenantId, importId)
       await sql.endUndo(tx, tenantId, importId, new Date())
       const after = { removed: undone.removed, stays }
-      await insertAudit(tx, tenantId, { id: newId(), action: 'import.undo', importId, after })
+      const target = { targetType: 'import', targetId: importId }
+      await recordAuditOfImport(tx, undoing, { action: 'import.undo', ...target, after })
     })
     return undone
   })

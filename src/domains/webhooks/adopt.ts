@@ -1,10 +1,13 @@
+import { recordAuditOfImport } from '../../core/audit.ts'
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
-import { policyOverridesSchema } from '../../core/tenant-settings.ts'
+import { policyOverridesSchema, tenantSettings } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
+import { TARGET } from './change.ts'
 import { endpointFields } from './input.ts'
+import { effectivePolicy } from './policy.ts'
 
 interface AdoptedEndpoint {
   id: Id
@@ -22,9 +25,10 @@ interface AdoptedEndpoint {
 export async function adoptEndpoint(
   { settings }: Pick<App, 'settings'>,
   sql: TxSql,
-  tenantId: Id,
+  of: { tenantId: Id; importId: Id },
   { id, createdAt, description, ...given }: AdoptedEndpoint,
 ): Promise<boolean> {
+  const { tenantId } = of
   const { url = '', eventTypes = [] } = validate(endpointFields(settings).omit({ policy: true }), {
     ...given,
     description,
@@ -45,5 +49,14 @@ export async function adoptEndpoint(
     },
     skipDuplicates: true,
   })
-  return count === 1
+  if (count === 0) return false
+  const publicForm = { url, description, eventTypes, state: 'disabled', kids: [] }
+  const tenant = await sql.prisma.tenant.findUnique({ where: { id: tenantId }, select: { settings: true } })
+  await recordAuditOfImport(sql, of, {
+    ...TARGET,
+    action: 'webhook.create',
+    targetId: id,
+    after: { ...publicForm, policy: effectivePolicy(tenantSettings(tenant?.settings), policy) },
+  })
+  return true
 }

@@ -1,4 +1,4 @@
-import { Table, Text } from '@mantine/core'
+import { Badge, Table, Text } from '@mantine/core'
 
 import { AuditLogDocument, type AuditLogQuery } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
@@ -63,6 +63,11 @@ function Entry({ entry, onActor }: { entry: AuditEntry; onActor: (actor: string)
         <Text size="sm" ff="monospace">
           {entry.action}
         </Text>
+        {entry.importId !== null && (
+          <Badge variant="default" title={`By the import ${entry.importId}`}>
+            imported
+          </Badge>
+        )}
       </Table.Td>
       <Table.Td maw={240}>
         <Target type={entry.targetType} id={entry.targetId} />
