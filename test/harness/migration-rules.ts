@@ -1,4 +1,4 @@
-import { type AlterTableCmd, type Constraint, type Node, parse } from 'libpg-query'
+import { type AlterTableCmd, type Constraint, type DropStmt, type Node, parse } from 'libpg-query'
 
 import { contracted, type Migration } from '../../src/data/migration-files.ts'
 
@@ -125,7 +125,7 @@ function examineStatement(statement: Node, script: Script): void {
   } else if ('UpdateStmt' in statement || 'DeleteStmt' in statement) {
     refuse('UPDATE and DELETE belong into a backfill.sql')
   } else if ('DropStmt' in statement) {
-    if (!script.isContract) refuse(`DROP ${NEEDS_CONTRACT}`)
+    if (!script.isContract && !dropsPlainIndexes(statement.DropStmt)) refuse(`DROP ${NEEDS_CONTRACT}`)
   } else if ('AlterEnumStmt' in statement) {
     if (statement.AlterEnumStmt.oldVal !== undefined && !script.isContract) refuse(`RENAME VALUE ${NEEDS_CONTRACT}`)
   } else if ('CreateFunctionStmt' in statement) {
@@ -134,6 +134,15 @@ function examineStatement(statement: Node, script: Script): void {
     refuse(`${Object.keys(statement).join()} is not known to be safe`)
   }
 }
+
+/**
+ * Whether it drops indexes that only make something faster: the version before still runs without
+ * them. Those of a constraint do not end so.
+ */
+const dropsPlainIndexes = ({ removeType, concurrent, objects = [] }: DropStmt): boolean =>
+  removeType === 'OBJECT_INDEX' &&
+  concurrent === true &&
+  objects.every((each) => JSON.stringify(each).endsWith('_idx"}}]}}'))
 
 const NEEDS_CONTRACT = 'needs a folder <time>_contract_<time>: no version that still runs may depend on it'
 
