@@ -72,7 +72,7 @@ async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<
   return [(await adoptEndpoint(work.app, tx, work, endpoint)) ? 'taken' : 'same', { endpoints: 1 }]
 }
 
-/** Entries come into an empty audit log alone: among others they would pass for what was done here. */
+/** Only an empty audit log takes entries: among others they would pass for what was done here. */
 async function storeAudit(work: Work, entries: readonly Placed<AuditItem>[], stored: Stored): Promise<void> {
   if (entries.length === 0) return
   const { app, tenantId } = work

@@ -505,7 +505,7 @@ const TAKES_AUDIT = statement(
      AS "takesAudit"`,
 )
 
-/** Whether the tenant has no entries of its own, or had none when this import brought the first ones. */
+/** Whether the tenant has no entries of its own, or had none when this import brought its first. */
 export const takesAuditEntries = async (sql: Sql, { tenantId, importId }: OfImport): Promise<boolean> =>
   (await sql<{ takesAudit: boolean }>(TAKES_AUDIT, [tenantId, importId]))[0]?.takesAudit === true
 
