@@ -10,6 +10,8 @@ import { lockTarget, touchMerge } from './sql.ts'
 /** Thrown where the merge is over, or its target has become another one. Nothing was changed. */
 export class TargetChanged extends Error {}
 
+/** Many, so that those of one discussion fill a transaction. */
+const BATCH = 2000
 /** Rows of one discussion that move in one transaction of some ten milliseconds. */
 const MAX_ROWS = 100
 
@@ -31,6 +33,7 @@ export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortS
     tenantId,
     readerId,
     signal,
+    batch: BATCH,
     maxRows: MAX_ROWS,
     begin: async (sql) => {
       locked = await lockTarget(sql, tenantId, readerId)

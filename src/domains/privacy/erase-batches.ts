@@ -21,7 +21,9 @@ export interface ReaderWork {
   readerId: Id
   /** Ends it between two transactions, by an error. */
   signal: AbortSignal | undefined
-  /** Of one discussion, how many rows go in one transaction: others wait for the discussion. */
+  /** Rows that are looked for at once. */
+  batch: number
+  /** Of these, how many go in one transaction: others wait for their discussion. */
   maxRows: number
   /** First in each transaction, before anything is locked. */
   begin: (sql: Sql) => Promise<void>
@@ -52,8 +54,6 @@ export const hasRows = hasTraces
 /** So much more often than others take it for abandoned that a slow transaction does not matter. */
 const TOUCH_MS = 10_000
 
-/** Rows that are looked for at once. */
-const BATCH = 100
 /** Events that are looked through at once. */
 const STRETCH = 250
 
@@ -69,7 +69,7 @@ export async function workThrough(
   kind: RowKind,
   handle: (sql: Sql, commentIds: readonly Id[]) => Promise<NewEvent[]>,
 ): Promise<boolean> {
-  const places = await selectRowsOf(work.app.db.query, kind, work, BATCH)
+  const places = await selectRowsOf(work.app.db.query, kind, work, work.batch)
   for (const [discussionId, commentIds] of byDiscussion(places)) {
     await scrubPast(work, discussionId)
     for (let n = 0; n < commentIds.length; n += work.maxRows) {
@@ -83,7 +83,9 @@ export async function workThrough(
 function byDiscussion(places: readonly CommentLocation[]): Map<Id, Id[]> {
   const found = new Map<Id, Id[]>()
   for (const { discussionId, commentId } of places) {
-    found.set(discussionId, [...(found.get(discussionId) ?? []), commentId])
+    const ids = found.get(discussionId)
+    if (ids === undefined) found.set(discussionId, [commentId])
+    else ids.push(commentId)
   }
   return found
 }

@@ -9,6 +9,7 @@ export interface Erasure extends ReaderWork {
   mode: TenantSettings['erasureMode']
 }
 
+const BATCH = 100
 /** A few: others wait for their discussion as long as it takes. */
 const MAX_ROWS = 20
 
@@ -20,6 +21,7 @@ export function beginErasing({ app, tenantId, readerId, mode, signal }: Begun): 
     tenantId,
     readerId,
     signal,
+    batch: BATCH,
     maxRows: MAX_ROWS,
     begin: () => Promise.resolve(),
     rewrite: (texts, isOnTheirComment) => scrubEvent(texts, { readerId, isOnTheirComment }),
