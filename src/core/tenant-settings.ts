@@ -37,6 +37,9 @@ export const reactionType = z
 const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>
   z.enum(Object.keys(values) as [Name, ...Name[]]).meta({ title, description, values })
 
+/** The deepest that a tenant can let threads be. */
+export const MAX_DEPTH = 100
+
 /** A delivery policy, without its defaults. Times in milliseconds. */
 const policy = {
   maxAttempts: z.int().min(1).max(10).describe('Attempts per delivery.'),
@@ -99,7 +102,7 @@ export const tenantSettingsSchema = z.strictObject({
   holdFirstComments: z.int().min(0).max(100).default(0).describe("How many of a reader's first comments are held."),
   reportThreshold: z.int().min(1).max(1000).default(5).describe('Reports that bring a comment before a moderator.'),
   editWindowSeconds: z.int().min(0).max(31_536_000).default(900).describe('Seconds in which an author can edit.'),
-  maxDepth: z.int().min(0).max(100).default(10).describe('How deep replies can be nested.'),
+  maxDepth: z.int().min(0).max(MAX_DEPTH).default(10).describe('How deep replies can be nested.'),
   autoCloseDays: z
     .int()
     .min(1)

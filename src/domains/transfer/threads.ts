@@ -1,4 +1,5 @@
 import type { Id } from '../../core/ids.ts'
+import { MAX_DEPTH } from '../../core/tenant-settings.ts'
 import { isInView } from '../comments/row.ts'
 import type { Key } from './keys.ts'
 import type { CommentRow } from './rows.ts'
@@ -44,10 +45,12 @@ export async function placeBelow(
     return root
   }
   const given = parent
-  while (parent !== undefined && parent.depth >= thread.maxDepth) {
+  // In an export of this service threads are as deep as the tenant has once let them be.
+  const maxDepth = row.keptId === null ? thread.maxDepth : MAX_DEPTH
+  while (parent !== undefined && parent.depth >= maxDepth) {
     parent = parent.parentId === null ? undefined : await thread.load(parent.parentId)
   }
-  if (parent !== given) thread.note(row, `is deeper than ${thread.maxDepth}: it stands at the deepest place there is`)
+  if (parent !== given) thread.note(row, `is deeper than ${maxDepth}: it stands at the deepest place there is`)
   return parent === undefined ? root : { parentId: parent.id, depth: parent.depth + 1 }
 }
 
