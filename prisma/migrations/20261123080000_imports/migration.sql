@@ -41,10 +41,10 @@ CREATE TABLE import_waiting (
   reader_key uuid,
   place text NOT NULL,
   item jsonb NOT NULL,
-  PRIMARY KEY (tenant_id, import_id, key),
+  PRIMARY KEY (tenant_id, key, import_id),
   FOREIGN KEY (tenant_id, import_id) REFERENCES imports (tenant_id, id) ON DELETE CASCADE ON UPDATE CASCADE
 );
-CREATE INDEX import_waiting_comments ON import_waiting (tenant_id, import_id, comment_key);
+CREATE INDEX import_waiting_comments ON import_waiting (tenant_id, comment_key, import_id);
 CREATE INDEX import_waiting_readers ON import_waiting (tenant_id, reader_key);
 
 -- Which import has brought an entry. Entries of a file may say anything.

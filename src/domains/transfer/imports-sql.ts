@@ -139,11 +139,15 @@ export interface WaitedItem {
   item: Item
 }
 
+// PostgreSQL knows nothing of a table so new, and would compare each row with each. LIMIT and
+// OFFSET make it look each one up in an index.
+
 const ROOTS = statement(
   'waiting_import_roots',
   `SELECT w.key, w.place, w.item FROM import_waiting w
-   WHERE w.tenant_id = $1 AND w.import_id = $2 AND w.key > $3 AND NOT EXISTS (
-     SELECT FROM import_waiting p WHERE p.tenant_id = $1 AND p.import_id = $2 AND p.key = w.comment_key)
+   WHERE w.tenant_id = $1 AND w.import_id = $2 AND w.key > $3 AND (
+     SELECT p.key FROM import_waiting p
+     WHERE p.tenant_id = $1 AND p.import_id = $2 AND p.key = w.comment_key LIMIT 1) IS NULL
    ORDER BY w.key LIMIT $4`,
 )
 
@@ -155,8 +159,6 @@ export const selectWaitingRoots = (
   { after, limit }: { after: Key | null; limit: number },
 ): Promise<WaitedItem[]> => sql<WaitedItem>(ROOTS, [tenantId, importId, after ?? FIRST_ID, limit])
 
-// OFFSET 0 makes PostgreSQL look each one up in the index: it knows nothing of a table so new, and
-// would read all of it for each level.
 const BELOW = statement(
   'waiting_import_items_below',
   `WITH RECURSIVE below AS (

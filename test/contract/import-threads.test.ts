@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
+import type { Item } from '../../src/domains/transfer/item.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+import { at, comment, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
+
+let service: TestService
+let folder: string
+let names = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  folder = mkdtempSync(join(tmpdir(), 'engagement-import-'))
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+const addTenant = (): Promise<TestTenant> => service.addTenant(`threads-${++names}`)
+
+function importInto({ tenant }: TestTenant, items: readonly Item[]): Promise<ImportReport> {
+  const path = join(folder, `${++names}.jsonl`)
+  writeItems(path, items)
+  return importFile(service.app, tenant.id, { source: 'jsonl', path })
+}
+
+const WAITING = unnamed('SELECT key FROM import_waiting WHERE tenant_id = $1')
+
+async function expectSound({ tenant }: TestTenant): Promise<void> {
+  expect(await service.app.db.query(WAITING, [tenant.id])).toEqual([])
+  expect(await findWrongCounts(service.app.db, tenant.id)).toEqual([])
+}
+
+const LENGTH = Number(process.env.IMPORT_CHAIN ?? 12_000)
+
+/** A chain of replies, the last one first. */
+const chain = (length: number, more: object = {}): Item[] =>
+  Array.from({ length }, (_, n) => length - 1 - n).map((n) =>
+    comment(`${n}`, n % 60, { ...(n > 0 && { parentId: `${n - 1}` }), ...more }),
+  )
+
+// Each took longer than any deadline while a level, or a circle, cost a look at all that waits.
+test.each([
+  ['whose authors and page come last', [...chain(LENGTH), reader('ann'), page('p')], [LENGTH - 11, /deeper/]],
+  ['whose authors never come', [page('p'), ...chain(LENGTH, { authorId: 'gone' })], [LENGTH, /no author|deeper/]],
+  [
+    'whose first comment never comes',
+    [reader('ann'), page('p'), ...chain(LENGTH).slice(0, -1)],
+    [LENGTH - 11, /top level|deeper/],
+  ],
+] as const)('a long chain that stands newest first, %s, is taken as a whole', async (_, items, [fewest, reason]) => {
+  const acme = await addTenant()
+  const began = performance.now()
+  const { counts, refused, changed } = await importInto(acme, items)
+  console.log(`${items.length} items in ${Math.round(performance.now() - began)} ms`)
+  expect([counts.comments, refused.total]).toEqual([items.filter(({ kind }) => kind === 'comment').length, 0])
+  expect(changed.total).toBeGreaterThanOrEqual(fewest)
+  expect(changed.first.filter((finding) => !reason.test(finding.reason))).toEqual([])
+  await expectSound(acme)
+})
+
+test('many replies to one comment that comes last are taken with it', async () => {
+  const acme = await addTenant()
+  const replies = Array.from({ length: 7000 }, (_, n) => comment(`r${n}`, 5, { parentId: 'root' }))
+  const reactions = Array.from({ length: 3000 }, (_, n): Item => ({
+    kind: 'reaction',
+    commentId: `r${n}`,
+    readerId: 'ann',
+    type: 'like',
+  }))
+  const { counts, changed } = await importInto(acme, [
+    ...reactions,
+    ...replies,
+    reader('ann'),
+    page('p'),
+    comment('root', 1),
+  ])
+  expect([counts, changed.total]).toEqual([{ readers: 1, discussions: 1, comments: 7001, reactions: 3000 }, 0])
+  await expectSound(acme)
+})
+
+test('circles, short and long, are broken once each, with all that hangs on them', async () => {
+  const acme = await addTenant()
+  const circle = (name: string, length: number): Item[] =>
+    Array.from({ length }, (_, n) => comment(`${name}-${n}`, n % 60, { parentId: `${name}-${(n + 1) % length}` }))
+  const items = [
+    ...circle('long', 5000),
+    ...Array.from({ length: 300 }, (_, n) => circle(`short-${n}`, 2)).flat(),
+    // A path that leads into a circle, whose end is no part of it.
+    ...Array.from({ length: 3000 }, (_, n) =>
+      comment(`path-${n}`, n % 60, { parentId: n === 0 ? 'long-0' : `path-${n - 1}` }),
+    ),
+  ]
+  const report = await importInto(acme, [reader('ann'), page('p'), ...items])
+  expect([report.counts.comments, report.refused.total]).toEqual([items.length, 0])
+  const roots = await service.app.db.query(
+    unnamed('SELECT id FROM comments WHERE tenant_id = $1 AND parent_id IS NULL'),
+    [acme.tenant.id],
+  )
+  expect(roots).toHaveLength(301)
+  await expectSound(acme)
+})
+
+test('a reply to a comment that is refused when it is taken stands at the top level', async () => {
+  const acme = await addTenant()
+  const { counts, refused, changed } = await importInto(acme, [
+    comment('3', 3, { parentId: '2' }),
+    comment('2', 2, { parentId: '1', discussionId: 'nowhere' }),
+    { kind: 'reaction', commentId: '2', readerId: 'ann', type: 'like' },
+    { kind: 'reaction', commentId: '3', readerId: 'ann', type: 'like' },
+    reader('ann'),
+    page('p'),
+    comment('1', 1),
+  ])
+  expect(counts).toEqual({ readers: 1, discussions: 1, comments: 2, reactions: 1 })
+  expect(new Map(refused.first.map(({ place, reason }) => [place, reason]))).toEqual(
+    new Map([
+      ['line 2', 'is of a page that was not taken'],
+      ['line 3', 'is on a comment that was not taken'],
+    ]),
+  )
+  expect(changed.first).toEqual([{ place: 'line 1', reason: expect.stringMatching(/top level/) }])
+  await expectSound(acme)
+})
+
+test('an export brings threads that are deeper than the tenant lets them be now', async () => {
+  const acme = await addTenant()
+  const id = (n: number): string => `01a2077a-164d-77c2-b649-6092fa40e0d${n}`
+  const deep = [0, 1, 2, 3].map((n) =>
+    comment(id(n), n, { authorId: null, discussionId: id(9), ...(n > 0 && { parentId: id(n - 1) }) }),
+  )
+  const { counts, changed } = await importInto(acme, [
+    { kind: 'header', form: 'engagement-service', version: 1, tenant: 'x', exportedAt: at(0) },
+    { kind: 'settings', settings: { maxDepth: 1 } },
+    page(id(9)),
+    ...deep,
+  ])
+  expect([counts.comments, changed.first]).toEqual([4, []])
+  const rows = await service.app.db.query<{ depth: number }>(
+    unnamed('SELECT depth FROM comments WHERE tenant_id = $1 ORDER BY depth'),
+    [acme.tenant.id],
+  )
+  expect(rows.map(({ depth }) => depth)).toEqual([0, 1, 2, 3])
+  await expectSound(acme)
+})
