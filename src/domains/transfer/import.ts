@@ -145,6 +145,7 @@ async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watchin
     app,
     tenantId,
     importId,
+    source,
     startedAt,
     maxDepth: settings.maxDepth,
     counts: unfinished?.counts ?? {},

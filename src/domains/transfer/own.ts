@@ -6,10 +6,11 @@ import { loadTenant } from '../tenants/tenants.ts'
 import { adoptSettings } from '../settings/settings.ts'
 import { adoptEndpoint } from '../webhooks/adopt.ts'
 import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
+import { keyOf } from './keys.ts'
 import { addCounts, type Counts, type Finding } from './report.ts'
 import type { OwnRow } from './rows.ts'
 import { advance, type Work } from './store.ts'
-import { findAuditEntries, insertAuditEntries, takesAuditEntries } from './store-sql.ts'
+import { findAuditEntries, findItems, insertAuditEntries, lockReaders, takesAuditEntries } from './store-sql.ts'
 
 interface Placed<Row> {
   place: string
@@ -85,10 +86,23 @@ async function storeAudit(work: Work, entries: readonly Placed<AuditItem>[], sto
   if (!work.takesAudit) return leaveOut(work, sound, stored)
   await advance(work, async (tx) => {
     const rows = sound.map(({ row }) => row)
-    const made = await insertAuditEntries(tx, { tenantId, importId: work.importId }, rows)
+    const erased = await erasedAmong(tx, work, rows)
+    const made = await insertAuditEntries(tx, { tenantId, importId: work.importId }, rows, erased)
     stored.already += sound.length - made
     return { counts: addCounts({}, { auditEntries: made }), changes: [] }
   })
+}
+
+/** The ids in the file of readers whom entries are about, and who were erased since they came. */
+async function erasedAmong(tx: TxSql, { tenantId, source }: Work, entries: readonly AuditItem[]): Promise<Set<string>> {
+  const ids = entries.flatMap(({ targetType, targetId }) =>
+    targetType === 'reader' && targetId != null ? [targetId] : [],
+  )
+  const byKey = new Map(ids.map((id) => [keyOf(source, 'reader', id), id]))
+  // An erasure that has begun ends first, and one that has not waits.
+  const here = new Set((await lockReaders(tx, tenantId, [...byKey.keys()])).map(({ key }) => key))
+  const known = await findItems(tx, tenantId, [...byKey.keys()])
+  return new Set(known.flatMap(({ key }) => (here.has(key) ? [] : (byKey.get(key) ?? []))))
 }
 
 function troubleOf({ id, actorId, actorKind, targetType, action }: AuditItem): string | null {

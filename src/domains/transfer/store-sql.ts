@@ -1,4 +1,4 @@
-import { type Id, isId } from '../../core/ids.ts'
+import type { Id } from '../../core/ids.ts'
 import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { AuditItem } from './item.ts'
@@ -531,28 +531,20 @@ const AUDIT_ENTRIES = statement(
    ON CONFLICT DO NOTHING RETURNING id`,
 )
 
-const LOCK_TARGETS = statement(
-  'lock_import_audit_readers',
-  `SELECT id FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[]) AND erasing_at IS NULL ORDER BY id FOR KEY SHARE`,
-)
-
 /**
- * Gives how many of them were not there. What an entry says of a reader is only taken while the
- * reader is there.
+ * Gives how many of them were not there. What entries say of these readers, who were erased, is
+ * left out.
  */
 export async function insertAuditEntries(
   sql: Sql,
   { tenantId, importId }: OfImport,
   entries: readonly AuditItem[],
+  erased: ReadonlySet<string>,
 ): Promise<number> {
-  const targets = entries.flatMap(({ targetType, targetId }) =>
-    targetType === 'reader' && targetId != null && isId(targetId) ? [targetId] : [],
-  )
-  const readers = targets.length === 0 ? [] : await sql<{ id: Id }>(LOCK_TARGETS, [tenantId, targets])
-  const there = new Set<string>(readers.map(({ id }) => id))
-  const isGone = ({ targetType, targetId }: AuditItem): boolean => targetType === 'reader' && !there.has(targetId ?? '')
+  const isOfErased = ({ targetType, targetId }: AuditItem): boolean =>
+    targetType === 'reader' && targetId != null && erased.has(targetId)
   const json = (entry: AuditItem, value: unknown): string | null =>
-    value == null || isGone(entry) ? null : JSON.stringify(value)
+    value == null || isOfErased(entry) ? null : JSON.stringify(value)
   const rows = await sql<{ id: Id }>(AUDIT_ENTRIES, [
     tenantId,
     importId,

@@ -14,6 +14,8 @@ export interface Work {
   app: App
   tenantId: Id
   importId: Id
+  /** What the ids of the file are unique in. */
+  source: string
   startedAt: Date
   maxDepth: number
   /** What was taken, over all runs of this import. */
