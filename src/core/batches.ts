@@ -7,11 +7,12 @@ export interface BatchEntry<Input, Output> {
 
 /**
  * Joins what comes at the same time: one `flush` is under way at a time, and what arrives meanwhile
- * goes together in the next one, at most `max` at once; a lone one goes at once. `flush` resolves
- * all of its batch; where it rejects, those of the batch that still wait are rejected too.
+ * goes together in the next one, at most `max` at once; a lone one goes at once. `max` may depend
+ * on what waits. `flush` resolves all of its batch; where it rejects, those of the batch that still
+ * wait are rejected too.
  */
 export function inBatches<Input, Output>(
-  max: number,
+  max: number | ((waiting: readonly BatchEntry<Input, Output>[]) => number),
   flush: (batch: readonly BatchEntry<Input, Output>[]) => Promise<void>,
 ): (input: Input) => Promise<Output> {
   const waiting: BatchEntry<Input, Output>[] = []
@@ -20,7 +21,7 @@ export function inBatches<Input, Output>(
   async function drain(): Promise<void> {
     isFlushing = true
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, max)
+      const batch = waiting.splice(0, typeof max === 'number' ? max : max(waiting))
       await flush(batch).catch((error: unknown) => batch.forEach(({ reject }) => reject(error)))
     }
     isFlushing = false

@@ -136,8 +136,19 @@ export const METRICS = {
   write_batch_rows: {
     type: 'histogram',
     where: 'every process',
-    help: 'Rows that were written together in one statement: comments, reactions, or outcomes of attempts. In a lane: those that waited for a lock.',
-    labels: { of: ['comments', 'comments_in_lane', 'reactions', 'reactions_in_lane', 'outcomes', 'outcomes_in_lane'] },
+    help: 'Rows that were written together in one statement: comments, reactions, or outcomes of attempts. In a lane: those that waited for a lock. Apart: those of a tenant whose rows take long.',
+    labels: {
+      of: [
+        'comments',
+        'comments_apart',
+        'comments_in_lane',
+        'reactions',
+        'reactions_apart',
+        'reactions_in_lane',
+        'outcomes',
+        'outcomes_in_lane',
+      ],
+    },
     buckets: ROWS,
   },
   write_lanes: {

@@ -103,7 +103,7 @@ export class Patience {
 }
 
 /** At most `free` at once; the others wait, each for `maxWaitMs` at most. */
-class Semaphore {
+export class Semaphore {
   #free: number
   readonly #maxWaitMs: number
   readonly #waiting: Waiter[] = []

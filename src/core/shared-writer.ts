@@ -1,10 +1,11 @@
+import { RowCosts } from './apart.ts'
 import { inBatches, type BatchEntry } from './batches.ts'
 import { type App, perApp } from './context.ts'
 import { ServiceError } from './errors.ts'
 import type { Id } from './ids.ts'
 import { counter, gauge, histogram, metricsOf } from './metrics.ts'
 import { troubleOf } from './outage.ts'
-import { isStuck, ofTenant, tooBusy } from './patience.ts'
+import { isStuck, ofTenant, Semaphore, tooBusy } from './patience.ts'
 import { isLockFailure } from './sql.ts'
 import { type Span, tracedFor } from './trace.ts'
 
@@ -12,6 +13,12 @@ import { type Span, tracedFor } from './trace.ts'
  * The most rows in one statement: beyond it a batch only makes its first row wait longer.
  */
 const MAX_BATCH = 128
+
+/** How long the rows of a statement may take, where other tenants may wait for it. */
+const SHORT_MS = 50
+
+/** The same where no other tenant does: longer statements write more rows a second. */
+const LONG_MS = 200
 
 /** The most rows that wait for one lock: more would wait longer than their clients do. */
 const MAX_IN_LANE = 1000
@@ -63,10 +70,33 @@ interface Queued<Draft> {
 
 type Write<Draft, Result> = (queued: Queued<Draft>) => Promise<Result>
 
-interface Lane<Draft, Result> {
-  write: Write<Draft, Result>
-  /** How many drafts are waiting in it or being written. */
-  drafts: number
+/** Queues of drafts by key. Each is there while it has drafts that wait or are being written. */
+class Lanes<Draft, Result> {
+  readonly #open: (draft: Draft) => Write<Draft, Result>
+  readonly #lanes = new Map<string, { write: Write<Draft, Result>; drafts: number }>()
+
+  constructor(open: (draft: Draft) => Write<Draft, Result>) {
+    this.#open = open
+  }
+
+  get size(): number {
+    return this.#lanes.size
+  }
+
+  draftsIn(key: string): number {
+    return this.#lanes.get(key)?.drafts ?? 0
+  }
+
+  async write(key: string, queued: Queued<Draft>): Promise<Result> {
+    const lane = this.#lanes.get(key) ?? { write: this.#open(queued.draft), drafts: 0 }
+    this.#lanes.set(key, lane)
+    lane.drafts++
+    try {
+      return await lane.write(queued)
+    } finally {
+      if (--lane.drafts === 0) this.#lanes.delete(key)
+    }
+  }
 }
 
 /**
@@ -74,8 +104,10 @@ interface Lane<Draft, Result> {
  *
  * Rows that come at the same time share one statement, whatever tenant they are of. It waits for
  * the lock of no discussion: where one is taken, the discussion's rows go on in a lane of their
- * own, which does wait. So do all rows of a tenant whose writes wait for some other lock. A request
- * with a transaction of its own writes alone, in that.
+ * own, which does wait. So do all rows of a tenant whose writes wait for some other lock. A tenant
+ * whose rows take long writes apart from the others (`RowCosts`): such tenants share a few lines,
+ * each with one statement at a time, which use a quarter of the connections. A request with a
+ * transaction of its own writes alone, in that.
  */
 export function sharedWriter<Draft, Result>(kind: SharedWrite<Draft, Result>): SharedWriter<Draft, Result> {
   const writers = perApp((app) => inTurns(kind, writerOf(app, kind)))
@@ -94,49 +126,91 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
   const { name, tenantOf, placeOf } = kind
   const registry = metricsOf(app)
   const batches = histogram(registry, 'write_batch_rows')
-  const sizes = { skip: batches.labels(name), wait: batches.labels(`${name}_in_lane`) }
   const openLanes = gauge(registry, 'write_lanes').labels(name)
   const laneRows = counter(registry, 'write_lane_rows_total').labels(name)
-  /**
-   * By tenant and place: a tenant may name a discussion of another. Each is there while it has rows
-   * to write.
-   */
-  const lanes = new Map<string, Lane<Draft, Result>>()
-  const keyOf = (draft: Draft): string => `${tenantOf(draft)} ${placeOf(draft, app)}`
+  const costs = new RowCosts()
+  const tenantsOf = (entries: readonly BatchEntry<Queued<Draft>, Result>[]): Id[] =>
+    entries.slice(0, MAX_BATCH).map(({ input }) => tenantOf(input.draft))
+  // On a lone connection all statements wait for one another: here, so that none seems to take long
+  // because of another one.
+  const isLone = app.db.connections === 1
+  const turns = new Semaphore(isLone ? 1 : Infinity)
+  const apartMs = isLone ? SHORT_MS : LONG_MS
+  const fittingApart = (queue: readonly BatchEntry<Queued<Draft>, Result>[]): number =>
+    costs.fitting(tenantsOf(queue), apartMs)
 
-  const insert =
-    (writing: App, ifLocked: IfLocked) =>
-    (drafts: readonly Draft[]): Promise<Result[]> => {
-      sizes[ifLocked].observe(drafts.length)
+  const insert = (writing: App, ifLocked: IfLocked, where: '' | '_apart' | '_in_lane') => {
+    const sizes = batches.labels(`${name}${where}`)
+    return async (drafts: readonly Draft[]): Promise<Result[]> => {
+      sizes.observe(drafts.length)
       const spans = drafts.flatMap((draft) => kind.spanOf(draft) ?? [])
-      return kind.write(tracedFor(writing, spans), drafts, ifLocked)
+      const write = (): Promise<Result[]> => kind.write(tracedFor(writing, spans), drafts, ifLocked)
+      // A wait for a lock says nothing of the rows, nor does a row that was not written for one.
+      if (ifLocked === 'wait') return write()
+      return turns.run(async () => {
+        const started = performance.now()
+        const results = await write()
+        const isTypical = !results.some((result) => kind.isBusy(result))
+        if (isTypical) costs.learn(drafts.map(tenantOf), performance.now() - started)
+        return results
+      })
     }
-
-  const openLane = (draft: Draft): Lane<Draft, Result> => {
-    const waiting = insert(ofTenant(app, tenantOf(draft)), 'wait')
-    openLanes.inc()
-    const write = inBatches<Queued<Draft>, Result>(MAX_BATCH, (batch) => flush(kind, waiting, batch))
-    return { write, drafts: 0 }
   }
 
+  /** By tenant and place: a tenant may name a discussion of another. */
+  const keyOf = (draft: Draft): string => `${tenantOf(draft)} ${placeOf(draft, app)}`
+  const lanes = new Lanes<Draft, Result>((draft) => {
+    const waiting = insert(ofTenant(app, tenantOf(draft)), 'wait', '_in_lane')
+    return inBatches(fittingApart, (batch) => flush(kind, waiting, batch))
+  })
   const inLane: Write<Draft, Result> = async (queued) => {
     const key = keyOf(queued.draft)
-    const lane = lanes.get(key) ?? openLane(queued.draft)
-    if (lane.drafts >= MAX_IN_LANE) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
-    lanes.set(key, lane)
-    lane.drafts++
+    if (lanes.draftsIn(key) >= MAX_IN_LANE) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     laneRows.inc()
-    try {
-      return await lane.write(queued)
-    } finally {
-      if (--lane.drafts === 0 && lanes.delete(key)) openLanes.dec()
-    }
+    const written = lanes.write(key, queued)
+    openLanes.set(lanes.size)
+    return written.finally(() => openLanes.set(lanes.size))
   }
 
-  const unlocked = insert(app, 'skip')
-  const shared = inBatches<Queued<Draft>, Result>(MAX_BATCH, (batch) => flush(kind, unlocked, batch, inLane))
-  return (queued) =>
-    lanes.has(keyOf(queued.draft)) || isStuck(app, tenantOf(queued.draft)) ? inLane(queued) : shared(queued)
+  const apartFrom = insert(app, 'skip', '_apart')
+  const lines = new Lanes<Draft, Result>(() =>
+    inBatches(fittingApart, (batch) => {
+      costs.heavy(tenantsOf(batch))
+      return flush(kind, apartFrom, batch, inLane)
+    }),
+  )
+  const lineKeys = Array.from({ length: Math.max(1, Math.floor(app.db.connections / 4)) }, (_, n) => `${n}`)
+  /** By tenant: the line in which its rows wait. A tenant takes the shortest. */
+  const apart = new Lanes<Draft, Result>(() => {
+    const key = lineKeys.reduce((one, other) => (lines.draftsIn(other) < lines.draftsIn(one) ? other : one))
+    return (queued) => lines.write(key, queued)
+  })
+
+  const together = insert(app, 'skip', '')
+  const isApart = (tenant: Id): boolean => apart.draftsIn(tenant) > 0
+  // Rows that go apart come through this queue as well, so that a tenant's rows keep their order.
+  const shared = inBatches<Queued<Draft>, Result>(
+    (queue) => {
+      if (queue.length === 1) return 1
+      const tenants = tenantsOf(queue).map((tenant) => (isApart(tenant) ? null : tenant))
+      return costs.fitting(tenants, costs.isAlone ? LONG_MS : SHORT_MS)
+    },
+    async (batch) => {
+      const heavy = costs.heavy(tenantsOf(batch))
+      const rest = batch.filter(({ input, resolve, reject }) => {
+        const tenant = tenantOf(input.draft)
+        const stays = !heavy.has(tenant) && !isApart(tenant)
+        if (!stays) apart.write(tenant, input).then(resolve, reject)
+        return stays
+      })
+      await flush(kind, together, rest, inLane)
+    },
+  )
+  return (queued) => {
+    const tenant = tenantOf(queued.draft)
+    costs.note(tenant)
+    return lanes.draftsIn(keyOf(queued.draft)) > 0 || isStuck(app, tenant) ? inLane(queued) : shared(queued)
+  }
 }
 
 /** Drafts of one turn one after the other, all others at once. */

@@ -14,7 +14,9 @@ const SECONDS = 5
 const ROUNDS = 5
 const NEIGHBOUR_CONNECTIONS = 4
 const LOCKED_CONNECTIONS = 200
-const TARGET = 1.2
+const HEAVY_CONNECTIONS = 64
+const HEAVY_ENDPOINTS = 1000
+const TARGET = { locked: 1.2, heavy: 2 }
 
 /** Who calls for a tenant. */
 interface Caller {
@@ -22,11 +24,19 @@ interface Caller {
   signer: Signer
 }
 
-/**
- * A tenant's times while 200 writes of another tenant wait for a locked row, beside the same
- * without, turn by turn.
- */
+/** A tenant's times beside another tenant, and alone, turn by turn. */
 export async function benchNeighbours(): Promise<void> {
+  await benchLocked()
+  await benchHeavy()
+}
+
+interface Round {
+  alone: LoadResult
+  beside: LoadResult
+}
+
+/** 200 writes of the other tenant wait for a locked row. */
+async function benchLocked(): Promise<void> {
   const service = await startBenchService({ DATABASE_POOL_SIZE: String(POOL) })
   const outside = new pg.Client({ connectionString: service.databaseUrl })
   await outside.connect()
@@ -45,9 +55,48 @@ export async function benchNeighbours(): Promise<void> {
       return result
     }
     await run()
-    const rounds: { alone: LoadResult; beside: LoadResult }[] = []
+    const rounds: Round[] = []
     for (let n = 0; n < ROUNDS; n++) rounds.push({ alone: await run(), beside: await beside() })
-    report(rounds)
+    report(`${LOCKED_CONNECTIONS} connections of another one wait for a locked row`, rounds, TARGET.locked)
+  } finally {
+    await outside.end()
+    await service.close()
+  }
+}
+
+/** Each comment of the other tenant makes a delivery for each of its 1 000 endpoints. */
+async function benchHeavy(): Promise<void> {
+  const service = await startBenchService({ DATABASE_POOL_SIZE: String(POOL) })
+  const outside = new pg.Client({ connectionString: service.databaseUrl })
+  await outside.connect()
+  try {
+    const neighbour = await neighbourRequests(await addTenant(service, 'neighbour'))
+    await outside.query(
+      `INSERT INTO webhook_endpoints (tenant_id, id, url, event_types, state)
+       SELECT t.id, gen_random_uuid(), 'https://hooks.example/' || n, '{*}', 'verified'
+       FROM tenants t CROSS JOIN generate_series(1, $2::int) n WHERE t.slug = $1`,
+      [service.signer.tenant, HEAVY_ENDPOINTS],
+    )
+    const requests = await postsOf(service, 'A comment that goes to a thousand endpoints')
+    const run = (): Promise<LoadResult> =>
+      load({ port: service.port, connections: NEIGHBOUR_CONNECTIONS, seconds: SECONDS, requests: neighbour })
+    const heavy: LoadResult[] = []
+    const beside = async (): Promise<LoadResult> => {
+      const posting = load({ port: service.port, connections: HEAVY_CONNECTIONS, seconds: SECONDS, requests })
+      const result = await run()
+      heavy.push(await posting)
+      // No worker takes them: the next round is not to meet those of this one.
+      await outside.query('TRUNCATE deliveries CASCADE')
+      return result
+    }
+    await run()
+    const rounds: Round[] = []
+    for (let n = 0; n < ROUNDS; n++) rounds.push({ alone: await run(), beside: await beside() })
+    report(`${HEAVY_CONNECTIONS} connections of another one post to ${HEAVY_ENDPOINTS} endpoints`, rounds, TARGET.heavy)
+    const posted = median(heavy.map(({ perSecond }) => perSecond))
+    console.log(
+      `  the other: ${posted.toFixed(1)} comments/s, p50 ${median(heavy.map(({ p50 }) => p50)).toFixed(0)} ms`,
+    )
   } finally {
     await outside.end()
     await service.close()
@@ -73,6 +122,19 @@ export const headersOf = async ({ apiKey, signer }: Caller): Promise<Record<stri
   'X-Service-Identity': await signIdentity(signer, { sub: 'reader', name: 'Reader' }),
   'Content-Type': 'application/json',
 })
+
+/** Posts on 50 pages. */
+async function postsOf(caller: Caller, text: string): Promise<Buffer[]> {
+  const headers = await headersOf(caller)
+  return Array.from({ length: 1000 }, (_, n) =>
+    httpRequest(
+      'POST',
+      `/api/v1/discussions/by-external/page-${n % 50}/comments`,
+      headers,
+      JSON.stringify({ body: `${text} (${n})` }),
+    ),
+  )
+}
 
 /** Writes and reads on 50 pages. */
 async function neighbourRequests(caller: Caller): Promise<Buffer[]> {
@@ -111,11 +173,11 @@ async function lockedRequests(service: BenchService): Promise<{ discussionId: st
   return { discussionId: comments[0]?.discussionId ?? '', requests }
 }
 
-function report(rounds: readonly { alone: LoadResult; beside: LoadResult }[]): void {
+function report(what: string, rounds: readonly Round[], target: number): void {
   const of = (pick: (each: (typeof rounds)[number]) => number): string => median(rounds.map(pick)).toFixed(2)
   const statuses = JSON.stringify(rounds.at(-1)?.beside.statuses)
-  console.log(`neighbours: ${NEIGHBOUR_CONNECTIONS} connections of a tenant, ${LOCKED_CONNECTIONS} of another one waiting for a locked row, median of ${ROUNDS} rounds
+  console.log(`neighbours: ${NEIGHBOUR_CONNECTIONS} connections of a tenant, ${what}, median of ${ROUNDS} rounds
   alone    p50 ${of(({ alone }) => alone.p50)} ms, p99 ${of(({ alone }) => alone.p99)} ms, ${of(({ alone }) => alone.perSecond)} requests/s
   beside   p50 ${of(({ beside }) => beside.p50)} ms, p99 ${of(({ beside }) => beside.p99)} ms, ${of(({ beside }) => beside.perSecond)} requests/s ${statuses}
-  ratio    p50 ${of(({ alone, beside }) => beside.p50 / alone.p50)}, p99 ${of(({ alone, beside }) => beside.p99 / alone.p99)} (target: at most ${TARGET})`)
+  ratio    p50 ${of(({ alone, beside }) => beside.p50 / alone.p50)}, p99 ${of(({ alone, beside }) => beside.p99 / alone.p99)} (target: at most ${target})`)
 }

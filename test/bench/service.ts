@@ -10,7 +10,8 @@ import pg from 'pg'
 import { freePort } from '../harness/ports.ts'
 import type { Signer } from '../harness/identity.ts'
 
-export const MAIN = join(import.meta.dirname, '../../dist/main.js')
+/** BENCH_MAIN measures another build. */
+export const MAIN = process.env.BENCH_MAIN ?? join(import.meta.dirname, '../../dist/main.js')
 export const SERVER = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
 export interface BenchService {
