@@ -105,7 +105,7 @@ const IMPORT = ['import', '--tenant', 'acme', '--from', 'jsonl'] as const
 
 describe('an import', { timeout: LONG }, () => {
   test('into a pipe prints lines of JSON, the report last, and exits with 1 where something was not taken', async () => {
-    for (const more of [[] as string[]]) {
+    for (const more of [['--dry-run'], []]) {
       const result = await cli(...IMPORT, 'items.jsonl', ...more)
       expect([result.code, result.stderr]).toEqual([1, ''])
       const lines = linesOf(result)

@@ -19,6 +19,7 @@ import { storeOwn } from './own.ts'
 import { addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
 import type { ItemRow, OwnRow } from './rows.ts'
 import { readSource, type SourceName } from './sources.ts'
+import { reasonOf } from './threads.ts'
 import { type Batch, storeNamed, type Stored, storeThreads, type Work } from './store.ts'
 
 /** Another process imports into the same tenant, or takes an import back. */
@@ -446,7 +447,7 @@ async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
   const batch = checkAgain(run, [item])
   const { rows, changes } = batch
   await refuseWaited(run, [item], batch)
-  const reason = 'replies to itself, over other comments in a circle: it stands at the top level'
+  const reason = reasonOf('circle', run.maxDepth)
   await storeRows(run, {
     rows: rows.map((row) => (found.isInCircle && row.kind === 'comment' ? { ...row, parentKey: null } : row)),
     changes: found.isInCircle ? [...changes, { key: item.key, place: item.place, reason }] : changes,

@@ -37,6 +37,12 @@ export class KeyNumbers {
     return before === 0 ? undefined : before - 1
   }
 
+  /** As the keys of two numbers are ordered: negative where the first one stands before. */
+  compare(one: number, other: number): number {
+    const byHigh = (this.high[one] ?? 0) - (this.high[other] ?? 0)
+    return byHigh === 0 ? (this.low[one] ?? 0) - (this.low[other] ?? 0) : byHigh
+  }
+
   /** Where a key is, or where it belongs. Half of the places are empty at least. */
   private placeOf(high: number, low: number): number {
     const { places } = this

@@ -2,7 +2,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { isId } from '../../core/ids.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'
-import { loadTenant } from '../tenants/tenants.ts'
+import { tenantSettings } from '../../core/tenant-settings.ts'
 import { adoptSettings } from '../settings/settings.ts'
 import { adoptEndpoint } from '../webhooks/adopt.ts'
 import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
@@ -55,8 +55,8 @@ async function storeOne(work: Work, row: SettingsItem | EndpointItem): Promise<s
     return first === undefined ? error.message : `${row.kind}${first.pointer} ${first.message}`
   }
   if (row.kind === 'settings' && outcome === 'taken') {
-    announceChange(work.app, { kind: 'tenant', tenantId: work.tenantId })
-    work.maxDepth = (await loadTenant(work.app, work.tenantId)).settings.maxDepth
+    if (work.isRehearsal !== true) announceChange(work.app, { kind: 'tenant', tenantId: work.tenantId })
+    work.maxDepth = tenantSettings(row.settings).maxDepth
   }
   return outcome
 }

@@ -1,5 +1,6 @@
 import type { App } from '../../core/context.ts'
 import { type Id, newId } from '../../core/ids.ts'
+import type { Db, TxSql } from '../../core/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import {
   type ImportFile,
@@ -10,11 +11,18 @@ import {
   saltOf,
   type Watching,
 } from './import.ts'
+import type { OnRead } from './item.ts'
 import type { Key } from './keys.ts'
+import { storeOwn } from './own.ts'
+import { findNamed, findPairs, findStanding } from './rehearse-sql.ts'
 import { addCounts, addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
-import type { ItemRow } from './rows.ts'
+import type { CommentRow, DiscussionRow, ItemRow, ReactionRow, ReaderRow, ReportRow } from './rows.ts'
+import { OF_ERASED_READER, OF_MISSING_PAGE, OF_MISSING_READER, ON_MISSING_COMMENT } from './sort-out.ts'
 import { readSource } from './sources.ts'
+import type { Work } from './store.ts'
 import { findItems } from './store-sql.ts'
+import { FATES, Survey } from './survey.ts'
+import { maxDepthOf, reasonOf, WITHOUT_AUTHOR } from './threads.ts'
 
 /** What an import would do. */
 export interface Rehearsal {
@@ -30,30 +38,28 @@ export interface Rehearsal {
   changed: Findings
 }
 
-/** What an item waits for: a page, a comment or a reader that may stand further on. */
-interface Awaited {
-  place: string
-  /** What becomes of it without that. */
-  without: 'refused' | 'changed'
-  reason: string
+interface Rehearsing extends Work {
+  file: ImportFile
+  watching: Watching
+  survey: Survey
+  report: Rehearsal
 }
 
 /**
- * Reads a file as an import would, and writes nothing. Comments that reply to each other in a
- * circle are found by the import itself.
+ * Reads a file twice, and writes nothing: first to know what is in it, then to say what an import
+ * would take and what not.
  */
 export async function rehearseImport(
   app: App,
   tenantId: Id,
   file: ImportFile,
-  { onProgress, onFinding, signal }: Watching = {},
+  watching: Watching = {},
 ): Promise<Rehearsal> {
+  const now = new Date()
   const { settings } = await loadTenant(app, tenantId)
-  const rules = rulesOf(file, settings, new Date())
-  const seen = new Set<Key>()
-  const awaited = new Map<Key, Awaited[]>()
+  const { source } = rulesOf(file, settings, now)
   const report: Rehearsal = {
-    source: rules.source,
+    source,
     counts: {},
     already: 0,
     pagesWithoutAddress: 0,
@@ -61,80 +67,289 @@ export async function rehearseImport(
     refused: NO_FINDINGS,
     changed: NO_FINDINGS,
   }
-  const note = (kind: 'refused' | 'changed', finding: Finding): void => {
-    report[kind] = addFindings(report[kind], [finding])
-    onFinding?.(kind, finding)
+  const run: Rehearsing = {
+    app: undoing(app),
+    tenantId,
+    importId: newId(),
+    source,
+    startedAt: now,
+    maxDepth: settings.maxDepth,
+    counts: {},
+    changed: NO_FINDINGS,
+    isRehearsal: true,
+    file,
+    watching,
+    survey: new Survey(),
+    report,
   }
+  let size = 0
+  const watchingSize: OnRead = (bytes) => void (size = bytes)
+  for await (const batch of readOnce(run, now, 0, watchingSize)) await look(run, batch)
+  run.survey.settle(run.maxDepth)
+  for await (const batch of readOnce(run, now, size)) await tell(run, batch)
+  return run.report
+}
+
+const UNDONE = new Error('undone')
+
+/** The app with transactions of which nothing stays. */
+function undoing(app: App): App {
+  const { db } = app
+  async function transaction<T>(work: (tx: TxSql) => Promise<T>): Promise<T> {
+    let undo: (() => T) | null = null
+    try {
+      return await db.transaction(async (tx) => {
+        const result = await work(tx)
+        undo = () => result
+        throw UNDONE
+      })
+    } catch (error) {
+      if (error !== UNDONE || undo === null) throw error
+      return (undo as () => T)()
+    }
+  }
+  return { ...app, db: Object.assign(Object.create(db) as Db, { transaction }) }
+}
+
+async function* readOnce(run: Rehearsing, now: Date, before: number, onRead?: OnRead): AsyncGenerator<ReadBatch> {
+  const { app, tenantId, importId, file, watching, report } = run
+  const { settings } = await loadTenant(app, tenantId)
+  const salt = await saltOf(app, tenantId, importId)
   let bytes = 0
   let items = 0
-  const salt = await saltOf(app, tenantId, newId())
   const found = readSource(file.source, file.path, (read) => void (bytes = read), salt)
-  for await (const batch of readBatches(found, rules, file.source)) {
-    if (signal?.aborted === true) throw new ImportStopped()
-    for (const finding of batch.refused) note('refused', finding)
-    for (const { place, reason } of batch.changes) note('changed', { place, reason })
-    const known = await knownOf(app, tenantId, batch)
-    for (const row of batch.rows) {
-      if (seen.has(row.key) || known.has(row.key)) report.already++
-      else count(report, row)
-      if (row.kind !== 'reaction' && row.kind !== 'report') seen.add(row.key)
-    }
-    for (const row of batch.rows) {
-      for (const [key, missing] of needsOf(row)) {
-        if (!seen.has(key) && !known.has(key)) awaited.set(key, [...(awaited.get(key) ?? []), missing])
-      }
-    }
+  for await (const batch of readBatches(found, rulesOf(file, settings, now), file.source)) {
+    if (watching.signal?.aborted === true) throw new ImportStopped()
+    yield batch
     items += batch.items
-    onProgress?.({ bytes, items, counts: report.counts, refused: report.refused.total })
+    const { counts, refused } = report
+    // Each of the two times is half of the work.
+    onRead?.(bytes)
+    watching.onProgress?.({ bytes: (before + bytes) / 2, items, counts, refused: refused.total })
   }
-  for (const [key, missing] of awaited) {
-    if (seen.has(key)) continue
-    for (const { place, reason, without } of missing) note(without, { place, reason })
+}
+
+// The first time: what there is
+
+async function look(run: Rehearsing, { rows, own }: ReadBatch): Promise<void> {
+  if (own.length > 0) await lookAtOwn(run, own)
+  const known = await findKnown(run, rows)
+  const fresh = rows.filter(({ key }) => !known.has(key))
+  run.report.already += rows.filter(({ key, kind }) => known.has(key) && isItem(kind)).length
+  await lookAtReaders(
+    run,
+    fresh.filter((row) => row.kind === 'reader'),
+  )
+  await lookAtPages(
+    run,
+    fresh.filter((row) => row.kind === 'discussion'),
+  )
+  await lookAtComments(
+    run,
+    fresh.filter((row) => row.kind === 'comment'),
+    known,
+  )
+}
+
+/** Imports remember items of these kinds. */
+const isItem = (kind: ItemRow['kind']): boolean => kind !== 'reaction' && kind !== 'report'
+
+async function lookAtOwn(run: Rehearsing, own: ReadBatch['own']): Promise<void> {
+  const { already, refused } = await storeOwn(run, own)
+  run.report.already += already
+  run.report.counts = addCounts(run.report.counts, run.counts)
+  run.counts = {}
+  for (const finding of refused) note(run, 'refused', finding)
+}
+
+/** What imports have made of these items, and of what they refer to. */
+async function findKnown(
+  { app, tenantId, survey }: Rehearsing,
+  rows: readonly ItemRow[],
+): Promise<Map<Key, Id | null>> {
+  const keys = { reader: new Set<Key>(), discussion: new Set<Key>(), comment: new Set<Key>() }
+  for (const row of rows) {
+    if (isItem(row.kind)) keys[row.kind as keyof typeof keys].add(row.key)
+    for (const [kind, key] of referencesOf(row)) if (key !== null) keys[kind].add(key)
   }
-  return report
+  const { query } = app.db
+  const items = await findItems(query, tenantId, [...keys.reader, ...keys.discussion, ...keys.comment])
+  const known = new Map(items.map(({ key, itemId }) => [key, itemId]))
+  const keysById = (kind: keyof typeof keys): Map<Id, Key[]> => {
+    const byId = new Map<Id, Key[]>()
+    for (const key of keys[kind]) {
+      const id = known.get(key)
+      if (id === undefined) continue
+      survey.setFate(key, id === null ? FATES.erased : FATES.there)
+      if (id !== null) byId.set(id, [...(byId.get(id) ?? []), key])
+    }
+    return byId
+  }
+  for (const kind of ['reader', 'discussion'] as const) {
+    const byId = keysById(kind)
+    const named = await findNamed(query, tenantId, kind, [], [...byId.keys()])
+    for (const { id, externalId } of named) for (const key of byId.get(id) ?? []) survey.addName(key, kind, externalId)
+  }
+  const byId = keysById('comment')
+  for (const standing of await findStanding(query, tenantId, [...byId.keys()])) {
+    for (const key of byId.get(standing.id) ?? []) survey.addStanding(key, standing)
+  }
+  return known
 }
 
-async function knownOf({ db }: App, tenantId: Id, { rows }: ReadBatch): Promise<Set<Key>> {
-  const keys = new Set(rows.flatMap((row) => [row.key, ...needsOf(row).map(([key]) => key)]))
-  return new Set((await findItems(db.query, tenantId, [...keys])).map(({ key }) => key))
-}
-
-const COUNTS = {
-  reader: 'readers',
-  discussion: 'discussions',
-  comment: 'comments',
-  reaction: 'reactions',
-  report: 'reports',
-} as const satisfies Record<ItemRow['kind'], keyof Counts>
-
-function count(report: Rehearsal, row: ItemRow): void {
-  report.counts = addCounts(report.counts, { [COUNTS[row.kind]]: 1 })
-  if (row.kind === 'discussion' && row.lacksAddress) report.pagesWithoutAddress++
-  if (row.kind === 'comment' && row.authorKey === null) report.commentsWithoutAuthor++
-}
-
-function needsOf(row: ItemRow): [Key, Awaited][] {
-  const { place } = row
-  const need = (key: Key | null, without: Awaited['without'], reason: string): [Key, Awaited][] =>
-    key === null ? [] : [[key, { place, without, reason }]]
+function referencesOf(row: ItemRow): ['reader' | 'discussion' | 'comment', Key | null][] {
   switch (row.kind) {
     case 'comment':
       return [
-        ...need(row.discussionKey, 'refused', 'is of a page that is not in the file'),
-        ...need(
-          row.parentKey,
-          'changed',
-          'replies to a comment that is not in the file: it will stand at the top level',
-        ),
-        ...need(row.authorKey, 'changed', 'is of a reader who is not in the file: it will have no author'),
+        ['discussion', row.discussionKey],
+        ['comment', row.parentKey],
+        ['reader', row.authorKey],
       ]
     case 'reaction':
     case 'report':
       return [
-        ...need(row.commentKey, 'refused', 'is on a comment that is not in the file'),
-        ...need(row.readerKey, 'refused', 'is of a reader who is not in the file'),
+        ['comment', row.commentKey],
+        ['reader', row.readerKey],
       ]
     default:
       return []
   }
+}
+
+async function lookAtReaders(run: Rehearsing, rows: readonly ReaderRow[]): Promise<void> {
+  const made = await lookAtNamed(run, 'reader', rows)
+  run.report.counts = addCounts(run.report.counts, { readers: made.length })
+}
+
+async function lookAtPages(run: Rehearsing, rows: readonly DiscussionRow[]): Promise<void> {
+  const made = await lookAtNamed(run, 'discussion', rows)
+  run.report.counts = addCounts(run.report.counts, { discussions: made.length })
+  run.report.pagesWithoutAddress += made.filter(({ lacksAddress }) => lacksAddress).length
+}
+
+/** Those that the tenant does not have, each external id once. */
+async function lookAtNamed<Row extends ReaderRow | DiscussionRow>(
+  { app, tenantId, survey }: Rehearsing,
+  kind: Row['kind'],
+  rows: readonly Row[],
+): Promise<Row[]> {
+  const names = rows.map(({ externalId }) => externalId)
+  const ids = rows.flatMap(({ keptId }) => keptId ?? [])
+  const there = await findNamed(app.db.query, tenantId, kind, names, ids)
+  const taken = new Set([...there.map(({ externalId }) => externalId), ...there.map(({ id }) => id)])
+  return rows.filter(({ key, externalId, keptId }) => {
+    survey.setFate(key, FATES.there)
+    const { isNew } = survey.addName(key, kind, externalId)
+    return isNew && !taken.has(externalId) && !taken.has(keptId ?? '')
+  })
+}
+
+async function lookAtComments(
+  { app, tenantId, survey, report }: Rehearsing,
+  rows: readonly CommentRow[],
+  known: ReadonlyMap<Key, Id | null>,
+): Promise<void> {
+  const kept = rows.flatMap(({ keptId }) => keptId ?? [])
+  const standing = new Map((await findStanding(app.db.query, tenantId, kept)).map((each) => [each.id, each]))
+  for (const row of rows) {
+    const there = standing.get(row.id)
+    if (there === undefined) survey.addComment(row)
+    else {
+      survey.addStanding(row.key, there)
+      report.already++
+    }
+    if (row.authorKey !== null && known.get(row.authorKey) === null) survey.setFate(row.key, FATES.refused)
+  }
+}
+
+// The second time: what becomes of it
+
+async function tell(run: Rehearsing, { rows, changes, refused }: ReadBatch): Promise<void> {
+  const { app, tenantId, survey, report } = run
+  for (const finding of refused) note(run, 'refused', finding)
+  const keys = new Set(rows.flatMap((row) => (isItem(row.kind) ? [row.key] : [row.key, ...hangingOn(row)])))
+  const known = new Map((await findItems(app.db.query, tenantId, [...keys])).map(({ key, itemId }) => [key, itemId]))
+  const changesOf = new Map<Key, string[]>()
+  for (const { key, reason } of changes) changesOf.set(key, [...(changesOf.get(key) ?? []), reason])
+  const pairs = await pairsIn(run, rows, known)
+  const counts = { comments: 0, revisions: 0, reactions: 0, reports: 0 }
+  for (const row of rows) {
+    const { key, place } = row
+    if (known.has(key)) continue
+    if (!isItem(row.kind) && !survey.isFirst(key)) {
+      report.already++
+      continue
+    }
+    const reason = refusalOf(survey, row)
+    if (reason !== null) {
+      note(run, 'refused', { place, reason })
+      continue
+    }
+    if (row.kind === 'comment') {
+      if (survey.fateOf(key) === FATES.there) continue
+      counts.comments++
+      counts.revisions += row.revisions.length
+      tellMoves(run, row)
+    } else if (row.kind === 'reaction' || row.kind === 'report') {
+      const isThere = pairs[row.kind].has(`${known.get(row.commentKey)} ${known.get(row.readerKey)}`)
+      if (isThere || !survey.addPair(row)) report.already++
+      else counts[row.kind === 'reaction' ? 'reactions' : 'reports']++
+    }
+    for (const change of changesOf.get(key) ?? []) note(run, 'changed', { place, reason: change })
+  }
+  report.counts = addCounts(report.counts, counts)
+}
+
+const hangingOn = (row: ItemRow): Key[] =>
+  row.kind === 'reaction' || row.kind === 'report' ? [row.commentKey, row.readerKey] : []
+
+/** The reactions and reports that there are already, of those in a batch. */
+async function pairsIn(
+  { app, tenantId }: Rehearsing,
+  rows: readonly ItemRow[],
+  known: ReadonlyMap<Key, Id | null>,
+): Promise<Record<'reaction' | 'report', Set<string>>> {
+  const find = async (kind: 'reaction' | 'report'): Promise<Set<string>> => {
+    const pairs = rows.flatMap((row) => {
+      if (row.kind !== kind) return []
+      const [commentId, readerId] = [known.get(row.commentKey), known.get(row.readerKey)]
+      return commentId == null || readerId == null ? [] : [{ commentId, readerId }]
+    })
+    const found = await findPairs(app.db.query, tenantId, kind, pairs)
+    return new Set(found.map(({ commentId, readerId }) => `${commentId} ${readerId}`))
+  }
+  return { reaction: await find('reaction'), report: await find('report') }
+}
+
+/** Why an item will not be taken; null where it will. */
+function refusalOf(survey: Survey, row: ItemRow): string | null {
+  if (row.kind === 'comment') {
+    if (survey.fateOf(row.key) !== FATES.refused) return null
+    const isOfErased = row.authorKey !== null && survey.fateOf(row.authorKey) === FATES.erased
+    return isOfErased ? OF_ERASED_READER : OF_MISSING_PAGE
+  }
+  return row.kind === 'reaction' || row.kind === 'report' ? refusalOnComment(survey, row) : null
+}
+
+function refusalOnComment(survey: Survey, { commentKey, readerKey }: ReactionRow | ReportRow): string | null {
+  if (survey.fateOf(readerKey) === FATES.erased) return OF_ERASED_READER
+  const comment = survey.fateOf(commentKey)
+  if (comment !== FATES.there && comment !== FATES.taken) return ON_MISSING_COMMENT
+  return survey.fateOf(readerKey) === FATES.there ? null : OF_MISSING_READER
+}
+
+/** Says how a comment will stand otherwise than its item says. */
+function tellMoves(run: Rehearsing, row: CommentRow): void {
+  const { key, place, authorKey } = row
+  const { survey, report, maxDepth } = run
+  const lacksAuthor = authorKey !== null && survey.fateOf(authorKey) !== FATES.there
+  if (lacksAuthor) note(run, 'changed', { place, reason: WITHOUT_AUTHOR })
+  if (lacksAuthor || authorKey === null) report.commentsWithoutAuthor++
+  const move = survey.moveOf(key)
+  if (move !== null) note(run, 'changed', { place, reason: reasonOf(move, maxDepthOf(row, maxDepth)) })
+}
+
+function note({ report, watching }: Rehearsing, kind: 'refused' | 'changed', finding: Finding): void {
+  report[kind] = addFindings(report[kind], [finding])
+  watching.onFinding?.(kind, finding)
 }

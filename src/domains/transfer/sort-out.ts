@@ -21,6 +21,9 @@ export interface Sorted {
 type Fate = 'taken' | 'waits' | 'refused'
 
 export const OF_ERASED_READER = 'is of a reader who was erased'
+export const OF_MISSING_PAGE = 'is of a page that was not taken'
+export const OF_MISSING_READER = 'is of a reader who was not taken'
+export const ON_MISSING_COMMENT = 'is on a comment that was not taken'
 
 /**
  * Says which rows can be stored now. The others wait for what they lack; where that will not come
@@ -46,14 +49,14 @@ export function sortOut(rows: readonly ItemRow[], known: Known, isLast: boolean)
     if (known.get(row.readerKey) === null) refuse(row, OF_ERASED_READER)
     else if (hasComment && known.has(row.readerKey)) sorted.onComments.push(row)
     else if (!isLast) sorted.waiting.push(row)
-    else refuse(row, `is ${hasComment ? 'of a reader who' : 'on a comment that'} was not taken`)
+    else refuse(row, hasComment ? OF_MISSING_READER : ON_MISSING_COMMENT)
   }
   return sorted
 }
 
 function refusalOf({ authorKey, discussionKey }: CommentRow, known: Known, isLast: boolean): string | null {
   if (authorKey !== null && known.get(authorKey) === null) return OF_ERASED_READER
-  return isLast && !known.has(discussionKey) ? 'is of a page that was not taken' : null
+  return isLast && !known.has(discussionKey) ? OF_MISSING_PAGE : null
 }
 
 interface Deciding {

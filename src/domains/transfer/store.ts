@@ -7,7 +7,15 @@ import { addCounts, addFindings, type Counts, type Finding, type Findings } from
 import type { CommentRow, DiscussionRow, ItemRow, ReactionRow, ReaderRow, ReportRow } from './rows.ts'
 import { type Known, OF_ERASED_READER, sortOut, type ThreadRow } from './sort-out.ts'
 import * as sql from './store-sql.ts'
-import { countReplies, placeBelow, type PlacedComment } from './threads.ts'
+import {
+  countReplies,
+  maxDepthOf,
+  type Move,
+  placeBelow,
+  type PlacedComment,
+  reasonOf,
+  WITHOUT_AUTHOR,
+} from './threads.ts'
 
 /** An import under way, and how far it has come. */
 export interface Work {
@@ -24,6 +32,8 @@ export interface Work {
   changed: Findings
   /** Whether entries of the audit log are taken; undefined before the first one. */
   takesAudit?: boolean
+  /** Whether nothing of it stays. */
+  isRehearsal?: boolean
 }
 
 /** Items to store together, in transactions of some hundred milliseconds. */
@@ -332,7 +342,8 @@ async function placeAll(
     if (read !== undefined) facts.set(id, read)
     return facts.get(id)
   }
-  const note = ({ place }: CommentRow, reason: string): void => void notes.push({ place, reason })
+  const note = (row: CommentRow, move: Move): void =>
+    void notes.push({ place: row.place, reason: reasonOf(move, maxDepthOf(row, maxDepth)) })
   for (const row of rows) {
     const discussionId = idOf(known, row.discussionKey)
     const isThere = facts.get(row.id)
@@ -342,8 +353,7 @@ async function placeAll(
       continue
     }
     const authorId = row.authorKey === null ? null : (known.get(row.authorKey) ?? null)
-    if (row.authorKey !== null && authorId === null)
-      note(row, 'is of a reader who is not in the file: it has no author')
+    if (row.authorKey !== null && authorId === null) notes.push({ place: row.place, reason: WITHOUT_AUTHOR })
     const place = await placeBelow(row, discussionId, { find, load, maxDepth, note })
     const comment = { id: row.id, discussionId, ...place, createdAt: row.createdAt, row, authorId, replyCount: 0 }
     placed.set(row.key, comment)

@@ -20,8 +20,32 @@ export interface Thread {
   load: (id: Id) => Promise<CommentFacts | undefined>
   maxDepth: number
   /** Notes that a comment hangs elsewhere than its item says. */
-  note: (row: CommentRow, reason: string) => void
+  note: (row: CommentRow, move: Move) => void
 }
+
+/** Why a comment stands elsewhere than its item says. */
+export type Move = 'absent' | 'gone' | 'page' | 'deep' | 'circle'
+
+/** How deep a comment may stand: in an export of this service as deep as the tenant once let it. */
+export const maxDepthOf = ({ keptId }: Pick<CommentRow, 'keptId'>, ofTenant: number): number =>
+  keptId === null ? ofTenant : MAX_DEPTH
+
+export function reasonOf(move: Move, maxDepth: number): string {
+  switch (move) {
+    case 'absent':
+      return 'replies to a comment that is not in the file: it stands at the top level'
+    case 'gone':
+      return 'replies to a comment that is not there any more: it stands at the top level'
+    case 'page':
+      return 'replies to a comment of another page: it stands at the top level'
+    case 'deep':
+      return `is deeper than ${maxDepth}: it stands at the deepest place there is`
+    case 'circle':
+      return 'replies to itself, over other comments in a circle: it stands at the top level'
+  }
+}
+
+export const WITHOUT_AUTHOR = 'is of a reader who is not in the file: it has no author'
 
 /**
  * Hangs a comment on what it replies to, which is placed already. Where that cannot be, it stands
@@ -36,21 +60,19 @@ export async function placeBelow(
   if (row.parentKey === null) return root
   let parent = thread.find(row.parentKey)
   if (parent == null) {
-    const why = parent === null ? 'is not there any more' : 'is not in the file'
-    thread.note(row, `replies to a comment that ${why}: it stands at the top level`)
+    thread.note(row, parent === null ? 'gone' : 'absent')
     return root
   }
   if (parent.discussionId !== discussionId) {
-    thread.note(row, 'replies to a comment of another page: it stands at the top level')
+    thread.note(row, 'page')
     return root
   }
   const given = parent
-  // In an export of this service threads are as deep as the tenant has once let them be.
-  const maxDepth = row.keptId === null ? thread.maxDepth : MAX_DEPTH
+  const maxDepth = maxDepthOf(row, thread.maxDepth)
   while (parent !== undefined && parent.depth >= maxDepth) {
     parent = parent.parentId === null ? undefined : await thread.load(parent.parentId)
   }
-  if (parent !== given) thread.note(row, `is deeper than ${maxDepth}: it stands at the deepest place there is`)
+  if (parent !== given) thread.note(row, 'deep')
   return parent === undefined ? root : { parentId: parent.id, depth: parent.depth + 1 }
 }
 

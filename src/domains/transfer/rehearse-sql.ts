@@ -1,0 +1,77 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+
+export interface Named {
+  id: Id
+  externalId: string
+}
+
+const NAMED = {
+  reader: statement(
+    'rehearse_readers',
+    `SELECT id, external_id AS "externalId" FROM readers
+     WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))`,
+  ),
+  discussion: statement(
+    'rehearse_discussions',
+    `SELECT id, external_id AS "externalId" FROM discussions
+     WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[]))`,
+  ),
+}
+
+/** The readers or discussions that have one of these external ids or ids. Locks nothing. */
+export const findNamed = async (
+  sql: Sql,
+  tenantId: Id,
+  kind: keyof typeof NAMED,
+  names: readonly string[],
+  ids: readonly Id[],
+): Promise<Named[]> =>
+  names.length + ids.length === 0 ? [] : sql<Named>(NAMED[kind], [tenantId, [...names], [...ids]])
+
+export interface Standing {
+  id: Id
+  depth: number
+  /** The external id of its discussion. */
+  page: string
+}
+
+const STANDING = statement(
+  'rehearse_comments',
+  `SELECT c.id, c.depth, d.external_id AS page FROM comments c
+   JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
+   WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
+)
+
+/** Those of these comments that there are, and where they stand. */
+export const findStanding = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Standing[]> =>
+  ids.length === 0 ? [] : sql<Standing>(STANDING, [tenantId, [...ids]])
+
+export interface Pair {
+  commentId: Id
+  readerId: Id
+}
+
+const PAIRS = {
+  reaction: statement(
+    'rehearse_reactions',
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
+     JOIN reactions x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
+  ),
+  report: statement(
+    'rehearse_reports',
+    `SELECT x.comment_id AS "commentId", x.reader_id AS "readerId" FROM unnest($2::uuid[], $3::uuid[]) AS p (comment_id, reader_id)
+     JOIN reports x ON x.tenant_id = $1 AND x.comment_id = p.comment_id AND x.reader_id = p.reader_id`,
+  ),
+}
+
+/** Those of these pairs for which there is a reaction or a report. */
+export const findPairs = async (
+  sql: Sql,
+  tenantId: Id,
+  kind: keyof typeof PAIRS,
+  pairs: readonly Pair[],
+): Promise<Pair[]> => {
+  const [comments, readers] = [pairs.map(({ commentId }) => commentId), pairs.map(({ readerId }) => readerId)]
+  return pairs.length === 0 ? [] : sql<Pair>(PAIRS[kind], [tenantId, comments, readers])
+}

@@ -1,0 +1,179 @@
+import { MAX_DEPTH } from '../../core/tenant-settings.ts'
+import { KeyNumbers } from './key-numbers.ts'
+import { type Key, keyOf } from './keys.ts'
+import type { CommentRow, ItemRow } from './rows.ts'
+import type { Move } from './threads.ts'
+
+/** What becomes of an item. */
+export const FATES = {
+  /** It is not in the file, as far as was read. */
+  absent: 0,
+  /** The tenant has it, or gets it: a reader or a page. */
+  there: 1,
+  /** A comment that is taken. */
+  taken: 2,
+  /** A comment of a page that is not taken, or of an erased reader. */
+  refused: 3,
+  /** A reader who was erased. */
+  erased: 4,
+} as const
+
+const MOVES: readonly (Move | null)[] = [null, 'absent', 'gone', 'page', 'deep', 'circle']
+
+/** Whole numbers by number, 0 where none was set. */
+class Column {
+  private values = new Int32Array(1024)
+
+  get(number: number): number {
+    return this.values[number] ?? 0
+  }
+
+  set(number: number, value: number): void {
+    if (number >= this.values.length) {
+      const next = new Int32Array(Math.max(2 * this.values.length, number + 1))
+      next.set(this.values)
+      this.values = next
+    }
+    this.values[number] = value
+  }
+}
+
+/** On the way up from a comment: its depth is not known yet. */
+const UNDER_WAY = -1
+
+/**
+ * What a file names and how its comments hang together, in some 80 bytes an item. A first look at
+ * the file fills it; `settle` then says where each comment comes to stand.
+ */
+export class Survey {
+  private readonly numbers = new KeyNumbers()
+  private readonly fates = new Column()
+  /** Of comments and pages: the number of the page's external id. Of readers: that of theirs. */
+  private readonly names = new Column()
+  /** Of a new comment: the number of its page, and the one after that of its parent. */
+  private readonly pages = new Column()
+  private readonly parents = new Column()
+  /** One more than the depth of a comment. */
+  private readonly depths = new Column()
+  private readonly moves = new Column()
+  /** Whether a new comment keeps its id: 1. */
+  private readonly kept = new Column()
+
+  private numberOf(key: Key): number {
+    return this.numbers.add(key).number
+  }
+
+  private nameOf(kind: 'reader' | 'discussion', externalId: string): number {
+    return this.numberOf(keyOf('external id', kind, externalId))
+  }
+
+  fateOf(key: Key): number {
+    const number = this.numbers.find(key)
+    return number === undefined ? FATES.absent : this.fates.get(number)
+  }
+
+  setFate(key: Key, fate: number): void {
+    this.fates.set(this.numberOf(key), fate)
+  }
+
+  /** Notes what a reader or a page is called. Whether another one of the file has that name. */
+  addName(key: Key, kind: 'reader' | 'discussion', externalId: string): { isNew: boolean } {
+    const name = this.nameOf(kind, externalId)
+    this.names.set(this.numberOf(key), name)
+    const isNew = this.fates.get(name) === FATES.absent
+    this.fates.set(name, FATES.there)
+    return { isNew }
+  }
+
+  /** A comment that the tenant has. */
+  addStanding(key: Key, { depth, page }: { depth: number; page: string }): void {
+    const number = this.numberOf(key)
+    this.fates.set(number, FATES.there)
+    this.depths.set(number, depth + 1)
+    this.names.set(number, this.nameOf('discussion', page))
+  }
+
+  /** A comment that is new. Its page may still come. */
+  addComment({ key, discussionKey, parentKey, keptId }: CommentRow): void {
+    const number = this.numberOf(key)
+    this.kept.set(number, Number(keptId !== null))
+    this.fates.set(number, FATES.taken)
+    this.pages.set(number, this.numberOf(discussionKey))
+    this.parents.set(number, parentKey === null ? 0 : this.numberOf(parentKey) + 1)
+  }
+
+  /** Whether nothing of this key was asked for before. */
+  isFirst(key: Key): boolean {
+    return this.numbers.add(key).isNew
+  }
+
+  /** Whether nothing of this kind by the same reader on the same comment has come before. */
+  addPair({ kind, commentKey, readerKey }: Extract<ItemRow, { commentKey: Key }>): boolean {
+    const [comment, reader] = [this.numberOf(commentKey), this.names.get(this.numberOf(readerKey))]
+    return this.numbers.add(keyOf('pair', kind, String(comment), String(reader))).isNew
+  }
+
+  moveOf(key: Key): Move | null {
+    return MOVES[this.moves.get(this.numberOf(key))] ?? null
+  }
+
+  /** Says what becomes of comments, once all that the file has was added. */
+  settle(maxDepth: number): void {
+    const { size } = this.numbers
+    for (let number = 0; number < size; number++) {
+      if (this.fates.get(number) !== FATES.taken) continue
+      const page = this.pages.get(number)
+      if (this.fates.get(page) === FATES.there) this.names.set(number, this.names.get(page))
+      else this.fates.set(number, FATES.refused)
+    }
+    for (let number = 0; number < size; number++) {
+      if (this.fates.get(number) === FATES.taken && this.depths.get(number) === 0) this.place(number, maxDepth)
+    }
+  }
+
+  /** Places a comment, and before it all new ones above it. */
+  private place(number: number, maxDepth: number): void {
+    const path: number[] = []
+    let next: number | null = number
+    while (next !== null && this.depths.get(next) === 0) {
+      path.push(next)
+      this.depths.set(next, UNDER_WAY)
+      next = this.newParentOf(next)
+    }
+    const isCircle = next !== null && this.depths.get(next) === UNDER_WAY
+    const circle = isCircle ? path.splice(path.indexOf(next ?? 0)) : []
+    const top = circle.reduce((least, each) => (this.numbers.compare(each, least) < 0 ? each : least), circle[0] ?? 0)
+    if (isCircle) {
+      this.parents.set(top, 0)
+      this.moves.set(top, MOVES.indexOf('circle'))
+    }
+    // Each after what it replies to: the one at the top first.
+    const end = circle.indexOf(top) + 1
+    for (const each of [...path, ...circle.slice(end), ...circle.slice(0, end)].toReversed()) {
+      this.stand(each, maxDepth)
+    }
+  }
+
+  private newParentOf(number: number): number | null {
+    const parent = this.parents.get(number) - 1
+    return parent >= 0 && this.fates.get(parent) === FATES.taken ? parent : null
+  }
+
+  /** Says how deep a comment stands. What it replies to stands already. */
+  private stand(number: number, ofTenant: number): void {
+    const maxDepth = this.kept.get(number) === 1 ? MAX_DEPTH : ofTenant
+    const parent = this.parents.get(number) - 1
+    const above = parent < 0 ? 0 : this.depths.get(parent)
+    const move = parent < 0 ? null : this.moveBelow(number, parent, maxDepth)
+    if (move !== null) this.moves.set(number, MOVES.indexOf(move))
+    this.depths.set(number, move === null || move === 'deep' ? Math.min(above, maxDepth) + 1 : 1)
+  }
+
+  private moveBelow(number: number, parent: number, maxDepth: number): Move | null {
+    const fate = this.fates.get(parent)
+    if (fate !== FATES.taken && fate !== FATES.there) return 'absent'
+    if (this.depths.get(parent) === 0) return 'gone'
+    if (this.names.get(parent) !== this.names.get(number)) return 'page'
+    return this.depths.get(parent) > maxDepth ? 'deep' : null
+  }
+}

@@ -1,0 +1,197 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { exportTenant } from '../../src/domains/transfer/export.ts'
+import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
+import type { Item } from '../../src/domains/transfer/item.ts'
+import { rehearseImport, type Rehearsal } from '../../src/domains/transfer/rehearse.ts'
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+import { fixture, makeIssoDatabase } from '../harness/sources.ts'
+import { writeItems } from '../harness/transfer.ts'
+
+let service: TestService
+let folder: string
+let names = 0
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  folder = mkdtempSync(join(tmpdir(), 'engagement-rehearsal-'))
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+const addTenant = (): Promise<TestTenant> => service.addTenant(`rehearsals-${++names}`)
+
+function fileOf(items: readonly (Item | string)[]): string {
+  const path = join(folder, `${++names}.jsonl`)
+  writeItems(path, items)
+  return path
+}
+
+/** What both say. What waits is told of later by an import. */
+const said = ({ counts, already, refused, changed }: Rehearsal | ImportReport) => ({
+  counts,
+  already,
+  refused: { total: refused.total, first: refused.first.map(({ place, reason }) => `${place} ${reason}`).sort() },
+  changed: { total: changed.total, first: changed.first.map(({ place, reason }) => `${place} ${reason}`).sort() },
+})
+
+/** Rehearses an import, then runs it: both say the same. */
+async function expectBoth({ tenant }: TestTenant, file: ImportFile): Promise<void> {
+  const rehearsed = await rehearseImport(service.app, tenant.id, file)
+  expect(said(rehearsed)).toEqual(said(await importFile(service.app, tenant.id, file)))
+}
+
+const at = (second: number): string => new Date(Date.UTC(2015, 2, 1, 10, 0, second)).toISOString()
+const id = fc.integer({ min: 0, max: 6 }).map(String)
+const maybeId = fc.option(id, { nil: undefined })
+
+const anyItem: fc.Arbitrary<Item> = fc.oneof(
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('reader' as const), id, name: fc.constantFrom('Ann', 'Ben') }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('discussion' as const),
+      id: fc.integer({ min: 0, max: 3 }).map(String),
+      // Two of them may be one page.
+      url: fc.constantFrom('https://a.example/1', 'https://a.example/2', 'not an address', ''),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc
+      .record({
+        n: fc.integer({ min: 0, max: 20 }),
+        page: fc.integer({ min: 0, max: 3 }),
+        parent: fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined }),
+        authorId: maybeId,
+        body: fc.constantFrom('Text', '', 'x'.repeat(10_001)),
+        hasRevision: fc.boolean(),
+      })
+      .map(({ n, page, parent, authorId, body, hasRevision }): Item => ({
+        kind: 'comment',
+        id: `c${n}`,
+        discussionId: String(page),
+        parentId: parent === undefined ? null : `c${parent}`,
+        authorId: authorId ?? null,
+        body: n % 5 === 0 ? body : 'Text',
+        createdAt: at(n),
+        ...(hasRevision && { revisions: [{ body: 'Before', createdAt: at(n) }] }),
+      })),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('reaction' as const),
+      commentId: fc.integer({ min: 0, max: 20 }).map((n) => `c${n}`),
+      readerId: id,
+      type: fc.constantFrom('like', 'like', 'unheard-of'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('report' as const),
+      commentId: fc.integer({ min: 0, max: 20 }).map((n) => `c${n}`),
+      readerId: id,
+      reason: fc.constant('spam'),
+    }),
+  },
+)
+
+test('a rehearsal says what the import then says, of any file, in any tenant', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(anyItem, { minLength: 5, maxLength: 50 }), { minLength: 2, maxLength: 3 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (files, maxDepth) => {
+        const acme = await addTenant()
+        await service.call('PATCH', '/settings', { headers: { 'x-api-key': acme.apiKey }, body: { maxDepth } })
+        const authors = new Map([
+          ['1', 'user-1'],
+          ['2', 'user-1'],
+        ])
+        for (const items of files) await expectBoth(acme, { source: 'jsonl', path: fileOf(items), authors })
+      },
+    ),
+    { numRuns: Number(process.env.REHEARSAL_RUNS ?? 25) },
+  )
+}, 120_000)
+
+test.each(['disqus', 'wordpress', 'coral', 'remark42', 'commento', 'isso', 'artrans'] as const)(
+  'a rehearsal of %s says what the import then says, once and again',
+  async (source) => {
+    const suffix = {
+      disqus: '.xml',
+      wordpress: '.xml',
+      coral: '',
+      remark42: '.jsonl',
+      commento: '.json',
+      artrans: '.json',
+    }
+    const path = source === 'isso' ? makeIssoDatabase(join(folder, 'isso.db')) : fixture(source + suffix[source])
+    const acme = await addTenant()
+    await expectBoth(acme, { source, path })
+    await expectBoth(acme, { source, path })
+    await expectBoth(acme, { source, path, as: 'another' })
+  },
+)
+
+test('a rehearsal of an export says what the import then says, and sets nothing', async () => {
+  const [acme, other] = [await addTenant(), await addTenant()]
+  const call = (method: string, path: string, body: object, as = {}) =>
+    service.call(method, path, { headers: { 'x-api-key': acme.apiKey, ...as }, body })
+  await call('PATCH', '/settings', { maxDepth: 2 })
+  await call('POST', '/webhooks', { url: 'https://127.0.0.1:9/' })
+  const identity = await acme.as('ann')
+  let parentId: string | null = null
+  for (let n = 0; n < 4; n++) {
+    const { json } = await call('POST', '/discussions/by-external/page/comments', { body: 'Text', parentId }, identity)
+    parentId = json.id
+  }
+  let text = ''
+  await exportTenant(service.app, acme.tenant.id, async (lines) => void (text += lines))
+  const path = fileOf(text.trimEnd().split('\n'))
+  const file = { source: 'jsonl', path } as const
+  const before = await service.call('GET', '/settings', { headers: { 'x-api-key': other.apiKey } })
+  const rehearsed = await rehearseImport(service.app, other.tenant.id, file)
+  expect(rehearsed.counts).toMatchObject({ settings: 1, endpoints: 1, comments: 3, auditEntries: 2 })
+  const after = await service.call('GET', '/settings', { headers: { 'x-api-key': other.apiKey } })
+  expect(after.json).toEqual(before.json)
+  for (const tenant of [other, other, acme]) await expectBoth(tenant, file)
+  await expectBoth(acme, { ...file, as: 'another' })
+})
+
+test('a rehearsal of a long chain whose newest reply stands first takes no longer than another one', async () => {
+  const acme = await addTenant()
+  const chain = (count: number, isReversed: boolean): ImportFile => {
+    const comments = Array.from({ length: count }, (_, n): Item => ({
+      kind: 'comment',
+      id: `c${n}`,
+      discussionId: 'p',
+      parentId: n === 0 ? null : `c${n - 1}`,
+      body: 'Text',
+      createdAt: at(n % 60),
+    }))
+    const page: Item = { kind: 'discussion', id: 'p', externalId: 'p' }
+    return { source: 'jsonl', path: fileOf(isReversed ? [...comments.toReversed(), page] : [page, ...comments]) }
+  }
+  const timeOf = async (file: ImportFile): Promise<number> => {
+    const began = performance.now()
+    const { counts, changed } = await rehearseImport(service.app, acme.tenant.id, file)
+    expect([counts.comments, changed.total]).toEqual([20_000, 20_000 - 11])
+    return performance.now() - began
+  }
+  const [inOrder, reversed] = [await timeOf(chain(20_000, false)), await timeOf(chain(20_000, true))]
+  expect(reversed).toBeLessThan(3 * inOrder)
+}, 120_000)
