@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { finishMerge, mergeReaderOf } from '../../src/domains/merges/merge.ts'
+import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { expectExactCounts } from '../harness/counts.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
@@ -266,6 +267,52 @@ describe('POST /readers/{id}/merge', () => {
     expect(second.json).toEqual(first.json)
   })
 })
+
+const LOCK = unnamed('SELECT 1 FROM discussions WHERE id = $1 FOR UPDATE')
+const WAITING = unnamed(
+  `SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+)
+
+// The embedded form has one connection: nothing can come between there.
+test.runIf(onServer).each([
+  ['comment', (discussionId: string) => `/discussions/${discussionId}/comments`, { body: 'hello' }],
+  ['reaction', (_: string, commentId: string) => `/comments/${commentId}/reactions`, { type: 'like' }],
+  ['report', (_: string, commentId: string) => `/comments/${commentId}/report`, { reason: 'spam' }],
+])(
+  'a %s that waits for its discussion while its reader is merged is of the one who stays (server form only)',
+  async (_, path, body) => {
+    const { db } = service.app
+    for (let n = 0; n < 5; n++) {
+      const [a, b, author] = [await newReader(), await newReader(), await newReader()]
+      const target = await post(newPage(), author.headers, 'of another')
+      let unlock = (): void => undefined
+      let locked: Promise<unknown> = Promise.resolve()
+      const holding = new Promise<void>((isLocked) => {
+        locked = db.transaction(async (sql) => {
+          await sql(LOCK, [target.discussionId])
+          isLocked()
+          await new Promise<void>((resolve) => (unlock = resolve))
+        })
+      })
+      await holding
+      try {
+        const waiting = call('POST', path(target.discussionId, target.id), body, a.headers)
+        const isWaiting = async () => (await db.query<{ n: number }>(WAITING))[0]?.n ?? 0
+        await vi.waitFor(async () => expect(await isWaiting()).toBeGreaterThan(0), { timeout: 5000, interval: 1 })
+        expect((await merge(a.id, b.id)).status).toBe(200)
+        unlock()
+        const { status, text } = await waiting
+        expect(status, text).toBeLessThan(300)
+      } finally {
+        unlock()
+        await locked
+      }
+      const { comments, reactions, reportsMade } = await ok('GET', `/readers/${b.id}/export`)
+      expect([...comments, ...reactions, ...reportsMade]).toHaveLength(1)
+      expect(await tracesOf(a.id)).toEqual([])
+    }
+  },
+)
 
 describe('an operator', () => {
   test('names readers by their ids in the service or at the tenant, again as well', async () => {

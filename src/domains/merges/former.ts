@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { dissolve, type FormerReader, type MergedReader, selectMerged } from './sql.ts'
 
-export type { FormerReader, MergedReader } from './sql.ts'
+export type { FormerReader } from './sql.ts'
 
 /**
  * Forgets who was merged into a reader whose erasure begins, and frees their external ids. Merges

@@ -125,7 +125,7 @@ function requireHere(reader: sql.LockedReader | null, missing: () => ServiceErro
  * Of two bans in force the one that ends later; of two that end together an open one before one in
  * shadow, else the target's own.
  */
-export function strongerBan<Ban extends sql.StoredBan>(from: Ban, into: Ban, now: Date): Ban {
+function strongerBan<Ban extends sql.StoredBan>(from: Ban, into: Ban, now: Date): Ban {
   if (!isBanned(from, now)) return into
   if (!isBanned(into, now)) return from
   const [ofFrom, ofInto] = [endOf(from), endOf(into)]

@@ -61,6 +61,7 @@ const FIND = statement(
 export const findMerge = async (sql: Sql, tenantId: Id, readerId: Id): Promise<Merge | undefined> =>
   (await sql<Merge>(FIND, [tenantId, readerId]))[0]
 
+// `infinity`: no worker, also none of an older release, takes it for an erasure to finish.
 const BEGIN = statement(
   'begin_reader_merge',
   `WITH hidden AS (
