@@ -266,6 +266,25 @@ describe('numbers and times', () => {
     expect(rows.map(({ latest }) => latest <= new Date())).toEqual([true, true, true])
   })
 
+  test('of ids that lie ahead are not kept', async () => {
+    const acme = await addTenant()
+    const ahead = 'f1a2077a-164d-77c2-b649-6092fa40e0d0'
+    const report = await importInto(acme, [
+      HEADER,
+      reader(ahead),
+      page(ahead),
+      comment(ahead, 1, { authorId: ahead, discussionId: ahead }),
+      audit({ id: ahead }),
+      { kind: 'endpoint', id: ahead, url: 'http://127.0.0.1:9/', eventTypes: ['*'], createdAt: at(1) },
+    ])
+    expect(report.counts).toEqual({ readers: 1, discussions: 1, comments: 1 })
+    const reason = 'id: lies in the future, and becomes another one'
+    expect(report.changed.first).toEqual([2, 3, 4].map((line) => ({ place: `line ${line}`, reason })))
+    expect(new Set(report.refused.first.map((found) => `${found.place} ${found.reason}`))).toEqual(
+      new Set(['line 5 id: lies in the future', 'line 6 id: lies in the future']),
+    )
+  })
+
   test('that only this service knows are taken from its exports alone', async () => {
     const acme = await addTenant()
     const known = { seq: 7, lastCommentedAt: at(50), activeAt: at(50) }

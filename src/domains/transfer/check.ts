@@ -1,4 +1,4 @@
-import { isId } from '../../core/ids.ts'
+import { firstIdAt, isId } from '../../core/ids.ts'
 import { type TenantSettings, reactionType } from '../../core/tenant-settings.ts'
 import { charactersIn, externalIdSchema, hasAtMost, webUrl } from '../../core/texts.ts'
 import { MAX_BODY_LENGTH } from '../comments/comments.ts'
@@ -85,6 +85,7 @@ function rowOf(item: Item, checking: Checking): ItemRow | OwnRow | HeaderItem {
       return item
     default:
       if (!checking.keepsIds) throw new Refused('comes with an export of this service, which begins with a header')
+      if ('id' in item && liesAhead(item.id, checking)) throw new Refused('id: lies in the future')
       return item
   }
 }
@@ -238,12 +239,16 @@ function onComment(kind: 'reaction' | 'report', item: ReactionItem | ReportItem,
   }
 }
 
-const begin = (item: Item & { id: string }, key: Key, { place, keepsIds }: Checking) => ({
-  key,
-  place,
-  keptId: keepsIds && isId(item.id) ? item.id : null,
-  item,
-})
+function begin(item: Item & { id: string }, key: Key, checking: Checking) {
+  const { place, keepsIds, changes } = checking
+  const isKept = keepsIds && isId(item.id)
+  const isAhead = isKept && liesAhead(item.id, checking)
+  if (isAhead) changes.push('id: lies in the future, and becomes another one')
+  return { key, place, keptId: isKept && !isAhead ? item.id : null, item }
+}
+
+/** Ids order lists by their time: one that lies ahead would keep their head. */
+const liesAhead = (id: string, { now }: Checking): boolean => id >= firstIdAt(new Date(now.getTime() + DAY_MS))
 
 const keyOrNull = (source: string, kind: 'comment' | 'reader', id: string | null | undefined): Key | null =>
   id == null ? null : keyOf(source, kind, id)
