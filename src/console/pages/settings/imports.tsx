@@ -27,7 +27,7 @@ export function Imports() {
     <Section title="Import">
       <Text size="sm" maw={640}>
         Comments of another system are moved in by the command line, where the service runs. The{' '}
-        <Anchor href={GUIDE} target="_blank" rel="noopener">
+        <Anchor href={GUIDE} target="_blank" rel="noopener" underline="always">
           guide to moving in
         </Anchor>{' '}
         has the name of each system, and how to get its export.
