@@ -31,7 +31,8 @@ const origin = z
  */
 export const reactionType = z
   .string()
-  .regex(/^(?!__proto__$)[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -, and not __proto__')
+  .regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -')
+  .refine((type) => type !== '__proto__', { message: 'must not be __proto__', params: { code: 'wrong_format' } })
 
 /** One of several, each with what it means. `title` names the type in GraphQL. */
 const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>
