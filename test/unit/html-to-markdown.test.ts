@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
 import { renderMarkdown } from '../../src/domains/comments/markdown.ts'
-import { htmlToMarkdown } from '../../src/domains/transfer/sources/html.ts'
+import { htmlToMarkdown, textOfHtml } from '../../src/domains/transfer/sources/html.ts'
 import { fromMarkdown } from '../../src/domains/transfer/sources/markdown.ts'
 
 const REL = ' rel="nofollow ugc noopener"'
@@ -29,10 +29,83 @@ test.each([
   ['a <b>bold </b>word, <b> </b>x', 'a **bold** word, x'],
   ['  spaces \n and&nbsp;lines  ', 'spaces and\u00A0lines'],
   ['caf&eacute; &#8217; &#x1F600; &unknown; & &amp;lt;', 'café ’ 😀 \\&unknown; & \\&lt;'],
+  [
+    '&section=2 &copyright &copyright; &amp= &#65 &#x42',
+    '\\&section=2 \\&copyright \\&copyright; \\&amp= \\&#65 \\&#x42',
+  ],
+  [
+    '<a href="/x?a=1&copy=2">t</a> <img src="https://a.example/?a=1&sect=2" alt="a &lt; b">',
+    't [a < b](https://a.example/?a=1\\&sect=2)',
+  ],
+  ['<a href="https://a.example/?a=1&lang=de&copy=2">t</a>', '[t](https://a.example/?a=1\\&lang=de\\&copy=2)'],
   ['see https://a.example/b_c_(d), and http://[::1', 'see <https://a.example/b_c_(d)>, and http://\\[::1'],
   ['1. a\u0007\u0000b', '1\\. ab'],
 ])('%j is %j', (html, markdown) => {
   expect(htmlToMarkdown(html)).toBe(markdown)
+})
+
+test('a title has entities only where they end in a semicolon', () => {
+  expect(textOfHtml('Q&amp;A: ?a=1&copy=2&section=3 <i>&eacute;</i>')).toBe('Q&A: ?a=1&copy=2&section=3 é')
+})
+
+// Addresses
+
+test.each([
+  ['http://a.example/?id=1&amp;lang=de&amp;order=up', '<http://a.example/?id=1&lang=de&order=up>'],
+  ['http://a.example/?id=1&lang=de&copy=up&amp;copy;=1', '<http://a.example/?id=1&lang=de&copy=up&copy;=1>'],
+  ['see https://a.example/_a_*b*~c~.', 'see <https://a.example/_a_*b*~c>\\~.'],
+  ['(http://b.example/x_(y))', '(<http://b.example/x_(y)>)'],
+  ['(http://b.example/x_y)', '(<http://b.example/x_y>)'],
+  ['http://b.example/x_y)?', '<http://b.example/x_y>)?'],
+  ['看http://a.example/x_y。z', '看<http://a.example/x_y>。z'],
+  ['<b>http://a.example/?a=1&amp;b=_2</b>', '[**http://a.example/?a=1\\&b=\\_2**](http://a.example/?a=1\\&b=_2)'],
+  ['<code>http://a.example/?a=1&amp;b=_2_</code>', '`http://a.example/?a=1&b=_2_`'],
+  ['<pre>http://a.example/?a=1&amp;b=_2_</pre>', '```\nhttp://a.example/?a=1&b=_2_\n```'],
+  ['<a href="http://a.example/?a=1&amp;b=2">http://a.example/?a=1&amp;b=2</a>', '<http://a.example/?a=1&b=2>'],
+  ['<a>http://a.example/?a=1&amp;b=2</a>', '<http://a.example/?a=1&b=2>'],
+  ['http://a.example/?a<!-- -->=1&amp;b=2', '<http://a.example/?a=1&b=2>'],
+  ['write to a_b_c@d.example or mailto:a_b@c.example.', 'write to <a_b_c@d.example> or <mailto:a_b@c.example>.'],
+])('addresses are links as a whole: %j', (html, markdown) => {
+  expect(htmlToMarkdown(html)).toBe(markdown)
+})
+
+test('an address in HTML becomes one link to it', () => {
+  const part = fc.stringMatching(/^[a-zA-Z0-9_~+$-]{0,3}[_*~&;=]{0,2}[a-z0-9_/]{0,4}[a-z0-9]$/)
+  const parts = fc.array(fc.oneof(part, fc.constantFrom('copy', 'lang=de', 'amp;x', 'section=2', '#x', '%C3%A4')), {
+    maxLength: 5,
+  })
+  const address = fc
+    .tuple(fc.constantFrom('http', 'https', 'HTTP'), fc.constantFrom('', '/a_b_c', '/x_(y)'), parts)
+    .map(([scheme, path, query]) => `${scheme}://a.example${path}${query.length > 0 ? `?${query.join('&')}` : ''}`)
+  const before = fc.constantFrom('', 'see ', '(', '"', '**', '_', '&', '[', '看', '<b>', '<li>', '<code>x</code>', '😀')
+  const after = fc.constantFrom(
+    '',
+    ' ',
+    '. And',
+    ', ',
+    ')',
+    ')?',
+    '"',
+    '!',
+    ' &c',
+    ' *',
+    '<br>',
+    '</b>',
+    '<i>x</i>',
+    '。',
+  )
+  fc.assert(
+    fc.property(before, address, after, fc.boolean(), fc.boolean(), (left, url, right, isEscaped, isAnchor) => {
+      fc.pre(isEscaped || !/&\w+;/.test(url))
+      const written = isEscaped ? escapeHtml(url) : url
+      const anchor = isAnchor ? `<a href="${written}">${written}</a>` : written
+      const html = shown(htmlToMarkdown(left + anchor + right))
+      const links = [...html.matchAll(/<a href="([^"]*)">(.*?)<\/a>/g)]
+      expect(links.map(([, href = '', linked = '']) => [read(href), read(linked)])).toEqual([[url, url]])
+      expect(spaceless(read(html))).toBe(spaceless(read(left) + url + read(right)))
+    }),
+    { numRuns: RUNS },
+  )
 })
 
 test.each([

@@ -59,6 +59,17 @@ export function linkAddresses(md: MarkdownIt): void {
   })
 }
 
+/** The web addresses that text becomes links of. */
+export function* webAddresses(text: string): Generator<{ start: number; end: number }> {
+  let done = 0
+  for (const { 0: scheme, index: start } of text.matchAll(/(?<![a-z0-9])https?:\/\//gi)) {
+    const end = start < done ? null : endOfAddress(text, start + scheme.length)
+    if (end === null) continue
+    yield { start, end }
+    done = end
+  }
+}
+
 /**
  * The end of the address whose host begins at `from`; null without a host. An unmatched closing
  * bracket ends it.
@@ -127,7 +138,7 @@ function withoutHyphens(domain: string | undefined): string | undefined {
 }
 
 /** The e-mail addresses of a text, with a `mailto:` before them. */
-function* mailAddresses(text: string): Generator<{ start: number; end: number; text: string }> {
+export function* mailAddresses(text: string): Generator<{ start: number; end: number; text: string }> {
   let done = 0
   for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
     let start = at

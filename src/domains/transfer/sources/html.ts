@@ -1,3 +1,4 @@
+import { decodeHTMLStrict } from 'entities'
 import { Parser } from 'htmlparser2'
 import type { Blockquote, Code, List, ListItem, Nodes, Parents, Root, RootContent } from 'mdast'
 
@@ -32,7 +33,7 @@ const PARAGRAPHS = /^(?:[^<&]*|\s*(?:<p>[^<&]*<\/p>\s*)+)$/
 
 /** The same for paragraphs that have nothing to convert, as most comments: it takes a tenth. */
 function plainParagraphs(html: string, lineBreaks: boolean): string | null {
-  if (!PARAGRAPHS.test(html) || (lineBreaks && html.includes('\n')) || html.includes('://')) return null
+  if (!PARAGRAPHS.test(html) || (lineBreaks && html.includes('\n')) || /:\/\/|@/.test(html)) return null
   const texts = html.split(/<\/?p>/).map((text) => text.replace(/[ \t\n\r\f]+/g, ' ').replace(/^ | $/g, ''))
   const paragraphs = texts.filter((text) => text !== '')
   return paragraphs.every((text) => isPlain(text) && cleanText(text) === text) ? paragraphs.join('\n\n') : null
@@ -42,9 +43,15 @@ function plainParagraphs(html: string, lineBreaks: boolean): string | null {
 export function textOfHtml(html: string): string {
   if (!/[<&]/.test(html)) return html.trim()
   let text = ''
-  new Parser({ ontext: (part) => (text += part) }).end(html)
-  return text.replace(/\s+/g, ' ').trim()
+  new Parser({ ontext: (part) => (text += part) }, PARSER).end(html)
+  return decodeHTMLStrict(text).replace(/\s+/g, ' ').trim()
 }
+
+/**
+ * The parser would decode entities without their `;`, as browsers do: but `&section=2` in what
+ * people write is no entity.
+ */
+const PARSER = { decodeEntities: false }
 
 /** Deeper nesting is no markup of a comment: only the text is taken. */
 const MAX_DEPTH = 200
@@ -53,23 +60,33 @@ class TooDeep extends Error {}
 
 function parse(html: string, converter: Converter): void {
   let depth = 0
-  const parser = new Parser({
-    onopentag(name, attributes) {
+  // The parser gives a text in pieces, and an address may begin in one and end in the next.
+  let text = ''
+  const addText = (): void => {
+    if (text !== '') converter.addText(decodeHTMLStrict(text))
+    text = ''
+  }
+  const handler = {
+    onopentag(name: string, attributes: Record<string, string>) {
+      addText()
       if (++depth > MAX_DEPTH) throw new TooDeep()
       converter.open(name, attributes)
     },
-    ontext: (text) => converter.addText(text),
-    onclosetag(name) {
+    ontext: (piece: string) => void (text += piece),
+    onclosetag(name: string) {
+      addText()
       depth--
       converter.close(name)
     },
-  })
+    onend: addText,
+  }
+  const parser = new Parser(handler, PARSER)
   try {
     parser.end(html)
   } catch (error) {
     if (!(error instanceof TooDeep)) throw error
     converter.reset()
-    converter.addText(html.replace(/<[^<>]*>/g, ' '))
+    converter.addText(decodeHTMLStrict(html.replace(/<[^<>]*>/g, ' ')))
   }
 }
 
@@ -152,7 +169,7 @@ class Converter {
   private openOther(name: string, attributes: Readonly<Record<string, string>>): void {
     switch (name) {
       case 'a':
-        this.links.push(addressOf(attributes['href']))
+        this.links.push(addressOf(decoded(attributes['href'])))
         break
       case 'br':
         this.runs.push(BREAK)
@@ -248,8 +265,8 @@ class Converter {
 
   /** What is shown from elsewhere becomes a link that each reader may follow or not. */
   private addMedia({ src, alt, title }: Readonly<Record<string, string>>): void {
-    const text = alt || title || ''
-    const href = addressOf(src)
+    const text = decoded(alt || title)
+    const href = addressOf(decoded(src))
     // A picture of an emoji stands for it.
     const isEmoji = text.length <= 8 && /^\p{Extended_Pictographic}/u.test(text)
     if (href === null || isEmoji || this.links.at(-1) != null) {
@@ -304,6 +321,8 @@ class Converter {
     }
   }
 }
+
+const decoded = (attribute: string | undefined): string => decodeHTMLStrict(attribute ?? '')
 
 const languageOf = (names: string): string | null =>
   /(?:^|\s)lang(?:uage)?-([\w+#.-]{1,50})(?!\S)/.exec(names)?.[1] ?? null

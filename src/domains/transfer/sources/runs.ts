@@ -1,5 +1,7 @@
 import type { PhrasingContent, Text } from 'mdast'
 
+import { mailAddresses, webAddresses } from '../../comments/markdown-links.ts'
+
 /** Marks of text, from the outermost inwards. */
 export const MARKS = ['delete', 'strong', 'emphasis', 'inlineCode'] as const
 export type Mark = (typeof MARKS)[number]
@@ -19,29 +21,28 @@ const CONTROLS = /[\0-\x08\x0b\x0e-\x1f\x7f]/g
 /** A text without what shows nothing and cannot be stored. */
 export const cleanText = (text: string): string => text.replace(CONTROLS, '').toWellFormed()
 
-const ADDRESS = /https?:\/\/[^\s<>"'`\\^{}|]+/gi
-
-/** A text, and the addresses in it. Our renderer makes links of them, and they are not escaped. */
+/**
+ * A text, and the addresses in it that our renderer makes links of. As links they have no escapes,
+ * which would end them.
+ */
 export function withAddresses(text: string): { text: string; href: string | null }[] {
-  if (!text.includes('://')) return [{ text, href: null }]
+  const web = text.includes('://') ? linksIn(text, webAddresses(text), '') : [{ text, href: null }]
+  if (!text.includes('@')) return web
+  return web.flatMap((part) => (part.href === null ? linksIn(part.text, mailAddresses(part.text), 'mailto:') : [part]))
+}
+
+function linksIn(text: string, addresses: Iterable<{ start: number; end: number }>, scheme: string) {
   const parts: { text: string; href: string | null }[] = []
   let done = 0
-  for (const { 0: found, index } of text.matchAll(ADDRESS)) {
-    const address = withoutEnding(found)
-    if (/[\p{L}\p{N}]$/u.test(text.slice(Math.max(0, index - 2), index)) || addressOf(address) !== address) continue
-    parts.push({ text: text.slice(done, index), href: null }, { text: address, href: address })
-    done = index + address.length
+  for (const { start, end } of addresses) {
+    const address = text.slice(start, end)
+    const href = address.toLowerCase().startsWith(scheme) ? address : scheme + address
+    if (addressOf(href) !== href) continue
+    parts.push({ text: text.slice(done, start), href: null }, { text: address, href })
+    done = end
   }
   parts.push({ text: text.slice(done), href: null })
   return parts.filter((part) => part.text !== '')
-}
-
-/** Without what ends the sentence around it. */
-function withoutEnding(address: string): string {
-  const endings = address.includes('(') ? "?!.,:;*_~'[]" : "?!.,:;*_~'()[]"
-  let end = address.length
-  while (endings.includes(address.charAt(end - 1)) && end > 0) end--
-  return address.slice(0, end)
 }
 
 /** An address that our renderer makes a link of; null for any other. */
