@@ -36,11 +36,18 @@ const PEEK = statement('comment_to_change', COMMENT)
 export const peekComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
   (await sql<LockedComment>(PEEK, [tenantId, id, now]))[0]
 
-const LOCK = statement('lock_comment', `${COMMENT} FOR NO KEY UPDATE OF d, c`)
+const LOCK = statement(
+  'lock_comment',
+  `SELECT c.id FROM comments c JOIN discussions d ON d.tenant_id = c.tenant_id AND d.id = c.discussion_id
+   WHERE c.tenant_id = $1 AND c.id = $2 FOR NO KEY UPDATE OF d, c`,
+)
 
 /**
  * A comment whose discussion and row are locked until the transaction ends, in the order in which
- * all writers lock.
+ * all writers lock. It is read after that: a statement that has waited for a lock has what is
+ * locked as it is now, but the author whom the row named before.
  */
-export const lockComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
-  (await sql<LockedComment>(LOCK, [tenantId, id, now]))[0]
+export async function lockComment(sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> {
+  const locked = await sql<{ id: Id }>(LOCK, [tenantId, id])
+  return locked.length === 0 ? undefined : peekComment(sql, tenantId, id, now)
+}
