@@ -252,8 +252,8 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
    bumped AS (
      UPDATE discussions d SET
        seq = d.seq + s.events, comment_count = d.comment_count + s.approved, updated_at = ${now},
-       last_commented_at = CASE WHEN s.approved > 0 THEN ${now} ELSE d.last_commented_at END,
-       active_at = CASE WHEN s.approved > 0 THEN date_trunc('minute', ${now}) ELSE d.active_at END
+       last_commented_at = CASE WHEN s.approved > 0 THEN greatest(d.last_commented_at, ${now}) ELSE d.last_commented_at END,
+       active_at = CASE WHEN s.approved > 0 THEN greatest(d.active_at, date_trunc('minute', ${now})) ELSE d.active_at END
      FROM (
        SELECT ${ofMany('tenant_id, discussion_id,')} ${arePlain ? 'count(*)' : 'sum(1 + notifies)'} AS events,
          count(*) FILTER (WHERE status = 'approved') AS approved
