@@ -133,7 +133,7 @@ export const takeUpMerge = async (
 
 const RENAME = statement(
   'free_merged_name',
-  `UPDATE readers SET external_id = 'merged:' || id WHERE tenant_id = $1 AND id = $2 RETURNING tenant_id AS "tenantId"`,
+  `UPDATE readers SET external_id = 'merged:' || gen_random_uuid() WHERE tenant_id = $1 AND id = $2 RETURNING tenant_id AS "tenantId"`,
 )
 
 // Another row than the reader's, whose foreign keys must fail: a write that met the reader before

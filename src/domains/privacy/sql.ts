@@ -22,7 +22,7 @@ export const lockReaderToErase = async (
 const BEGIN = statement(
   'begin_erasure',
   `WITH begun AS (
-     UPDATE readers SET erasing_at = $3, external_id = 'erased:' || id, name = NULL, avatar_url = NULL, profile_url = NULL,
+     UPDATE readers SET erasing_at = $3, external_id = 'erased:' || gen_random_uuid(), name = NULL, avatar_url = NULL, profile_url = NULL,
        banned_at = NULL, banned_until = NULL, ban_reason = NULL, shadow_banned = false
      WHERE tenant_id = $1 AND id = $2
      RETURNING tenant_id
