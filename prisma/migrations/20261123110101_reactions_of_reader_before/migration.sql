@@ -1,0 +1,2 @@
+-- concurrently
+DROP INDEX CONCURRENTLY IF EXISTS reactions_tenant_id_reader_id_idx;
