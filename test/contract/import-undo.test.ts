@@ -2,12 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
+import { newId } from '../../src/core/ids.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
+import { onServer } from '../harness/database.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { findWrongCounts, writeItems } from '../harness/transfer.ts'
@@ -211,4 +213,25 @@ test('a reader who is gone is forgotten under all ids, so that a later file brin
   await undo(acme, first)
   const again = [{ kind: 'reader', id: 'other-ann' } as Item, PAGE, comment('1', 1, { authorId: 'other-ann' })]
   expect((await importInto(acme, again, { authors })).counts).toMatchObject({ readers: 1, comments: 1 })
+})
+
+const WRITE = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status)
+   SELECT r.tenant_id, $2, d.id, r.id, 'Mine', 'Mine', 'approved' FROM readers r JOIN discussions d ON d.tenant_id = r.tenant_id
+   WHERE r.tenant_id = $1 AND r.external_id = 'jsonl:ann'`)
+const WAITING = unnamed(
+  `SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+)
+
+test.runIf(onServer)('a reader who writes while an import is taken back stays (server form only)', async () => {
+  const acme = await addTenant()
+  const made = await importInto(acme, [...READERS, PAGE])
+  const { db } = service.app
+  const undoing = await db.transaction(async (sql) => {
+    await sql(WRITE, [acme.tenant.id, newId()])
+    const under = undo(acme, made)
+    await vi.waitFor(async () => expect((await db.query<{ n: number }>(WAITING))[0]?.n).toBe(1), { timeout: 5000 })
+    return { under }
+  })
+  expect(await undoing.under).toMatchObject({ removed: { readers: 1 }, stays: { readers: 1 } })
+  expect(await left(acme)).toEqual(['Mine'])
 })

@@ -114,6 +114,12 @@ export const countDown = (sql: Sql, tenantId: Id, removed: ReadonlyMap<Id, Depar
   ])
 }
 
+const LOCK_READERS = statement(
+  'lock_imported_readers',
+  `SELECT r.id FROM import_items i JOIN readers r ON r.tenant_id = i.tenant_id AND r.id = i.item_id
+   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) ORDER BY r.id FOR UPDATE OF r`,
+)
+
 const REMOVE_READERS = statement(
   'remove_imported_readers',
   `DELETE FROM readers r USING import_items i
@@ -127,14 +133,19 @@ const REMOVE_READERS = statement(
    RETURNING r.id, r.external_id AS "externalId"`,
 )
 
-/** Removes those of these readers who have done nothing since, and hold nothing. */
-export const removeReaders = (
+/**
+ * Removes those of these readers who have done nothing since, and hold nothing. They are locked
+ * first: what one of them writes meanwhile is there then, or waits.
+ */
+export async function removeReaders(
   sql: Sql,
   tenantId: Id,
   keys: readonly Key[],
   since: Date,
-): Promise<{ id: Id; externalId: string }[]> =>
-  sql<{ id: Id; externalId: string }>(REMOVE_READERS, [tenantId, keys, since])
+): Promise<{ id: Id; externalId: string }[]> {
+  await sql(LOCK_READERS, [tenantId, keys])
+  return sql<{ id: Id; externalId: string }>(REMOVE_READERS, [tenantId, keys, since])
+}
 
 const FORGET_COMMENTS = statement(
   'forget_imported_comments',
