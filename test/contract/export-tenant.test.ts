@@ -71,6 +71,7 @@ const WHAT = [
   'ban',
   'shadow',
   'erase',
+  'merge',
   'settings',
   'endpoint',
   'title',
@@ -120,6 +121,10 @@ async function live(acme: TestTenant, steps: readonly Step[]): Promise<void> {
     if (what === 'ban' || what === 'shadow')
       await call('POST', `${await readerPath()}/ban`, { reason: text || null, shadow: what === 'shadow' })
     if (what === 'erase') await call('DELETE', await readerPath())
+    if (what === 'merge') {
+      const idOf = async (n: number): Promise<string> => (await call('GET', '/readers/me', undefined, n)).json.id
+      await call('POST', `/readers/${await idOf(by)}/merge`, { into: await idOf(1 + (by % 4)) })
+    }
   }
 }
 
@@ -154,7 +159,12 @@ test('an export that is imported into an empty tenant exports the same to the by
       // Again, it changes nothing.
       expect((await importInto(empty, fileOf(before))).counts).toEqual({})
       expect((await exported(empty)).lines).toEqual(before.lines)
-      kinds = new Set([...kinds, ...before.lines.map((line) => (JSON.parse(line) as { kind: string }).kind)])
+      const formerly = before.lines.filter((line) => line.includes('"formerly":[{"id":'))
+      kinds = new Set([
+        ...kinds,
+        ...formerly.map(() => 'formerly'),
+        ...before.lines.map((line) => (JSON.parse(line) as { kind: string }).kind),
+      ])
     }),
     { numRuns: Number(process.env.EXPORT_RUNS ?? 6), examples: [[OF_EACH_KIND]] },
   )
@@ -163,6 +173,7 @@ test('an export that is imported into an empty tenant exports the same to the by
     'comment',
     'discussion',
     'endpoint',
+    'formerly',
     'reaction',
     'reader',
     'report',

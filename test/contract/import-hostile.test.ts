@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
+import { newId } from '../../src/core/ids.ts'
 import type { Param, Sql, Statement, TxSql } from '../../src/core/sql.ts'
 import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
@@ -289,7 +290,7 @@ describe('numbers and times', () => {
     const acme = await addTenant()
     const known = { seq: 7, lastCommentedAt: at(50), activeAt: at(50) }
     const items = [
-      reader('ann', { profileIssuedAt: at(50) }),
+      reader('ann', { profileIssuedAt: at(50), formerly: [{ id: newId(), externalId: 'old', mergedAt: at(50) }] }),
       page('p', known),
       comment('1', 1, { revision: 7 }),
       comment('2', 2, { revision: 2, revisions: [{ body: 'Before', createdAt: at(2) }] }),
@@ -297,6 +298,7 @@ describe('numbers and times', () => {
     const report = await importInto(acme, items)
     expect(reasonsOf(report).map((reason) => reason.split(':')[0])).toEqual([
       'line 1 profileIssuedAt',
+      'line 1 formerly',
       'line 2 seq',
       'line 2 lastCommentedAt',
       'line 2 activeAt',

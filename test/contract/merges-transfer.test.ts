@@ -2,17 +2,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { mergeReaderOf } from '../../src/domains/merges/merge.ts'
 import { exportTenant } from '../../src/domains/transfer/export.ts'
 import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
+import { rehearseImport } from '../../src/domains/transfer/rehearse.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
-import { at, comment, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
+import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
 
 let service: TestService
 let folder: string
@@ -104,13 +105,21 @@ test('an undo leaves an imported reader into whom another one was merged', async
   })
 })
 
+async function exported({ tenant }: TestTenant) {
+  let text = ''
+  await exportTenant(service.app, tenant.id, async (lines) => void (text += lines))
+  return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+}
+
+const formerlyIn = (items: readonly { formerly?: object[] }[]) => items.flatMap(({ formerly = [] }) => formerly)
+
 const HIDE = unnamed("UPDATE readers SET erasing_at = 'infinity' WHERE id = $1")
 const BEGIN = unnamed(
   `INSERT INTO reader_merges (tenant_id, reader_id, into_id, alias_id, merging_at)
    SELECT $1, id, $2, id, now() FROM readers WHERE tenant_id = $1 AND external_id = 'jsonl:ann' RETURNING reader_id AS id`,
 )
 
-test('the export of a tenant has a reader whose merge is under way as they are, and no former ones', async () => {
+test('the export of a tenant has a reader whose merge is under way as they are, and then as a former one', async () => {
   const tenant = await addTenant()
   await importInto(tenant, [
     ...THREAD,
@@ -119,20 +128,157 @@ test('the export of a tenant has a reader whose merge is under way as they are, 
   const own = await ownReader(tenant, 'user-1')
   const [ann] = await service.app.db.query<{ id: string }>(BEGIN, [tenant.tenant.id, own])
   await service.app.db.query(HIDE, [ann?.id ?? ''])
-  const exported = async () => {
-    let text = ''
-    await exportTenant(service.app, tenant.tenant.id, async (lines) => void (text += lines))
-    return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
-  }
-  const midway = await exported()
+  const midway = await exported(tenant)
   const readersIn = (items: { kind: string; externalId: string }[]): string[] =>
     items.flatMap(({ kind, externalId }) => (kind === 'reader' ? [externalId] : [])).sort()
+  expect(formerlyIn(midway)).toEqual([])
   expect(readersIn(midway)).toEqual(['jsonl:ann', 'jsonl:ben', 'user-1'])
   expect(midway.filter(({ kind }) => kind === 'comment')).toMatchObject([{ authorId: ann?.id }, { authorId: ann?.id }])
   expect(midway.filter(({ kind }) => kind === 'report')).toMatchObject([{ readerId: ann?.id }])
   await mergeReaderOf(service.app, tenant.tenant.id, 'jsonl:ann', 'user-1')
-  const after = await exported()
+  const after = await exported(tenant)
   expect(readersIn(after)).toEqual(['jsonl:ben', 'user-1'])
+  expect(formerlyIn(after)).toMatchObject([{ id: ann?.id, externalId: 'jsonl:ann' }])
   expect(after.filter(({ kind }) => kind === 'comment')).toMatchObject([{ authorId: own }, { authorId: own }])
   expect(after.filter(({ kind }) => kind === 'report')).toMatchObject([{ readerId: own }])
+})
+
+describe('the former readers of an export', () => {
+  const WITHOUT = 'formerly: leaves out a reader whom the tenant or the file has otherwise'
+  const ids = {
+    ann: '01a2077a-164d-77c2-b649-6092fa40e0d1',
+    ben: '01a2077a-164d-77c2-b649-6092fa40e0d2',
+    old: '01a2077a-164d-77c2-b649-6092fa40e0d3',
+    older: '01a2077a-164d-77c2-b649-6092fa40e0d4',
+  }
+  const header = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'x', exportedAt: at(60) } as const
+  const former = (id: string, externalId: string, second = 10) => ({ id, externalId, mergedAt: at(second) })
+  const ANN = reader(ids.ann, {
+    externalId: 'ann',
+    profileIssuedAt: at(1),
+    formerly: [former(ids.older, 'older'), former(ids.old, 'old', 11)],
+  })
+  const EXPORT: Item[] = [header, ANN, page('p'), comment('1', 1, { authorId: ids.ann })]
+  const ALIASES = unnamed('SELECT id FROM readers WHERE tenant_id = $1 AND erasing_at IS NOT NULL')
+  const countAliases = async ({ tenant }: TestTenant) => (await service.app.db.query(ALIASES, [tenant.id])).length
+  const erase = ({ apiKey }: TestTenant, id: string) =>
+    service.call('DELETE', `/readers/${id}`, { headers: { 'x-api-key': apiKey } })
+
+  /** Rehearses an import and runs it: both say the same. */
+  async function rehearseAndImport(tenant: TestTenant, items: readonly Item[]): Promise<ImportReport> {
+    const path = join(folder, `${newId()}.jsonl`)
+    writeItems(path, items)
+    const rehearsed = await rehearseImport(service.app, tenant.tenant.id, { source: 'jsonl', path })
+    const report = await importFile(service.app, tenant.tenant.id, { source: 'jsonl', path })
+    const said = ({ counts, changed, refused }: Pick<ImportReport, 'counts' | 'changed' | 'refused'>) => ({
+      counts,
+      found: [...changed.first, ...refused.first].map(({ place, reason }) => `${place} ${reason}`).sort(),
+    })
+    expect(said(rehearsed)).toEqual(said(report))
+    return report
+  }
+
+  test('lead to the one who stays, once, and are exported again', async () => {
+    const tenant = await addTenant()
+    expect(await rehearseAndImport(tenant, EXPORT)).toMatchObject({
+      counts: { readers: 1, discussions: 1, comments: 1 },
+      changed: { total: 0 },
+      refused: { total: 0 },
+    })
+    const rows = await dumpImported(service.app.db, tenant.tenant.id)
+    expect(await importInto(tenant, EXPORT)).toMatchObject({ counts: {}, changed: { total: 0 } })
+    expect(await dumpImported(service.app.db, tenant.tenant.id)).toEqual(rows)
+    expect(formerlyIn(await exported(tenant))).toEqual([former(ids.older, 'older'), former(ids.old, 'old', 11)])
+    for (const name of ['ann', 'old', 'older']) expect(await ownReader(tenant, name)).toBe(ids.ann)
+  })
+
+  test('come as the one who stays from a file of before the merge', async () => {
+    const tenant = await addTenant()
+    await importInto(tenant, EXPORT)
+    const before = [
+      header,
+      reader(ids.old, { externalId: 'old' }),
+      page('q'),
+      comment('2', 2, { authorId: ids.old, discussionId: 'q' }),
+    ]
+    expect(await rehearseAndImport(tenant, before)).toMatchObject({ counts: { discussions: 1, comments: 1 } })
+    expect(await authorsOf(tenant)).toEqual([ids.ann])
+  })
+
+  test('are left out, with their place, where the tenant has their id or external id', async () => {
+    const tenant = await addTenant()
+    await importInto(tenant, [header, reader(ids.old, { externalId: 'another' })])
+    const older = await ownReader(tenant, 'older')
+    const { changed, counts } = await rehearseAndImport(tenant, EXPORT)
+    expect(counts).toMatchObject({ readers: 1, comments: 1 })
+    expect(changed.first).toEqual([{ place: 'line 2', reason: WITHOUT }])
+    expect(await ownReader(tenant, 'older')).toBe(older)
+    expect(await countAliases(tenant)).toBe(0)
+  })
+
+  test('are left out where the file has them otherwise', async () => {
+    const tenant = await addTenant()
+    const { changed, refused, counts } = await rehearseAndImport(tenant, [
+      header,
+      reader(ids.older, { externalId: 'another' }),
+      ANN,
+      reader(ids.old, { externalId: 'a-third' }),
+      reader(ids.ben, { externalId: 'ben', formerly: [former(newId(), 'ben'), former(newId(), 'ann')] }),
+    ])
+    expect(counts).toEqual({ readers: 3 })
+    expect(new Set(changed.first.map(({ place, reason }) => `${place} ${reason}`))).toEqual(
+      new Set([`line 3 ${WITHOUT}`, `line 5 ${WITHOUT}`]),
+    )
+    expect(refused.first).toEqual([{ place: 'line 4', reason: 'has the id of a reader further up, which counts' }])
+    expect(await countAliases(tenant)).toBe(1)
+  })
+
+  test('are only taken under our header, and with ids and external ids that are some', async () => {
+    const tenant = await addTenant()
+    const { changed } = await rehearseAndImport(tenant, [ANN])
+    expect(changed.first.map(({ reason }) => reason)).toContain(
+      'formerly: is only taken from an export of this service, which begins with a header',
+    )
+    const of = (more: object) => reader(ids.ben, { formerly: [{ ...former(ids.old, 'old'), ...more }] })
+    for (const wrong of [of({ id: 'old' }), of({ externalId: '' }), of({ mergedAt: 'yesterday' })]) {
+      const { refused } = await rehearseAndImport(tenant, [header, wrong])
+      expect(refused.first[0]?.reason).toMatch(/^(formerly|externalId)/)
+    }
+    expect(await countAliases(tenant)).toBe(0)
+  })
+
+  test('go with the one who stays by an undo, but not if another one was merged since', async () => {
+    const tenant = await addTenant()
+    const first = await importInto(tenant, EXPORT)
+    expect(await undoImport(service.app, tenant.tenant.id, first.id)).toMatchObject({
+      removed: { readers: 1, comments: 1 },
+      stays: { readers: 0 },
+    })
+    expect(await countAliases(tenant)).toBe(0)
+    const second = await importInto(tenant, EXPORT)
+    expect(second.counts).toMatchObject({ readers: 1, comments: 1 })
+    expect(await countAliases(tenant)).toBe(2)
+    await ownReader(tenant, 'user-1')
+    await mergeReaderOf(service.app, tenant.tenant.id, 'user-1', 'ann')
+    expect(await undoImport(service.app, tenant.tenant.id, second.id)).toMatchObject({ stays: { readers: 1 } })
+    expect(await ownReader(tenant, 'older')).toBe(ids.ann)
+  })
+
+  test('are free again when the one who stays is erased, and no file brings them', async () => {
+    const tenant = await addTenant()
+    await importInto(tenant, EXPORT)
+    expect((await erase(tenant, ids.ann)).status).toBe(204)
+    expect(await countAliases(tenant)).toBe(0)
+    const { counts, refused, changed } = await importInto(tenant, [
+      header,
+      reader(ids.old, { externalId: 'old' }),
+      reader(ids.ben, { formerly: [former(ids.older, 'o')] }),
+      page('q'),
+      comment('2', 2, { authorId: ids.old, discussionId: 'q' }),
+    ])
+    expect(counts).toEqual({ readers: 1, discussions: 1 })
+    expect(refused.first).toEqual([{ place: 'line 5', reason: 'is of a reader who was erased' }])
+    expect(changed.first).toEqual([{ place: 'line 3', reason: WITHOUT }])
+    expect(await ownReader(tenant, 'old')).not.toBe(ids.ann)
+  })
 })

@@ -41,6 +41,7 @@ export const comment = (id: string, second: number, more: object = {}): Item => 
 // What an import brings, without what two tenants differ in.
 const TABLES = {
   readers: ['search'],
+  reader_merges: ['alias_id'],
   discussions: ['search'],
   comments: [],
   comment_revisions: [],

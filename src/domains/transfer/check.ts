@@ -20,6 +20,7 @@ import { type AddressMap, pageOf, type PageRule } from './pages.ts'
 import type {
   CommentRow,
   DiscussionRow,
+  FormerRow,
   ItemRow,
   OwnRow,
   ReactionRow,
@@ -113,8 +114,21 @@ function readerRow(item: ReaderItem, checking: Checking): ReaderRow {
     bannedUntil: dateOf(ban?.until),
     banReason: shortOf(ban?.reason, MAX_REASON_LENGTH, 'reason of the ban', checking) || null,
     shadowBanned: ban?.shadow ?? false,
+    formerly: formerlyOf(item, checking),
     createdAt,
   }
+}
+
+function formerlyOf({ formerly }: ReaderItem, checking: Checking): FormerRow[] {
+  return (ofExport('formerly', formerly ?? null, checking) ?? []).map(({ id, externalId, mergedAt }) => {
+    if (!isId(id)) throw new Refused('formerly: id: is not a UUID')
+    return {
+      key: keyOf(checking.source, 'reader', id),
+      id,
+      externalId: externalIdOf(externalId),
+      mergedAt: pastAt('formerly', new Date(mergedAt), checking),
+    }
+  })
 }
 
 function discussionRow(item: DiscussionItem, checking: Checking): DiscussionRow {

@@ -91,6 +91,25 @@ const READERS = statement(
 export const selectReaders = (sql: Sql, stretch: Stretch): Promise<ReaderRow[]> =>
   sql<ReaderRow>(READERS, paramsOf(stretch))
 
+export interface FormerRow {
+  readerId: Id
+  id: Id
+  externalId: string
+  mergedAt: Date
+}
+
+const FORMER = statement(
+  'tenant_export_former_readers',
+  `SELECT m.into_id AS "readerId", m.reader_id AS id, r.external_id AS "externalId", m.created_at AS "mergedAt"
+   FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.alias_id
+   WHERE m.tenant_id = $1 AND m.into_id = ANY($2::uuid[]) AND m.merging_at IS NULL
+   ORDER BY m.created_at, m.reader_id`,
+)
+
+/** Who was merged into these readers, first ones first. One who is being merged is not yet. */
+export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): Promise<FormerRow[]> =>
+  sql<FormerRow>(FORMER, [tenantId, readerIds])
+
 export interface DiscussionRow {
   id: Id
   externalId: string

@@ -61,7 +61,7 @@ async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
   yield [{ kind: 'header', form: 'engagement-service', version: FORM_VERSION, tenant: slug, exportedAt }]
   if (Object.keys(settings).length > 0) yield [{ kind: 'settings', settings }]
   for await (const page of pagesOf(sql, tenantId, rows.selectEndpoints)) yield page.map(endpointItem)
-  for await (const page of pagesOf(sql, tenantId, rows.selectReaders)) yield page.map(readerItem)
+  for await (const page of pagesOf(sql, tenantId, rows.selectReaders)) yield await withFormer(sql, tenantId, page)
   for await (const page of pagesOf(sql, tenantId, rows.selectDiscussions)) yield page.map(discussionItem)
   for await (const page of pagesOf(sql, tenantId, rows.selectComments)) {
     yield await withRevisions(sql, tenantId, page)
@@ -139,7 +139,16 @@ const endpointItem = ({ description, policy, createdAt, ...row }: rows.EndpointR
   createdAt: createdAt.toISOString(),
 })
 
-function readerItem(row: rows.ReaderRow): ReaderItem {
+async function withFormer(sql: Sql, tenantId: Id, page: readonly rows.ReaderRow[]): Promise<ReaderItem[]> {
+  const ids = page.map(({ id }) => id)
+  const former = new Map<Id, rows.FormerRow[]>()
+  for (const row of ids.length === 0 ? [] : await rows.selectFormer(sql, tenantId, ids)) {
+    former.set(row.readerId, [...(former.get(row.readerId) ?? []), row])
+  }
+  return page.map((row) => readerItem(row, former.get(row.id) ?? []))
+}
+
+function readerItem(row: rows.ReaderRow, former: readonly rows.FormerRow[]): ReaderItem {
   const { id, externalId, name, avatarUrl, profileUrl, bannedAt, bannedUntil, banReason, shadowBanned } = row
   return {
     kind: 'reader',
@@ -157,6 +166,13 @@ function readerItem(row: rows.ReaderRow): ReaderItem {
         ...(banReason !== null && { reason: banReason }),
         ...(shadowBanned && { shadow: true }),
       },
+    }),
+    ...(former.length > 0 && {
+      formerly: former.map((each) => ({
+        id: each.id,
+        externalId: each.externalId,
+        mergedAt: each.mergedAt.toISOString(),
+      })),
     }),
   }
 }

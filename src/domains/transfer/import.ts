@@ -10,6 +10,7 @@ import { ofTenant } from '../../core/patience.ts'
 import { foldTenant } from '../analytics/fold.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { checkItem, type Rules } from './check.ts'
+import { WITHOUT_FORMER } from './former.ts'
 import * as sql from './imports-sql.ts'
 import type { Found, OnRead } from './item.ts'
 import { KeyNumbers } from './key-numbers.ts'
@@ -17,7 +18,7 @@ import type { Key } from './keys.ts'
 import type { AddressMap, PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
 import { addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
-import type { ItemRow, OwnRow } from './rows.ts'
+import type { ItemRow, OwnRow, ReaderRow } from './rows.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { reasonOf } from './threads.ts'
 import { type Batch, storeNamed, type Stored, storeThreads, type Work } from './store.ts'
@@ -246,7 +247,7 @@ export async function* readBatches(
       if (row.kind === 'comment' || source === 'jsonl') {
         batch.refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
       }
-    }
+    } else if (row?.kind === 'reader') keepFirst(row, seen, changes)
     isFirst = false
     if (batch.items < BATCH && length < BATCH_LENGTH) continue
     yield batch
@@ -258,6 +259,13 @@ export async function* readBatches(
 
 function isSecond({ kind, key }: ItemRow, seen: KeyNumbers): boolean {
   return kind !== 'reaction' && kind !== 'report' && seen.size < MAX_REMEMBERED && !seen.add(key).isNew
+}
+
+/** Leaves out former readers whose ids are those of readers further up. */
+function keepFirst(row: ReaderRow, seen: KeyNumbers, changes: ReadBatch['changes']): void {
+  const first = row.formerly.filter(({ key }) => seen.size >= MAX_REMEMBERED || seen.add(key).isNew)
+  if (first.length < row.formerly.length) changes.push({ key: row.key, place: row.place, reason: WITHOUT_FORMER })
+  row.formerly = first
 }
 
 /** Returns how much text there is in it. */

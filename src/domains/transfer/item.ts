@@ -94,6 +94,10 @@ export const readerItem = z.object({
       shadow: z.boolean().optional(),
     })
     .nullish(),
+  formerly: z
+    .array(z.object({ id, externalId: z.string(), mergedAt: past }))
+    .optional()
+    .describe(`Who was merged into them, first ones first: their external ids lead here. ${WITH_HEADER}`),
 })
 
 /** A page that is commented on. */

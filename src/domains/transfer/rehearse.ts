@@ -2,6 +2,7 @@ import type { App } from '../../core/context.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import type { Db, TxSql } from '../../core/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
+import { keysOf, WITHOUT_FORMER } from './former.ts'
 import {
   type ImportFile,
   ImportStopped,
@@ -219,6 +220,26 @@ function referencesOf(row: ItemRow): ['reader' | 'discussion' | 'comment', Key |
 async function lookAtReaders(run: Rehearsing, rows: readonly ReaderRow[]): Promise<void> {
   const made = await lookAtNamed(run, 'reader', rows)
   run.report.counts = addCounts(run.report.counts, { readers: made.length })
+  await lookAtFormer(run, made)
+}
+
+async function lookAtFormer(run: Rehearsing, rows: readonly ReaderRow[]): Promise<void> {
+  const { app, tenantId, survey } = run
+  const former = rows.flatMap(({ formerly }) => formerly)
+  if (former.length === 0) return
+  const [names, ids] = [former.map(({ externalId }) => externalId), former.map(({ id }) => id)]
+  const there = await findNamed(app.db.query, tenantId, 'reader', names, ids)
+  const known = await findItems(app.db.query, tenantId, keysOf(former))
+  const taken = new Set([...there.flatMap(({ id, externalId }) => [id, externalId]), ...known.map(({ key }) => key)])
+  for (const { place, formerly } of rows) {
+    const left = formerly.filter(({ key, id, externalId }) => {
+      const { isNew } = survey.addName(key, 'reader', externalId)
+      const isTaken = !isNew || [key, id, externalId].some((each) => taken.has(each))
+      if (!isTaken) survey.setFate(key, FATES.there)
+      return isTaken
+    })
+    if (left.length > 0) note(run, 'changed', { place, reason: WITHOUT_FORMER })
+  }
 }
 
 async function lookAtPages(run: Rehearsing, rows: readonly DiscussionRow[]): Promise<void> {

@@ -17,6 +17,14 @@ interface Row {
   item: Item
 }
 
+/** One who was merged into a reader. */
+export interface FormerRow {
+  key: Key
+  id: Id
+  externalId: string
+  mergedAt: Date
+}
+
 export interface ReaderRow extends Row {
   kind: 'reader'
   externalId: string
@@ -28,6 +36,7 @@ export interface ReaderRow extends Row {
   bannedUntil: Date | null
   banReason: string | null
   shadowBanned: boolean
+  formerly: FormerRow[]
   /** Null where the source does not know: then that of the first comment beside which it comes. */
   createdAt: Date | null
 }

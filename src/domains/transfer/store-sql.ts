@@ -95,7 +95,7 @@ export interface FoundByName {
 
 export type NewReader = Omit<
   ReaderRow,
-  'kind' | 'key' | 'place' | 'keptId' | 'item' | 'createdAt' | 'profileIssuedAt'
+  'kind' | 'key' | 'place' | 'keptId' | 'item' | 'formerly' | 'createdAt' | 'profileIssuedAt'
 > & { id: Id; profileIssuedAt: Date; createdAt: Date }
 
 const READER = {
@@ -121,6 +121,52 @@ const INSERT_READERS = statement(
 /** Gives the ids of those that were not there. */
 export const insertReaders = (sql: Sql, tenantId: Id, rows: readonly NewReader[]): Promise<{ id: Id }[]> =>
   sql<{ id: Id }>(INSERT_READERS, [tenantId, ...arraysOf(READER, rows)])
+
+export interface NewFormer {
+  id: Id
+  /** Into whom they were merged. */
+  intoId: Id
+  /** The hidden row that keeps the external id. */
+  aliasId: Id
+  externalId: string
+  mergedAt: Date
+}
+
+const FORMER = {
+  id: 'uuid',
+  intoId: 'uuid',
+  aliasId: 'uuid',
+  externalId: 'text',
+  mergedAt: 'timestamptz',
+} as const satisfies Record<keyof NewFormer, string>
+
+// As a merge leaves them.
+const INSERT_FORMER = statement(
+  'import_former_readers',
+  `WITH former AS (
+     SELECT * FROM ${rowsOf(FORMER, 2)}
+     WHERE NOT EXISTS (SELECT FROM readers r WHERE r.tenant_id = $1 AND r.id = t.id)
+       AND NOT EXISTS (SELECT FROM reader_merges m WHERE m.tenant_id = $1 AND m.reader_id = t.id)
+   ),
+   kept AS (
+     INSERT INTO readers (tenant_id, id, external_id, profile_issued_at, erasing_at)
+     SELECT $1, alias_id, external_id, merged_at, 'infinity' FROM former
+     ORDER BY external_id ON CONFLICT DO NOTHING RETURNING id
+   )
+   INSERT INTO reader_merges (tenant_id, reader_id, into_id, alias_id, created_at)
+   SELECT $1, f.id, f.into_id, f.alias_id, f.merged_at FROM former f JOIN kept k ON k.id = f.alias_id
+   RETURNING alias_id AS "aliasId"`,
+)
+
+/**
+ * Has the external ids of former readers lead to those into whom they were merged. Gives the hidden
+ * rows of those whose id and external id nobody has.
+ */
+export const insertFormer = async (sql: Sql, tenantId: Id, rows: readonly NewFormer[]): Promise<Set<Id>> => {
+  if (rows.length === 0) return new Set()
+  const inserted = await sql<{ aliasId: Id }>(INSERT_FORMER, [tenantId, ...arraysOf(FORMER, rows)])
+  return new Set(inserted.map(({ aliasId }) => aliasId))
+}
 
 const READERS_BY_NAME = statement(
   'import_readers_by_name',

@@ -1,6 +1,7 @@
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
+import { storeFormer } from './former.ts'
 import * as imports from './imports-sql.ts'
 import { idAt, type Key } from './keys.ts'
 import { addCounts, addFindings, type Counts, type Finding, type Findings } from './report.ts'
@@ -96,12 +97,18 @@ export async function storeNamed(work: Work, batch: Batch): Promise<Stored> {
     const readers = await storeReaders(tx, work, chosen.filter(isOfReader))
     const discussions = await storeDiscussions(tx, work, chosen.filter(isOfDiscussion))
     await sql.insertItems(tx, work.tenantId, work.importId, [...readers, ...discussions])
+    const made = new Set(readers.flatMap(({ key, made: isMade }) => (isMade ? [key] : [])))
+    const notes = await storeFormer(
+      tx,
+      work,
+      chosen.filter(isOfReader).filter(({ row }) => made.has(row.key)),
+    )
     const erased = new Set(readers.filter(({ itemId }) => itemId === null).map(({ key }) => key))
     for (const { key, place } of fresh) if (erased.has(key)) stored.refused.push({ place, reason: OF_ERASED_READER })
     const keys = new Set(fresh.map(({ key }) => key))
     return {
       counts: { readers: countMade(readers), discussions: countMade(discussions) },
-      changes: batch.changes.filter(({ key }) => keys.has(key) && !erased.has(key)),
+      changes: [...batch.changes.filter(({ key }) => keys.has(key) && !erased.has(key)), ...notes],
     }
   })
   return stored
@@ -150,7 +157,8 @@ async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<Reade
   return chosen.map((each) => {
     const { row, id, createdAt } = each
     const itemId = erased.has(row.externalId) ? null : find(each)
-    const latestAt = itemId === null ? null : latestOf(work, [row.profileIssuedAt, createdAt])
+    const times = [row.profileIssuedAt, createdAt, ...row.formerly.map(({ mergedAt }) => mergedAt)]
+    const latestAt = itemId === null ? null : latestOf(work, times)
     return { key: row.key, kind: row.kind, itemId, made: itemId === id && inserted.has(id), latestAt }
   })
 }

@@ -122,29 +122,49 @@ const LOCK_READERS = statement(
 
 const REMOVE_READERS = statement(
   'remove_imported_readers',
-  `DELETE FROM readers r USING import_items i
+  `WITH gone AS (
+   DELETE FROM readers r USING import_items i
    WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) AND r.tenant_id = $1 AND r.id = i.item_id
      AND r.profile_issued_at <= greatest($3, i.latest_at) AND r.erasing_at IS NULL
      AND NOT EXISTS (SELECT FROM comments c WHERE c.tenant_id = $1 AND c.author_id = r.id)
      AND NOT EXISTS (SELECT FROM reactions x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
      AND NOT EXISTS (SELECT FROM reports x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
-     AND NOT EXISTS (SELECT FROM reader_merges m WHERE m.tenant_id = $1 AND m.into_id = r.id)
+     AND NOT EXISTS (SELECT FROM reader_merges m WHERE m.tenant_id = $1 AND m.into_id = r.id
+       AND (m.merging_at IS NOT NULL OR m.created_at > greatest($3, i.latest_at)))
      AND NOT EXISTS (SELECT FROM audit_log a WHERE a.tenant_id = $1 AND a.target_id = r.id::text AND a.id >= first_id($3))
-   RETURNING r.id, r.external_id AS "externalId"`,
+   RETURNING r.id, r.external_id
+   ),
+   dissolved AS (
+     DELETE FROM reader_merges m USING gone g WHERE m.tenant_id = $1 AND m.into_id = g.id RETURNING m.into_id, m.alias_id
+   ),
+   freed AS (
+     DELETE FROM readers r USING dissolved d WHERE r.tenant_id = $1 AND r.id = d.alias_id
+     RETURNING d.into_id, r.external_id
+   )
+   SELECT g.id, g.external_id AS "externalId",
+     ARRAY(SELECT f.external_id FROM freed f WHERE f.into_id = g.id) AS "formerExternalIds"
+   FROM gone g`,
 )
 
+export interface RemovedReader {
+  id: Id
+  externalId: string
+  formerExternalIds: string[]
+}
+
 /**
- * Removes those of these readers who have done nothing since, and hold nothing. They are locked
- * first: what one of them writes meanwhile is there then, or waits.
+ * Removes those of these readers who have done nothing since, and hold nothing. The external ids of
+ * former readers who came with them are free again. The readers are locked first: what one of them
+ * writes meanwhile is there then, or waits.
  */
 export async function removeReaders(
   sql: Sql,
   tenantId: Id,
   keys: readonly Key[],
   since: Date,
-): Promise<{ id: Id; externalId: string }[]> {
+): Promise<RemovedReader[]> {
   await sql(LOCK_READERS, [tenantId, keys])
-  return sql<{ id: Id; externalId: string }>(REMOVE_READERS, [tenantId, keys, since])
+  return sql<RemovedReader>(REMOVE_READERS, [tenantId, keys, since])
 }
 
 const FORGET_COMMENTS = statement(

@@ -118,14 +118,15 @@ function departuresOf(gone: readonly sql.RemovedComment[]): Map<Id, sql.Departur
 
 async function removeReaders(undoing: Undoing, keys: readonly Key[]): Promise<number> {
   const { app, tenantId, startedAt } = undoing
-  let gone: { id: Id; externalId: string }[] = []
+  let gone: sql.RemovedReader[] = []
   const removed = await advance(undoing, 'readers', async (tx) => {
     gone = await sql.removeReaders(tx, tenantId, keys, startedAt)
     const goneIds = gone.map(({ id }) => id)
     await sql.forgetReaders(tx, tenantId, goneIds)
     return gone.length
   })
-  for (const { externalId } of gone) announceChange(app, { kind: 'reader', tenantId, externalId })
+  const names = gone.flatMap(({ externalId, formerExternalIds }) => [externalId, ...formerExternalIds])
+  for (const externalId of names) announceChange(app, { kind: 'reader', tenantId, externalId })
   return removed
 }
 

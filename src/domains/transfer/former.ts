@@ -1,0 +1,60 @@
+import { type Id, newId } from '../../core/ids.ts'
+import type { TxSql } from '../../core/sql.ts'
+import { findErasedNames } from './imports-sql.ts'
+import type { Key } from './keys.ts'
+import type { Finding } from './report.ts'
+import type { FormerRow, ReaderRow } from './rows.ts'
+import type { Work } from './store.ts'
+import { findItems, insertFormer, insertItems, removeInserted } from './store-sql.ts'
+
+export const WITHOUT_FORMER = 'formerly: leaves out a reader whom the tenant or the file has otherwise'
+
+/** A reader whom this transaction has made. */
+interface Made {
+  row: ReaderRow
+  id: Id
+}
+
+/**
+ * Has the external ids of former readers lead to the new readers into whom they were merged. Who is
+ * there, or was erased, is left out.
+ */
+export async function storeFormer(
+  tx: TxSql,
+  { tenantId, importId }: Pick<Work, 'tenantId' | 'importId'>,
+  made: readonly Made[],
+): Promise<Finding[]> {
+  const former = made.flatMap(({ row, id }) =>
+    row.formerly.map((each) => ({ ...each, intoId: id, aliasId: newId(), place: row.place })),
+  )
+  if (former.length === 0) return []
+  const inserted = await insertFormer(tx, tenantId, former)
+  // After the insert, which waits for an erasure that has begun.
+  const erased = await findErasedNames(
+    tx,
+    tenantId,
+    importId,
+    former.map(({ externalId }) => externalId),
+  )
+  const known = new Set((await findItems(tx, tenantId, keysOf(former))).map(({ key }) => key))
+  const isFit = ({ key, externalId }: FormerRow): boolean => !known.has(key) && !erased.has(externalId)
+  const fresh = former.filter(({ aliasId }) => inserted.has(aliasId))
+  await removeInserted(
+    tx,
+    tenantId,
+    fresh.filter((each) => !isFit(each)).map(({ aliasId }) => aliasId),
+  )
+  // A file from before the merge brings them as who they are now.
+  const taken = new Set(fresh.filter(isFit))
+  const items = [...taken].map(({ key, intoId }) => ({ key, itemId: intoId, kind: 'reader' as const }))
+  await insertItems(
+    tx,
+    tenantId,
+    importId,
+    items.map((item) => ({ ...item, made: false, latestAt: null })),
+  )
+  const places = new Set(former.filter((each) => !taken.has(each)).map(({ place }) => place))
+  return [...places].map((place) => ({ place, reason: WITHOUT_FORMER }))
+}
+
+export const keysOf = (former: readonly FormerRow[]): Key[] => former.map(({ key }) => key)
