@@ -117,6 +117,41 @@ describe('wordpress', () => {
     expect(JSON.stringify(found)).not.toMatch(/198\.51|check-ham|harbour\.jpg/)
   })
 
+  test('takes the offset of a local time from the nearest date', async () => {
+    const dated = (id: number, local: string, inUtc: string) =>
+      `<wp:comment><wp:comment_id>${id}</wp:comment_id><wp:comment_date>${local}</wp:comment_date>` +
+      `<wp:comment_date_gmt>${inUtc}</wp:comment_date_gmt><wp:comment_content>x</wp:comment_content></wp:comment>`
+    const post = (id: number, local: string, inUtc: string, ...comments: string[]) =>
+      `<item><wp:post_id>${id}</wp:post_id><wp:post_date>${local}</wp:post_date>` +
+      `<wp:post_date_gmt>${inUtc}</wp:post_date_gmt>${comments.join('')}</item>`
+    const none = '0000-00-00 00:00:00'
+    const posts = [
+      post(1, '2015-07-10 12:00:00', '2015-07-10 10:00:00'),
+      post(
+        2,
+        '2015-03-01 12:00:00',
+        '2015-03-01 11:00:00',
+        dated(10, '2015-07-01 14:00:00', none),
+        dated(11, '2015-03-02 14:00:00', none),
+        dated(12, '2015-10-01 14:00:00', none),
+        dated(13, '2015-12-01 14:00:00', '2015-12-01 13:00:00'),
+        dated(14, '2015-11-20 14:00:00', none),
+      ),
+    ]
+    const wxr = `<rss xmlns:wp="http://wordpress.org/export/1.2/"><channel>${posts.join('')}</channel></rss>`
+    const found = await readAll(wordpress, fileOf('local.xml', wxr))
+    expect(itemsOf(found, 'comment').map(({ id, createdAt }) => [id, createdAt])).toEqual([
+      ['10', '2015-07-01T12:00:00.000Z'],
+      ['11', '2015-03-02T13:00:00.000Z'],
+      ['12', '2015-10-01T12:00:00.000Z'],
+      ['13', '2015-12-01T13:00:00.000Z'],
+      ['14', '2015-11-20T13:00:00.000Z'],
+    ])
+    expect(found.flatMap((each) => ('changed' in each ? [`${each.place} ${each.changed}`] : []))).toEqual([
+      'line 1, comment 12 has only a local time, and no date within 30 days tells its offset',
+    ])
+  })
+
   test.each(['1.0', '1.1'])('reads WXR %s', async (version) => {
     const old = readFileSync(fixture('wordpress.xml'), 'utf8').replaceAll('export/1.2/', `export/${version}/`)
     const found = await readAll(wordpress, fileOf('old.xml', old))

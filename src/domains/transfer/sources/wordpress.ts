@@ -48,10 +48,11 @@ export const wordpress: Source = {
   about: 'the export of WordPress (WXR)',
   async *read(path, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
-    const reading: Reading = { people: new People(salt), tally: new Tally(), begun: new WeakSet(), offset: null }
+    const reading: Reading = { people: new People(salt), tally: new Tally(), begun: new WeakSet(), offsets: new Map() }
     for await (const record of readXml(path, FORM, damage, onRead)) {
       if (record.name === 'wp:author') yield* authorOf(record, reading)
       else if (record.name === 'wp:comment') yield* commentOf(record, reading)
+      else noteOffsetOfPost(reading, record)
     }
     yield* reading.tally.found()
     yield* damage.found()
@@ -63,8 +64,8 @@ interface Reading {
   tally: Tally
   /** The posts that a comment was read of: of others there is nothing to take. */
   begun: WeakSet<XmlRecord>
-  /** By how many milliseconds the clock of the site is ahead of UTC, as its last dates tell. */
-  offset: number | null
+  /** By how many milliseconds the clock of the site is ahead of UTC, by days since 1970. */
+  offsets: Map<number, number>
 }
 
 const fieldOf = ({ fields }: XmlRecord, name: string): string => fields.get(`wp:${name}`)?.trim() ?? ''
@@ -147,18 +148,44 @@ function timesOf(record: XmlRecord, reading: Reading): { createdAt: string | nul
     noteOffset(reading, local, inUtc)
     return { createdAt: inUtc }
   }
-  const post = record.within
-  if (post !== null) noteOffset(reading, timeOf(fieldOf(post, 'post_date')), timeOf(fieldOf(post, 'post_date_gmt')))
+  if (record.within !== null) noteOffsetOfPost(reading, record.within)
   if (local === null) return { createdAt: null }
-  if (reading.offset !== null) return { createdAt: new Date(Date.parse(local) - reading.offset).toISOString() }
-  return { createdAt: local, changed: 'has only a local time, which is taken as UTC' }
+  const nearest = nearestOffset(reading, local)
+  if (nearest === null) return { createdAt: local, changed: 'has only a local time, which is taken as UTC' }
+  const createdAt = new Date(Date.parse(local) - nearest.offset).toISOString()
+  // Between summer and winter most clocks change.
+  if (nearest.days > MAX_DAYS_APART)
+    return { createdAt, changed: 'has only a local time, and no date within 30 days tells its offset' }
+  return { createdAt }
 }
 
 /** No time zone is further from UTC. */
 const MAX_OFFSET_MS = 14 * 3_600_000
+const DAY_MS = 24 * 3_600_000
+const MAX_DAYS_APART = 30
 
-function noteOffset(reading: Reading, local: string | null, inUtc: string | null): void {
+const dayOf = (time: string): number => Math.floor(Date.parse(time) / DAY_MS)
+
+function noteOffset({ offsets }: Reading, local: string | null, inUtc: string | null): void {
   if (local === null || inUtc === null) return
   const offset = Date.parse(local) - Date.parse(inUtc)
-  if (Math.abs(offset) <= MAX_OFFSET_MS) reading.offset = offset
+  if (Math.abs(offset) <= MAX_OFFSET_MS) offsets.set(dayOf(local), offset)
+}
+
+const noteOffsetOfPost = (reading: Reading, post: XmlRecord): void =>
+  noteOffset(reading, timeOf(fieldOf(post, 'post_date')), timeOf(fieldOf(post, 'post_date_gmt')))
+
+/** The offset of the day nearest to a local time, and how many days lie between. */
+function nearestOffset({ offsets }: Reading, local: string): { offset: number; days: number } | null {
+  const day = dayOf(local)
+  for (let days = 0; days <= MAX_DAYS_APART; days++) {
+    const offset = offsets.get(day - days) ?? offsets.get(day + days)
+    if (offset !== undefined) return { offset, days }
+  }
+  let nearest: { offset: number; days: number } | null = null
+  for (const [noted, offset] of offsets) {
+    const days = Math.abs(noted - day)
+    if (nearest === null || days < nearest.days) nearest = { offset, days }
+  }
+  return nearest
 }
