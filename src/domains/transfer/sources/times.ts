@@ -7,9 +7,12 @@ const WITH_ZONE =
  */
 export function timeOf(text: string | null | undefined): string | null {
   const [, day = '', time = '', fraction = '', zone = 'Z'] = WITH_ZONE.exec(text?.trim() ?? '') ?? []
-  if (day === '' || day < '1970') return null
+  if (day < '1970' || !isInCalendar(day)) return null
   return timeOfDate(new Date(`${day}T${time}${fraction.slice(0, 4)}${zone.replace(/(\d\d)(\d\d)$/, '$1:$2')}`))
 }
+
+/** A `Date` takes 30 February for 2 March. */
+const isInCalendar = (day: string): boolean => timeOfDate(new Date(day))?.startsWith(day) ?? false
 
 /** A time in seconds since 1970. */
 export const timeOfSeconds = (seconds: number | null | undefined): string | null =>
