@@ -35,13 +35,20 @@ function externalIdBy(rule: PageRule, id: string, address: string | null): strin
   if (address === null) return null
   if (rule === 'url') return address
   const path = pathOf(address)
-  if (rule === 'path') return path
+  if (rule === 'path') return withoutCampaign(path)
   const [slug = null] = path
     .replace(/[?#].*$/s, '')
     .split('/')
     .filter(Boolean)
     .slice(-1)
   return slug
+}
+
+/** Without what tells by which campaign a reader came, and no page apart from another. */
+function withoutCampaign(path: string): string {
+  const [pathname = '', query] = path.split(/\?(.*)/s)
+  const parameters = query?.split('&').filter((parameter) => !/^utm_/i.test(parameter)) ?? []
+  return parameters.length === 0 ? pathname : `${pathname}?${parameters.join('&')}`
 }
 
 /** The address as the map has it: of the whole address, or of its path on the same site. */
