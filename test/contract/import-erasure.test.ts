@@ -171,7 +171,7 @@ describe('a reader who is erased', () => {
     const path = fileOf(ITEMS)
     const { id } = await importPath(acme, path)
     expect(await erase(acme, 'user-1')).toBe(true)
-    await undoImport(service.app, acme.tenant.id, id)
+    await undoImport(service.app, acme.tenant.id, id!)
     await importPath(acme, path)
     await expectWithoutAnn(acme)
   })

@@ -40,7 +40,7 @@ function importInto(
   return importFile(service.app, tenant.id, { source: 'jsonl', path, ...how })
 }
 
-const undo = ({ tenant }: TestTenant, { id }: ImportReport, app = service.app) => undoImport(app, tenant.id, id)
+const undo = ({ tenant }: TestTenant, { id }: ImportReport, app = service.app) => undoImport(app, tenant.id, id!)
 
 /** The texts of the comments that are left, and how often each was reported. */
 const left = async ({ tenant }: TestTenant): Promise<string[]> =>

@@ -204,6 +204,34 @@ describe('an import of our own form', () => {
   })
 })
 
+describe('the beginning of a file', () => {
+  const HEADER: Item = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'other', exportedAt: at(59) }
+  const READER_ID = '01890a5d-ac96-774b-bcce-b302099a8057'
+  const ITEMS = [HEADER, reader(READER_ID)].map((item) => JSON.stringify(item))
+
+  test.each([
+    [
+      'what npm says first',
+      ['', '> engagement-service@0.1.0 cli', '> npm run --silent build && node cli.js', '', ...ITEMS],
+    ],
+    ['a byte order mark', ITEMS.map((line, n) => (n === 0 ? `\uFEFF${line}` : line))],
+  ])('%s hides no header: ids stay', async (_, lines) => {
+    const acme = await addTenant()
+    const report = await importInto(acme, lines)
+    expect(report).toMatchObject({ counts: { readers: 1 }, refused: { total: 0 } })
+    expect((await service.call('GET', `/readers/${READER_ID}`, { headers: { 'x-api-key': acme.apiKey } })).status).toBe(
+      200,
+    )
+  })
+
+  test('anything else is refused, and a run that meets nothing new has no id', async () => {
+    const acme = await addTenant()
+    await expect(importInto(acme, ['hello', ...ITEMS])).rejects.toThrow('its first line is no item')
+    expect((await importInto(acme, ITEMS)).id).not.toBeNull()
+    expect(await importInto(acme, ITEMS)).toMatchObject({ id: null, already: 1 })
+  })
+})
+
 describe('what does not fit', () => {
   test('stands as near as it can, and is reported with its place', async () => {
     const acme = await addTenant()
@@ -483,7 +511,7 @@ describe('an undo', () => {
     const acme = await addTenant()
     const { id } = await importInto(acme, THREAD)
     const before = await dumpImported(service.app.db, acme.tenant.id, ['imports'])
-    expect(await undoImport(service.app, acme.tenant.id, id)).toEqual({
+    expect(await undoImport(service.app, acme.tenant.id, id!)).toEqual({
       id,
       removed: { readers: 2, comments: 6 },
       stays: { readers: 0, comments: 0 },
@@ -534,7 +562,7 @@ describe('an undo', () => {
     ]
     expect(answers.map(({ status }) => status)).toEqual([201, 200, 201, 200])
     // 7 has a reply, which keeps 6 too.
-    expect(await undoImport(service.app, acme.tenant.id, id)).toMatchObject({
+    expect(await undoImport(service.app, acme.tenant.id, id!)).toMatchObject({
       removed: { readers: 0, comments: 5 },
       stays: { readers: 2, comments: 5 },
     })

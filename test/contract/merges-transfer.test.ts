@@ -83,7 +83,7 @@ test('another source that knows the reader by the former id finds the one who st
 
 test('an undo takes the comments, not the reader who stays; the file brings them again for that reader', async () => {
   const { tenant, own, importId } = await mergedTenant()
-  expect(await undoImport(service.app, tenant.tenant.id, importId)).toMatchObject({
+  expect(await undoImport(service.app, tenant.tenant.id, importId!)).toMatchObject({
     removed: { readers: 1, comments: 2 },
     stays: { readers: 0, comments: 0 },
   })
@@ -99,7 +99,7 @@ test('an undo leaves an imported reader into whom another one was merged', async
   const { id: importId } = await importInto(tenant, THREAD)
   await ownReader(tenant, 'user-1')
   await mergeReaderOf(service.app, tenant.tenant.id, 'user-1', 'jsonl:ben')
-  expect(await undoImport(service.app, tenant.tenant.id, importId)).toMatchObject({
+  expect(await undoImport(service.app, tenant.tenant.id, importId!)).toMatchObject({
     removed: { readers: 1, comments: 2 },
     stays: { readers: 1, comments: 0 },
   })

@@ -61,7 +61,8 @@ export interface Watching {
 
 /** What became of a file. */
 export interface ImportReport {
-  id: Id
+  /** Null where it has met nothing new: nothing is kept of it. */
+  id: Id | null
   source: string
   file: string
   /** What was taken, over all runs of this import. */
@@ -488,12 +489,13 @@ function topOf(path: readonly sql.WaitingLink[]): { key: Key; isInCircle: boolea
 async function finish(run: Run): Promise<ImportReport> {
   const { app, tenantId, importId, counts, changed, refused, already, file, rules } = run
   const now = new Date()
-  const report = { id: importId, source: rules.source, file: basename(file.path), counts, already, refused, changed }
-  await app.db.transaction(async (tx) => {
-    if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return
+  const report = { source: rules.source, file: basename(file.path), counts, already, refused, changed }
+  const isKept = await app.db.transaction(async (tx) => {
+    if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return false
     await sql.finishImport(tx, tenantId, importId, { now, refused })
     const after = { source: report.source, file: report.file, counts, refused: refused.total, changed: changed.total }
     await recordAuditOfImport(tx, run, { action: 'import.finish', targetType: 'import', targetId: importId, after })
+    return true
   })
-  return report
+  return { id: isKept ? importId : null, ...report }
 }

@@ -6,11 +6,18 @@ export const jsonl: Source = {
   about: 'the JSON Lines of an export of this service, packed with gzip or not',
   read: async function* (path, onRead): AsyncGenerator<Found> {
     let n = 0
-    for await (const line of readLines(path, onRead)) {
+    let hasBegun = false
+    for await (const read of readLines(path, onRead)) {
       n++
+      const line = n === 1 && read !== null ? read.replace(/^\uFEFF/, '') : read
       if (line?.trim() === '') continue
       const item = line === null ? null : parse(line)
-      if (item === null && n === 1) throw new SourceError('its first line is no item of the JSON Lines form')
+      if (!hasBegun && item === null) {
+        // What `npm run` says first, where its output is the file.
+        if (line?.startsWith('> ') === true) continue
+        throw new SourceError('its first line is no item of the JSON Lines form')
+      }
+      hasBegun = true
       const place = `line ${n}`
       yield item === null ? { place, refused: line === null ? 'is too long' : 'is not a JSON object' } : { place, item }
     }
