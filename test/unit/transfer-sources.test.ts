@@ -118,7 +118,7 @@ describe('wordpress', () => {
     expect(JSON.stringify(found)).not.toMatch(/198\.51|check-ham|harbour\.jpg/)
   })
 
-  test('takes the offset of a local time from the nearest date', async () => {
+  test('takes the offset of a local time from the nearest date, also from a later one in the file', async () => {
     const dated = (id: number, local: string, inUtc: string) =>
       `<wp:comment><wp:comment_id>${id}</wp:comment_id><wp:comment_date>${local}</wp:comment_date>` +
       `<wp:comment_date_gmt>${inUtc}</wp:comment_date_gmt><wp:comment_content>x</wp:comment_content></wp:comment>`
@@ -137,19 +137,22 @@ describe('wordpress', () => {
         dated(12, '2015-10-01 14:00:00', none),
         dated(13, '2015-12-01 14:00:00', '2015-12-01 13:00:00'),
         dated(14, '2015-11-20 14:00:00', none),
+        dated(15, '2014-07-01 14:00:00', none),
       ),
+      post(3, '2015-10-10 12:00:00', '2015-10-10 10:00:00'),
     ]
     const wxr = `<rss xmlns:wp="http://wordpress.org/export/1.2/"><channel>${posts.join('')}</channel></rss>`
     const found = await readAll(wordpress, fileOf('local.xml', wxr))
     expect(itemsOf(found, 'comment').map(({ id, createdAt }) => [id, createdAt])).toEqual([
       ['10', '2015-07-01T12:00:00.000Z'],
       ['11', '2015-03-02T13:00:00.000Z'],
-      ['12', '2015-10-01T12:00:00.000Z'],
       ['13', '2015-12-01T13:00:00.000Z'],
       ['14', '2015-11-20T13:00:00.000Z'],
+      ['12', '2015-10-01T12:00:00.000Z'],
+      ['15', '2014-07-01T13:00:00.000Z'],
     ])
     expect(found.flatMap((each) => ('changed' in each ? [`${each.place} ${each.changed}`] : []))).toEqual([
-      'line 1, comment 12 has only a local time, and no date within 30 days tells its offset',
+      'line 1, comment 15 has only a local time, and no date within 30 days tells its offset',
     ])
   })
 

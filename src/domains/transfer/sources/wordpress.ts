@@ -48,12 +48,21 @@ export const wordpress: Source = {
   about: 'the export of WordPress (WXR)',
   async *read(path, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
-    const reading: Reading = { people: new People(salt), tally: new Tally(), begun: new WeakSet(), offsets: new Map() }
+    const reading: Reading = {
+      people: new People(salt),
+      tally: new Tally(),
+      begun: new WeakSet(),
+      offsets: new Map(),
+      waiting: [],
+      mostWaiting: MAX_WAITING,
+    }
     for await (const record of readXml(path, FORM, damage, onRead)) {
       if (record.name === 'wp:author') yield* authorOf(record, reading)
       else if (record.name === 'wp:comment') yield* commentOf(record, reading)
       else noteOffsetOfPost(reading, record)
     }
+    reading.mostWaiting = 0
+    for (const record of reading.waiting) yield* commentOf(record, reading)
     yield* reading.tally.found()
     yield* damage.found()
   },
@@ -66,6 +75,9 @@ interface Reading {
   begun: WeakSet<XmlRecord>
   /** By how many milliseconds the clock of the site is ahead of UTC, by days since 1970. */
   offsets: Map<number, number>
+  /** Comments whose local time needs a date that may stand further on in the file. */
+  waiting: XmlRecord[]
+  mostWaiting: number
 }
 
 const fieldOf = ({ fields }: XmlRecord, name: string): string => fields.get(`wp:${name}`)?.trim() ?? ''
@@ -89,9 +101,10 @@ function* commentOf(record: XmlRecord, reading: Reading): Generator<Found> {
   const postId = post === null ? '' : fieldOf(post, 'post_id')
   if (post === null || id === '' || postId === '')
     return void (yield { place, refused: 'has no id, of its own or of a post' })
+  if (record.isTooLong) return void (yield { place, refused: 'is longer than any comment' })
   const { createdAt, changed } = timesOf(record, reading)
   if (createdAt === null) return void (yield { place, refused: 'has no time that can be read' })
-  if (record.isTooLong) return void (yield { place, refused: 'is longer than any comment' })
+  if (changed !== undefined && reading.waiting.length < reading.mostWaiting) return void reading.waiting.push(record)
   if (!begun.has(post)) {
     begun.add(post)
     yield { place: `line ${post.line}, post ${postId}`, item: discussionOf(post, postId) }
@@ -163,6 +176,8 @@ function timesOf(record: XmlRecord, reading: Reading): { createdAt: string | nul
 const MAX_OFFSET_MS = 14 * 3_600_000
 const DAY_MS = 24 * 3_600_000
 const MAX_DAYS_APART = 30
+/** They are held in memory. For any more, only the dates before them in the file count. */
+const MAX_WAITING = 1000
 
 const dayOf = (time: string): number => Math.floor(Date.parse(time) / DAY_MS)
 
