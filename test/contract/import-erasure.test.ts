@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
+import { WITHOUT_FORMER } from '../../src/domains/transfer/former.ts'
 import { importFile, type ImportReport, ImportStopped } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
@@ -220,6 +221,30 @@ describe('a reader who is erased', () => {
     expect(await erase(acme, 'user-1')).toBe(true)
     await importPath(acme, path)
     await expectWithoutAnn(acme)
+  })
+
+  test('is not brought as a former reader of another one', async () => {
+    const acme = await addTenant()
+    const headers = { 'x-api-key': acme.apiKey, ...(await acme.as('user-1')) }
+    expect((await service.call('GET', '/readers/me', { headers })).status).toBe(200)
+    const formerly = [
+      { id: '01a2077a-164d-77c2-b649-6092fa40e0d1', externalId: 'user-1', mergedAt: at(1) },
+      { id: '01a2077a-164d-77c2-b649-6092fa40e0d2', externalId: 'user-2', mergedAt: at(1) },
+    ]
+    const header: Item = { kind: 'header', form: 'engagement-service', version: 1, tenant: 'x', exportedAt: at(9) }
+    const path = fileOf([header, reader('ann'), ...PADDING, reader('ben', { externalId: 'ben', formerly })])
+    const controller = new AbortController()
+    const { signal } = controller
+    const onProgress = (): void => controller.abort()
+    const stopped = importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { signal, onProgress })
+    await expect(stopped).rejects.toThrow(ImportStopped)
+    expect(await erase(acme, 'user-1')).toBe(true)
+    const { changed } = await importPath(acme, path)
+    expect(changed.first.map(({ reason }) => reason)).toEqual([WITHOUT_FORMER])
+    const lines = await dumpImported(service.app.db, acme.tenant.id)
+    expect(lines.filter((line) => line.includes('user-1'))).toEqual([])
+    expect(lines.filter((line) => line.includes('user-2'))).toHaveLength(1)
+    expect(lines.filter((line) => line.startsWith('reader_merges'))).toHaveLength(1)
   })
 
   test('loses what later entries of the audit log say of them; entries about others stay whole', async () => {
