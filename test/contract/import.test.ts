@@ -288,7 +288,7 @@ describe('what does not fit', () => {
     const report = await importFile(service.app, acme.tenant.id, file)
     expect(report.counts).toEqual({ readers: 1, discussions: 1, comments: 2 })
     expect(Object.fromEntries(report.refused.first.map(({ place, reason }) => [place, reason]))).toEqual({
-      'line 3': expect.stringMatching(/10001 characters/),
+      'line 3': expect.stringMatching(/10001 characters as Markdown/),
       'line 5': expect.stringMatching(/can be seen/),
       'line 6': 'has no text',
       'line 7': expect.stringMatching(/future/),

@@ -203,7 +203,7 @@ function textOf(given: string | null | undefined, isDeleted: boolean): Text {
 function bodyOf(given: string): string {
   const body = given.trim()
   if (!hasAtMost(body, MAX_BODY_LENGTH)) {
-    throw new Refused(`has a text of ${charactersIn(body)} characters: ${MAX_BODY_LENGTH} are the most`)
+    throw new Refused(`has a text of ${charactersIn(body)} characters as Markdown: ${MAX_BODY_LENGTH} are the most`)
   }
   return body
 }
