@@ -38,9 +38,6 @@ class Column {
   }
 }
 
-/** On the way up from a comment: its depth is not known yet. */
-const UNDER_WAY = -1
-
 /**
  * What a file names and how its comments hang together, in some 80 bytes an item. A first look at
  * the file fills it; `settle` then says where each comment comes to stand.
@@ -120,38 +117,49 @@ export class Survey {
   /** Says what becomes of comments, once all that the file has was added. */
   settle(maxDepth: number): void {
     const { size } = this.numbers
+    this.breakCircles()
     for (let number = 0; number < size; number++) {
       if (this.fates.get(number) !== FATES.taken) continue
-      const page = this.pages.get(number)
-      if (this.fates.get(page) === FATES.there) this.names.set(number, this.names.get(page))
+      if (this.isOfPage(number)) this.names.set(number, this.names.get(this.pages.get(number)))
       else this.fates.set(number, FATES.refused)
     }
     for (let number = 0; number < size; number++) {
-      if (this.fates.get(number) === FATES.taken && this.depths.get(number) === 0) this.place(number, maxDepth)
+      if (this.fates.get(number) === FATES.taken) this.place(number, maxDepth)
     }
+  }
+
+  private isOfPage(number: number): boolean {
+    return this.fates.get(this.pages.get(number)) === FATES.there
+  }
+
+  private breakCircles(): void {
+    const passed = new Column()
+    for (let start = 0; start < this.numbers.size; start++) {
+      let next = this.fates.get(start) === FATES.taken ? start : null
+      for (; next !== null && passed.get(next) === 0; next = this.newParentOf(next)) passed.set(next, start + 1)
+      if (next !== null && passed.get(next) === start + 1) this.breakCircle(next)
+    }
+  }
+
+  private breakCircle(member: number): void {
+    let top = member
+    for (let each = this.newParentOf(member); each !== null && each !== member; each = this.newParentOf(each)) {
+      if (this.numbers.compare(each, top) < 0) top = each
+    }
+    // One whose page is not taken is refused, which breaks the circle as well.
+    if (!this.isOfPage(top)) return
+    this.parents.set(top, 0)
+    this.moves.set(top, MOVES.indexOf('circle'))
   }
 
   /** Places a comment, and before it all new ones above it. */
   private place(number: number, maxDepth: number): void {
     const path: number[] = []
-    let next: number | null = number
-    while (next !== null && this.depths.get(next) === 0) {
+    for (let next: number | null = number; next !== null && this.depths.get(next) === 0;) {
       path.push(next)
-      this.depths.set(next, UNDER_WAY)
       next = this.newParentOf(next)
     }
-    const isCircle = next !== null && this.depths.get(next) === UNDER_WAY
-    const circle = isCircle ? path.splice(path.indexOf(next ?? 0)) : []
-    const top = circle.reduce((least, each) => (this.numbers.compare(each, least) < 0 ? each : least), circle[0] ?? 0)
-    if (isCircle) {
-      this.parents.set(top, 0)
-      this.moves.set(top, MOVES.indexOf('circle'))
-    }
-    // Each after what it replies to: the one at the top first.
-    const end = circle.indexOf(top) + 1
-    for (const each of [...path, ...circle.slice(end), ...circle.slice(0, end)].toReversed()) {
-      this.stand(each, maxDepth)
-    }
+    for (const each of path.toReversed()) this.stand(each, maxDepth)
   }
 
   private newParentOf(number: number): number | null {
