@@ -250,7 +250,7 @@ describe('the former readers of an export', () => {
   test('go with the one who stays by an undo, but not if another one was merged since', async () => {
     const tenant = await addTenant()
     const first = await importInto(tenant, EXPORT)
-    expect(await undoImport(service.app, tenant.tenant.id, first.id)).toMatchObject({
+    expect(await undoImport(service.app, tenant.tenant.id, first.id!)).toMatchObject({
       removed: { readers: 1, comments: 1 },
       stays: { readers: 0 },
     })
@@ -260,7 +260,7 @@ describe('the former readers of an export', () => {
     expect(await countAliases(tenant)).toBe(2)
     await ownReader(tenant, 'user-1')
     await mergeReaderOf(service.app, tenant.tenant.id, 'user-1', 'ann')
-    expect(await undoImport(service.app, tenant.tenant.id, second.id)).toMatchObject({ stays: { readers: 1 } })
+    expect(await undoImport(service.app, tenant.tenant.id, second.id!)).toMatchObject({ stays: { readers: 1 } })
     expect(await ownReader(tenant, 'older')).toBe(ids.ann)
   })
 
