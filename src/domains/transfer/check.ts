@@ -18,18 +18,18 @@ import {
 import { idAt, type Key, keyOf } from './keys.ts'
 import { type AddressMap, pageOf, type PageRule } from './pages.ts'
 import type {
-  CommentRow,
-  DiscussionRow,
-  FormerRow,
-  ItemRow,
-  OwnRow,
-  ReactionRow,
-  ReaderRow,
-  ReportRow,
-  RevisionRow,
-} from './rows.ts'
+  ImportedComment,
+  ImportedDiscussion,
+  ImportedFormerReader,
+  ImportedItem,
+  ImportedReaction,
+  ImportedReader,
+  ImportedReport,
+  ImportedRevision,
+  OwnItem,
+} from './imported.ts'
 
-/** How the items of one import become rows. */
+/** How the items of one import are checked. */
 export interface Rules {
   /** What ids are unique in. */
   source: string
@@ -44,8 +44,8 @@ export interface Rules {
   now: Date
 }
 
-/** A row, and what of its item it does not say; or why the item cannot be taken. */
-export type Checked = { row: ItemRow | OwnRow | HeaderItem; changes: string[] } | { refused: string }
+/** An item to store, and what of it was changed; or why it cannot be taken. */
+export type Checked = { row: ImportedItem | OwnItem | HeaderItem; changes: string[] } | { refused: string }
 
 class Refused extends Error {}
 
@@ -58,7 +58,7 @@ export function checkItem(given: unknown, place: string, rules: Rules): Checked 
   }
   const changes: string[] = []
   try {
-    return { row: rowOf(parsed.data, { ...rules, place, changes }), changes }
+    return { row: importedOf(parsed.data, { ...rules, place, changes }), changes }
   } catch (error) {
     if (error instanceof Refused) return { refused: error.message }
     throw error
@@ -70,18 +70,18 @@ interface Checking extends Rules {
   changes: string[]
 }
 
-function rowOf(item: Item, checking: Checking): ItemRow | OwnRow | HeaderItem {
+function importedOf(item: Item, checking: Checking): ImportedItem | OwnItem | HeaderItem {
   switch (item.kind) {
     case 'reader':
-      return readerRow(item, checking)
+      return readerOf(item, checking)
     case 'discussion':
-      return discussionRow(item, checking)
+      return discussionOf(item, checking)
     case 'comment':
-      return commentRow(item, checking)
+      return commentOf(item, checking)
     case 'reaction':
-      return reactionRow(item, checking)
+      return reactionOf(item, checking)
     case 'report':
-      return reportRow(item, checking)
+      return reportOf(item, checking)
     case 'header':
       return item
     default:
@@ -97,7 +97,7 @@ const MAX_TITLE_LENGTH = 500
 const MAX_REASON_LENGTH = 500
 const MAX_NOTE_LENGTH = 1000
 
-function readerRow(item: ReaderItem, checking: Checking): ReaderRow {
+function readerOf(item: ReaderItem, checking: Checking): ImportedReader {
   const { source, authors } = checking
   const { ban } = item
   const createdAt = createdAtOf(item, checking)
@@ -119,7 +119,7 @@ function readerRow(item: ReaderItem, checking: Checking): ReaderRow {
   }
 }
 
-function formerlyOf({ formerly }: ReaderItem, checking: Checking): FormerRow[] {
+function formerlyOf({ formerly }: ReaderItem, checking: Checking): ImportedFormerReader[] {
   return (ofExport('formerly', formerly ?? null, checking) ?? []).map(({ id, externalId, mergedAt }) => {
     if (!isId(id)) throw new Refused('formerly: id: is not a UUID')
     return {
@@ -131,7 +131,7 @@ function formerlyOf({ formerly }: ReaderItem, checking: Checking): FormerRow[] {
   })
 }
 
-function discussionRow(item: DiscussionItem, checking: Checking): DiscussionRow {
+function discussionOf(item: DiscussionItem, checking: Checking): ImportedDiscussion {
   const { source, page: rule, addresses, changes } = checking
   const { externalId, url, lacksAddress } = pageOf(item, source, rule, addresses)
   const past = (field: PastField<DiscussionItem>): Date | null => pastOf(field, item[field], checking)
@@ -153,7 +153,7 @@ function discussionRow(item: DiscussionItem, checking: Checking): DiscussionRow 
   }
 }
 
-function commentRow(item: CommentItem, checking: Checking): CommentRow {
+function commentOf(item: CommentItem, checking: Checking): ImportedComment {
   const { source } = checking
   const status = item.status ?? 'approved'
   const isDeleted = status === 'deleted'
@@ -186,7 +186,7 @@ function commentRow(item: CommentItem, checking: Checking): CommentRow {
   }
 }
 
-type Text = Pick<CommentRow, 'body' | 'bodyHtml' | 'textDigest'>
+type Text = Pick<ImportedComment, 'body' | 'bodyHtml' | 'textDigest'>
 
 /** The text of a comment, rendered here: what the source says of HTML is not believed. */
 function textOf(given: string | null | undefined, isDeleted: boolean): Text {
@@ -208,7 +208,7 @@ function bodyOf(given: string): string {
   return body
 }
 
-function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checking): RevisionRow[] {
+function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checking): ImportedRevision[] {
   return revisions.map(({ body, createdAt, replacedAt }, index) => ({
     body: bodyOf(body),
     replacedAt: pastAt(
@@ -219,7 +219,7 @@ function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checki
   }))
 }
 
-function reactionRow(item: ReactionItem, checking: Checking): ReactionRow {
+function reactionOf(item: ReactionItem, checking: Checking): ImportedReaction {
   const { keepsIds, settings } = checking
   const isKnown = settings.reactionTypes.includes(item.type)
   // One that was taken off the tenant's list stays on the comments that have it.
@@ -229,7 +229,7 @@ function reactionRow(item: ReactionItem, checking: Checking): ReactionRow {
   return { ...onComment('reaction', item, checking), kind: 'reaction', type: item.type }
 }
 
-function reportRow(item: ReportItem, checking: Checking): ReportRow {
+function reportOf(item: ReportItem, checking: Checking): ImportedReport {
   return {
     ...onComment('report', item, checking),
     kind: 'report',

@@ -3,7 +3,7 @@ import type { TxSql } from '../../core/sql.ts'
 import { findErasedNames } from './imports-sql.ts'
 import type { Key } from './keys.ts'
 import type { Finding } from './report.ts'
-import type { FormerRow, ReaderRow } from './rows.ts'
+import type { ImportedFormerReader, ImportedReader } from './imported.ts'
 import type { Work } from './store.ts'
 import { findItems, insertFormer, insertItems, removeInserted } from './store-sql.ts'
 
@@ -11,7 +11,7 @@ export const WITHOUT_FORMER = 'formerly: leaves out a reader whom the tenant or 
 
 /** A reader whom this transaction has made. */
 interface Made {
-  row: ReaderRow
+  row: ImportedReader
   id: Id
 }
 
@@ -37,7 +37,7 @@ export async function storeFormer(
     former.map(({ externalId }) => externalId),
   )
   const known = new Set((await findItems(tx, tenantId, keysOf(former))).map(({ key }) => key))
-  const isFit = ({ key, externalId }: FormerRow): boolean => !known.has(key) && !erased.has(externalId)
+  const isFit = ({ key, externalId }: ImportedFormerReader): boolean => !known.has(key) && !erased.has(externalId)
   const fresh = former.filter(({ aliasId }) => inserted.has(aliasId))
   await removeInserted(
     tx,
@@ -57,4 +57,4 @@ export async function storeFormer(
   return [...places].map((place) => ({ place, reason: WITHOUT_FORMER }))
 }
 
-export const keysOf = (former: readonly FormerRow[]): Key[] => former.map(({ key }) => key)
+export const keysOf = (former: readonly ImportedFormerReader[]): Key[] => former.map(({ key }) => key)

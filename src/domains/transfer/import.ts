@@ -18,7 +18,7 @@ import type { Key } from './keys.ts'
 import type { AddressMap, PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
 import { addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
-import type { ItemRow, OwnRow, ReaderRow } from './rows.ts'
+import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { reasonOf } from './threads.ts'
 import { type Batch, storeNamed, type Stored, storeThreads, type Work } from './store.ts'
@@ -213,8 +213,8 @@ async function addImport(run: Run): Promise<void> {
 
 /** What was read together. */
 export interface ReadBatch {
-  rows: ItemRow[]
-  own: { place: string; row: OwnRow }[]
+  rows: ImportedItem[]
+  own: { place: string; row: OwnItem }[]
   changes: (Finding & { key: Key })[]
   refused: Finding[]
   items: number
@@ -258,12 +258,12 @@ export async function* readBatches(
   if (batch.items > 0) yield batch
 }
 
-function isSecond({ kind, key }: ItemRow, seen: KeyNumbers): boolean {
+function isSecond({ kind, key }: ImportedItem, seen: KeyNumbers): boolean {
   return kind !== 'reaction' && kind !== 'report' && seen.size < MAX_REMEMBERED && !seen.add(key).isNew
 }
 
 /** Leaves out former readers whose ids are those of readers further up. */
-function keepFirst(row: ReaderRow, seen: KeyNumbers, changes: ReadBatch['changes']): void {
+function keepFirst(row: ImportedReader, seen: KeyNumbers, changes: ReadBatch['changes']): void {
   const first = row.formerly.filter(({ key }) => seen.size >= MAX_REMEMBERED || seen.add(key).isNew)
   if (first.length < row.formerly.length) changes.push({ key: row.key, place: row.place, reason: WITHOUT_FORMER })
   row.formerly = first

@@ -8,7 +8,7 @@ import { adoptEndpoint } from '../webhooks/adopt.ts'
 import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
 import { keyOf } from './keys.ts'
 import { addCounts, type Counts, type Finding } from './report.ts'
-import type { OwnRow } from './rows.ts'
+import type { OwnItem } from './imported.ts'
 import { advance, type Work } from './store.ts'
 import { findAuditEntries, findItems, insertAuditEntries, lockReaders, takesAuditEntries } from './store-sql.ts'
 
@@ -23,7 +23,7 @@ interface Stored {
 }
 
 /** Stores what only an export of this service has: settings, endpoints, audit entries. */
-export async function storeOwn(work: Work, rows: readonly Placed<OwnRow>[]): Promise<Stored> {
+export async function storeOwn(work: Work, rows: readonly Placed<OwnItem>[]): Promise<Stored> {
   const stored: Stored = { already: 0, refused: [] }
   for (const { place, row } of rows) {
     if (row.kind === 'audit') continue

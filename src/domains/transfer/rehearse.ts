@@ -17,7 +17,14 @@ import type { Key } from './keys.ts'
 import { storeOwn } from './own.ts'
 import { findNamed, findPairs, findStanding } from './rehearse-sql.ts'
 import { addCounts, addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
-import type { CommentRow, DiscussionRow, ItemRow, ReactionRow, ReaderRow, ReportRow } from './rows.ts'
+import type {
+  ImportedComment,
+  ImportedDiscussion,
+  ImportedItem,
+  ImportedReaction,
+  ImportedReader,
+  ImportedReport,
+} from './imported.ts'
 import { OF_ERASED_READER, OF_MISSING_PAGE, OF_MISSING_READER, ON_MISSING_COMMENT } from './sort-out.ts'
 import { readSource } from './sources.ts'
 import type { Work } from './store.ts'
@@ -153,7 +160,7 @@ async function look(run: Rehearsing, { rows, own }: ReadBatch): Promise<void> {
 }
 
 /** Imports remember items of these kinds. */
-const isItem = (kind: ItemRow['kind']): boolean => kind !== 'reaction' && kind !== 'report'
+const isItem = (kind: ImportedItem['kind']): boolean => kind !== 'reaction' && kind !== 'report'
 
 async function lookAtOwn(run: Rehearsing, own: ReadBatch['own']): Promise<void> {
   const { already, refused } = await storeOwn(run, own)
@@ -166,7 +173,7 @@ async function lookAtOwn(run: Rehearsing, own: ReadBatch['own']): Promise<void> 
 /** What imports have made of these items, and of what they refer to. */
 async function findKnown(
   { app, tenantId, survey }: Rehearsing,
-  rows: readonly ItemRow[],
+  rows: readonly ImportedItem[],
 ): Promise<Map<Key, Id | null>> {
   const keys = { reader: new Set<Key>(), discussion: new Set<Key>(), comment: new Set<Key>() }
   for (const row of rows) {
@@ -198,7 +205,7 @@ async function findKnown(
   return known
 }
 
-function referencesOf(row: ItemRow): ['reader' | 'discussion' | 'comment', Key | null][] {
+function referencesOf(row: ImportedItem): ['reader' | 'discussion' | 'comment', Key | null][] {
   switch (row.kind) {
     case 'comment':
       return [
@@ -217,13 +224,13 @@ function referencesOf(row: ItemRow): ['reader' | 'discussion' | 'comment', Key |
   }
 }
 
-async function lookAtReaders(run: Rehearsing, rows: readonly ReaderRow[]): Promise<void> {
+async function lookAtReaders(run: Rehearsing, rows: readonly ImportedReader[]): Promise<void> {
   const made = await lookAtNamed(run, 'reader', rows)
   run.report.counts = addCounts(run.report.counts, { readers: made.length })
   await lookAtFormer(run, made)
 }
 
-async function lookAtFormer(run: Rehearsing, rows: readonly ReaderRow[]): Promise<void> {
+async function lookAtFormer(run: Rehearsing, rows: readonly ImportedReader[]): Promise<void> {
   const { app, tenantId, survey } = run
   const former = rows.flatMap(({ formerly }) => formerly)
   if (former.length === 0) return
@@ -242,14 +249,14 @@ async function lookAtFormer(run: Rehearsing, rows: readonly ReaderRow[]): Promis
   }
 }
 
-async function lookAtPages(run: Rehearsing, rows: readonly DiscussionRow[]): Promise<void> {
+async function lookAtPages(run: Rehearsing, rows: readonly ImportedDiscussion[]): Promise<void> {
   const made = await lookAtNamed(run, 'discussion', rows)
   run.report.counts = addCounts(run.report.counts, { discussions: made.length })
   run.report.pagesWithoutAddress += made.filter(({ lacksAddress }) => lacksAddress).length
 }
 
 /** Those that the tenant does not have, each external id once. */
-async function lookAtNamed<Row extends ReaderRow | DiscussionRow>(
+async function lookAtNamed<Row extends ImportedReader | ImportedDiscussion>(
   { app, tenantId, survey }: Rehearsing,
   kind: Row['kind'],
   rows: readonly Row[],
@@ -267,7 +274,7 @@ async function lookAtNamed<Row extends ReaderRow | DiscussionRow>(
 
 async function lookAtComments(
   { app, tenantId, survey, report }: Rehearsing,
-  rows: readonly CommentRow[],
+  rows: readonly ImportedComment[],
   known: ReadonlyMap<Key, Id | null>,
 ): Promise<void> {
   const kept = rows.flatMap(({ keptId }) => keptId ?? [])
@@ -321,13 +328,13 @@ async function tell(run: Rehearsing, { rows, changes, refused }: ReadBatch): Pro
   report.counts = addCounts(report.counts, counts)
 }
 
-const hangingOn = (row: ItemRow): Key[] =>
+const hangingOn = (row: ImportedItem): Key[] =>
   row.kind === 'reaction' || row.kind === 'report' ? [row.commentKey, row.readerKey] : []
 
 /** The reactions and reports that there are already, of those in a batch. */
 async function pairsIn(
   { app, tenantId }: Rehearsing,
-  rows: readonly ItemRow[],
+  rows: readonly ImportedItem[],
   known: ReadonlyMap<Key, Id | null>,
 ): Promise<Record<'reaction' | 'report', Set<string>>> {
   const find = async (kind: 'reaction' | 'report'): Promise<Set<string>> => {
@@ -343,7 +350,7 @@ async function pairsIn(
 }
 
 /** Why an item will not be taken; null where it will. */
-function refusalOf(survey: Survey, row: ItemRow): string | null {
+function refusalOf(survey: Survey, row: ImportedItem): string | null {
   if (row.kind === 'comment') {
     if (survey.fateOf(row.key) !== FATES.refused) return null
     const isOfErased = row.authorKey !== null && survey.fateOf(row.authorKey) === FATES.erased
@@ -352,7 +359,7 @@ function refusalOf(survey: Survey, row: ItemRow): string | null {
   return row.kind === 'reaction' || row.kind === 'report' ? refusalOnComment(survey, row) : null
 }
 
-function refusalOnComment(survey: Survey, { commentKey, readerKey }: ReactionRow | ReportRow): string | null {
+function refusalOnComment(survey: Survey, { commentKey, readerKey }: ImportedReaction | ImportedReport): string | null {
   if (survey.fateOf(readerKey) === FATES.erased) return OF_ERASED_READER
   const comment = survey.fateOf(commentKey)
   if (comment !== FATES.there && comment !== FATES.taken) return ON_MISSING_COMMENT
@@ -360,7 +367,7 @@ function refusalOnComment(survey: Survey, { commentKey, readerKey }: ReactionRow
 }
 
 /** Says how a comment will stand otherwise than its item says. */
-function tellMoves(run: Rehearsing, row: CommentRow): void {
+function tellMoves(run: Rehearsing, row: ImportedComment): void {
   const { key, place, authorKey } = row
   const { survey, report, maxDepth } = run
   const lacksAuthor = authorKey !== null && survey.fateOf(authorKey) !== FATES.there

@@ -1,20 +1,20 @@
 import type { Id } from '../../core/ids.ts'
 import type { Key } from './keys.ts'
 import type { Finding } from './report.ts'
-import type { CommentRow, ItemRow, ReactionRow, ReportRow } from './rows.ts'
+import type { ImportedComment, ImportedItem, ImportedReaction, ImportedReport } from './imported.ts'
 
 /** What items have become: a row's id, or null of a reader who was erased. */
 export type Known = ReadonlyMap<Key, Id | null>
 
 /** Comments, and what hangs on them. */
-export type ThreadRow = CommentRow | ReactionRow | ReportRow
+export type ThreadItem = ImportedComment | ImportedReaction | ImportedReport
 
 export interface Sorted {
   /** Parents before what replies to them. */
-  comments: CommentRow[]
-  onComments: (ReactionRow | ReportRow)[]
+  comments: ImportedComment[]
+  onComments: (ImportedReaction | ImportedReport)[]
   /** What needs an item that has not come yet. */
-  waiting: ThreadRow[]
+  waiting: ThreadItem[]
   refused: Finding[]
 }
 
@@ -29,12 +29,12 @@ export const ON_MISSING_COMMENT = 'is on a comment that was not taken'
  * Says which rows can be stored now. The others wait for what they lack; where that will not come
  * (`isLast`), they are taken without it or refused. Nothing of an erased reader is ever taken.
  */
-export function sortOut(rows: readonly ItemRow[], known: Known, isLast: boolean): Sorted {
+export function sortOut(rows: readonly ImportedItem[], known: Known, isLast: boolean): Sorted {
   const sorted: Sorted = { comments: [], onComments: [], waiting: [], refused: [] }
   const fates = new Map<Key, Fate>()
   const comments = rows.filter((row) => row.kind === 'comment')
   const inBatch = new Set(comments.map(({ key }) => key))
-  const refuse = ({ place }: ItemRow, reason: string): void => void sorted.refused.push({ place, reason })
+  const refuse = ({ place }: ImportedItem, reason: string): void => void sorted.refused.push({ place, reason })
   for (const row of parentsFirst(comments)) {
     const reason = refusalOf(row, known, isLast)
     const fate = reason === null ? fateOf(row, { known, isLast, fates, inBatch }) : 'refused'
@@ -54,7 +54,7 @@ export function sortOut(rows: readonly ItemRow[], known: Known, isLast: boolean)
   return sorted
 }
 
-function refusalOf({ authorKey, discussionKey }: CommentRow, known: Known, isLast: boolean): string | null {
+function refusalOf({ authorKey, discussionKey }: ImportedComment, known: Known, isLast: boolean): string | null {
   if (authorKey !== null && known.get(authorKey) === null) return OF_ERASED_READER
   return isLast && !known.has(discussionKey) ? OF_MISSING_PAGE : null
 }
@@ -67,7 +67,7 @@ interface Deciding {
 }
 
 /** `refused` is decided before. */
-function fateOf({ authorKey, discussionKey, parentKey }: CommentRow, deciding: Deciding): Fate {
+function fateOf({ authorKey, discussionKey, parentKey }: ImportedComment, deciding: Deciding): Fate {
   const { known, isLast, fates, inBatch } = deciding
   const lacks = (key: Key | null): boolean => key !== null && !known.has(key)
   if (!isLast && (lacks(discussionKey) || lacks(authorKey))) return 'waits'
@@ -79,12 +79,12 @@ function fateOf({ authorKey, discussionKey, parentKey }: CommentRow, deciding: D
 }
 
 /** The same comments; a reply comes after what it replies to. */
-function parentsFirst(rows: readonly CommentRow[]): Iterable<CommentRow> {
+function parentsFirst(rows: readonly ImportedComment[]): Iterable<ImportedComment> {
   const byKey = new Map(rows.map((row) => [row.key, row]))
-  const ordered = new Set<CommentRow>()
+  const ordered = new Set<ImportedComment>()
   for (const row of rows) {
-    const path = new Set<CommentRow>()
-    let next: CommentRow | undefined = row
+    const path = new Set<ImportedComment>()
+    let next: ImportedComment | undefined = row
     while (next !== undefined && !ordered.has(next) && !path.has(next)) {
       path.add(next)
       next = byKey.get(next.parentKey ?? '')

@@ -3,7 +3,7 @@ import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { AuditItem } from './item.ts'
 import type { Key } from './keys.ts'
-import type { CommentRow, DiscussionRow, ReaderRow } from './rows.ts'
+import type { ImportedComment, ImportedDiscussion, ImportedReader } from './imported.ts'
 
 // Rows go into the tables by the arrays of their columns: many in a statement, each statement
 // short.
@@ -94,7 +94,7 @@ export interface FoundByName {
 }
 
 export type NewReader = Omit<
-  ReaderRow,
+  ImportedReader,
   'kind' | 'key' | 'place' | 'keptId' | 'item' | 'formerly' | 'createdAt' | 'profileIssuedAt'
 > & { id: Id; profileIssuedAt: Date; createdAt: Date }
 
@@ -199,7 +199,7 @@ export const removeInserted = async (sql: Sql, tenantId: Id, ids: readonly Id[])
 }
 
 export type NewDiscussion = Omit<
-  DiscussionRow,
+  ImportedDiscussion,
   'kind' | 'key' | 'place' | 'keptId' | 'item' | 'lacksAddress' | 'createdAt' | 'updatedAt' | 'activeAt'
 > & { id: Id; createdAt: Date; updatedAt: Date; activeAt: Date }
 
@@ -290,7 +290,7 @@ export const noteHung = (sql: Sql, tenantId: Id, importId: Id, hung: ReadonlyMap
 // Comments and what hangs on them, whose discussions are locked.
 
 export interface NewComment extends Pick<
-  CommentRow,
+  ImportedComment,
   | 'id'
   | 'body'
   | 'bodyHtml'

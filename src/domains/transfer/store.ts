@@ -5,8 +5,15 @@ import { storeFormer } from './former.ts'
 import * as imports from './imports-sql.ts'
 import { idAt, type Key } from './keys.ts'
 import { addCounts, addFindings, type Counts, type Finding, type Findings } from './report.ts'
-import type { CommentRow, DiscussionRow, ItemRow, ReactionRow, ReaderRow, ReportRow } from './rows.ts'
-import { type Known, OF_ERASED_READER, sortOut, type ThreadRow } from './sort-out.ts'
+import type {
+  ImportedComment,
+  ImportedDiscussion,
+  ImportedItem,
+  ImportedReaction,
+  ImportedReader,
+  ImportedReport,
+} from './imported.ts'
+import { type Known, OF_ERASED_READER, sortOut, type ThreadItem } from './sort-out.ts'
 import * as sql from './store-sql.ts'
 import {
   countReplies,
@@ -39,7 +46,7 @@ export interface Work {
 
 /** Items to store together, in transactions of some hundred milliseconds. */
 export interface Batch {
-  rows: readonly ItemRow[]
+  rows: readonly ImportedItem[]
   /** What the check has changed in them. */
   changes: readonly (Finding & { key: Key })[]
   /** Whether its items have waited: they wait no longer. */
@@ -55,13 +62,13 @@ export interface Stored {
 }
 
 /** What the items of a batch, and what they refer to, have become so far. */
-async function findKnown(tx: TxSql, tenantId: Id, rows: readonly ItemRow[]): Promise<Map<Key, Id | null>> {
+async function findKnown(tx: TxSql, tenantId: Id, rows: readonly ImportedItem[]): Promise<Map<Key, Id | null>> {
   const keys = new Set<Key>()
   for (const row of rows) for (const key of keysOf(row)) if (key !== null) keys.add(key)
   return new Map((await sql.findItems(tx, tenantId, [...keys])).map(({ key, itemId }) => [key, itemId]))
 }
 
-function keysOf(row: ItemRow): (Key | null)[] {
+function keysOf(row: ImportedItem): (Key | null)[] {
   switch (row.kind) {
     case 'comment':
       return [row.key, row.discussionKey, row.parentKey, row.authorKey]
@@ -74,18 +81,18 @@ function keysOf(row: ItemRow): (Key | null)[] {
 }
 
 /** Those that no import has taken, each once: the first of a key counts. */
-const freshOf = <Row extends ItemRow>(rows: readonly Row[], known: Known): Row[] =>
+const freshOf = <Row extends ImportedItem>(rows: readonly Row[], known: Known): Row[] =>
   [...new Map(rows.toReversed().map((row) => [row.key, row])).values()]
     .toReversed()
     .filter(({ key }) => !known.has(key))
 
 // Readers and discussions
 
-type NamedRow = ReaderRow | DiscussionRow
+type NamedItem = ImportedReader | ImportedDiscussion
 
 /** Stores the readers and discussions of a batch. Each is found again by its external id. */
 export async function storeNamed(work: Work, batch: Batch): Promise<Stored> {
-  const rows = batch.rows.filter((row): row is NamedRow => row.kind === 'reader' || row.kind === 'discussion')
+  const rows = batch.rows.filter((row): row is NamedItem => row.kind === 'reader' || row.kind === 'discussion')
   const firstAt = earliest(batch.rows)
   let stored: Stored = { already: 0, refused: [] }
   if (rows.length === 0) return stored
@@ -122,21 +129,22 @@ interface Chosen<Row> {
   createdAt: Date
 }
 
-function choose<Row extends NamedRow>(row: Row, otherwiseAt: Date): Chosen<Row> {
+function choose<Row extends NamedItem>(row: Row, otherwiseAt: Date): Chosen<Row> {
   const createdAt = row.createdAt ?? otherwiseAt
   return { row, createdAt, id: row.keptId ?? idAt(row.key, createdAt) }
 }
 
-const isOfReader = (chosen: Chosen<NamedRow>): chosen is Chosen<ReaderRow> => chosen.row.kind === 'reader'
-const isOfDiscussion = (chosen: Chosen<NamedRow>): chosen is Chosen<DiscussionRow> => chosen.row.kind === 'discussion'
+const isOfReader = (chosen: Chosen<NamedItem>): chosen is Chosen<ImportedReader> => chosen.row.kind === 'reader'
+const isOfDiscussion = (chosen: Chosen<NamedItem>): chosen is Chosen<ImportedDiscussion> =>
+  chosen.row.kind === 'discussion'
 
 /** Two of the source may be one at the tenant: the first counts. */
-const byName = <Row extends NamedRow>(chosen: readonly Chosen<Row>[]): Chosen<Row>[] => [
+const byName = <Row extends NamedItem>(chosen: readonly Chosen<Row>[]): Chosen<Row>[] => [
   ...new Map(chosen.toReversed().map((each) => [each.row.externalId, each])).values(),
 ]
 
 /** Inserts those whose external id is new, and finds the others by theirs. */
-async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<ReaderRow>[]): Promise<sql.NewItem[]> {
+async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<ImportedReader>[]): Promise<sql.NewItem[]> {
   if (chosen.length === 0) return []
   const { tenantId, importId } = work
   const rows = byName(chosen).map(({ row, id, createdAt }) => newReader(row, id, createdAt))
@@ -166,7 +174,7 @@ async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<Reade
 async function storeDiscussions(
   tx: TxSql,
   { tenantId }: Work,
-  chosen: readonly Chosen<DiscussionRow>[],
+  chosen: readonly Chosen<ImportedDiscussion>[],
 ): Promise<sql.NewItem[]> {
   if (chosen.length === 0) return []
   const rows = byName(chosen).map(({ row, id, createdAt }) => newDiscussion(row, id, createdAt))
@@ -180,7 +188,7 @@ async function storeDiscussions(
 }
 
 /** Finds what is there, by its external id or by the id that it keeps; null of what is gone. */
-async function finder<Row extends NamedRow>(
+async function finder<Row extends NamedItem>(
   select: typeof sql.findReaders,
   tx: TxSql,
   tenantId: Id,
@@ -215,7 +223,7 @@ function latestOf({ startedAt }: Work, times: readonly (Date | null)[]): Date | 
 }
 
 /** When the first comment of each reader and discussion was written, as far as these tell. */
-function earliest(rows: readonly ItemRow[]): Map<Key, Date> {
+function earliest(rows: readonly ImportedItem[]): Map<Key, Date> {
   const first = new Map<Key, Date>()
   for (const row of rows) {
     if (row.kind !== 'comment') continue
@@ -227,11 +235,11 @@ function earliest(rows: readonly ItemRow[]): Map<Key, Date> {
 }
 
 // A profile of the source is older than anything that the tenant vouches for.
-function newReader(row: ReaderRow, id: Id, createdAt: Date): sql.NewReader {
+function newReader(row: ImportedReader, id: Id, createdAt: Date): sql.NewReader {
   return { ...row, id, createdAt, profileIssuedAt: row.profileIssuedAt ?? createdAt }
 }
 
-function newDiscussion(row: DiscussionRow, id: Id, createdAt: Date): sql.NewDiscussion {
+function newDiscussion(row: ImportedDiscussion, id: Id, createdAt: Date): sql.NewDiscussion {
   return { ...row, id, createdAt, updatedAt: row.updatedAt ?? createdAt, activeAt: row.activeAt ?? createdAt }
 }
 
@@ -242,7 +250,7 @@ function newDiscussion(row: DiscussionRow, id: Id, createdAt: Date): sql.NewDisc
  * another item waits, unless it is the last chance.
  */
 export async function storeThreads(work: Work, batch: Batch): Promise<Stored> {
-  const rows = batch.rows.filter((row): row is ThreadRow => row.kind !== 'reader' && row.kind !== 'discussion')
+  const rows = batch.rows.filter((row): row is ThreadItem => row.kind !== 'reader' && row.kind !== 'discussion')
   const { tenantId, importId } = work
   let stored: Stored = { already: 0, refused: [] }
   if (rows.length === 0) return stored
@@ -281,7 +289,7 @@ export async function storeThreads(work: Work, batch: Batch): Promise<Stored> {
 async function lockKnown(
   tx: TxSql,
   tenantId: Id,
-  rows: readonly ThreadRow[],
+  rows: readonly ThreadItem[],
 ): Promise<{ known: Known; facts: Map<Id, sql.CommentFacts> }> {
   const known = await findKnown(tx, tenantId, rows)
   const idsOf = (keys: readonly (Key | null)[]): Id[] => [
@@ -303,7 +311,7 @@ async function lockKnown(
 async function lockReaders(
   tx: TxSql,
   tenantId: Id,
-  rows: readonly ThreadRow[],
+  rows: readonly ThreadItem[],
   known: Map<Key, Id | null>,
 ): Promise<void> {
   const keys = rows.map((row) => (row.kind === 'comment' ? row.authorKey : row.readerKey))
@@ -325,7 +333,7 @@ function idOf(known: Known, key: Key): Id {
 interface Threads {
   placed: PlacedComment[]
   /** Those that the tenant has already, by their kept ids. */
-  there: CommentRow[]
+  there: ImportedComment[]
   notes: Finding[]
   find: (key: Key) => sql.CommentFacts | null | undefined
 }
@@ -334,13 +342,13 @@ interface Threads {
 async function placeAll(
   tx: TxSql,
   { tenantId, maxDepth }: Work,
-  rows: readonly CommentRow[],
+  rows: readonly ImportedComment[],
   known: Known,
   facts: Map<Id, sql.CommentFacts>,
 ): Promise<Threads> {
   const placed = new Map<Key, PlacedComment>()
   const notes: Finding[] = []
-  const there: CommentRow[] = []
+  const there: ImportedComment[] = []
   const find = (key: Key): sql.CommentFacts | null | undefined => {
     const id = known.get(key)
     return placed.get(key) ?? (id == null ? undefined : (facts.get(id) ?? null))
@@ -350,7 +358,7 @@ async function placeAll(
     if (read !== undefined) facts.set(id, read)
     return facts.get(id)
   }
-  const note = (row: CommentRow, move: Move): void =>
+  const note = (row: ImportedComment, move: Move): void =>
     void notes.push({ place: row.place, reason: reasonOf(move, maxDepthOf(row, maxDepth)) })
   for (const row of rows) {
     const discussionId = idOf(known, row.discussionKey)
@@ -377,7 +385,7 @@ interface Hung {
 }
 
 /** What hangs on comments that are there; of one reader once each. */
-function hang(rows: readonly (ReactionRow | ReportRow)[], known: Known, threads: Threads): Hung {
+function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known, threads: Threads): Hung {
   const isNew = new Set(threads.placed.map(({ id }) => id))
   const reactions = new Map<string, Hung['reactions'][number]>()
   const reports = new Map<string, Hung['reports'][number]>()
@@ -495,7 +503,7 @@ async function insertOnComments(
   return { reactions: given.length, reports: made.length }
 }
 
-function waitingItem(row: ThreadRow): imports.WaitingItem {
+function waitingItem(row: ThreadItem): imports.WaitingItem {
   const { key, place, item } = row
   return row.kind === 'comment'
     ? { key, place, item, commentKey: row.parentKey, readerKey: row.authorKey }

@@ -1,7 +1,7 @@
 import { MAX_DEPTH } from '../../core/tenant-settings.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from './keys.ts'
-import type { CommentRow, ItemRow } from './rows.ts'
+import type { ImportedComment, ImportedItem } from './imported.ts'
 import type { Move } from './threads.ts'
 
 /** What becomes of an item. */
@@ -91,7 +91,7 @@ export class Survey {
   }
 
   /** A comment that is new. Its page may still come. */
-  addComment({ key, discussionKey, parentKey, keptId }: CommentRow): void {
+  addComment({ key, discussionKey, parentKey, keptId }: ImportedComment): void {
     const number = this.numberOf(key)
     this.kept.set(number, Number(keptId !== null))
     this.fates.set(number, FATES.taken)
@@ -105,7 +105,7 @@ export class Survey {
   }
 
   /** Whether nothing of this kind by the same reader on the same comment has come before. */
-  addPair({ kind, commentKey, readerKey }: Extract<ItemRow, { commentKey: Key }>): boolean {
+  addPair({ kind, commentKey, readerKey }: Extract<ImportedItem, { commentKey: Key }>): boolean {
     const [comment, reader] = [this.numberOf(commentKey), this.names.get(this.numberOf(readerKey))]
     return this.numbers.add(keyOf('pair', kind, String(comment), String(reader))).isNew
   }

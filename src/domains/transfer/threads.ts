@@ -2,12 +2,12 @@ import type { Id } from '../../core/ids.ts'
 import { MAX_DEPTH } from '../../core/tenant-settings.ts'
 import { isInView } from '../comments/row.ts'
 import type { Key } from './keys.ts'
-import type { CommentRow } from './rows.ts'
+import type { ImportedComment } from './imported.ts'
 import type { CommentFacts } from './store-sql.ts'
 
 /** A comment with its place in a thread. */
 export interface PlacedComment extends CommentFacts {
-  row: CommentRow
+  row: ImportedComment
   authorId: Id | null
   replyCount: number
 }
@@ -20,14 +20,14 @@ export interface Thread {
   load: (id: Id) => Promise<CommentFacts | undefined>
   maxDepth: number
   /** Notes that a comment hangs elsewhere than its item says. */
-  note: (row: CommentRow, move: Move) => void
+  note: (row: ImportedComment, move: Move) => void
 }
 
 /** Why a comment stands elsewhere than its item says. */
 export type Move = 'absent' | 'gone' | 'page' | 'deep' | 'circle'
 
 /** How deep a comment may stand: in an export of this service as deep as the tenant once let it. */
-export const maxDepthOf = ({ keptId }: Pick<CommentRow, 'keptId'>, ofTenant: number): number =>
+export const maxDepthOf = ({ keptId }: Pick<ImportedComment, 'keptId'>, ofTenant: number): number =>
   keptId === null ? ofTenant : MAX_DEPTH
 
 export function reasonOf(move: Move, maxDepth: number): string {
@@ -52,7 +52,7 @@ export const WITHOUT_AUTHOR = 'is of a reader who is not in the file: it has no 
  * at the root or higher up: no comment is lost.
  */
 export async function placeBelow(
-  row: CommentRow,
+  row: ImportedComment,
   discussionId: Id,
   thread: Thread,
 ): Promise<{ parentId: Id | null; depth: number }> {

@@ -5,9 +5,10 @@ import type { ReportReason } from '../moderation/reports.ts'
 import type { AuditItem, EndpointItem, Item, SettingsItem } from './item.ts'
 import type { Key } from './keys.ts'
 
-// Items as they are stored, once they have been checked. Keys stand for what they refer to.
+// Items of a file once they have been checked, as they are stored. Keys stand for what they refer
+// to.
 
-interface Row {
+interface Imported {
   key: Key
   /** Where it stands in the file. */
   place: string
@@ -18,14 +19,14 @@ interface Row {
 }
 
 /** One who was merged into a reader. */
-export interface FormerRow {
+export interface ImportedFormerReader {
   key: Key
   id: Id
   externalId: string
   mergedAt: Date
 }
 
-export interface ReaderRow extends Row {
+export interface ImportedReader extends Imported {
   kind: 'reader'
   externalId: string
   name: string | null
@@ -36,12 +37,12 @@ export interface ReaderRow extends Row {
   bannedUntil: Date | null
   banReason: string | null
   shadowBanned: boolean
-  formerly: FormerRow[]
+  formerly: ImportedFormerReader[]
   /** Null where the source does not know: then that of the first comment beside which it comes. */
   createdAt: Date | null
 }
 
-export interface DiscussionRow extends Row {
+export interface ImportedDiscussion extends Imported {
   kind: 'discussion'
   externalId: string
   title: string | null
@@ -58,12 +59,12 @@ export interface DiscussionRow extends Row {
   autoClosedAt: Date | null
 }
 
-export interface RevisionRow {
+export interface ImportedRevision {
   body: string
   replacedAt: Date
 }
 
-export interface CommentRow extends Row {
+export interface ImportedComment extends Imported {
   kind: 'comment'
   id: Id
   discussionKey: Key
@@ -80,23 +81,23 @@ export interface CommentRow extends Row {
   holdReason: HoldReason | null
   flagged: boolean
   revision: number
-  revisions: RevisionRow[]
+  revisions: ImportedRevision[]
   createdAt: Date
 }
 
-interface OnComment extends Row {
+interface OnComment extends Imported {
   commentKey: Key
   readerKey: Key
   /** Null: when the comment was written. */
   createdAt: Date | null
 }
 
-export interface ReactionRow extends OnComment {
+export interface ImportedReaction extends OnComment {
   kind: 'reaction'
   type: string
 }
 
-export interface ReportRow extends OnComment {
+export interface ImportedReport extends OnComment {
   kind: 'report'
   reason: ReportReason
   note: string | null
@@ -105,6 +106,6 @@ export interface ReportRow extends OnComment {
 }
 
 /** What only our own form has. It refers to nothing. */
-export type OwnRow = SettingsItem | EndpointItem | AuditItem
+export type OwnItem = SettingsItem | EndpointItem | AuditItem
 
-export type ItemRow = ReaderRow | DiscussionRow | CommentRow | ReactionRow | ReportRow
+export type ImportedItem = ImportedReader | ImportedDiscussion | ImportedComment | ImportedReaction | ImportedReport
