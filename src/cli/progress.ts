@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import cliProgress from 'cli-progress'
 
 import type { ImportReport, Progress, Watching } from '../domains/transfer/import.ts'
-import type { Finding } from '../domains/transfer/report.ts'
+import type { ImportFinding } from '../domains/transfer/report.ts'
 
 /** How an import is shown while it goes on. */
 export interface Shown extends Required<Pick<Watching, 'onProgress' | 'onFinding'>> {
@@ -105,7 +105,7 @@ function sizeOf(path: string): number {
 function showBar(path: string): Shown {
   const bar = newBar('{bar} {percentage}% | {comments} comments, {items} items, {rate}/s | {eta_formatted} left')
   const started = performance.now()
-  const first: Record<'refused' | 'changed', Finding[]> = { refused: [], changed: [] }
+  const first: Record<'refused' | 'changed', ImportFinding[]> = { refused: [], changed: [] }
   bar.start(Math.max(1, sizeOf(path)), 0, { comments: 0, items: 0, rate: 0 })
   const update = ({ bytes, items, counts }: Progress): void => {
     const rate = Math.round((items * 1000) / (performance.now() - started))

@@ -5,7 +5,7 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import * as rows from './export-sql.ts'
 import { type CommentItem, type DiscussionItem, FORM_VERSION, type Item, type ReaderItem } from './item.ts'
-import { addCounts, type Counts } from './report.ts'
+import { addCounts, type TransferCounts } from './report.ts'
 
 /** Rows that are read at once. */
 const PAGE = 500
@@ -22,11 +22,16 @@ interface Watching {
  * Writes all that is a tenant's but secrets, as of one instant, an item a line. Memory is constant:
  * it reads no faster than `write` takes.
  */
-export function exportTenant({ db }: App, tenantId: Id, write: Write, { onProgress }: Watching = {}): Promise<Counts> {
+export function exportTenant(
+  { db }: App,
+  tenantId: Id,
+  write: Write,
+  { onProgress }: Watching = {},
+): Promise<TransferCounts> {
   return db.transaction(async (sql) => {
     await rows.readOneInstant(sql)
     const total = await rows.countComments(sql, tenantId)
-    let counts: Counts = {}
+    let counts: TransferCounts = {}
     for await (const items of exportItems(sql, tenantId)) {
       await write(linesOf(items))
       counts = addCounts(counts, countsOf(items))
@@ -71,7 +76,7 @@ async function* readItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
   for await (const page of pagesOf(sql, tenantId, rows.selectAudit)) yield page.map(auditItem)
 }
 
-const COUNTS: Readonly<Partial<Record<Item['kind'], keyof Counts>>> = {
+const COUNTS: Readonly<Partial<Record<Item['kind'], keyof TransferCounts>>> = {
   settings: 'settings',
   endpoint: 'endpoints',
   reader: 'readers',
@@ -82,8 +87,8 @@ const COUNTS: Readonly<Partial<Record<Item['kind'], keyof Counts>>> = {
   audit: 'auditEntries',
 }
 
-function countsOf(items: readonly Item[]): Counts {
-  const counts: Counts = {}
+function countsOf(items: readonly Item[]): TransferCounts {
+  const counts: TransferCounts = {}
   for (const item of items) {
     const name = COUNTS[item.kind]
     if (name !== undefined) counts[name] = (counts[name] ?? 0) + 1

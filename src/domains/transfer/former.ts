@@ -2,7 +2,7 @@ import { type Id, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { findErasedNames } from './imports-sql.ts'
 import type { Key } from './keys.ts'
-import type { Finding } from './report.ts'
+import type { ImportFinding } from './report.ts'
 import type { ImportedFormerReader, ImportedReader } from './imported.ts'
 import type { Work } from './store.ts'
 import { findItems, insertFormer, insertItems, removeInserted } from './store-sql.ts'
@@ -23,7 +23,7 @@ export async function storeFormer(
   tx: TxSql,
   { tenantId, importId }: Pick<Work, 'tenantId' | 'importId'>,
   made: readonly Made[],
-): Promise<Finding[]> {
+): Promise<ImportFinding[]> {
   const former = made.flatMap(({ row, id }) =>
     row.formerly.map((each) => ({ ...each, intoId: id, aliasId: newId(), place: row.place })),
   )

@@ -1,8 +1,8 @@
 import { builder } from '../../schema/builder.ts'
 import { getImport, pageOfImports } from './imports.ts'
-import type { COUNTED, Counts, Finding, Findings } from './report.ts'
+import type { COUNTED, ImportFinding, ImportFindings, TransferCounts } from './report.ts'
 
-const FindingRef = builder.objectRef<Finding>('ImportFinding').implement({
+const FindingRef = builder.objectRef<ImportFinding>('ImportFinding').implement({
   description: 'Something of the file that was not taken as it stands there.',
   fields: (t) => ({
     place: t.exposeString('place', { description: 'Where it stands in the file.' }),
@@ -10,7 +10,7 @@ const FindingRef = builder.objectRef<Finding>('ImportFinding').implement({
   }),
 })
 
-const FindingsRef = builder.objectRef<Findings>('ImportFindings').implement({
+const FindingsRef = builder.objectRef<ImportFindings>('ImportFindings').implement({
   description: 'What was not taken as it stands in the file.',
   fields: (t) => ({
     total: t.exposeInt('total', { description: 'How much of it there is.' }),
@@ -22,7 +22,7 @@ const FindingsRef = builder.objectRef<Findings>('ImportFindings').implement({
   }),
 })
 
-const CountsRef = builder.objectRef<Counts>('ImportCounts').implement({
+const CountsRef = builder.objectRef<TransferCounts>('ImportCounts').implement({
   description: 'How many of each kind an import has brought.',
   fields: (t) =>
     ({
@@ -65,17 +65,17 @@ const ImportRef = builder.prismaObject('Import', {
     counts: t.field({
       type: CountsRef,
       description: 'How many of each kind it has brought.',
-      resolve: ({ counts }) => counts as Counts,
+      resolve: ({ counts }) => counts as TransferCounts,
     }),
     refused: t.field({
       type: FindingsRef,
       description: 'What was not taken, at the end of the last run.',
-      resolve: ({ refused }) => refused as unknown as Findings,
+      resolve: ({ refused }) => refused as unknown as ImportFindings,
     }),
     changed: t.field({
       type: FindingsRef,
       description: 'What was taken otherwise than it stands in the file.',
-      resolve: ({ changed }) => changed as unknown as Findings,
+      resolve: ({ changed }) => changed as unknown as ImportFindings,
     }),
     startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it began.' }),
     finishedAt: t.expose('finishedAt', {

@@ -17,7 +17,7 @@ import { KeyNumbers } from './key-numbers.ts'
 import type { Key } from './keys.ts'
 import type { AddressMap, PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
-import { addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
+import { addFindings, type ImportFinding, type ImportFindings, NO_FINDINGS, type TransferCounts } from './report.ts'
 import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { reasonOf } from './threads.ts'
@@ -49,13 +49,13 @@ export interface Progress {
   bytes: number
   /** Items that were read. */
   items: number
-  counts: Counts
+  counts: TransferCounts
   refused: number
 }
 
 export interface Watching {
   onProgress?: (progress: Progress) => void
-  onFinding?: (kind: 'refused' | 'changed', finding: Finding) => void
+  onFinding?: (kind: 'refused' | 'changed', finding: ImportFinding) => void
   signal?: AbortSignal
 }
 
@@ -66,12 +66,12 @@ export interface ImportReport {
   source: string
   file: string
   /** What was taken, over all runs of this import. */
-  counts: Counts
+  counts: TransferCounts
   /** Items that an import had taken before this run. */
   already: number
-  refused: Findings
+  refused: ImportFindings
   /** What was taken otherwise than it stands in the file. */
-  changed: Findings
+  changed: ImportFindings
 }
 
 /** Items that are stored together. */
@@ -130,7 +130,7 @@ interface Run extends Work {
   salt: string
   rules: Rules
   watching: Watching
-  refused: Findings
+  refused: ImportFindings
   already: number
   items: number
   bytes: number
@@ -215,8 +215,8 @@ async function addImport(run: Run): Promise<void> {
 export interface ReadBatch {
   rows: ImportedItem[]
   own: { place: string; row: OwnItem }[]
-  changes: (Finding & { key: Key })[]
-  refused: Finding[]
+  changes: (ImportFinding & { key: Key })[]
+  refused: ImportFinding[]
   items: number
 }
 
@@ -366,7 +366,7 @@ function refusedValue(error: unknown): string | null {
   return typeof code === 'string' && /^(22|23|54)\w{3}$/.test(code) ? code : null
 }
 
-function note(run: Run, refused: readonly Finding[]): void {
+function note(run: Run, refused: readonly ImportFinding[]): void {
   run.refused = addFindings(run.refused, refused)
   for (const finding of refused) run.watching.onFinding?.('refused', finding)
 }

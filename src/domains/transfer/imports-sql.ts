@@ -2,7 +2,7 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Item } from './item.ts'
 import { type Key, keyOf } from './keys.ts'
-import type { Findings, Counts } from './report.ts'
+import type { ImportFindings, TransferCounts } from './report.ts'
 import { findItems } from './store-sql.ts'
 
 const TRY_LOCK = statement(
@@ -23,8 +23,8 @@ export interface ImportRow {
   id: Id
   source: string
   fileName: string
-  counts: Counts
-  changed: Partial<Findings>
+  counts: TransferCounts
+  changed: Partial<ImportFindings>
   startedAt: Date
 }
 
@@ -69,8 +69,8 @@ export const noteProgress = (
   sql: Sql,
   tenantId: Id,
   importId: Id,
-  counts: Counts,
-  changed: Findings,
+  counts: TransferCounts,
+  changed: ImportFindings,
 ): Promise<unknown> => sql(NOTE, [tenantId, importId, JSON.stringify(counts), JSON.stringify(changed)])
 
 const FINISH = statement(
@@ -83,7 +83,7 @@ export const finishImport = (
   sql: Sql,
   tenantId: Id,
   importId: Id,
-  { now, refused }: { now: Date; refused: Findings },
+  { now, refused }: { now: Date; refused: ImportFindings },
 ): Promise<unknown> => sql(FINISH, [tenantId, importId, now, JSON.stringify(refused)])
 
 const REMOVE = statement(

@@ -7,7 +7,7 @@ import { adoptSettings } from '../settings/settings.ts'
 import { adoptEndpoint } from '../webhooks/adopt.ts'
 import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
 import { keyOf } from './keys.ts'
-import { addCounts, type Counts, type Finding } from './report.ts'
+import { addCounts, type ImportFinding, type TransferCounts } from './report.ts'
 import type { OwnItem } from './imported.ts'
 import { advance, type Work } from './store.ts'
 import { findAuditEntries, findItems, insertAuditEntries, lockReaders, takesAuditEntries } from './store-sql.ts'
@@ -19,7 +19,7 @@ interface Placed<Row> {
 
 interface Stored {
   already: number
-  refused: Finding[]
+  refused: ImportFinding[]
 }
 
 /** Stores what only an export of this service has: settings, endpoints, audit entries. */
@@ -61,12 +61,12 @@ async function storeOne(work: Work, row: SettingsItem | EndpointItem): Promise<s
   return outcome
 }
 
-async function takeSettings(tx: TxSql, work: Work, { settings }: SettingsItem): Promise<[string, Counts]> {
+async function takeSettings(tx: TxSql, work: Work, { settings }: SettingsItem): Promise<[string, TransferCounts]> {
   const outcome = await adoptSettings(work.app, tx, work, settings)
   return [outcome === 'other' ? 'the tenant has settings of its own' : outcome, { settings: 1 }]
 }
 
-async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<[string, Counts]> {
+async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<[string, TransferCounts]> {
   if (!isId(item.id)) return ['id: is not a UUID', {}]
   const { id, url, eventTypes, description = null, policy = {} } = item
   const endpoint = { id, url, eventTypes, description, policy, createdAt: new Date(item.createdAt) }

@@ -16,7 +16,14 @@ import type { OnRead } from './item.ts'
 import type { Key } from './keys.ts'
 import { storeOwn } from './own.ts'
 import { findNamed, findPairs, findStanding } from './rehearse-sql.ts'
-import { addCounts, addFindings, type Counts, type Finding, type Findings, NO_FINDINGS } from './report.ts'
+import {
+  addCounts,
+  addFindings,
+  type ImportFinding,
+  type ImportFindings,
+  NO_FINDINGS,
+  type TransferCounts,
+} from './report.ts'
 import type {
   ImportedComment,
   ImportedDiscussion,
@@ -35,15 +42,15 @@ import { maxDepthOf, reasonOf, WITHOUT_AUTHOR } from './threads.ts'
 /** What an import would do. */
 export interface Rehearsal {
   source: string
-  counts: Counts
+  counts: TransferCounts
   /** Items that an import has taken before. */
   already: number
   /** Pages whose external id would be made of their id, as they have no address. */
   pagesWithoutAddress: number
   /** Comments whose author is not in the file, or gone. */
   commentsWithoutAuthor: number
-  refused: Findings
-  changed: Findings
+  refused: ImportFindings
+  changed: ImportFindings
 }
 
 interface Rehearsing extends Work {
@@ -377,7 +384,7 @@ function tellMoves(run: Rehearsing, row: ImportedComment): void {
   if (move !== null) note(run, 'changed', { place, reason: reasonOf(move, maxDepthOf(row, maxDepth)) })
 }
 
-function note({ report, watching }: Rehearsing, kind: 'refused' | 'changed', finding: Finding): void {
+function note({ report, watching }: Rehearsing, kind: 'refused' | 'changed', finding: ImportFinding): void {
   report[kind] = addFindings(report[kind], [finding])
   watching.onFinding?.(kind, finding)
 }

@@ -1,4 +1,4 @@
-/** What an import can bring. */
+/** What an import can bring, and what an export has. */
 export const COUNTED = [
   'readers',
   'discussions',
@@ -12,9 +12,9 @@ export const COUNTED = [
 ] as const
 
 /** How many of each kind. What there is none of may be missing. */
-export type Counts = Partial<Record<(typeof COUNTED)[number], number>>
+export type TransferCounts = Partial<Record<(typeof COUNTED)[number], number>>
 
-export const addCounts = (one: Counts, other: Counts): Counts =>
+export const addCounts = (one: TransferCounts, other: TransferCounts): TransferCounts =>
   Object.fromEntries(
     COUNTED.flatMap((name) => {
       const sum = (one[name] ?? 0) + (other[name] ?? 0)
@@ -23,22 +23,22 @@ export const addCounts = (one: Counts, other: Counts): Counts =>
   )
 
 /** Something of a file that was not taken, or not as it stands there. */
-export interface Finding {
+export interface ImportFinding {
   place: string
   reason: string
 }
 
 /** How many there are, and the first of them. */
-export interface Findings {
+export interface ImportFindings {
   total: number
-  first: readonly Finding[]
+  first: readonly ImportFinding[]
 }
 
 const MAX_KEPT = 100
 
-export const NO_FINDINGS: Findings = { total: 0, first: [] }
+export const NO_FINDINGS: ImportFindings = { total: 0, first: [] }
 
-export const addFindings = ({ total, first }: Findings, more: readonly Finding[]): Findings => ({
+export const addFindings = ({ total, first }: ImportFindings, more: readonly ImportFinding[]): ImportFindings => ({
   total: total + more.length,
   first: first.length >= MAX_KEPT ? first : [...first, ...more].slice(0, MAX_KEPT),
 })

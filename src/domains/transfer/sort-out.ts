@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import type { Key } from './keys.ts'
-import type { Finding } from './report.ts'
+import type { ImportFinding } from './report.ts'
 import type { ImportedComment, ImportedItem, ImportedReaction, ImportedReport } from './imported.ts'
 
 /** What items have become: a row's id, or null of a reader who was erased. */
@@ -15,7 +15,7 @@ export interface Sorted {
   onComments: (ImportedReaction | ImportedReport)[]
   /** What needs an item that has not come yet. */
   waiting: ThreadItem[]
-  refused: Finding[]
+  refused: ImportFinding[]
 }
 
 type Fate = 'taken' | 'waits' | 'refused'

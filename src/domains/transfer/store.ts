@@ -4,7 +4,7 @@ import type { TxSql } from '../../core/sql.ts'
 import { storeFormer } from './former.ts'
 import * as imports from './imports-sql.ts'
 import { idAt, type Key } from './keys.ts'
-import { addCounts, addFindings, type Counts, type Finding, type Findings } from './report.ts'
+import { addCounts, addFindings, type ImportFinding, type ImportFindings, type TransferCounts } from './report.ts'
 import type {
   ImportedComment,
   ImportedDiscussion,
@@ -35,9 +35,9 @@ export interface Work {
   startedAt: Date
   maxDepth: number
   /** What was taken, over all runs of this import. */
-  counts: Counts
+  counts: TransferCounts
   /** What was taken otherwise than it stands in the file, likewise. */
-  changed: Findings
+  changed: ImportFindings
   /** Whether entries of the audit log are taken; undefined before the first one. */
   takesAudit?: boolean
   /** Whether nothing of it stays. */
@@ -48,7 +48,7 @@ export interface Work {
 export interface Batch {
   rows: readonly ImportedItem[]
   /** What the check has changed in them. */
-  changes: readonly (Finding & { key: Key })[]
+  changes: readonly (ImportFinding & { key: Key })[]
   /** Whether its items have waited: they wait no longer. */
   hasWaited: boolean
   /** Whether what its items still lack will not come: they are taken without it, or refused. */
@@ -58,7 +58,7 @@ export interface Batch {
 export interface Stored {
   /** Items that were imported before. */
   already: number
-  refused: Finding[]
+  refused: ImportFinding[]
 }
 
 /** What the items of a batch, and what they refer to, have become so far. */
@@ -334,7 +334,7 @@ interface Threads {
   placed: PlacedComment[]
   /** Those that the tenant has already, by their kept ids. */
   there: ImportedComment[]
-  notes: Finding[]
+  notes: ImportFinding[]
   find: (key: Key) => sql.CommentFacts | null | undefined
 }
 
@@ -347,7 +347,7 @@ async function placeAll(
   facts: Map<Id, sql.CommentFacts>,
 ): Promise<Threads> {
   const placed = new Map<Key, PlacedComment>()
-  const notes: Finding[] = []
+  const notes: ImportFinding[] = []
   const there: ImportedComment[] = []
   const find = (key: Key): sql.CommentFacts | null | undefined => {
     const id = known.get(key)
@@ -511,8 +511,8 @@ function waitingItem(row: ThreadItem): imports.WaitingItem {
 }
 
 interface Step {
-  counts: Counts
-  changes: readonly Finding[]
+  counts: TransferCounts
+  changes: readonly ImportFinding[]
   /** Whether pages that readers see have changed. */
   touchesPages?: boolean
 }
