@@ -21,7 +21,7 @@ import { addFindings, type ImportFinding, type ImportFindings, NO_FINDINGS, type
 import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { reasonOf } from './threads.ts'
-import { type Batch, storeNamed, type Stored, storeThreads, type Work } from './store.ts'
+import { type ItemBatch, storeNamed, type Stored, storeThreads, type Work } from './store.ts'
 
 /** Another process imports into the same tenant, or takes an import back. */
 export class ImportRunning extends Error {
@@ -321,7 +321,7 @@ async function store(run: Run, { rows, own, changes, refused, items }: ReadBatch
   run.watching.onProgress?.({ bytes: run.bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }
 
-async function storeRows(run: Run, batch: Batch): Promise<void> {
+async function storeRows(run: Run, batch: ItemBatch): Promise<void> {
   const before = run.changed.first.length
   for (const storeSome of [storeNamed, storeThreads]) {
     await storeInHalves(run, batch.rows, (rows) => storeSome(run, { ...batch, rows }))

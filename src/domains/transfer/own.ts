@@ -7,19 +7,14 @@ import { adoptSettings } from '../settings/settings.ts'
 import { adoptEndpoint } from '../webhooks/adopt.ts'
 import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
 import { keyOf } from './keys.ts'
-import { addCounts, type ImportFinding, type TransferCounts } from './report.ts'
+import { addCounts, type TransferCounts } from './report.ts'
 import type { OwnItem } from './imported.ts'
-import { advance, type Work } from './store.ts'
+import { advance, type Stored, type Work } from './store.ts'
 import { findAuditEntries, findItems, insertAuditEntries, lockReaders, takesAuditEntries } from './store-sql.ts'
 
 interface Placed<Row> {
   place: string
   row: Row
-}
-
-interface Stored {
-  already: number
-  refused: ImportFinding[]
 }
 
 /** Stores what only an export of this service has: settings, endpoints, audit entries. */

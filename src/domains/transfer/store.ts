@@ -45,7 +45,7 @@ export interface Work {
 }
 
 /** Items to store together, in transactions of some hundred milliseconds. */
-export interface Batch {
+export interface ItemBatch {
   rows: readonly ImportedItem[]
   /** What the check has changed in them. */
   changes: readonly (ImportFinding & { key: Key })[]
@@ -91,7 +91,7 @@ const freshOf = <Row extends ImportedItem>(rows: readonly Row[], known: Known): 
 type NamedItem = ImportedReader | ImportedDiscussion
 
 /** Stores the readers and discussions of a batch. Each is found again by its external id. */
-export async function storeNamed(work: Work, batch: Batch): Promise<Stored> {
+export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> {
   const rows = batch.rows.filter((row): row is NamedItem => row.kind === 'reader' || row.kind === 'discussion')
   const firstAt = earliest(batch.rows)
   let stored: Stored = { already: 0, refused: [] }
@@ -249,7 +249,7 @@ function newDiscussion(row: ImportedDiscussion, id: Id, createdAt: Date): sql.Ne
  * Stores comments, reactions and reports with all that counts them, in one transaction. What lacks
  * another item waits, unless it is the last chance.
  */
-export async function storeThreads(work: Work, batch: Batch): Promise<Stored> {
+export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored> {
   const rows = batch.rows.filter((row): row is ThreadItem => row.kind !== 'reader' && row.kind !== 'discussion')
   const { tenantId, importId } = work
   let stored: Stored = { already: 0, refused: [] }
