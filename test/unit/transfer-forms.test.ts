@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 
 import type { Found } from '../../src/domains/transfer/item.ts'
-import { pageOf } from '../../src/domains/transfer/pages.ts'
+import { identifyPage } from '../../src/domains/transfer/pages.ts'
 import { readSource, type SourceName, SOURCES } from '../../src/domains/transfer/sources.ts'
 import { People } from '../../src/domains/transfer/sources/people.ts'
 import { readAddresses, readAuthors } from '../../src/domains/transfer/tables.ts'
@@ -107,7 +107,7 @@ test('no message of a source quotes what somebody has written', async () => {
 describe('--map', () => {
   const movedBy = async (table: string, url: string): Promise<string> => {
     const addresses = await readAddresses(fileOf(table))
-    return pageOf({ kind: 'discussion', id: '1', url }, 'wordpress', 'url', addresses).externalId
+    return identifyPage({ kind: 'discussion', id: '1', url }, 'wordpress', 'url', addresses).externalId
   }
   const OLD = 'https://old.example/2019/05/harbour/'
 

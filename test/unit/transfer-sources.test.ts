@@ -8,7 +8,7 @@ import sqlite from 'node-sqlite3-wasm'
 import { afterAll, describe, expect, test } from 'vitest'
 
 import { item as itemSchema, type Found, type Item, type Source, SourceError } from '../../src/domains/transfer/item.ts'
-import { pageOf } from '../../src/domains/transfer/pages.ts'
+import { identifyPage } from '../../src/domains/transfer/pages.ts'
 import { artrans } from '../../src/domains/transfer/sources/artrans.ts'
 import { commento } from '../../src/domains/transfer/sources/commento.ts'
 import { coral } from '../../src/domains/transfer/sources/coral.ts'
@@ -464,7 +464,7 @@ test.each([
   ['http://a.example/?p=1&UTM_Medium=x&q=a?b&utm_source=tw#top', '/?p=1&q=a?b'],
   ['/p?utm_source=tw', '/p'],
 ])('the path of %s is %s', (url, path) => {
-  expect(pageOf({ kind: 'discussion', id: '1', url }, 'disqus', 'path', new Map()).externalId).toBe(path)
+  expect(identifyPage({ kind: 'discussion', id: '1', url }, 'disqus', 'path', new Map()).externalId).toBe(path)
 })
 
 test.each([

@@ -16,7 +16,7 @@ import {
   type ReportItem,
 } from './item.ts'
 import { idAt, type Key, keyOf } from './keys.ts'
-import { type AddressMap, pageOf, type PageRule } from './pages.ts'
+import { type AddressMap, identifyPage, type PageRule } from './pages.ts'
 import type {
   ImportedComment,
   ImportedDiscussion,
@@ -133,7 +133,7 @@ function formerlyOf({ formerly }: ReaderItem, checking: Checking): ImportedForme
 
 function discussionOf(item: DiscussionItem, checking: Checking): ImportedDiscussion {
   const { source, page: rule, addresses, changes } = checking
-  const { externalId, url, lacksAddress } = pageOf(item, source, rule, addresses)
+  const { externalId, url, lacksAddress } = identifyPage(item, source, rule, addresses)
   const past = (field: PastField<DiscussionItem>): Date | null => pastOf(field, item[field], checking)
   if (lacksAddress) changes.push('has no address: its external id is made of its id')
   return {

@@ -9,7 +9,7 @@ export type PageRule = (typeof PAGE_RULES)[number]
 /** The new addresses of pages, by the old ones: whole addresses, or paths. */
 export type AddressMap = ReadonlyMap<string, string>
 
-export interface Page {
+export interface PageIdentity {
   externalId: string
   /** Null where it has none that can be opened. */
   url: string | null
@@ -21,7 +21,12 @@ export interface Page {
  * The page of a discussion. Without a rule the source's own external id counts, and where it has
  * none, the address.
  */
-export function pageOf(item: DiscussionItem, source: string, rule: PageRule | null, map: AddressMap): Page {
+export function identifyPage(
+  item: DiscussionItem,
+  source: string,
+  rule: PageRule | null,
+  map: AddressMap,
+): PageIdentity {
   const address = item.url == null || item.url === '' ? null : moved(item.url, map)
   const url = address !== null && webUrl.safeParse(address).success ? address : null
   const named = rule === null ? item.externalId : undefined
