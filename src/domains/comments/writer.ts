@@ -9,7 +9,7 @@ import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments, STATUS_S
 import { tellModerators } from './change.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
-export interface NewComment {
+export interface CommentDraft {
   row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment' | 'trace'>
   /** The comment's JSON, made at the last moment, with DEPTH_SLOT and STATUS_SLOT. */
   toJson: (id: string, createdAt: Date) => string
@@ -23,7 +23,7 @@ export interface CreatedComment {
   createdAt: Date
 }
 
-const write = sharedWriter<NewComment, CreatedComment>({
+const write = sharedWriter<CommentDraft, CreatedComment>({
   name: 'comments',
   write: insertAll,
   isBusy: ({ result }) => result.outcome === 'busy',
@@ -39,13 +39,13 @@ const write = sharedWriter<NewComment, CreatedComment>({
  * Writes a comment, with others that come at the same time; alone where the request has a
  * transaction of its own.
  */
-export const writeComment = (app: App, draft: Omit<NewComment, 'span'>): Promise<CreatedComment> =>
+export const writeComment = (app: App, draft: Omit<CommentDraft, 'span'>): Promise<CreatedComment> =>
   write(app, { ...draft, span: app.span })
 
 /**
  * Writes comments in one statement and announces them. The results are in the order of `drafts`.
  */
-async function insertAll(app: App, drafts: readonly NewComment[], ifLocked: IfLocked): Promise<CreatedComment[]> {
+async function insertAll(app: App, drafts: readonly CommentDraft[], ifLocked: IfLocked): Promise<CreatedComment[]> {
   const createdAt = new Date()
   const rows = drafts.map((draft) => rowOf(draft, createdAt))
   const results = await insertComments(app.db.query, rows, createdAt, ifLocked)
@@ -64,7 +64,7 @@ async function insertAll(app: App, drafts: readonly NewComment[], ifLocked: IfLo
   return written.map(({ row, result }) => ({ result, id: row.id, createdAt }))
 }
 
-function rowOf({ row, toJson, span }: NewComment, now: Date): CreateRow {
+function rowOf({ row, toJson, span }: CommentDraft, now: Date): CreateRow {
   const id = newId()
   const events = { createdEventId: newId(), replyEventId: newId(), trace: span?.traceparent ?? null }
   return { ...row, id, ...events, comment: toJson(id, now) }

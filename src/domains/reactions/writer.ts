@@ -9,7 +9,7 @@ import { announce } from '../discussions/append-events.ts'
 import { type ReactionResult, type ReactionRow, writeReactions } from './sql.ts'
 
 /** A change of what a reader holds, before its event has an id. */
-export interface NewReaction extends Omit<ReactionRow, 'eventId' | 'trace'> {
+export interface ReactionDraft extends Omit<ReactionRow, 'eventId' | 'trace'> {
   /** Of the request, where it is traced. */
   span?: Span | undefined
 }
@@ -17,9 +17,9 @@ export interface NewReaction extends Omit<ReactionRow, 'eventId' | 'trace'> {
 /** The discussions of comments that this process has written reactions to. They never change. */
 const discussionsOf = perApp(() => new LRUCache<string, Id>({ max: 10_000 }))
 
-const keyOf = ({ tenantId, commentId }: NewReaction): string => `${tenantId} ${commentId}`
+const keyOf = ({ tenantId, commentId }: ReactionDraft): string => `${tenantId} ${commentId}`
 
-const write = sharedWriter<NewReaction, ReactionResult>({
+const write = sharedWriter<ReactionDraft, ReactionResult>({
   name: 'reactions',
   write: writeAll,
   isBusy: ({ outcome }) => outcome === 'busy',
@@ -33,13 +33,13 @@ const write = sharedWriter<NewReaction, ReactionResult>({
  * Writes a reaction, with others that come at the same time; alone where the request has a
  * transaction of its own.
  */
-export const writeReaction = (app: App, draft: Omit<NewReaction, 'span'>): Promise<ReactionResult> =>
+export const writeReaction = (app: App, draft: Omit<ReactionDraft, 'span'>): Promise<ReactionResult> =>
   write(app, { ...draft, span: app.span })
 
 /**
  * Writes reactions in one statement and announces them. The results are in the order of `drafts`.
  */
-async function writeAll(app: App, drafts: readonly NewReaction[], ifLocked: IfLocked): Promise<ReactionResult[]> {
+async function writeAll(app: App, drafts: readonly ReactionDraft[], ifLocked: IfLocked): Promise<ReactionResult[]> {
   const now = new Date()
   const rows = drafts.map(({ span, ...draft }) => ({ ...draft, eventId: newId(), trace: span?.traceparent ?? null }))
   const results = await writeReactions(app.db.query, rows, now, ifLocked)

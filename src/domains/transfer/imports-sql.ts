@@ -265,7 +265,7 @@ const nameKey = (importId: Id, externalId: string): Key => keyOf(importId, 'name
  * Has imports that are not finished refuse a reader whom their files may bring later. The tenant's
  * row is locked: no import begins meanwhile.
  */
-export async function refuseReader(sql: Sql, tenantId: Id, externalId: string): Promise<void> {
+export async function refuseReaderName(sql: Sql, tenantId: Id, externalId: string): Promise<void> {
   const ids = (await sql<{ id: Id }>(UNDER_WAY, [tenantId])).map(({ id }) => id)
   if (ids.length > 0) await sql(REFUSE, [tenantId, ids, ids.map((id) => nameKey(id, externalId))])
 }

@@ -3,7 +3,7 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import type { Import } from '../../generated/prisma/client.ts'
-import { forgetReaderItems, moveReaderItems, refuseReader as refuseName } from './imports-sql.ts'
+import { forgetReaderItems, moveReaderItems, refuseReaderName } from './imports-sql.ts'
 
 /** The imports of a tenant, newest first, with what was taken and what was not. */
 export const listImports = ({ prisma }: App, tenantId: Id) =>
@@ -51,4 +51,4 @@ export const forgetReader = forgetReaderItems
 export const moveReader = moveReaderItems
 
 /** Has imports that are under way refuse a reader by their external id. */
-export const refuseReader = refuseName
+export const refuseReader = refuseReaderName

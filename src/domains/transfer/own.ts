@@ -10,7 +10,7 @@ import { keyOf } from './keys.ts'
 import { addCounts, type TransferCounts } from './report.ts'
 import type { OwnItem } from './imported.ts'
 import { advance, type Stored, type Work } from './store.ts'
-import { findAuditEntries, findItems, insertAuditEntries, lockReaders, takesAuditEntries } from './store-sql.ts'
+import { findAuditEntries, findItems, insertImportedAuditEntries, lockReaders, takesAuditEntries } from './store-sql.ts'
 
 interface Placed<Row> {
   place: string
@@ -82,7 +82,7 @@ async function storeAudit(work: Work, entries: readonly Placed<AuditItem>[], sto
   await advance(work, async (tx) => {
     const rows = sound.map(({ row }) => row)
     const erased = await erasedAmong(tx, work, rows)
-    const made = await insertAuditEntries(tx, { tenantId, importId: work.importId }, rows, erased)
+    const made = await insertImportedAuditEntries(tx, { tenantId, importId: work.importId }, rows, erased)
     stored.already += sound.length - made
     return { counts: addCounts({}, { auditEntries: made }), changes: [] }
   })

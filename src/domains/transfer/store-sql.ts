@@ -581,7 +581,7 @@ const AUDIT_ENTRIES = statement(
  * Gives how many of them were not there. What entries say of these readers, who were erased, is
  * left out.
  */
-export async function insertAuditEntries(
+export async function insertImportedAuditEntries(
   sql: Sql,
   { tenantId, importId }: OfImport,
   entries: readonly AuditItem[],
