@@ -16,9 +16,7 @@ import { holdPolicy } from './rules.ts'
 import { type CheckedText, checkText } from './text.ts'
 import { writeComment } from './writer.ts'
 
-type NewComment = z.infer<typeof newCommentSchema>
-
-interface CreateComment extends NewComment {
+interface CreateComment extends z.infer<typeof newCommentSchema> {
   discussionId?: Id | null | undefined
   externalId?: string | null | undefined
   parentId?: Id | null | undefined

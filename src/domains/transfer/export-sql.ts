@@ -2,7 +2,7 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
 import type { HoldReason } from '../comments/rules.ts'
-import { IS_OF_IMPORT } from './store-sql.ts'
+import { IS_OF_IMPORT } from './own-sql.ts'
 
 const SNAPSHOT = statement('tenant_export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
 // Whoever takes the export may take their time.

@@ -5,7 +5,8 @@ import type { Key } from './keys.ts'
 import type { ImportFinding } from './report.ts'
 import type { ImportedFormerReader, ImportedReader } from './imported.ts'
 import type { Work } from './store.ts'
-import { findItems, insertFormer, insertItems, removeInserted } from './store-sql.ts'
+import { insertFormer, removeInserted } from './store-named-sql.ts'
+import { findItems, insertItems } from './store-sql.ts'
 
 export const WITHOUT_FORMER = 'formerly: leaves out a reader whom the tenant or the file has otherwise'
 

@@ -21,7 +21,9 @@ import { addFindings, type ImportFinding, type ImportFindings, NO_FINDINGS, type
 import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { reasonOf } from './threads.ts'
-import { type ItemBatch, storeNamed, type Stored, storeThreads, type Work } from './store.ts'
+import type { ItemBatch, Stored, Work } from './store.ts'
+import { storeNamed } from './store-named.ts'
+import { storeThreads } from './store-threads.ts'
 
 /** Another process imports into the same tenant, or takes an import back. */
 export class ImportRunning extends Error {

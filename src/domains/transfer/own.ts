@@ -5,12 +5,13 @@ import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/tenant-settings.ts'
 import { adoptSettings } from '../settings/settings.ts'
 import { adoptEndpoint } from '../webhooks/adopt.ts'
+import type { OwnItem } from './imported.ts'
 import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
 import { keyOf } from './keys.ts'
+import { findAuditEntries, insertImportedAuditEntries, takesAuditEntries } from './own-sql.ts'
 import { addCounts, type TransferCounts } from './report.ts'
-import type { OwnItem } from './imported.ts'
 import { advance, type Stored, type Work } from './store.ts'
-import { findAuditEntries, findItems, insertImportedAuditEntries, lockReaders, takesAuditEntries } from './store-sql.ts'
+import { findItems, lockReadersOfItems } from './store-sql.ts'
 
 interface Placed<Row> {
   place: string
@@ -95,7 +96,7 @@ async function erasedAmong(tx: TxSql, { tenantId, source }: Work, entries: reado
   )
   const byKey = new Map(ids.map((id) => [keyOf(source, 'reader', id), id]))
   // An erasure that has begun ends first, and one that has not waits.
-  const here = new Set((await lockReaders(tx, tenantId, [...byKey.keys()])).map(({ key }) => key))
+  const here = new Set((await lockReadersOfItems(tx, tenantId, [...byKey.keys()])).map(({ key }) => key))
   const known = await findItems(tx, tenantId, [...byKey.keys()])
   return new Set(known.flatMap(({ key }) => (here.has(key) ? [] : (byKey.get(key) ?? []))))
 }

@@ -3,7 +3,7 @@ import { MAX_DEPTH } from '../../core/tenant-settings.ts'
 import { isInView } from '../comments/row.ts'
 import type { Key } from './keys.ts'
 import type { ImportedComment } from './imported.ts'
-import type { CommentFacts } from './store-sql.ts'
+import type { CommentFacts } from './store-threads-sql.ts'
 
 /** A comment with its place in a thread. */
 export interface PlacedComment extends CommentFacts {

@@ -7,7 +7,8 @@ import type { TxSql } from '../../core/sql.ts'
 import { foldTenant } from '../analytics/fold.ts'
 import { holdingImports } from './import.ts'
 import type { Key } from './keys.ts'
-import { addReplies, lockDiscussions, touchPages } from './store-sql.ts'
+import { touchPages } from './store-sql.ts'
+import { addReplies, lockDiscussions } from './store-threads-sql.ts'
 import * as sql from './undo-sql.ts'
 
 /** What an undo has taken back, over all its runs, and what stays because it was touched since. */

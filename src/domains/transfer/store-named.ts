@@ -1,0 +1,159 @@
+import type { Id } from '../../core/ids.ts'
+import type { TxSql } from '../../core/sql.ts'
+import { storeFormer } from './former.ts'
+import type { ImportedDiscussion, ImportedItem, ImportedReader } from './imported.ts'
+import { findErasedNames } from './imports-sql.ts'
+import { idAt, type Key } from './keys.ts'
+import { OF_ERASED_READER } from './sort-out.ts'
+import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
+import * as sql from './store-named-sql.ts'
+import { insertItems, type NewItem } from './store-sql.ts'
+
+type NamedItem = ImportedReader | ImportedDiscussion
+
+/** Stores the readers and discussions of a batch. Each is found again by its external id. */
+export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> {
+  const rows = batch.rows.filter((row): row is NamedItem => row.kind === 'reader' || row.kind === 'discussion')
+  const firstAt = earliest(batch.rows)
+  let stored: Stored = { already: 0, refused: [] }
+  if (rows.length === 0) return stored
+  await advance(work, async (tx) => {
+    const fresh = freshOf(rows, await findKnown(tx, work.tenantId, rows))
+    const chosen = fresh.map((row) => choose(row, firstAt.get(row.key) ?? work.startedAt))
+    stored = { already: rows.length - fresh.length, refused: [] }
+    if (fresh.length === 0) return null
+    const readers = await storeReaders(tx, work, chosen.filter(isOfReader))
+    const discussions = await storeDiscussions(tx, work, chosen.filter(isOfDiscussion))
+    await insertItems(tx, work.tenantId, work.importId, [...readers, ...discussions])
+    const made = new Set(readers.flatMap(({ key, made: isMade }) => (isMade ? [key] : [])))
+    const notes = await storeFormer(
+      tx,
+      work,
+      chosen.filter(isOfReader).filter(({ row }) => made.has(row.key)),
+    )
+    const erased = new Set(readers.filter(({ itemId }) => itemId === null).map(({ key }) => key))
+    for (const { key, place } of fresh) if (erased.has(key)) stored.refused.push({ place, reason: OF_ERASED_READER })
+    const keys = new Set(fresh.map(({ key }) => key))
+    return {
+      counts: { readers: countMade(readers), discussions: countMade(discussions) },
+      changes: [...batch.changes.filter(({ key }) => keys.has(key) && !erased.has(key)), ...notes],
+    }
+  })
+  return stored
+}
+
+const countMade = (items: readonly NewItem[]): number => items.filter(({ made }) => made).length
+
+interface Chosen<Row> {
+  row: Row
+  id: Id
+  createdAt: Date
+}
+
+function choose<Row extends NamedItem>(row: Row, otherwiseAt: Date): Chosen<Row> {
+  const createdAt = row.createdAt ?? otherwiseAt
+  return { row, createdAt, id: row.keptId ?? idAt(row.key, createdAt) }
+}
+
+const isOfReader = (chosen: Chosen<NamedItem>): chosen is Chosen<ImportedReader> => chosen.row.kind === 'reader'
+const isOfDiscussion = (chosen: Chosen<NamedItem>): chosen is Chosen<ImportedDiscussion> =>
+  chosen.row.kind === 'discussion'
+
+/** Two of the source may be one at the tenant: the first counts. */
+const byName = <Row extends NamedItem>(chosen: readonly Chosen<Row>[]): Chosen<Row>[] => [
+  ...new Map(chosen.toReversed().map((each) => [each.row.externalId, each])).values(),
+]
+
+/** Inserts those whose external id is new, and finds the others by theirs. */
+async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<ImportedReader>[]): Promise<NewItem[]> {
+  if (chosen.length === 0) return []
+  const { tenantId, importId } = work
+  const rows = byName(chosen).map(({ row, id, createdAt }) => newReader(row, id, createdAt))
+  const inserted = new Set((await sql.insertReaders(tx, tenantId, rows)).map(({ id }) => id))
+  // Locked against erasures that have not begun; those that have begun are seen after it.
+  const find = await finder(sql.findReaders, tx, tenantId, chosen)
+  const erased = await findErasedNames(
+    tx,
+    tenantId,
+    importId,
+    chosen.map(({ row }) => row.externalId),
+  )
+  await sql.removeInserted(
+    tx,
+    tenantId,
+    rows.filter(({ id, externalId }) => inserted.has(id) && erased.has(externalId)).map(({ id }) => id),
+  )
+  return chosen.map((each) => {
+    const { row, id, createdAt } = each
+    const itemId = erased.has(row.externalId) ? null : find(each)
+    const times = [row.profileIssuedAt, createdAt, ...row.formerly.map(({ mergedAt }) => mergedAt)]
+    const latestAt = itemId === null ? null : latestOf(work, times)
+    return { key: row.key, kind: row.kind, itemId, made: itemId === id && inserted.has(id), latestAt }
+  })
+}
+
+async function storeDiscussions(
+  tx: TxSql,
+  { tenantId }: Work,
+  chosen: readonly Chosen<ImportedDiscussion>[],
+): Promise<NewItem[]> {
+  if (chosen.length === 0) return []
+  const rows = byName(chosen).map(({ row, id, createdAt }) => newDiscussion(row, id, createdAt))
+  const inserted = new Set((await sql.insertDiscussions(tx, tenantId, rows)).map(({ id }) => id))
+  const find = await finder(sql.findDiscussions, tx, tenantId, chosen)
+  return chosen.map((each) => {
+    const { row, id } = each
+    const itemId = find(each)
+    return { key: row.key, kind: row.kind, itemId, made: itemId === id && inserted.has(id), latestAt: null }
+  })
+}
+
+/** Finds what is there, by its external id or by the id that it keeps; null of what is gone. */
+async function finder<Row extends NamedItem>(
+  select: typeof sql.findReaders,
+  tx: TxSql,
+  tenantId: Id,
+  chosen: readonly Chosen<Row>[],
+): Promise<(chosen: Chosen<Row>) => Id | null> {
+  const idByName = new Map<string, Id>()
+  const ids = new Set<Id>()
+  const find = ({ row, id }: Chosen<Row>): Id | null => idByName.get(row.externalId) ?? (ids.has(id) ? id : null)
+  // Twice: a lock that was waited for may have merged a reader into another one.
+  for (let n = 0; n < 2; n++) {
+    const left = chosen.filter((each) => find(each) === null)
+    if (left.length === 0) break
+    const names = left.map(({ row }) => row.externalId)
+    const found = await select(
+      tx,
+      tenantId,
+      names,
+      left.map(({ id }) => id),
+    )
+    for (const { id, externalId } of found) {
+      idByName.set(externalId, id)
+      ids.add(id)
+    }
+  }
+  return find
+}
+
+/** When the first comment of each reader and discussion was written, as far as these tell. */
+function earliest(rows: readonly ImportedItem[]): Map<Key, Date> {
+  const first = new Map<Key, Date>()
+  for (const row of rows) {
+    if (row.kind !== 'comment') continue
+    for (const key of [row.authorKey, row.discussionKey]) {
+      if (key !== null && (first.get(key) ?? row.createdAt) >= row.createdAt) first.set(key, row.createdAt)
+    }
+  }
+  return first
+}
+
+// A profile of the source is older than anything that the tenant vouches for.
+function newReader(row: ImportedReader, id: Id, createdAt: Date): sql.NewReader {
+  return { ...row, id, createdAt, profileIssuedAt: row.profileIssuedAt ?? createdAt }
+}
+
+function newDiscussion(row: ImportedDiscussion, id: Id, createdAt: Date): sql.NewDiscussion {
+  return { ...row, id, createdAt, updatedAt: row.updatedAt ?? createdAt, activeAt: row.activeAt ?? createdAt }
+}

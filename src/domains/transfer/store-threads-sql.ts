@@ -1,0 +1,279 @@
+import type { Id } from '../../core/ids.ts'
+import { type Sql, statement } from '../../core/sql.ts'
+import type { CommentStatus } from '../../generated/prisma/enums.ts'
+import { arraysOf, type Columns, namesOf, rowsOf } from './columns-sql.ts'
+import type { ImportedComment } from './imported.ts'
+
+/** What a comment must be known by for others to hang on it. */
+export interface CommentFacts {
+  id: Id
+  discussionId: Id
+  parentId: Id | null
+  depth: number
+  createdAt: Date
+}
+
+const FACTS = statement(
+  'import_comment_facts',
+  `SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", depth, created_at AS "createdAt"
+   FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
+)
+
+/** Those of these comments that there are. */
+export const selectFacts = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<CommentFacts[]> =>
+  sql<CommentFacts>(FACTS, [tenantId, ids])
+
+const LOCK_DISCUSSIONS = statement(
+  'lock_import_discussions',
+  'SELECT id FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR NO KEY UPDATE',
+)
+
+/** Locks discussions, in the order in which all writers lock. */
+export const lockDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
+  sql(LOCK_DISCUSSIONS, [tenantId, ids])
+
+// Comments and what hangs on them, whose discussions are locked.
+
+export interface NewComment extends Pick<
+  ImportedComment,
+  | 'id'
+  | 'body'
+  | 'bodyHtml'
+  | 'textDigest'
+  | 'status'
+  | 'pinnedAt'
+  | 'editedAt'
+  | 'deletedAt'
+  | 'firstApprovedAt'
+  | 'holdReason'
+  | 'flagged'
+  | 'revision'
+  | 'createdAt'
+> {
+  discussionId: Id
+  parentId: Id | null
+  depth: number
+  authorId: Id | null
+  replyCount: number
+  /** JSON text. */
+  reactionCounts: string
+}
+
+const COMMENT = {
+  id: 'uuid',
+  discussionId: 'uuid',
+  parentId: 'uuid',
+  depth: 'int',
+  authorId: 'uuid',
+  body: 'text',
+  bodyHtml: 'text',
+  textDigest: 'bigint',
+  status: 'comment_status',
+  pinnedAt: 'timestamptz',
+  editedAt: 'timestamptz',
+  deletedAt: 'timestamptz',
+  firstApprovedAt: 'timestamptz',
+  holdReason: 'text',
+  flagged: 'bool',
+  revision: 'int',
+  replyCount: 'int',
+  reactionCounts: 'jsonb',
+  createdAt: 'timestamptz',
+} as const satisfies Record<keyof NewComment, string>
+
+const INSERT_COMMENTS = statement(
+  'import_comments',
+  `INSERT INTO comments (tenant_id, ${namesOf(COMMENT)}) SELECT $1, ${namesOf(COMMENT)} FROM ${rowsOf(COMMENT, 2)}`,
+)
+
+export const insertComments = (sql: Sql, tenantId: Id, rows: readonly NewComment[]): Promise<unknown> =>
+  sql(INSERT_COMMENTS, [tenantId, ...arraysOf(COMMENT, rows)])
+
+export interface NewRevision {
+  commentId: Id
+  revision: number
+  body: string
+  createdAt: Date
+}
+
+const REVISION = {
+  commentId: 'uuid',
+  revision: 'int',
+  body: 'text',
+  createdAt: 'timestamptz',
+} as const satisfies Columns<NewRevision>
+
+const INSERT_REVISIONS = statement(
+  'import_revisions',
+  `INSERT INTO comment_revisions (tenant_id, ${namesOf(REVISION)}) SELECT $1, ${namesOf(REVISION)} FROM ${rowsOf(REVISION, 2)}`,
+)
+
+export const insertRevisions = (sql: Sql, tenantId: Id, rows: readonly NewRevision[]): Promise<unknown> =>
+  sql(INSERT_REVISIONS, [tenantId, ...arraysOf(REVISION, rows)])
+
+export interface NewReaction {
+  commentId: Id
+  readerId: Id
+  type: string
+  updatedAt: Date
+}
+
+const REACTION = {
+  commentId: 'uuid',
+  readerId: 'uuid',
+  type: 'text',
+  updatedAt: 'timestamptz',
+} as const satisfies Columns<NewReaction>
+
+const INSERT_REACTIONS = statement(
+  'import_reactions',
+  `INSERT INTO reactions (tenant_id, ${namesOf(REACTION)}) SELECT $1, ${namesOf(REACTION)} FROM ${rowsOf(REACTION, 2)}
+   ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId", type`,
+)
+
+/** Gives those that were not there: what a reader holds, or has taken back, stays. */
+export const insertReactions = (
+  sql: Sql,
+  tenantId: Id,
+  rows: readonly NewReaction[],
+): Promise<Pick<NewReaction, 'commentId' | 'type'>[]> =>
+  sql<Pick<NewReaction, 'commentId' | 'type'> & { type: string }>(INSERT_REACTIONS, [
+    tenantId,
+    ...arraysOf(REACTION, rows),
+  ])
+
+const ADD_REACTIONS = statement(
+  'import_add_reactions',
+  `UPDATE comments c SET reaction_counts = (
+     SELECT jsonb_object_agg(key, n) FROM (
+       SELECT key, sum(value::int) AS n FROM (
+         SELECT * FROM jsonb_each_text(c.reaction_counts) UNION ALL SELECT * FROM jsonb_each_text(a.counts)
+       ) parts GROUP BY key
+     ) sums)
+   FROM unnest($2::uuid[], $3::jsonb[]) AS a (id, counts)
+   WHERE c.tenant_id = $1 AND c.id = a.id`,
+)
+
+export type ReactionCounts = ReadonlyMap<string, number>
+
+/** Adds to the counts of comments. */
+export const addReactions = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, ReactionCounts>): Promise<unknown> =>
+  sql(ADD_REACTIONS, [
+    tenantId,
+    [...added.keys()],
+    [...added.values()].map((counts) => JSON.stringify(Object.fromEntries(counts))),
+  ])
+
+export interface NewReport {
+  commentId: Id
+  readerId: Id
+  reason: string
+  note: string | null
+  counted: boolean
+  createdAt: Date
+}
+
+const REPORT = {
+  commentId: 'uuid',
+  readerId: 'uuid',
+  reason: 'text',
+  note: 'text',
+  counted: 'bool',
+  createdAt: 'timestamptz',
+} as const satisfies Columns<NewReport>
+
+const INSERT_REPORTS = statement(
+  'import_reports',
+  `INSERT INTO reports (tenant_id, ${namesOf(REPORT)}) SELECT $1, ${namesOf(REPORT)} FROM ${rowsOf(REPORT, 2)}
+   ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId", reader_id AS "readerId"`,
+)
+
+/** Gives those that were not there: a reader reports a comment once. */
+export const insertReports = (
+  sql: Sql,
+  tenantId: Id,
+  rows: readonly NewReport[],
+): Promise<Pick<NewReport, 'commentId' | 'readerId'>[]> =>
+  sql<Pick<NewReport, 'commentId' | 'readerId'>>(INSERT_REPORTS, [tenantId, ...arraysOf(REPORT, rows)])
+
+export interface ReportNumbers {
+  reports: number
+  answered: number
+}
+
+const ADD_REPORTS = statement(
+  'import_add_reports',
+  `UPDATE comments c SET report_count = c.report_count + a.reports, reports_answered = c.reports_answered + a.answered
+   FROM unnest($2::uuid[], $3::int[], $4::int[]) AS a (id, reports, answered)
+   WHERE c.tenant_id = $1 AND c.id = a.id`,
+)
+
+/** Adds to the numbers of reports of comments. */
+export const addReports = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, ReportNumbers>): Promise<unknown> =>
+  sql(ADD_REPORTS, [
+    tenantId,
+    [...added.keys()],
+    [...added.values()].map(({ reports }) => reports),
+    [...added.values()].map(({ answered }) => answered),
+  ])
+
+const ADD_REPLIES = statement(
+  'import_add_replies',
+  `UPDATE comments c SET reply_count = c.reply_count + a.replies
+   FROM unnest($2::uuid[], $3::int[]) AS a (id, replies)
+   WHERE c.tenant_id = $1 AND c.id = a.id
+   RETURNING c.parent_id AS "parentId", c.status::text, c.reply_count AS "replyCount", a.replies`,
+)
+
+interface Replied {
+  parentId: Id | null
+  status: CommentStatus
+  replyCount: number
+  replies: number
+}
+
+/**
+ * Adds replies in view to comments. A tombstone comes into view with its first one and leaves it
+ * with its last one, and so is a reply in view of its own parent more or less, and so on upwards.
+ */
+export async function addReplies(sql: Sql, tenantId: Id, added: ReadonlyMap<Id, number>): Promise<void> {
+  for (let next = added; next.size > 0;) {
+    const rows = await sql<Replied>(ADD_REPLIES, [tenantId, [...next.keys()], [...next.values()]])
+    const above = new Map<Id, number>()
+    for (const { parentId, status, replyCount, replies } of rows) {
+      const by = Number(replyCount > 0) - Number(replyCount - replies > 0)
+      if (status === 'deleted' && parentId !== null && by !== 0) above.set(parentId, (above.get(parentId) ?? 0) + by)
+    }
+    next = new Map([...above].filter(([, by]) => by !== 0))
+  }
+}
+
+export interface DiscussionChange {
+  /** More approved comments, or less. */
+  approved: number
+  /** When the last comment that came was written. */
+  lastAt: Date
+  /** The same of those that are approved. */
+  lastApprovedAt: Date | null
+}
+
+const ADD_COMMENTS = statement(
+  'import_add_comments',
+  `UPDATE discussions d SET comment_count = d.comment_count + a.approved, updated_at = greatest(d.updated_at, a.last_at),
+     last_commented_at = greatest(d.last_commented_at, a.last_approved_at),
+     active_at = greatest(d.active_at, date_trunc('minute', a.last_approved_at))
+   FROM unnest($2::uuid[], $3::int[], $4::timestamptz[], $5::timestamptz[]) AS a (id, approved, last_at, last_approved_at)
+   WHERE d.tenant_id = $1 AND d.id = a.id`,
+)
+
+/** Counts comments that came in their discussions. */
+export const addComments = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, DiscussionChange>): Promise<unknown> => {
+  const changes = [...added.values()]
+  return sql(ADD_COMMENTS, [
+    tenantId,
+    [...added.keys()],
+    changes.map(({ approved }) => approved),
+    changes.map(({ lastAt }) => lastAt),
+    changes.map(({ lastApprovedAt }) => lastApprovedAt),
+  ])
+}

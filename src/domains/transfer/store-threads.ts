@@ -1,0 +1,284 @@
+import type { Id } from '../../core/ids.ts'
+import type { TxSql } from '../../core/sql.ts'
+import type { ImportedComment, ImportedReaction, ImportedReport } from './imported.ts'
+import { deleteWaiting, insertWaiting, type WaitingItem } from './imports-sql.ts'
+import type { Key } from './keys.ts'
+import type { ImportFinding } from './report.ts'
+import { type Known, sortOut, type ThreadItem } from './sort-out.ts'
+import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
+import { insertItems, lockReadersOfItems, noteHung } from './store-sql.ts'
+import * as sql from './store-threads-sql.ts'
+import {
+  countReplies,
+  maxDepthOf,
+  type Move,
+  placeBelow,
+  type PlacedComment,
+  reasonOf,
+  WITHOUT_AUTHOR,
+} from './threads.ts'
+
+/**
+ * Stores comments, reactions and reports with all that counts them, in one transaction. What lacks
+ * another item waits, unless it is the last chance.
+ */
+export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored> {
+  const rows = batch.rows.filter((row): row is ThreadItem => row.kind !== 'reader' && row.kind !== 'discussion')
+  const { tenantId, importId } = work
+  let stored: Stored = { already: 0, refused: [] }
+  if (rows.length === 0) return stored
+  await advance(work, async (tx) => {
+    const { known, facts } = await lockKnown(tx, tenantId, rows)
+    const fresh = freshOf(rows, known)
+    const { comments, onComments, waiting, refused } = sortOut(fresh, known, batch.isLast)
+    stored = { already: rows.length - fresh.length, refused }
+    if (fresh.length === 0 && !batch.hasWaited) return null
+    const threads = await placeAll(tx, work, comments, known, facts)
+    const hung = hang(onComments, known, threads)
+    await insertComments(tx, work, threads, hung.reactions)
+    const given = await insertOnComments(tx, work, threads, hung)
+    const waited = batch.hasWaited ? rows.map(({ key }) => key) : []
+    await deleteWaiting(tx, tenantId, importId, waited)
+    await insertWaiting(tx, tenantId, importId, waiting.map(waitingItem))
+    stored.already += threads.there.length + onComments.length - given.reactions - given.reports
+    const keys = new Set([...comments, ...onComments].map(({ key }) => key))
+    return {
+      counts: {
+        comments: threads.placed.length,
+        revisions: threads.placed.reduce((sum, { row }) => sum + row.revisions.length, 0),
+        ...given,
+      },
+      changes: [...batch.changes.filter(({ key }) => keys.has(key)), ...threads.notes],
+      touchesPages: threads.placed.length + given.reactions > 0,
+    }
+  })
+  return stored
+}
+
+/**
+ * What items have become, with what they refer to locked until the end of the transaction: first
+ * discussions, in which no comment comes or goes, then readers, whose erasure waits.
+ */
+async function lockKnown(
+  tx: TxSql,
+  tenantId: Id,
+  rows: readonly ThreadItem[],
+): Promise<{ known: Known; facts: Map<Id, sql.CommentFacts> }> {
+  const known = await findKnown(tx, tenantId, rows)
+  const idsOf = (keys: readonly (Key | null)[]): Id[] => [
+    ...new Set(keys.flatMap((key) => (key === null ? [] : (known.get(key) ?? [])))),
+  ]
+  const commentIds = idsOf(rows.map((row) => (row.kind === 'comment' ? row.parentKey : row.commentKey)))
+  // Where comments stand never changes: it says what to lock.
+  const places = commentIds.length === 0 ? [] : await sql.selectFacts(tx, tenantId, commentIds)
+  const discussionIds = new Set(places.map(({ discussionId }) => discussionId))
+  for (const id of idsOf(rows.map((row) => (row.kind === 'comment' ? row.discussionKey : null)))) discussionIds.add(id)
+  await sql.lockDiscussions(tx, tenantId, [...discussionIds])
+  await lockReaders(tx, tenantId, rows, known)
+  const involved = [...commentIds, ...rows.flatMap((row) => (row.kind === 'comment' ? [row.id] : []))]
+  const facts = new Map((await sql.selectFacts(tx, tenantId, involved)).map((each) => [each.id, each]))
+  return { known, facts }
+}
+
+/** Locks the readers of these rows. Those whose erasure has begun are null from here on. */
+async function lockReaders(
+  tx: TxSql,
+  tenantId: Id,
+  rows: readonly ThreadItem[],
+  known: Map<Key, Id | null>,
+): Promise<void> {
+  const keys = rows.map((row) => (row.kind === 'comment' ? row.authorKey : row.readerKey))
+  let left = [...new Set(keys.filter((key) => key !== null))].filter((key) => known.get(key) != null)
+  // Twice: a lock that was waited for may have moved an item to another reader.
+  for (let n = 0; n < 2 && left.length > 0; n++) {
+    const locked = new Map((await lockReadersOfItems(tx, tenantId, left)).map(({ key, itemId }) => [key, itemId]))
+    for (const key of left) known.set(key, locked.get(key) ?? null)
+    left = left.filter((key) => !locked.has(key))
+  }
+}
+
+function idOf(known: Known, key: Key): Id {
+  const id = known.get(key)
+  if (id == null) throw new Error(`the item ${key} is not known`)
+  return id
+}
+
+interface Threads {
+  placed: PlacedComment[]
+  /** Those that the tenant has already, by their kept ids. */
+  there: ImportedComment[]
+  notes: ImportFinding[]
+  find: (key: Key) => sql.CommentFacts | null | undefined
+}
+
+/** Gives new comments their places. Parents come before what replies to them. */
+async function placeAll(
+  tx: TxSql,
+  { tenantId, maxDepth }: Work,
+  rows: readonly ImportedComment[],
+  known: Known,
+  facts: Map<Id, sql.CommentFacts>,
+): Promise<Threads> {
+  const placed = new Map<Key, PlacedComment>()
+  const notes: ImportFinding[] = []
+  const there: ImportedComment[] = []
+  const find = (key: Key): sql.CommentFacts | null | undefined => {
+    const id = known.get(key)
+    return placed.get(key) ?? (id == null ? undefined : (facts.get(id) ?? null))
+  }
+  const load = async (id: Id): Promise<sql.CommentFacts | undefined> => {
+    const [read] = facts.has(id) ? [] : await sql.selectFacts(tx, tenantId, [id])
+    if (read !== undefined) facts.set(id, read)
+    return facts.get(id)
+  }
+  const note = (row: ImportedComment, move: Move): void =>
+    void notes.push({ place: row.place, reason: reasonOf(move, maxDepthOf(row, maxDepth)) })
+  for (const row of rows) {
+    const discussionId = idOf(known, row.discussionKey)
+    const isThere = facts.get(row.id)
+    if (isThere !== undefined) {
+      there.push(row)
+      placed.set(row.key, { ...isThere, row, authorId: null, replyCount: 0 })
+      continue
+    }
+    const authorId = row.authorKey === null ? null : (known.get(row.authorKey) ?? null)
+    if (row.authorKey !== null && authorId === null) notes.push({ place: row.place, reason: WITHOUT_AUTHOR })
+    const place = await placeBelow(row, discussionId, { find, load, maxDepth, note })
+    const comment = { id: row.id, discussionId, ...place, createdAt: row.createdAt, row, authorId, replyCount: 0 }
+    placed.set(row.key, comment)
+    facts.set(comment.id, comment)
+  }
+  const isThere = new Set(there)
+  return { placed: [...placed.values()].filter(({ row }) => !isThere.has(row)), there, notes, find }
+}
+
+interface Hung {
+  reactions: (sql.NewReaction & { commentKey: Key; isOnNew: boolean })[]
+  reports: (sql.NewReport & { commentKey: Key; answered: boolean })[]
+}
+
+/** What hangs on comments that are there; of one reader once each. */
+function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known, threads: Threads): Hung {
+  const isNew = new Set(threads.placed.map(({ id }) => id))
+  const reactions = new Map<string, Hung['reactions'][number]>()
+  const reports = new Map<string, Hung['reports'][number]>()
+  for (const row of rows) {
+    const comment = threads.find(row.commentKey)
+    if (comment == null) continue
+    const readerId = idOf(known, row.readerKey)
+    const pair = `${comment.id} ${readerId}`
+    const { commentKey } = row
+    const at = row.createdAt ?? comment.createdAt
+    if (row.kind === 'reaction') {
+      if (reactions.has(pair)) continue
+      const isOnNew = isNew.has(comment.id)
+      reactions.set(pair, { commentId: comment.id, commentKey, readerId, type: row.type, updatedAt: at, isOnNew })
+    } else if (!reports.has(pair)) {
+      const { reason, note, counted, answered } = row
+      const on = { commentId: comment.id, commentKey, readerId }
+      reports.set(pair, { ...on, reason, note, counted, answered, createdAt: at })
+    }
+  }
+  return { reactions: [...reactions.values()], reports: [...reports.values()] }
+}
+
+async function insertComments(
+  tx: TxSql,
+  work: Work,
+  { placed, there }: Threads,
+  reactions: Hung['reactions'],
+): Promise<void> {
+  const { tenantId, importId } = work
+  const repliesOfOthers = countReplies(placed)
+  const counts = countByType(reactions.filter(({ isOnNew }) => isOnNew))
+  const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }) => {
+    const reactionCounts = JSON.stringify(Object.fromEntries(counts.get(id) ?? []))
+    return { ...row, id, discussionId, parentId, depth, authorId, replyCount, reactionCounts }
+  })
+  const revisions = placed.flatMap(({ id, row }) =>
+    row.revisions.map(({ body, replacedAt }, index) => {
+      const revision = row.revision - row.revisions.length + index
+      return { commentId: id, revision, body, createdAt: replacedAt }
+    }),
+  )
+  if (comments.length > 0) await sql.insertComments(tx, tenantId, comments)
+  if (revisions.length > 0) await sql.insertRevisions(tx, tenantId, revisions)
+  await insertItems(tx, tenantId, importId, [
+    ...placed.map(({ row, id }) => {
+      const { key, kind, editedAt, deletedAt, pinnedAt, firstApprovedAt } = row
+      const latestAt = latestOf(work, [editedAt, deletedAt, pinnedAt, firstApprovedAt])
+      return { key, kind, itemId: id, made: true, latestAt }
+    }),
+    ...there.map(({ key, kind, id }) => ({ key, kind, itemId: id, made: false, latestAt: null })),
+  ])
+  await sql.addReplies(tx, tenantId, repliesOfOthers)
+  if (placed.length > 0) await sql.addComments(tx, tenantId, changesOf(placed))
+}
+
+function countByType(reactions: readonly Pick<sql.NewReaction, 'commentId' | 'type'>[]) {
+  const counts = new Map<Id, Map<string, number>>()
+  for (const { commentId, type } of reactions) {
+    const ofComment = counts.get(commentId) ?? new Map<string, number>()
+    counts.set(commentId, ofComment.set(type, (ofComment.get(type) ?? 0) + 1))
+  }
+  return counts
+}
+
+/** What new comments change in their discussions. */
+function changesOf(placed: readonly PlacedComment[]): Map<Id, sql.DiscussionChange> {
+  const changes = new Map<Id, sql.DiscussionChange>()
+  const later = (one: Date | null, other: Date): Date => (one !== null && one > other ? one : other)
+  for (const { discussionId, row } of placed) {
+    const change = changes.get(discussionId) ?? { approved: 0, lastAt: row.createdAt, lastApprovedAt: null }
+    const isApproved = row.status === 'approved'
+    changes.set(discussionId, {
+      approved: change.approved + Number(isApproved),
+      lastAt: later(change.lastAt, row.createdAt),
+      lastApprovedAt: isApproved ? later(change.lastApprovedAt, row.createdAt) : change.lastApprovedAt,
+    })
+  }
+  return changes
+}
+
+/** Inserts reactions and reports that are new, and counts them on comments that were there. */
+async function insertOnComments(
+  tx: TxSql,
+  work: Work,
+  threads: Threads,
+  { reactions, reports }: Hung,
+): Promise<{ reactions: number; reports: number }> {
+  const { tenantId, importId } = work
+  const isNew = new Set(threads.placed.map(({ id }) => id))
+  const given = reactions.length === 0 ? [] : await sql.insertReactions(tx, tenantId, reactions)
+  const onOthers = countByType(given.filter(({ commentId }) => !isNew.has(commentId)))
+  if (onOthers.size > 0) await sql.addReactions(tx, tenantId, onOthers)
+  const made = reports.length === 0 ? [] : await sql.insertReports(tx, tenantId, reports)
+  const pairs = new Set(made.map(({ commentId, readerId }) => `${commentId} ${readerId}`))
+  const numbers = new Map<Id, sql.ReportNumbers>()
+  for (const { commentId, readerId, counted, answered } of reports) {
+    if (!counted || !pairs.has(`${commentId} ${readerId}`)) continue
+    const before = numbers.get(commentId) ?? { reports: 0, answered: 0 }
+    numbers.set(commentId, { reports: before.reports + 1, answered: before.answered + Number(answered) })
+  }
+  if (numbers.size > 0) await sql.addReports(tx, tenantId, numbers)
+  const hung = new Map<Key, Date | null>()
+  const note = (commentKey: Key, at: Date): void =>
+    void hung.set(commentKey, latestOf(work, [hung.get(commentKey) ?? null, at]))
+  const reacted = new Set(given.map(({ commentId }) => commentId))
+  for (const { commentId, commentKey, updatedAt } of reactions) {
+    if (reacted.has(commentId) && (!isNew.has(commentId) || updatedAt > work.startedAt)) note(commentKey, updatedAt)
+  }
+  for (const { commentId, commentKey, readerId, createdAt } of reports) {
+    const isGiven = pairs.has(`${commentId} ${readerId}`)
+    if (isGiven && (!isNew.has(commentId) || createdAt > work.startedAt)) note(commentKey, createdAt)
+  }
+  if (hung.size > 0) await noteHung(tx, tenantId, importId, hung)
+  return { reactions: given.length, reports: made.length }
+}
+
+function waitingItem(row: ThreadItem): WaitingItem {
+  const { key, place, item } = row
+  return row.kind === 'comment'
+    ? { key, place, item, commentKey: row.parentKey, readerKey: row.authorKey }
+    : { key, place, item, commentKey: row.commentKey, readerKey: row.readerKey }
+}
