@@ -9,16 +9,14 @@ import { codeOf } from '../../core/outage.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { foldTenant } from '../analytics/fold.ts'
 import { loadTenant } from '../tenants/tenants.ts'
-import { checkItem, type Rules } from './check.ts'
-import { WITHOUT_FORMER } from './former.ts'
+import type { Rules } from './check.ts'
 import * as sql from './imports-sql.ts'
-import type { Found, OnRead } from './item.ts'
-import { KeyNumbers } from './key-numbers.ts'
+import type { OnRead } from './item.ts'
 import type { Key } from './keys.ts'
 import type { AddressMap, PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
+import { BATCH_ITEMS, newBatch, type ReadBatch, readBatches, takeFound } from './read-batches.ts'
 import { addFindings, type ImportFinding, type ImportFindings, NO_FINDINGS, type TransferCounts } from './report.ts'
-import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { reasonOf } from './threads.ts'
 import type { ItemBatch, Stored, Work } from './store.ts'
@@ -75,11 +73,6 @@ export interface ImportReport {
   /** What was taken otherwise than it stands in the file. */
   changed: ImportFindings
 }
-
-/** Items that are stored together. */
-const BATCH = 2000
-/** As much text, in characters, so that few long ones are not much more. */
-const BATCH_LENGTH = 2_000_000
 
 /**
  * Moves a file into a tenant, without a word to streams or webhooks. Everything that was taken
@@ -213,88 +206,7 @@ async function addImport(run: Run): Promise<void> {
   run.isNew = false
 }
 
-/** What was read together. */
-export interface ReadBatch {
-  rows: ImportedItem[]
-  own: { place: string; row: OwnItem }[]
-  changes: (ImportFinding & { key: Key })[]
-  refused: ImportFinding[]
-  items: number
-}
-
-const newBatch = (): ReadBatch => ({ rows: [], own: [], changes: [], refused: [], items: 0 })
-
-/** So many keys are remembered, in some 100 MB, to tell of those that come twice. */
-const MAX_REMEMBERED = 5_000_000
-
-/** The items of a source, checked, in batches that are the same each time. An id counts once. */
-export async function* readBatches(
-  found: AsyncIterable<Found>,
-  rules: Rules,
-  source: SourceName,
-): AsyncGenerator<ReadBatch> {
-  const seen = new KeyNumbers()
-  let batch = newBatch()
-  let length = 0
-  let isFirst = true
-  for await (const each of found) {
-    batch.items++
-    const { rows, changes } = batch
-    const before = { rows: rows.length, changes: changes.length }
-    length += takeFound(batch, each, rules, isFirst)
-    const row = rows[before.rows]
-    if (row !== undefined && isSecond(row, seen)) {
-      rows.pop()
-      changes.splice(before.changes)
-      // Other sources name a reader and a page with every comment.
-      if (row.kind === 'comment' || source === 'jsonl') {
-        batch.refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
-      }
-    } else if (row?.kind === 'reader') keepFirst(row, seen, changes)
-    isFirst = false
-    if (batch.items < BATCH && length < BATCH_LENGTH) continue
-    yield batch
-    batch = newBatch()
-    length = 0
-  }
-  if (batch.items > 0) yield batch
-}
-
-function isSecond({ kind, key }: ImportedItem, seen: KeyNumbers): boolean {
-  return kind !== 'reaction' && kind !== 'report' && seen.size < MAX_REMEMBERED && !seen.add(key).isNew
-}
-
-/** Leaves out former readers whose ids are those of readers further up. */
-function keepFirst(row: ImportedReader, seen: KeyNumbers, changes: ReadBatch['changes']): void {
-  const first = row.formerly.filter(({ key }) => seen.size >= MAX_REMEMBERED || seen.add(key).isNew)
-  if (first.length < row.formerly.length) changes.push({ key: row.key, place: row.place, reason: WITHOUT_FORMER })
-  row.formerly = first
-}
-
-/** Returns how much text there is in it. */
-function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst = false): number {
-  const { place } = each
-  const checked = 'refused' in each ? { refused: each.refused } : checkItem(each.item, place, rules)
-  if ('refused' in checked) {
-    batch.refused.push({ place, reason: checked.refused })
-    return 0
-  }
-  const { row, changes } = checked
-  if (!('key' in row)) {
-    if (row.kind !== 'header') batch.own.push({ place, row })
-    else if (isFirst) rules.keepsIds = true
-    else batch.refused.push({ place, reason: 'is a header, which stands first alone' })
-    return 0
-  }
-  batch.rows.push(row)
-  if ('changed' in each && each.changed !== undefined) changes.push(each.changed)
-  batch.changes.push(...changes.map((reason) => ({ place, reason, key: row.key })))
-  return row.kind === 'comment'
-    ? (row.body?.length ?? 0) + row.revisions.reduce((sum, { body }) => sum + body.length, 0)
-    : 0
-}
-
-/** The same, each begun while the one before it is being used. */
+/** The same items, each begun while the one before it is being used. */
 async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = items.next()
   // Its failure is told when it is its turn.
@@ -400,7 +312,7 @@ async function patiently<T>({ watching: { signal } }: Run, work: () => Promise<T
 async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> {
   const { app, tenantId, importId } = run
   for (let after: Key | null = null; ;) {
-    const items = await sql.selectWaitingRoots(app.db.query, tenantId, importId, { after, limit: BATCH })
+    const items = await sql.selectWaitingRoots(app.db.query, tenantId, importId, { after, limit: BATCH_ITEMS })
     if (items.length === 0) break
     after = items.at(-1)?.key ?? null
     await takeWaited(run, items, signal)
@@ -414,10 +326,10 @@ async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): P
   const { app, tenantId, importId } = run
   const stack = [keys]
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit: BATCH })
+    const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit: BATCH_ITEMS })
     await takeWaited(run, items, signal)
     // Fewer were all. Otherwise something may be left below these, or below what was taken.
-    if (items.length === BATCH) stack.push(next, keysOf(items))
+    if (items.length === BATCH_ITEMS) stack.push(next, keysOf(items))
   }
 }
 

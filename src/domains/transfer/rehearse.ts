@@ -3,18 +3,11 @@ import { type Id, newId } from '../../core/ids.ts'
 import type { Db, TxSql } from '../../core/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { keysOf, WITHOUT_FORMER } from './former.ts'
-import {
-  type ImportFile,
-  ImportStopped,
-  type ReadBatch,
-  readBatches,
-  rulesOf,
-  saltOf,
-  type Watching,
-} from './import.ts'
+import { type ImportFile, ImportStopped, rulesOf, saltOf, type Watching } from './import.ts'
 import type { OnRead } from './item.ts'
 import type { Key } from './keys.ts'
 import { storeOwn } from './own.ts'
+import { type ReadBatch, readBatches } from './read-batches.ts'
 import { findNamed, findPairs, findStanding } from './rehearse-sql.ts'
 import {
   addCounts,
