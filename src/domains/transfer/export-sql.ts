@@ -19,7 +19,7 @@ const COUNT = statement('tenant_export_count', 'SELECT count(*)::int AS count FR
 export const countComments = async (sql: Sql, tenantId: Id): Promise<number> =>
   (await sql<{ count: number }>(COUNT, [tenantId]))[0]?.count ?? 0
 
-export interface TenantRow {
+export interface ExportedTenant {
   slug: string
   /** What differs from the defaults. */
   settings: Record<string, unknown>
@@ -27,22 +27,22 @@ export interface TenantRow {
 
 const TENANT = statement('tenant_export_settings', 'SELECT slug, settings FROM tenants WHERE id = $1')
 
-export async function selectTenant(sql: Sql, tenantId: Id): Promise<TenantRow> {
-  const [row] = await sql<TenantRow>(TENANT, [tenantId])
+export async function selectTenant(sql: Sql, tenantId: Id): Promise<ExportedTenant> {
+  const [row] = await sql<ExportedTenant>(TENANT, [tenantId])
   if (row === undefined) throw new Error('the tenant is gone')
   return row
 }
 
 /** Where a list goes on: after the id, or the pair of ids, of the row before. */
-export interface Stretch {
+export interface KeysetPage {
   tenantId: Id
   after: Id | null
   limit: number
 }
 
-const paramsOf = ({ tenantId, after, limit }: Stretch): [Id, Id, number] => [tenantId, after ?? FIRST_ID, limit]
+const paramsOf = ({ tenantId, after, limit }: KeysetPage): [Id, Id, number] => [tenantId, after ?? FIRST_ID, limit]
 
-export interface EndpointRow {
+export interface TenantExportEndpoint {
   id: Id
   url: string
   description: string | null
@@ -57,10 +57,10 @@ const ENDPOINTS = statement(
    FROM webhook_endpoints WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
 )
 
-export const selectEndpoints = (sql: Sql, stretch: Stretch): Promise<EndpointRow[]> =>
-  sql<EndpointRow>(ENDPOINTS, paramsOf(stretch))
+export const selectEndpoints = (sql: Sql, page: KeysetPage): Promise<TenantExportEndpoint[]> =>
+  sql<TenantExportEndpoint>(ENDPOINTS, paramsOf(page))
 
-export interface ReaderRow {
+export interface TenantExportReader {
   id: Id
   externalId: string
   name: string | null
@@ -88,10 +88,10 @@ const READERS = statement(
 )
 
 /** Readers, but for those whose erasure has begun. One who is being merged still is one. */
-export const selectReaders = (sql: Sql, stretch: Stretch): Promise<ReaderRow[]> =>
-  sql<ReaderRow>(READERS, paramsOf(stretch))
+export const selectReaders = (sql: Sql, page: KeysetPage): Promise<TenantExportReader[]> =>
+  sql<TenantExportReader>(READERS, paramsOf(page))
 
-export interface FormerRow {
+export interface TenantExportFormerReader {
   readerId: Id
   id: Id
   externalId: string
@@ -107,10 +107,10 @@ const FORMER = statement(
 )
 
 /** Who was merged into these readers, first ones first. One who is being merged is not yet. */
-export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): Promise<FormerRow[]> =>
-  sql<FormerRow>(FORMER, [tenantId, readerIds])
+export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): Promise<TenantExportFormerReader[]> =>
+  sql<TenantExportFormerReader>(FORMER, [tenantId, readerIds])
 
-export interface DiscussionRow {
+export interface TenantExportDiscussion {
   id: Id
   externalId: string
   title: string | null
@@ -132,10 +132,10 @@ const DISCUSSIONS = statement(
    FROM discussions WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
 )
 
-export const selectDiscussions = (sql: Sql, stretch: Stretch): Promise<DiscussionRow[]> =>
-  sql<DiscussionRow>(DISCUSSIONS, paramsOf(stretch))
+export const selectDiscussions = (sql: Sql, page: KeysetPage): Promise<TenantExportDiscussion[]> =>
+  sql<TenantExportDiscussion>(DISCUSSIONS, paramsOf(page))
 
-export interface CommentRow {
+export interface TenantExportComment {
   id: Id
   discussionId: Id
   parentId: Id | null
@@ -164,10 +164,10 @@ const COMMENTS = statement(
    WHERE c.tenant_id = $1 AND c.id > $2 ORDER BY c.id LIMIT $3`,
 )
 
-export const selectComments = (sql: Sql, stretch: Stretch): Promise<CommentRow[]> =>
-  sql<CommentRow>(COMMENTS, paramsOf(stretch))
+export const selectComments = (sql: Sql, page: KeysetPage): Promise<TenantExportComment[]> =>
+  sql<TenantExportComment>(COMMENTS, paramsOf(page))
 
-export interface RevisionRow {
+export interface TenantExportRevision {
   commentId: Id
   body: string
   replacedAt: Date
@@ -179,8 +179,8 @@ const REVISIONS = statement(
    WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
 )
 
-export const selectRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<RevisionRow[]> =>
-  sql<RevisionRow>(REVISIONS, [tenantId, commentIds])
+export const selectRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<TenantExportRevision[]> =>
+  sql<TenantExportRevision>(REVISIONS, [tenantId, commentIds])
 
 /** What hangs on comments from one id to another, after that of a reader on a comment. */
 export interface Hanging {
@@ -190,7 +190,7 @@ export interface Hanging {
   limit: number
 }
 
-export interface ReactionRow {
+export interface TenantExportReaction {
   commentId: Id
   readerId: Id
   type: string
@@ -221,10 +221,10 @@ const REACTIONS = hanging(
 )
 
 /** What readers hold: what they have taken back says nothing. */
-export const selectReactions = (sql: Sql, of: Hanging): Promise<ReactionRow[]> =>
-  sql<ReactionRow>(REACTIONS, hangingParams(of))
+export const selectReactions = (sql: Sql, of: Hanging): Promise<TenantExportReaction[]> =>
+  sql<TenantExportReaction>(REACTIONS, hangingParams(of))
 
-export interface ReportRow {
+export interface TenantExportReport {
   commentId: Id
   readerId: Id
   reason: string
@@ -245,9 +245,10 @@ const REPORTS = hanging(
   'true',
 )
 
-export const selectReports = (sql: Sql, of: Hanging): Promise<ReportRow[]> => sql<ReportRow>(REPORTS, hangingParams(of))
+export const selectReports = (sql: Sql, of: Hanging): Promise<TenantExportReport[]> =>
+  sql<TenantExportReport>(REPORTS, hangingParams(of))
 
-export interface AuditRow {
+export interface TenantExportAuditEntry {
   id: Id
   actorKind: 'key' | 'admin' | 'system'
   actorId: Id | null
@@ -267,4 +268,5 @@ const AUDIT = statement(
    FROM audit_log WHERE tenant_id = $1 AND id > $2 AND NOT ${IS_OF_IMPORT} ORDER BY id LIMIT $3`,
 )
 
-export const selectAudit = (sql: Sql, stretch: Stretch): Promise<AuditRow[]> => sql<AuditRow>(AUDIT, paramsOf(stretch))
+export const selectAudit = (sql: Sql, page: KeysetPage): Promise<TenantExportAuditEntry[]> =>
+  sql<TenantExportAuditEntry>(AUDIT, paramsOf(page))

@@ -101,7 +101,7 @@ function countsOf(items: readonly Item[]): TransferCounts {
 async function* pagesOf<Row extends { id: Id }>(
   sql: Sql,
   tenantId: Id,
-  select: (sql: Sql, stretch: rows.Stretch) => Promise<Row[]>,
+  select: (sql: Sql, page: rows.KeysetPage) => Promise<Row[]>,
 ): AsyncGenerator<Row[]> {
   for (let after: Id | null = null; ;) {
     const page: Row[] = await select(sql, { tenantId, after, limit: PAGE })
@@ -136,7 +136,7 @@ async function* hangingOn<Row extends { commentId: Id; readerId: Id }>(
 
 const textOf = (date: Date | null): string | undefined => date?.toISOString()
 
-const endpointItem = ({ description, policy, createdAt, ...row }: rows.EndpointRow): Item => ({
+const endpointItem = ({ description, policy, createdAt, ...row }: rows.TenantExportEndpoint): Item => ({
   kind: 'endpoint',
   ...row,
   ...(description !== null && { description }),
@@ -144,16 +144,16 @@ const endpointItem = ({ description, policy, createdAt, ...row }: rows.EndpointR
   createdAt: createdAt.toISOString(),
 })
 
-async function withFormer(sql: Sql, tenantId: Id, page: readonly rows.ReaderRow[]): Promise<ReaderItem[]> {
+async function withFormer(sql: Sql, tenantId: Id, page: readonly rows.TenantExportReader[]): Promise<ReaderItem[]> {
   const ids = page.map(({ id }) => id)
-  const former = new Map<Id, rows.FormerRow[]>()
+  const former = new Map<Id, rows.TenantExportFormerReader[]>()
   for (const row of ids.length === 0 ? [] : await rows.selectFormer(sql, tenantId, ids)) {
     former.set(row.readerId, [...(former.get(row.readerId) ?? []), row])
   }
   return page.map((row) => readerItem(row, former.get(row.id) ?? []))
 }
 
-function readerItem(row: rows.ReaderRow, former: readonly rows.FormerRow[]): ReaderItem {
+function readerItem(row: rows.TenantExportReader, former: readonly rows.TenantExportFormerReader[]): ReaderItem {
   const { id, externalId, name, avatarUrl, profileUrl, bannedAt, bannedUntil, banReason, shadowBanned } = row
   return {
     kind: 'reader',
@@ -182,7 +182,7 @@ function readerItem(row: rows.ReaderRow, former: readonly rows.FormerRow[]): Rea
   }
 }
 
-function discussionItem(row: rows.DiscussionRow): DiscussionItem {
+function discussionItem(row: rows.TenantExportDiscussion): DiscussionItem {
   const { id, externalId, url, title, state, seq } = row
   return {
     kind: 'discussion',
@@ -200,16 +200,20 @@ function discussionItem(row: rows.DiscussionRow): DiscussionItem {
   }
 }
 
-async function withRevisions(sql: Sql, tenantId: Id, page: readonly rows.CommentRow[]): Promise<CommentItem[]> {
+async function withRevisions(
+  sql: Sql,
+  tenantId: Id,
+  page: readonly rows.TenantExportComment[],
+): Promise<CommentItem[]> {
   const edited = page.filter(({ revision, isErased }) => revision > 1 && !isErased).map(({ id }) => id)
-  const revisions = new Map<Id, rows.RevisionRow[]>()
+  const revisions = new Map<Id, rows.TenantExportRevision[]>()
   for (const row of edited.length === 0 ? [] : await rows.selectRevisions(sql, tenantId, edited)) {
     revisions.set(row.commentId, [...(revisions.get(row.commentId) ?? []), row])
   }
   return page.map((row) => commentItem(row, revisions.get(row.id) ?? []))
 }
 
-function commentItem(row: rows.CommentRow, revisions: readonly rows.RevisionRow[]): CommentItem {
+function commentItem(row: rows.TenantExportComment, revisions: readonly rows.TenantExportRevision[]): CommentItem {
   const { id, discussionId, parentId, authorId, body, status, isErased } = row
   const createdAt = row.createdAt.toISOString()
   return {
@@ -238,13 +242,21 @@ function commentItem(row: rows.CommentRow, revisions: readonly rows.RevisionRow[
   }
 }
 
-const reactionItem = ({ createdAt, ...row }: rows.ReactionRow): Item => ({
+const reactionItem = ({ createdAt, ...row }: rows.TenantExportReaction): Item => ({
   kind: 'reaction',
   ...row,
   createdAt: createdAt.toISOString(),
 })
 
-const reportItem = ({ commentId, readerId, reason, note, createdAt, counted, answered }: rows.ReportRow): Item => ({
+const reportItem = ({
+  commentId,
+  readerId,
+  reason,
+  note,
+  createdAt,
+  counted,
+  answered,
+}: rows.TenantExportReport): Item => ({
   kind: 'report',
   commentId,
   readerId,
@@ -255,7 +267,7 @@ const reportItem = ({ commentId, readerId, reason, note, createdAt, counted, ans
   ...(answered && { answered: true }),
 })
 
-const auditItem = ({ actorId, targetId, before, after, at, ...row }: rows.AuditRow): Item => ({
+const auditItem = ({ actorId, targetId, before, after, at, ...row }: rows.TenantExportAuditEntry): Item => ({
   kind: 'audit',
   ...row,
   ...(actorId !== null && { actorId }),
