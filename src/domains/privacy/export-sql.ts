@@ -47,7 +47,7 @@ export const exportComments = (
   limit: number,
 ): Promise<ExportedCommentRow[]> => sql<ExportedCommentRow>(COMMENTS, [tenantId, readerId, after ?? FIRST_ID, limit])
 
-export interface RevisionRow {
+export interface ExportedRevision {
   commentId: Id
   revision: number
   body: string
@@ -61,10 +61,10 @@ const REVISIONS = statement(
 )
 
 /** The bodies that edits of these comments have replaced. */
-export const exportRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<RevisionRow[]> =>
-  sql<RevisionRow>(REVISIONS, [tenantId, commentIds])
+export const exportRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<ExportedRevision[]> =>
+  sql<ExportedRevision>(REVISIONS, [tenantId, commentIds])
 
-export interface ReportRow {
+export interface ExportedReport {
   commentId: Id
   reason: string
   note: string | null
@@ -79,18 +79,18 @@ const REPORTS_RECEIVED = statement(
 )
 
 /** What readers have reported of these comments; who they were stays theirs. */
-export const exportReportsReceived = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<ReportRow[]> =>
-  sql<ReportRow>(REPORTS_RECEIVED, [tenantId, commentIds])
+export const exportReportsReceived = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<ExportedReport[]> =>
+  sql<ExportedReport>(REPORTS_RECEIVED, [tenantId, commentIds])
 
 const REPORTS_MADE = statement(
   'export_reports_made',
   `SELECT ${REPORT} FROM reports WHERE tenant_id = $1 AND reader_id = $2 ORDER BY created_at`,
 )
 
-export const exportReportsMade = (sql: Sql, tenantId: Id, readerId: Id): Promise<ReportRow[]> =>
-  sql<ReportRow>(REPORTS_MADE, [tenantId, readerId])
+export const exportReportsMade = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedReport[]> =>
+  sql<ExportedReport>(REPORTS_MADE, [tenantId, readerId])
 
-export interface ReactionRow {
+export interface ExportedReaction {
   commentId: Id
   type: string | null
   updatedAt: Date
@@ -103,10 +103,10 @@ const REACTIONS = statement(
 )
 
 /** What the reader holds on comments, and where a reaction was taken back, when. */
-export const exportReactions = (sql: Sql, tenantId: Id, readerId: Id): Promise<ReactionRow[]> =>
-  sql<ReactionRow>(REACTIONS, [tenantId, readerId])
+export const exportReactions = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedReaction[]> =>
+  sql<ExportedReaction>(REACTIONS, [tenantId, readerId])
 
-export interface NotificationRow {
+export interface ExportedNotification {
   eventId: Id
   discussionId: Id
   seq: number
@@ -123,10 +123,10 @@ const NOTIFICATIONS = statement(
 )
 
 /** Notifications to the reader that are still in the log. */
-export const exportNotifications = (sql: Sql, tenantId: Id, readerId: Id): Promise<NotificationRow[]> =>
-  sql<NotificationRow>(NOTIFICATIONS, [tenantId, readerId])
+export const exportNotifications = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedNotification[]> =>
+  sql<ExportedNotification>(NOTIFICATIONS, [tenantId, readerId])
 
-export interface AuditEntryRow {
+export interface ExportedAuditEntry {
   id: Id
   action: string
   targetType: string
@@ -148,4 +148,4 @@ export const exportAuditEntries = (
   tenantId: Id,
   targetType: 'reader' | 'comment',
   targetIds: readonly Id[],
-): Promise<AuditEntryRow[]> => sql<AuditEntryRow>(AUDIT, [tenantId, targetIds, targetType])
+): Promise<ExportedAuditEntry[]> => sql<ExportedAuditEntry>(AUDIT, [tenantId, targetIds, targetType])

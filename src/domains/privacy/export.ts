@@ -12,7 +12,7 @@ import { getReaderIn, lockReaderIn } from '../readers/records.ts'
 /** A comment of the reader as it is held. `bodyHtml` is made from `body`, and so left out. */
 export interface ExportedComment extends rows.ExportedCommentRow {
   /** The bodies that edits have replaced, oldest first. */
-  revisions: rows.RevisionRow[]
+  revisions: rows.ExportedRevision[]
 }
 
 /** All that is held of a reader. Nothing in it says who others are. */
@@ -22,11 +22,11 @@ export interface ReaderExport {
   /** Who was merged into them. */
   formerReaders: FormerReader[]
   comments: ExportedComment[]
-  reactions: rows.ReactionRow[]
-  reportsMade: rows.ReportRow[]
-  reportsReceived: rows.ReportRow[]
-  notifications: rows.NotificationRow[]
-  auditEntries: rows.AuditEntryRow[]
+  reactions: rows.ExportedReaction[]
+  reportsMade: rows.ExportedReport[]
+  reportsReceived: rows.ExportedReport[]
+  notifications: rows.ExportedNotification[]
+  auditEntries: rows.ExportedAuditEntry[]
 }
 
 /** Comments that are read at once: the process answers others in between. */
@@ -79,7 +79,7 @@ async function exportWritten(sql: Sql, tenantId: Id, readerId: Id): Promise<Comm
   for (;;) {
     const comments = await rows.exportComments(sql, tenantId, readerId, written.comments.at(-1)?.id, BATCH)
     const ids = comments.map(({ id }) => id)
-    const revisions = new Map<Id, rows.RevisionRow[]>(ids.map((id) => [id, []]))
+    const revisions = new Map<Id, rows.ExportedRevision[]>(ids.map((id) => [id, []]))
     for (const revision of await rows.exportRevisions(sql, tenantId, ids))
       revisions.get(revision.commentId)?.push(revision)
     for (const comment of comments) {

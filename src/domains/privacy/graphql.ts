@@ -4,9 +4,15 @@ import type { FormerReader } from '../merges/former.ts'
 import { ReaderRecordRef } from '../readers/graphql.ts'
 import { eraseReader } from './erase.ts'
 import { type ExportedComment, exportReader, type ReaderExport } from './export.ts'
-import type { AuditEntryRow, NotificationRow, ReactionRow, ReportRow, RevisionRow } from './export-sql.ts'
+import type {
+  ExportedAuditEntry,
+  ExportedNotification,
+  ExportedReaction,
+  ExportedReport,
+  ExportedRevision,
+} from './export-sql.ts'
 
-const RevisionRef = builder.objectRef<RevisionRow>('ExportedRevision').implement({
+const RevisionRef = builder.objectRef<ExportedRevision>('ExportedRevision').implement({
   description: 'A body of a comment that an edit has replaced.',
   fields: (t) => ({
     revision: t.exposeInt('revision', {
@@ -44,7 +50,7 @@ const CommentRef = builder.objectRef<ExportedComment>('ExportedComment').impleme
     }) satisfies Record<keyof ExportedComment, unknown>,
 })
 
-const ReactionRef = builder.objectRef<ReactionRow>('ExportedReaction').implement({
+const ReactionRef = builder.objectRef<ExportedReaction>('ExportedReaction').implement({
   description: 'A reaction of the reader to a comment.',
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
@@ -53,7 +59,7 @@ const ReactionRef = builder.objectRef<ReactionRow>('ExportedReaction').implement
   }),
 })
 
-const ReportRef = builder.objectRef<ReportRow>('ExportedReport').implement({
+const ReportRef = builder.objectRef<ExportedReport>('ExportedReport').implement({
   description: 'A report of a comment.',
   fields: (t) => ({
     commentId: t.exposeID('commentId', { description: 'The comment.' }),
@@ -63,7 +69,7 @@ const ReportRef = builder.objectRef<ReportRow>('ExportedReport').implement({
   }),
 })
 
-const NotificationRef = builder.objectRef<NotificationRow>('ExportedNotification').implement({
+const NotificationRef = builder.objectRef<ExportedNotification>('ExportedNotification').implement({
   description: 'A notification to the reader about a reply.',
   fields: (t) => ({
     eventId: t.exposeID('eventId', { description: 'The id of the event.' }),
@@ -75,7 +81,7 @@ const NotificationRef = builder.objectRef<NotificationRow>('ExportedNotification
   }),
 })
 
-const AuditRef = builder.objectRef<AuditEntryRow>('ExportedAuditEntry').implement({
+const AuditRef = builder.objectRef<ExportedAuditEntry>('ExportedAuditEntry').implement({
   description: 'An action of a moderator or the backend on the reader or their comments, without the actor.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the entry.' }),
