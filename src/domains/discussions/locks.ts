@@ -10,7 +10,7 @@ const LOCK = statement(
   `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE`,
 )
 
-export const lockDiscussion = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
+export const lockDiscussionRow = async (sql: Sql, tenantId: Id, id: Id): Promise<DiscussionRow | undefined> =>
   (await sql<DiscussionRow>(LOCK, [tenantId, id]))[0]
 
 const LOCK_BY_EXTERNAL_ID = statement(

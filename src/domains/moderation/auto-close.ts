@@ -5,7 +5,7 @@ import { storedNumber } from '../../core/stored.ts'
 import { tenantSettingsSchema } from '../../core/tenant-settings.ts'
 import { toDiscussion } from '../discussions/discussions.ts'
 import { announce, appendEvent } from '../discussions/append-events.ts'
-import { lockDiscussion } from '../discussions/locks.ts'
+import { lockDiscussionRow } from '../discussions/locks.ts'
 import { setDiscussionState } from './sql.ts'
 
 /**
@@ -28,7 +28,7 @@ export async function closeOldDiscussions(app: App, limit: number, now = new Dat
 async function close(app: App, { tenantId, id }: DueDiscussion, now: Date): Promise<void> {
   const written = await app.db.transaction(async (sql) => {
     if (!(await markAutoClosed(sql, tenantId, id, now))) return null
-    const row = await lockDiscussion(sql, tenantId, id)
+    const row = await lockDiscussionRow(sql, tenantId, id)
     if (row === undefined || row.state !== 'open') return null
     await setDiscussionState(sql, tenantId, id, 'locked')
     // As it is after its own event, whose number is the next one: the row is locked.

@@ -4,7 +4,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { type Discussion, toDiscussion } from '../discussions/discussions.ts'
 import { announce, appendEvents } from '../discussions/append-events.ts'
-import { lockDiscussion as lockRow } from '../discussions/locks.ts'
+import { lockDiscussionRow } from '../discussions/locks.ts'
 import { setDiscussionState } from './sql.ts'
 import { type DiscussionVerb, nextDiscussionState } from './transitions.ts'
 
@@ -29,7 +29,7 @@ const EVENTS = { lock: 'discussion_locked', unlock: 'discussion_unlocked', archi
 async function changeDiscussion(ctx: Ctx, id: Id, verb: DiscussionVerb): Promise<Discussion> {
   const { tenant } = requireCaller(ctx)
   const { discussion, written } = await ctx.app.db.transaction(async (sql) => {
-    const row = isId(id) ? await lockRow(sql, tenant.id, id) : undefined
+    const row = isId(id) ? await lockDiscussionRow(sql, tenant.id, id) : undefined
     if (row === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
     const state = nextDiscussionState(verb, row.state)
     if (state === null) return { discussion: toDiscussion(row), written: null }

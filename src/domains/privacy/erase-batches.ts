@@ -5,7 +5,7 @@ import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import { tellModerators } from '../comments/change.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
-import { lockDiscussion } from '../discussions/locks.ts'
+import { lockDiscussionRow } from '../discussions/locks.ts'
 import { selectDiscussion } from '../discussions/row.ts'
 import type { EventTexts, ScrubbedEvent } from './scrub.ts'
 import { rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
@@ -95,7 +95,7 @@ async function workIn(work: ReaderWork, discussionId: Id, handle: (sql: Sql) => 
   signal?.throwIfAborted()
   const { seq, written } = await app.db.transaction(async (sql) => {
     await work.begin(sql)
-    const upTo = (await lockDiscussion(sql, tenantId, discussionId))?.seq ?? 0
+    const upTo = (await lockDiscussionRow(sql, tenantId, discussionId))?.seq ?? 0
     const after = work.scrubbedUpTo.get(discussionId) ?? 0
     const rewritten = await scrubStretch(sql, work, { tenantId, discussionId, after, upTo })
     const events = await appendEvents(sql, await handle(sql))
@@ -126,7 +126,7 @@ async function scrubPast(work: ReaderWork, discussionId: Id): Promise<void> {
       await app.db.transaction(async (sql) => {
         await work.begin(sql)
         // Two that rewrite one event must see each other's text.
-        await lockDiscussion(sql, tenantId, discussionId)
+        await lockDiscussionRow(sql, tenantId, discussionId)
         await work.end(sql, await scrubStretch(sql, work, stretch))
       })
     }
