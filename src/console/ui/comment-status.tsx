@@ -3,7 +3,7 @@ import { Badge } from '@mantine/core'
 import type { CommentStatus, HoldReason } from '../../generated/console.ts'
 
 /** What became of a comment. One that waits stands out. */
-export const StatusBadge = ({ status }: { status: CommentStatus }) =>
+export const CommentStatusBadge = ({ status }: { status: CommentStatus }) =>
   status === 'pending' ? <Badge variant="filled">{status}</Badge> : <Badge>{status}</Badge>
 
 /** Why a comment waits, or was put before moderators, in a few words. */

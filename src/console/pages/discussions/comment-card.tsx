@@ -5,7 +5,7 @@ import { Link } from 'react-router'
 
 import type { HoldReason, ThreadCommentFragment } from '../../../generated/console.ts'
 import { Problem } from '../../ui/states.tsx'
-import { HOLD_REASONS, StatusBadge } from '../../ui/comment-status.tsx'
+import { CommentStatusBadge, HOLD_REASONS } from '../../ui/comment-status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { CommentMenu } from './comment-menu.tsx'
@@ -48,7 +48,7 @@ export function CommentCard({
             </Text>
           )}
           {pinnedAt != null && <Badge leftSection={<IconPinned size={12} aria-hidden />}>pinned</Badge>}
-          {status !== 'approved' && <StatusBadge status={status} />}
+          {status !== 'approved' && <CommentStatusBadge status={status} />}
           {about?.reason != null && <Badge>{HOLD_REASONS[about.reason]}</Badge>}
           {about !== undefined && about.openReportCount > 0 && (
             <Badge leftSection={<IconFlag size={12} aria-hidden />}>

@@ -13,7 +13,7 @@ import { WRITTEN } from '../../ui/written.ts'
 import { DiscussionActions } from './discussion-actions.tsx'
 import { useLiveThread } from './live-thread.ts'
 import { type Mark, MARKS, type Marks, useMarks } from './marks.ts'
-import { StateBadge } from './state-badge.tsx'
+import { DiscussionStateBadge } from './state-badge.tsx'
 import { MarkedOnly, Thread } from './thread.tsx'
 
 export function Page() {
@@ -57,7 +57,7 @@ function About({ externalId, url, state, commentCount, presence, createdAt, last
       <span {...WRITTEN}>{externalId}</span>
       <WebLink url={url} />
       <Group gap="sm" component="span">
-        <StateBadge state={state} />
+        <DiscussionStateBadge state={state} />
         <span>
           {formatNumber(commentCount)} {commentCount === 1 ? 'comment' : 'comments'}
         </span>

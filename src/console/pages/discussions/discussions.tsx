@@ -16,7 +16,7 @@ import { Search } from '../../ui/search.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { StateBadge } from './state-badge.tsx'
+import { DiscussionStateBadge } from './state-badge.tsx'
 
 const STATES: { value: DiscussionState; label: string }[] = [
   { value: 'open', label: 'Open' },
@@ -90,7 +90,7 @@ function Row({ id, externalId, title, state, commentCount, lastCommentedAt, crea
         )}
       </Table.Td>
       <Table.Td>
-        <StateBadge state={state} />
+        <DiscussionStateBadge state={state} />
       </Table.Td>
       <Table.Td>{formatNumber(commentCount)}</Table.Td>
       <Table.Td>{lastCommentedAt == null ? 'none' : <Time at={lastCommentedAt} />}</Table.Td>

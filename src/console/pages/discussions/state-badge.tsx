@@ -10,4 +10,6 @@ const ICONS = {
 }
 
 /** Who may write in a discussion. */
-export const StateBadge = ({ state }: { state: DiscussionState }) => <Badge leftSection={ICONS[state]}>{state}</Badge>
+export const DiscussionStateBadge = ({ state }: { state: DiscussionState }) => (
+  <Badge leftSection={ICONS[state]}>{state}</Badge>
+)

@@ -6,7 +6,7 @@ import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Parent, Reasons, Reports, Where } from './context.tsx'
 import { Actions, Dealt, type JudgeProps } from './judging.tsx'
-import { nameOf, ReaderHistory, ReaderLink } from './reader.tsx'
+import { nameOf, ReaderLink, ReaderSummary } from './reader.tsx'
 
 interface ItemProps extends JudgeProps {
   isSelected: boolean
@@ -66,7 +66,7 @@ function Waiting({ entry, isSelected, onSelect, isInView, ...actions }: ItemProp
               <ReaderLink reader={author} />
               <Where discussion={discussion} />
             </Group>
-            {author != null && <ReaderHistory id={author.id} isWanted={isInView} />}
+            {author != null && <ReaderSummary id={author.id} isWanted={isInView} />}
           </Stack>
         </Group>
         <Time at={createdAt} c="dimmed" style={{ whiteSpace: 'nowrap' }} />

@@ -28,7 +28,7 @@ export function ReaderLink({
  * What else the author has written, and whether they are banned. Asked for where `isWanted`: once
  * it comes into view.
  */
-export function ReaderHistory({ id, isWanted }: { id: string; isWanted: boolean }) {
+export function ReaderSummary({ id, isWanted }: { id: string; isWanted: boolean }) {
   const { data, error } = useApi(QueuedReaderDocument, { id }, { enabled: isWanted })
   const reader = data?.reader
   // Of no matter enough for an alert at each comment: the page of the reader tells more.

@@ -5,7 +5,7 @@ import { ReaderHistoryDocument, type ReaderHistoryQuery, type ReaderQuery } from
 import { useList } from '../../api/queries.ts'
 import { List } from '../../ui/list.tsx'
 import { Empty } from '../../ui/states.tsx'
-import { StatusBadge } from '../../ui/comment-status.tsx'
+import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
@@ -60,7 +60,7 @@ function HistoryCard({ body, status, createdAt, editedAt, discussion }: Comment)
   return (
     <Card withBorder padding="sm" component="article">
       <Group gap="xs">
-        <StatusBadge status={status} />
+        <CommentStatusBadge status={status} />
         <Time at={createdAt} c="dimmed" />
         {editedAt != null && (
           <Text size="sm" c="dimmed">

@@ -10,7 +10,7 @@ import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { EVENT_TYPES } from './event-types.tsx'
-import { STATUSES, StatusBadge } from './state.tsx'
+import { DeliveryStatusBadge, STATUSES } from './state.tsx'
 
 type Delivery = WebhookDeliveriesQuery['webhookDeliveries']['edges'][number]['node']
 
@@ -86,7 +86,7 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
         </Anchor>
       </Table.Td>
       <Table.Td>
-        <StatusBadge status={status} />
+        <DeliveryStatusBadge status={status} />
       </Table.Td>
       <Table.Td maw={320}>
         {attempts.length}

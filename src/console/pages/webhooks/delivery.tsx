@@ -18,7 +18,7 @@ import { Found, Problem } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Attempts } from './attempts.tsx'
-import { StatusBadge } from './state.tsx'
+import { DeliveryStatusBadge } from './state.tsx'
 
 export type DeliveryDetail = NonNullable<WebhookDeliveryQuery['webhookDelivery']>
 
@@ -73,7 +73,7 @@ function Delivery({ delivery }: { delivery: DeliveryDetail }) {
     <Stack gap="lg">
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
         <Fact name="Status">
-          <StatusBadge status={status} />
+          <DeliveryStatusBadge status={status} />
         </Fact>
         <Fact name="Happened">
           <Time at={createdAt} />

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import type { EndpointFragment } from '../../../generated/console.ts'
 import { Countdown } from '../../ui/countdown.tsx'
 import { Time } from '../../ui/time.tsx'
-import { Circuit, heldWords, StateBadge } from './state.tsx'
+import { Circuit, EndpointStateBadge, heldWords } from './state.tsx'
 
 /** How an endpoint fares, as it changes. */
 export function Health({ endpoint }: { endpoint: EndpointFragment }) {
@@ -12,7 +12,7 @@ export function Health({ endpoint }: { endpoint: EndpointFragment }) {
   return (
     <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
       <Fact name="State">
-        <StateBadge endpoint={endpoint} />
+        <EndpointStateBadge endpoint={endpoint} />
         <Text size="xs" c="dimmed">
           {lastVerification === null ? (
             'no handshake yet'

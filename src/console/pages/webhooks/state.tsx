@@ -9,7 +9,7 @@ const STATE_COLOURS: Readonly<Record<EndpointFragment['state'], string>> = {
   disabled: 'red',
 }
 
-export function StateBadge({ endpoint: { state, verificationPending } }: { endpoint: EndpointFragment }) {
+export function EndpointStateBadge({ endpoint: { state, verificationPending } }: { endpoint: EndpointFragment }) {
   return (
     <Badge variant="dot" color={STATE_COLOURS[state]}>
       {state === 'unverified' && verificationPending ? 'verifying…' : state}
@@ -48,7 +48,7 @@ const STATUS_COLOURS: Readonly<Record<DeliveryStatus, string>> = {
 
 export const STATUSES = Object.keys(STATUS_COLOURS) as DeliveryStatus[]
 
-export function StatusBadge({ status }: { status: DeliveryStatus }) {
+export function DeliveryStatusBadge({ status }: { status: DeliveryStatus }) {
   return (
     <Badge variant="dot" color={STATUS_COLOURS[status]}>
       {status}

@@ -17,7 +17,7 @@ import { Empty } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { EndpointForm } from './endpoint-form.tsx'
 import { ALL, EVENT_TYPES } from './event-types.tsx'
-import { Circuit, heldWords, StateBadge } from './state.tsx'
+import { Circuit, EndpointStateBadge, heldWords } from './state.tsx'
 
 export function Page() {
   const list = useList(WebhookEndpointsDocument, { first: 50 }, ({ webhookEndpoints }) => webhookEndpoints, {
@@ -61,7 +61,7 @@ function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <StateBadge endpoint={endpoint} />
+        <EndpointStateBadge endpoint={endpoint} />
       </Table.Td>
       <Table.Td maw={360}>
         <Stack gap={0}>
