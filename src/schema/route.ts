@@ -60,19 +60,19 @@ interface RouteOf<Data, Variables> extends Omit<Route, 'document' | 'otherStatus
 /** Types a route by its document, so that `otherStatus` and `answer` know the data. */
 export const route = <Data, Variables>(definition: RouteOf<Data, Variables>): Route => definition as unknown as Route
 
-export interface Connection {
+export interface RelayConnection {
   edges: readonly { node: unknown }[]
   pageInfo: { endCursor?: string | null; hasNextPage: boolean }
 }
 
 /** A connection as a list of REST's form, and so each connection in what it lists. */
-export function listOf({ edges, pageInfo }: Connection): {
+export function listOf({ edges, pageInfo }: RelayConnection): {
   data: unknown[]
   nextCursor: string | null
   hasMore: boolean
 } {
   const data = edges.map(({ node }) => node)
-  const nested = Object.entries(data[0] ?? {}).flatMap(([name, value]) => (isConnection(value) ? [name] : []))
+  const nested = Object.entries(data[0] ?? {}).flatMap(([name, value]) => (isRelayConnection(value) ? [name] : []))
   return {
     data: nested.length === 0 ? data : data.map((node) => withLists(node, nested)),
     nextCursor: pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null,
@@ -80,11 +80,11 @@ export function listOf({ edges, pageInfo }: Connection): {
   }
 }
 
-export const isConnection = (value: unknown): value is Connection =>
+export const isRelayConnection = (value: unknown): value is RelayConnection =>
   typeof value === 'object' && value !== null && 'edges' in value && 'pageInfo' in value
 
 /** What is listed has one shape: a field that is a connection in the first is one in all. */
 function withLists(node: unknown, names: readonly string[]): unknown {
-  const lists = names.map((name) => [name, listOf((node as Record<string, Connection>)[name] as Connection)])
+  const lists = names.map((name) => [name, listOf((node as Record<string, RelayConnection>)[name] as RelayConnection)])
   return { ...(node as object), ...(Object.fromEntries(lists) as object) }
 }

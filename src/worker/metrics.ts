@@ -2,7 +2,7 @@ import { type App, perApp } from '../core/context.ts'
 import { counter, gauge, gaugeOf, histogram, metricsOf } from '../core/metrics.ts'
 import type { Outcome } from '../domains/webhooks/record-sql.ts'
 import { countOpenBackfills } from '../domains/upgrades/upgrades.ts'
-import { type Survey, surveyBacklogs } from './survey-sql.ts'
+import { type BacklogSurvey, surveyBacklogs } from './survey-sql.ts'
 
 export interface DeliveryMetrics {
   begun(): void
@@ -34,8 +34,8 @@ export const deliveryMetrics = perApp((app: App): DeliveryMetrics => {
  * those of before.
  */
 function observeDatabase(app: App): void {
-  let looking: Promise<Survey | null> | undefined
-  const look = (): Promise<Survey | null> =>
+  let looking: Promise<BacklogSurvey | null> | undefined
+  const look = (): Promise<BacklogSurvey | null> =>
     (looking ??= surveyBacklogs(app.db.query)
       .catch(() => null)
       .finally(() => (looking = undefined)))
@@ -46,7 +46,7 @@ function observeDatabase(app: App): void {
     classifier_requests_due: 'classifierRequestsDue',
     analytics_deltas_waiting: 'analyticsDeltas',
   } as const
-  for (const [name, field] of Object.entries(figures) as [keyof typeof figures, keyof Survey][]) {
+  for (const [name, field] of Object.entries(figures) as [keyof typeof figures, keyof BacklogSurvey][]) {
     gaugeOf(metricsOf(app), name, async () => (await look())?.[field] ?? null)
   }
 }

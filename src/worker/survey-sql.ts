@@ -1,7 +1,7 @@
 import { BACKLOG_LIMIT } from '../core/metric-table.ts'
 import { type Sql, statement } from '../core/sql.ts'
 
-export interface Survey {
+export interface BacklogSurvey {
   /** At most BACKLOG_LIMIT, as the other numbers of rows. */
   deliveriesDue: number
   /** 0 where nothing waits. */
@@ -37,8 +37,8 @@ const SURVEY = statement(
 )
 
 /** What waits for workers, of all tenants, for metrics. */
-export async function surveyBacklogs(sql: Sql): Promise<Survey> {
-  const [survey] = await sql<Survey>(SURVEY)
+export async function surveyBacklogs(sql: Sql): Promise<BacklogSurvey> {
+  const [survey] = await sql<BacklogSurvey>(SURVEY)
   if (survey === undefined) throw new Error('a survey has one row')
   return survey
 }

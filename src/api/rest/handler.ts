@@ -13,7 +13,7 @@ import { type FieldError, ServiceError, unknownParameter, validationFailed } fro
 import { ACCESS_EXTENSION } from '../../schema/access.ts'
 import { compile } from '../graphql/execute.ts'
 import { checkInput, fromQuery, variableTypes } from '../graphql/input.ts'
-import { isConnection, listOf, type Route } from '../../schema/route.ts'
+import { isRelayConnection, listOf, type Route } from '../../schema/route.ts'
 
 export interface RestRequest {
   params: Readonly<Record<string, string>>
@@ -201,7 +201,7 @@ function plainAnswer(data: unknown): unknown {
     if (keys.length !== 1) break
     value = (value as Record<string, unknown>)[keys[0] as string]
   }
-  return isConnection(value) ? listOf(value) : value
+  return isRelayConnection(value) ? listOf(value) : value
 }
 
 const REST_POINTERS: Readonly<Record<string, string>> = { '/first': '/limit', '/after': '/cursor' }

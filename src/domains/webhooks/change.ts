@@ -7,7 +7,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import type { EndpointState } from '../../generated/prisma/enums.ts'
-import { auditForm, keyOf, type WebhookEndpoint, withSecrets } from './endpoint.ts'
+import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
 import { databaseNow, lockEndpoint } from './sql.ts'
 
 /** What audit entries of endpoints are about. */
@@ -32,7 +32,10 @@ export async function lock(sql: TxSql, tenant: Tenant, id: Id): Promise<WebhookE
   await lockEndpoint(sql, tenant.id, id)
   // A statement of its own: one that had to wait for the lock would show the secrets as they were
   // before.
-  const found = await sql.prisma.webhookEndpoint.findUnique({ where: keyOf(tenant.id, id), include: withSecrets() })
+  const found = await sql.prisma.webhookEndpoint.findUnique({
+    where: endpointWhere(tenant.id, id),
+    include: withSecrets(),
+  })
   if (found === null) throw new ServiceError('not_found')
   return found
 }
@@ -55,7 +58,7 @@ export async function changeEndpoint(
 ): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)
   const data = await change(await databaseNow(sql))
-  const where = keyOf(tenant.id, before.id)
+  const where = endpointWhere(tenant.id, before.id)
   const after = await sql.prisma.webhookEndpoint.update({ where, data, include: withSecrets() })
   await recordChange(sql, ctx, action, before, after)
   return after

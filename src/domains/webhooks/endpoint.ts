@@ -21,7 +21,7 @@ export const withSecrets = () =>
     },
   }) satisfies Prisma.WebhookEndpointInclude
 
-export const keyOf = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
+export const endpointWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
 
 /**
  * What an audit entry keeps of an endpoint: what people set, not what changes by itself. Of

@@ -10,7 +10,7 @@ import { counted } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
-import { auditForm, keyOf, type WebhookEndpoint, withSecrets } from './endpoint.ts'
+import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
 import { storedPolicy } from './policy.ts'
 import { changePolicy, endpointFields } from './input.ts'
 import { newSigningSecret, sealSecret } from './secrets.ts'
@@ -139,7 +139,7 @@ export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promi
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant, id)
-    await sql.prisma.webhookEndpoint.delete({ where: keyOf(tenant.id, id) })
+    await sql.prisma.webhookEndpoint.delete({ where: endpointWhere(tenant.id, id) })
     // The deliveries are not touched: there may be millions of them.
     await sql.prisma.deletedEndpoint.create({
       data: { tenantId: tenant.id, endpointId: id, deletedAt: await databaseNow(sql) },
