@@ -6,7 +6,7 @@ import { Batch } from '../../src/live/batch.ts'
 import { type Frame, frameOf } from '../../src/live/frames.ts'
 import { Backlog } from '../../src/live/source-queue.ts'
 import type { Sink } from '../../src/live/seat.ts'
-import { Source } from '../../src/live/source.ts'
+import { SourceStream } from '../../src/live/source-stream.ts'
 import { resultsOf } from '../../src/api/graphql-sse/results.ts'
 import { Subscription } from '../../src/api/graphql-sse/subscription.ts'
 import { SILENT } from '../harness/log.ts'
@@ -22,7 +22,7 @@ const frame = (seq: number, bytes: number): Frame =>
 const batch = (seq: number, bytes = 10): Batch => new Batch([frame(seq, bytes)])
 
 interface Fed {
-  source: Source
+  source: SourceStream
   overflows: () => number
   hasLeft: () => boolean
   /** Where events go, once it has begun. */
@@ -31,7 +31,7 @@ interface Fed {
 
 function fed(): Fed {
   let [overflows, hasLeft, sink] = [0, false, undefined as Sink | undefined]
-  const source = new Source({ idleMs: 1000, onOverflow: () => overflows++ })
+  const source = new SourceStream({ idleMs: 1000, onOverflow: () => overflows++ })
   source.sit({
     start: (taker) => void (sink = taker),
     leave: () => void (hasLeft = true),

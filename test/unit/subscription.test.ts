@@ -12,7 +12,7 @@ import { Batch } from '../../src/live/batch.ts'
 import { type Frame, frameOf } from '../../src/live/frames.ts'
 import type { Cut } from '../../src/live/outlet.ts'
 import type { Sink } from '../../src/live/seat.ts'
-import { Source } from '../../src/live/source.ts'
+import { SourceStream } from '../../src/live/source-stream.ts'
 import { Subscriber } from '../../src/api/graphql-sse/subscriber.ts'
 import { Subscription } from '../../src/api/graphql-sse/subscription.ts'
 import { Subscriptions } from '../../src/api/graphql-sse/subscriptions.ts'
@@ -50,7 +50,7 @@ const frame = (seq: number, padding = ''): Frame =>
     json: `{"seq":${seq},"padding":"${padding}"}`,
   })
 const batch = (...seqs: number[]): Batch => new Batch(seqs.map((seq) => frame(seq)))
-const newSource = (): Source => new Source({ idleMs: 1000, onOverflow: () => undefined })
+const newSource = (): SourceStream => new SourceStream({ idleMs: 1000, onOverflow: () => undefined })
 
 const testSchema = buildSchema('type Query { n: Int } type Subscription { event: Event } type Event { seq: Int }')
 const EVENT = testSchema.getSubscriptionType()?.getFields().event
@@ -79,7 +79,7 @@ function longAnswers(length: number): { subscription: Subscription; answers: () 
 interface Client {
   sink: Sink
   subscriber: Subscriber
-  source: Source
+  source: SourceStream
   cuts: Cut[]
   /** The events that were written. */
   payloads(): { data: { event: { seq: number } | null } | null; errors?: { extensions: { code: string } }[] }[]

@@ -7,7 +7,7 @@ import { invalid } from '../../core/errors.ts'
 import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
 import { type Cut, headersOf, requireTurn } from '../../live/outlet.ts'
-import { Source } from '../../live/source.ts'
+import { SourceStream } from '../../live/source-stream.ts'
 import type { SharedConnection } from './shared-connection.ts'
 import { maskResult } from '../graphql/mask.ts'
 import { isSubscription, prepare } from '../graphql/prepare.ts'
@@ -71,7 +71,7 @@ export function createEventStreams(app: App): EventStreams {
       if (place.token !== null) return prepared
       const source = await createSourceEventStream(prepared)
       // The library knows a result by its data.
-      if (!(source instanceof Source)) return { data: null, ...(source as ExecutionResult) }
+      if (!(source instanceof SourceStream)) return { data: null, ...(source as ExecutionResult) }
       place.begun = { source, subscription: join(place.ctx, prepared, source) }
       return TAKEN
     },
@@ -81,7 +81,7 @@ export function createEventStreams(app: App): EventStreams {
     // `onOperation` makes answers of it.
     subscribe: (args) => createSourceEventStream(args) as OperationResult,
     onOperation: (_ctx, { context: { ctx, shared } }, args, result) => {
-      if (!(result instanceof Source)) return undefined
+      if (!(result instanceof SourceStream)) return undefined
       shared.add(result)
       return resultsOf(result, join(ctx, args, result), shared.backlog)
     },
@@ -91,7 +91,8 @@ export function createEventStreams(app: App): EventStreams {
     },
   })
 
-  const join = (ctx: Ctx, operation: ExecutionArgs, source: Source) => subscriptionsOf(app).join(ctx, operation, source)
+  const join = (ctx: Ctx, operation: ExecutionArgs, source: SourceStream) =>
+    subscriptionsOf(app).join(ctx, operation, source)
 
   const forget = (token: string | null): void => {
     const reservation = token === null ? undefined : reservations.get(token)

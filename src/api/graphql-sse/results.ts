@@ -2,7 +2,7 @@ import type { ExecutionResult } from 'graphql'
 
 import type { Payload } from '../../live/batch.ts'
 import type { Backlog } from '../../live/source-queue.ts'
-import type { Source } from '../../live/source.ts'
+import type { SourceStream } from '../../live/source-stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /**
@@ -10,7 +10,7 @@ import type { Subscription } from './subscription.ts'
  * A source that fails has a last payload say so: one that throws would end the process.
  */
 export function resultsOf(
-  source: Source<Payload>,
+  source: SourceStream<Payload>,
   subscription: Subscription,
   backlog: Backlog,
 ): AsyncIterableIterator<ExecutionResult> {

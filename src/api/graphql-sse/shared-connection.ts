@@ -1,15 +1,15 @@
 import type { Payload } from '../../live/batch.ts'
 import { Backlog } from '../../live/source-queue.ts'
-import type { Source } from '../../live/source.ts'
+import type { SourceStream } from '../../live/source-stream.ts'
 
 /** What the operations of one connection share: together they hold no more than one may. */
 export class SharedConnection {
   readonly gate = new Gate()
   readonly backlog = new Backlog()
-  readonly #sources = new Set<Source<Payload>>()
+  readonly #sources = new Set<SourceStream<Payload>>()
   #isOver = false
 
-  add(source: Source<Payload>): void {
+  add(source: SourceStream<Payload>): void {
     // Its connection may have gone while it was begun: the library would not end it any more.
     if (this.#isOver) return source.leave()
     this.#sources.add(source)

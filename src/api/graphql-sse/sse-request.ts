@@ -6,7 +6,7 @@ import { type Request, type ResponseInit, TOKEN_HEADER_KEY, TOKEN_QUERY_KEY } fr
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import type { Payload } from '../../live/batch.ts'
-import type { Source } from '../../live/source.ts'
+import type { SourceStream } from '../../live/source-stream.ts'
 import { notAcceptable } from '../graphql/errors.ts'
 import { SharedConnection } from './shared-connection.ts'
 import type { Subscription } from './subscription.ts'
@@ -18,7 +18,7 @@ export interface SseContext {
   token: string | null
   shared: SharedConnection
   /** What a subscription on a connection of its own has begun; null for all else. */
-  begun: { source: Source<Payload>; subscription: Subscription } | null
+  begun: { source: SourceStream<Payload>; subscription: Subscription } | null
 }
 
 export type SseRequest = Request<FastifyRequest, SseContext>

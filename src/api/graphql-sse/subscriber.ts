@@ -5,7 +5,7 @@ import { chunkOf } from '../../live/chunk.ts'
 import { HEARTBEAT } from '../../live/frames.ts'
 import { type Cut, type Headers, MAX_UNSENT_BYTES, Outlet } from '../../live/outlet.ts'
 import type { Taker } from '../../live/seat.ts'
-import type { Source } from '../../live/source.ts'
+import type { SourceStream } from '../../live/source-stream.ts'
 import type { Pieces, Subscription } from './subscription.ts'
 
 const COMPLETE = chunkOf(['event: complete\ndata:\n\n'])
@@ -17,7 +17,7 @@ const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { bytes }) => sum
  * mode.
  */
 export class Subscriber extends Outlet implements Taker<Payload> {
-  readonly #source: Source<Payload>
+  readonly #source: SourceStream<Payload>
   readonly #subscription: Subscription
   readonly #onCut: (cut: Cut) => void
   /**
@@ -30,7 +30,7 @@ export class Subscriber extends Outlet implements Taker<Payload> {
 
   constructor(
     response: ServerResponse,
-    { source, subscription }: { source: Source<Payload>; subscription: Subscription },
+    { source, subscription }: { source: SourceStream<Payload>; subscription: Subscription },
     { heartbeatMs, onCut }: { heartbeatMs: number; onCut: (cut: Cut) => void },
   ) {
     super(response, { heartbeatMs })

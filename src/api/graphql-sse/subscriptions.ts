@@ -3,7 +3,7 @@ import { type DocumentNode, type ExecutionArgs, TypeInfo, visit, visitWithTypeIn
 import { type Caller, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import { sha256 } from '../../core/crypto.ts'
 import type { Payload } from '../../live/batch.ts'
-import type { Source } from '../../live/source.ts'
+import type { SourceStream } from '../../live/source-stream.ts'
 import { schema } from '../graphql/schema.ts'
 import { Subscription } from './subscription.ts'
 
@@ -29,7 +29,7 @@ export class Subscriptions {
   }
 
   /** The subscription that an operation is, for as long as its source is not left. */
-  join(ctx: Ctx, operation: ExecutionArgs, source: Source<Payload>): Subscription {
+  join(ctx: Ctx, operation: ExecutionArgs, source: SourceStream<Payload>): Subscription {
     const key = sharingKey(requireCaller(ctx), operation)
     const shared = this.#shared.get(key) ?? { subscription: new Subscription(operation, ctx), members: 0 }
     this.#shared.set(key, shared)

@@ -5,7 +5,7 @@ import type { Bus } from '../../core/bus.ts'
 import { type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { hubOf } from '../../live/hub.ts'
-import { openSource, type Source } from '../../live/source.ts'
+import { openSourceStream, type SourceStream } from '../../live/source-stream.ts'
 import { type QueueState, readQueueStates } from './queue-sql.ts'
 import { type QueueFrame, type QueueSeat, QueueTopic } from './queue-topic.ts'
 
@@ -83,7 +83,7 @@ export const queueWatchOf = perApp((app) => {
  * Follows the moderation queues of the tenant for a GraphQL subscription. Throws
  * `too_many_streams`, and `unavailable` where it has ended meanwhile.
  */
-export function followModerationQueue(ctx: Ctx): Promise<Source<QueueFrame>> {
+export function followModerationQueue(ctx: Ctx): Promise<SourceStream<QueueFrame>> {
   const { tenant } = requireCaller(ctx)
-  return openSource(ctx, async (source) => source.sit(await queueWatchOf(ctx.app).join(tenant.id)))
+  return openSourceStream(ctx, async (source) => source.sit(await queueWatchOf(ctx.app).join(tenant.id)))
 }

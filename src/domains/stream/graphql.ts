@@ -10,7 +10,7 @@ import type { Reader } from '../readers/readers.ts'
 import { eventOf, type StreamEvent } from '../../live/stream-event.ts'
 import type { Frame } from '../../live/frames.ts'
 import { getPresence, type Presence } from './presence.ts'
-import { followDiscussion } from '../../live/source.ts'
+import { followDiscussion } from '../../live/source-stream.ts'
 import * as stream from './stream.ts'
 
 const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').implement({

@@ -18,10 +18,10 @@ interface Following {
  * the SSE route. Throws `not_found`, `too_many_streams`, `validation_failed` where the position
  * asked for cannot be resumed from, `unavailable` where it has ended meanwhile.
  */
-export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: Following): Promise<Source> {
+export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: Following): Promise<SourceStream> {
   const { tenant, actor } = requireCaller(ctx)
   if (!isId(discussionId)) throw new ServiceError('not_found')
-  return openSource(ctx, async (source) => {
+  return openSourceStream(ctx, async (source) => {
     const beginning = await hubOf(ctx.app).join({
       tenantId: tenant.id,
       discussionId,
@@ -39,14 +39,14 @@ export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: 
  * `begin` gives it its feed. Throws `too_many_streams`, `revoked_api_key`, `invalid_admin_token`,
  * `unavailable` where it has ended meanwhile, and what `begin` throws.
  */
-export async function openSource<P extends Payload>(
+export async function openSourceStream<P extends Payload>(
   ctx: Ctx,
-  begin: (source: Source<P>) => Promise<void>,
-): Promise<Source<P>> {
+  begin: (source: SourceStream<P>) => Promise<void>,
+): Promise<SourceStream<P>> {
   const { app } = ctx
   const { tenant, actor } = requireCaller(ctx)
   const hub = hubOf(app)
-  const source = new Source<P>({
+  const source = new SourceStream<P>({
     idleMs: app.settings.STREAM_HEARTBEAT_SECONDS * 1000,
     onOverflow: () => hub.metrics.cut('unsent'),
   })
@@ -77,7 +77,7 @@ function requireComplete({ complete, lastEventId }: Beginning): void {
  * `start`, or are iterated over: not both. It holds a seat and counts as an open stream until it is
  * left.
  */
-export class Source<P extends Payload = Frame> implements AsyncIterable<P> {
+export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P> {
   readonly #idleMs: number
   readonly #onOverflow: () => void
   #feed: Feed<P> | undefined
