@@ -5,7 +5,7 @@ import { coral } from './sources/coral.ts'
 import { disqus } from './sources/disqus.ts'
 import { isso } from './sources/isso.ts'
 import { jsonl } from './sources/jsonl.ts'
-import { lookOf } from './sources/looks.ts'
+import { detect } from './sources/detect.ts'
 import { remark42 } from './sources/remark42.ts'
 import { wordpress } from './sources/wordpress.ts'
 
@@ -34,9 +34,9 @@ export async function* readSource(
   salt?: string,
 ): AsyncGenerator<Found> {
   // The source itself says why a file cannot be read.
-  const look = await lookOf(path).catch(() => null)
-  if (look !== null && 'source' in look && look.source !== name) {
-    throw new SourceError(`it looks like ${SOURCES[look.source].about}: import it with --from ${look.source}`)
+  const detected = await detect(path).catch(() => null)
+  if (detected !== null && 'source' in detected && detected.source !== name) {
+    throw new SourceError(`it looks like ${SOURCES[detected.source].about}: import it with --from ${detected.source}`)
   }
   let hasItem = false
   try {
@@ -45,7 +45,7 @@ export async function* readSource(
       yield found
     }
   } catch (error) {
-    if (hasItem || !(error instanceof SourceError) || look === null || !('form' in look)) throw error
-    throw new SourceError(`${error.message}: it looks like ${look.form}`, { cause: error })
+    if (hasItem || !(error instanceof SourceError) || detected === null || !('form' in detected)) throw error
+    throw new SourceError(`${error.message}: it looks like ${detected.form}`, { cause: error })
   }
 }

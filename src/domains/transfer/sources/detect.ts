@@ -4,12 +4,12 @@ import type { SourceName } from '../sources.ts'
 import { beginningOf, readBytes } from './files.ts'
 
 /** What a file looks like: a source of an import, or a form that no source has. */
-export type Look = { source: SourceName } | { form: string }
+export type Detected = { source: SourceName } | { form: string }
 
 const HEAD_BYTES = 64 * 1024
 
 /** In this order: what is more special stands first. */
-const LOOKS: readonly [RegExp, Look][] = [
+const FORMS: readonly [RegExp, Detected][] = [
   [/^<\?xml[^>]*>\s*(?:<!--[^]*?-->\s*)*<disqus\b|^<disqus\b/, { source: 'disqus' }],
   [/^<[^]*http:\/\/wordpress\.org\/export\//, { source: 'wordpress' }],
   [/^<(?:!doctype html|html)\b/i, { form: 'a page of HTML' }],
@@ -28,14 +28,14 @@ const LOOKS: readonly [RegExp, Look][] = [
 const SQLITE = 'SQLite format 3\0'
 
 /** What a file or a folder looks like by its beginning; null where nothing is known of it. */
-export async function lookOf(path: string): Promise<Look | null> {
+export async function detect(path: string): Promise<Detected | null> {
   if ((await stat(path)).isDirectory()) {
     const names = await readdir(path)
     return names.some((name) => /^comments\.(?:json|jsonl|ndjson)(?:\.gz)?$/.test(name)) ? { source: 'coral' } : null
   }
   if ((await beginningOf(path, SQLITE.length)).toString('latin1') === SQLITE) return { source: 'isso' }
   const head = await headOf(path)
-  return LOOKS.find(([pattern]) => pattern.test(head))?.[1] ?? null
+  return FORMS.find(([pattern]) => pattern.test(head))?.[1] ?? null
 }
 
 /** The beginning of the text of a file, unpacked. */
