@@ -8,7 +8,7 @@ import { openApp } from './app.ts'
 import { baseUrl, listensOn, portOf } from './core/address.ts'
 import type { App } from './core/context.ts'
 import { type Settings, SettingsError } from './core/settings.ts'
-import { turnOfLittle } from './core/turns.ts'
+import { quietTurn } from './core/event-loop.ts'
 import { cannotOpen } from './data/open.ts'
 import { openTracing } from './data/tracing.ts'
 import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
@@ -132,7 +132,7 @@ async function startApi(app: App, link: Link | undefined): Promise<Role & { wher
       app.health.stop()
       await sleep(drainSeconds * 1000)
       if (link === undefined) {
-        await turnOfLittle()
+        await quietTurn()
         // The listener alone: what HTTP does as well, at its close, takes longer than that turn.
         Server.prototype.close.call(server.server)
       } else await link.leave()

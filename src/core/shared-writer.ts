@@ -1,4 +1,4 @@
-import { RowCosts } from './apart.ts'
+import { RowCosts } from './row-costs.ts'
 import { inBatches, type BatchEntry } from './batches.ts'
 import { type App, perApp } from './context.ts'
 import { ServiceError } from './errors.ts'

@@ -10,7 +10,7 @@ import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
 import { poolOn } from './embedded-session.ts'
 import { removeOldDrafts } from './embedded-secrets.ts'
-import { lockFolder } from './lock.ts'
+import { lockFolder } from './folder-lock.ts'
 import { migrationAdapter, overPool, sqlOn } from './pool.ts'
 import { unpackTemplate } from './template.ts'
 

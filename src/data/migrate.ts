@@ -15,7 +15,7 @@ import { completeBackfill } from './backfills.ts'
 import type { Database } from './database.ts'
 import { contracted, type Migration, PRISMA, readMigrations } from './migration-files.ts'
 import { explainFailure, UNDEFINED_TABLE, watchScripts } from './migration-failures.ts'
-import { forgetUnfinished } from './scripts.ts'
+import { forgetUnfinished } from './migration-scripts.ts'
 
 // Node has it; its types come with the browser's only.
 declare const WebAssembly: {

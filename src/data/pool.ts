@@ -9,7 +9,7 @@ import type { Db, Sql } from '../core/sql.ts'
 import type { Database } from './database.ts'
 import { watchPool } from './pool-watch.ts'
 import { PrismaOver, txSql } from './prisma.ts'
-import { wholeScripts } from './scripts.ts'
+import { wholeScripts } from './migration-scripts.ts'
 
 const INT8 = 20
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { turnOfLittle } from '../core/turns.ts'
+import { quietTurn } from '../core/event-loop.ts'
 import type { Listening } from './protocol.ts'
 
 /** A process that takes connections. It is given one at a time, and confirms each. */
@@ -98,7 +98,7 @@ export class Listener {
   }
 
   async #close(): Promise<void> {
-    await turnOfLittle()
+    await quietTurn()
     this.#server?.close()
     for (const until = performance.now() + LAST_MS; this.#waiting.size > 0 && performance.now() < until;) {
       await sleep(1)

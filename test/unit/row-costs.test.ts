@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { RowCosts } from '../../src/core/apart.ts'
+import { RowCosts } from '../../src/core/row-costs.ts'
 import type { App } from '../../src/core/context.ts'
 import { sharedWriter } from '../../src/core/shared-writer.ts'
 

@@ -2,7 +2,7 @@ import { builder } from '../../schema/builder.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import { rotateWebhookSecret } from './rotation.ts'
 import { redeliverDelivery, replayWebhookEvents, testWebhookEndpoint } from './sending.ts'
-import { DeliveryRef, WebhookEndpointRef } from './types.ts'
+import { DeliveryRef, WebhookEndpointRef } from './graphql-types.ts'
 import { enableWebhookEndpoint, verifyWebhookEndpoint } from './verification.ts'
 
 const ENDPOINT_ID = 'The id of the endpoint.'

@@ -3,7 +3,7 @@ import { shapedBy } from '../../schema/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../schema/shown-once.ts'
 import * as deliveries from './deliveries.ts'
 import { documentedFields } from './input.ts'
-import { DeliveryDetailRef, DeliveryRef, DeliveryStatusEnum, PolicyInput, WebhookEndpointRef } from './types.ts'
+import { DeliveryDetailRef, DeliveryRef, DeliveryStatusEnum, PolicyInput, WebhookEndpointRef } from './graphql-types.ts'
 import * as webhooks from './webhooks.ts'
 
 const ENDPOINT_ID = 'The id of the endpoint.'
