@@ -4,6 +4,16 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { isTooDeep, MAX_JSON_DEPTH } from '../../core/json-depth.ts'
+import type { RestRequest } from '../rest/handler.ts'
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** A request as routes read it. */
+export const restRequest = ({ params, query, body }: FastifyRequest): RestRequest => ({
+  params: params as Record<string, string>,
+  query: query as Record<string, string | string[]>,
+  body,
+})
 
 /**
  * JSON bodies only. The raw bytes are kept, because an identity assertion may vouch for them

@@ -7,20 +7,12 @@ import { anonymous, type Ctx, hasCapability, identityHeader, requireCaller } fro
 import { findPageVersion } from '../../domains/comments/version.ts'
 import { viewerReactions } from '../../domains/reactions/read.ts'
 import { requireReader } from '../../domains/readers/readers.ts'
-import type { CompiledRoute, RestRequest, Variables } from '../rest/handler.ts'
+import type { CompiledRoute, Variables } from '../rest/handler.ts'
 import type { Route } from '../../schema/route.ts'
+import { JSON_TYPE, restRequest } from './body.ts'
 import { encodePage, type EncodedPage, personalPage } from './encoded-page.ts'
 import { takesGzip } from './encoding.ts'
 import { pageCache } from './page-cache.ts'
-
-export const JSON_TYPE = 'application/json; charset=utf-8'
-
-/** A request as routes read it. */
-export const restRequest = ({ params, query, body }: FastifyRequest): RestRequest => ({
-  params: params as Record<string, string>,
-  query: query as Record<string, string | string[]>,
-  body,
-})
 
 /**
  * Answers pages of a discussion's comments: 304 to who has the page already, else the page as it is

@@ -7,7 +7,8 @@ import { type CompiledRoute, compileRoute, type RestResponse, takesIdempotencyKe
 import { API_BASE, type Route } from '../../schema/route.ts'
 import { ROUTES } from '../rest/routes.ts'
 import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
-import { JSON_TYPE, restRequest, servePages } from './comment-pages.ts'
+import { JSON_TYPE, restRequest } from './body.ts'
+import { servePages } from './comment-pages.ts'
 
 /** Answers a route: each request runs it. Requests with the same Idempotency-Key run it once. */
 const serve =
