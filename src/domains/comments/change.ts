@@ -111,3 +111,6 @@ export const isQueued = ({ status, flagged, reportCount, reportsAnswered }: Lock
  * commit.
  */
 export const tellModerators = (app: App, tenantId: Id): void => app.bus.publish(CHANNELS.queues(tenantId), '')
+
+/** Wakes the workers that ask classifiers. Only ever after the commit. */
+export const tellClassifiers = (app: App): void => app.bus.publish(CHANNELS.work, 'classifier')

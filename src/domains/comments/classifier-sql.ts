@@ -1,5 +1,3 @@
-import { CHANNELS } from '../../core/bus.ts'
-import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
@@ -26,6 +24,3 @@ const FORGET = statement(
  */
 export const forgetClassifierRequest = (sql: Sql, tenantId: Id, commentId: Id): Promise<unknown> =>
   sql(FORGET, [tenantId, commentId])
-
-/** Wakes the workers. Only ever after the commit. */
-export const tellClassifiers = (app: App): void => app.bus.publish(CHANNELS.work, 'classifier')

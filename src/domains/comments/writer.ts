@@ -4,9 +4,8 @@ import { newId } from '../../core/ids.ts'
 import { type IfLocked, sharedWriter } from '../../core/shared-writer.ts'
 import type { Span } from '../../core/trace.ts'
 import { announce } from '../discussions/append-events.ts'
-import { tellClassifiers } from './classifier-sql.ts'
 import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments, STATUS_SLOT } from './create-sql.ts'
-import { tellModerators } from './change.ts'
+import { tellClassifiers, tellModerators } from './change.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
 export interface CommentDraft {
