@@ -6,7 +6,17 @@ import formats from 'ajv-formats'
 import { expect, test } from 'vitest'
 
 import { ROOT } from '../../src/core/root.ts'
-import { item } from '../../src/domains/transfer/item.ts'
+import {
+  auditItem,
+  commentItem,
+  discussionItem,
+  endpointItem,
+  item,
+  reactionItem,
+  readerItem,
+  reportItem,
+} from '../../src/domains/transfer/item.ts'
+import { Prisma } from '../../src/generated/prisma/client.ts'
 
 const ajv = new Ajv2020({ strict: false })
 formats.default(ajv)
@@ -27,3 +37,74 @@ test.each([
 ])('the JSON Schema agrees with the import: %s of %j', (isValid, given) => {
   expect([validate(given), item.safeParse(given).success]).toEqual([isValid, isValid])
 })
+
+interface Table {
+  columns: Readonly<Record<string, string>>
+  item: { shape: object }
+  /** Columns that stand under another name. */
+  named?: Readonly<Record<string, string>>
+  /** Columns that are made from others, or are not of the same worth in another tenant. */
+  leftOut?: readonly string[]
+}
+
+const TABLES: Readonly<Record<string, Table>> = {
+  readers: {
+    columns: Prisma.ReaderScalarFieldEnum,
+    item: readerItem,
+    named: { bannedAt: 'ban', bannedUntil: 'ban', banReason: 'ban', shadowBanned: 'ban' },
+    leftOut: ['erasingAt'],
+  },
+  discussions: {
+    columns: Prisma.DiscussionScalarFieldEnum,
+    item: discussionItem,
+    leftOut: ['commentCount', 'scrubs'],
+  },
+  comments: {
+    columns: Prisma.CommentScalarFieldEnum,
+    item: commentItem,
+    leftOut: [
+      'depth',
+      'bodyHtml',
+      'replyCount',
+      'reactionCounts',
+      'reactionCount',
+      'reportCount',
+      'reportsAnswered',
+      'textDigest',
+    ],
+  },
+  reactions: {
+    columns: Prisma.ReactionScalarFieldEnum,
+    item: reactionItem,
+    named: { updatedAt: 'createdAt' },
+    leftOut: ['previousType'],
+  },
+  reports: { columns: Prisma.ReportScalarFieldEnum, item: reportItem },
+  webhook_endpoints: {
+    columns: Prisma.WebhookEndpointScalarFieldEnum,
+    item: endpointItem,
+    leftOut: [
+      'state',
+      'disabledReason',
+      'consecutiveFailures',
+      'circuitOpenUntil',
+      'recoveredAt',
+      'challenge',
+      'verificationDueAt',
+      'lastVerificationAt',
+      'lastVerificationOk',
+      'lastVerificationError',
+      'updatedAt',
+    ],
+  },
+  audit_log: { columns: Prisma.AuditEntryScalarFieldEnum, item: auditItem, leftOut: ['importId'] },
+}
+
+test.each(Object.entries(TABLES))(
+  'an export has every column of %s',
+  (_name, { columns, item: { shape }, ...table }) => {
+    const { named = {}, leftOut = [] } = table
+    const missing = Object.keys(columns).filter((column) => !((named[column] ?? column) in shape))
+    expect(missing.sort()).toEqual(['tenantId', ...leftOut].sort())
+  },
+)
