@@ -17,7 +17,7 @@ import { PAGE_RULES } from '../domains/transfer/pages.ts'
 import { rehearseImport } from '../domains/transfer/rehearse.ts'
 import { SOURCES, type SourceName } from '../domains/transfer/sources.ts'
 import { troubleOfFile } from '../domains/transfer/sources/files.ts'
-import { readAddresses, readAuthors } from '../domains/transfer/tables.ts'
+import { readAddresses, readAuthors } from '../domains/transfer/csv.ts'
 import { showExport, showImport } from './progress.ts'
 
 const path = z.string().min(1).transform(fromCaller)

@@ -18,7 +18,7 @@ import {
 import { listImports } from '../../src/domains/transfer/imports.ts'
 import { type Item, SourceError } from '../../src/domains/transfer/item.ts'
 import { rehearseImport } from '../../src/domains/transfer/rehearse.ts'
-import { readAddresses, readAuthors } from '../../src/domains/transfer/tables.ts'
+import { readAddresses, readAuthors } from '../../src/domains/transfer/csv.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'

@@ -9,7 +9,7 @@ import type { Found } from '../../src/domains/transfer/item.ts'
 import { identifyPage } from '../../src/domains/transfer/pages.ts'
 import { readSource, type SourceName, SOURCES } from '../../src/domains/transfer/sources.ts'
 import { People } from '../../src/domains/transfer/sources/people.ts'
-import { readAddresses, readAuthors } from '../../src/domains/transfer/tables.ts'
+import { readAddresses, readAuthors } from '../../src/domains/transfer/csv.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'engagement-forms-'))
