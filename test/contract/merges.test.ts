@@ -199,6 +199,20 @@ describe('POST /readers/{id}/merge', () => {
     await expectExact()
   })
 
+  test('a report that counts is kept, not one of a reader who was banned in shadow then', async () => {
+    const [a, b, author] = [await newReader(), await newReader(), await newReader()]
+    const comment = await post(newPage(), author.headers, 'reported')
+    await ok('POST', `/comments/${comment.id}/report`, { reason: 'spam', note: 'of a' }, a.headers)
+    await ok('POST', `/readers/${b.id}/ban`, { shadow: true })
+    await ok('POST', `/comments/${comment.id}/report`, { reason: 'abuse', note: 'of b' }, b.headers)
+    await merge(a.id, b.id)
+    const { data } = await ok('GET', '/moderation/queue?status=reported')
+    const queued = data.find(({ comment: { id } }: { comment: { id: string } }) => id === comment.id)
+    expect(queued).toMatchObject({ reportCount: 1 })
+    expect((await ok('GET', `/readers/${b.id}/export`)).reportsMade).toMatchObject([{ reason: 'spam', note: 'of a' }])
+    await expectExact()
+  })
+
   test.each([
     ['the longer one', { until: '2030-01-01T00:00:00.000Z' }, { until: '2029-01-01T00:00:00.000Z' }, 'a'],
     ['that without an end', { until: '2030-01-01T00:00:00.000Z' }, { shadow: true }, 'b'],

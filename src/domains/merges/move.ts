@@ -67,13 +67,14 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
         work,
         doubled.map(({ commentId }) => commentId),
       )
-      await sql(MAKE_ROOM, params)
+      await sql(MAKE_ROOM_FOR_REACTIONS, params)
       await sql(MOVE_REACTIONS, params)
       return events
     }),
   ({ work, target }) =>
     workThrough(work, 'reports', async (sql, ids) => {
       const params = [work.tenantId, work.readerId, target().id, ids]
+      await sql(MAKE_ROOM_FOR_REPORTS, params)
       const doubled = await sql<{ commentId: Id }>(DOUBLED_REPORTS, params)
       await takeReportsBack(
         sql,
@@ -103,13 +104,19 @@ const doubled = <Table extends 'reactions' | 'reports'>(table: Table, condition:
 const DOUBLED_REACTIONS = doubled('reactions', 'o.type IS NOT NULL')
 const DOUBLED_REPORTS = doubled('reports', 'true')
 
-// A reaction that the target has taken back has left its row.
-const MAKE_ROOM = statement(
-  'make_room_for_reactions',
-  `DELETE FROM reactions o USING reactions x
-   WHERE x.tenant_id = $1 AND x.reader_id = $2 AND x.comment_id = ANY($4::uuid[])
-     AND o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.reader_id = $3`,
-)
+const makeRoom = <Table extends 'reactions' | 'reports'>(table: Table, condition: string) =>
+  statement(
+    `make_room_for_${table}`,
+    `DELETE FROM ${table} o USING ${table} x
+     WHERE x.tenant_id = $1 AND x.reader_id = $2 AND x.comment_id = ANY($4::uuid[])
+       AND o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.reader_id = $3 AND ${condition}`,
+  )
+
+// The target's own reactions that stand are not doubled any more: what is left here was taken back,
+// and has left its row.
+const MAKE_ROOM_FOR_REACTIONS = makeRoom('reactions', 'true')
+// A report that counts is kept over one that does not.
+const MAKE_ROOM_FOR_REPORTS = makeRoom('reports', 'x.counted AND NOT o.counted')
 
 const move = <Table extends 'reactions' | 'reports'>(table: Table) =>
   statement(
