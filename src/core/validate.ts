@@ -7,9 +7,20 @@ import { counted } from './texts.ts'
  * Checks `input` against `schema`. Throws `validation_failed` with a pointer to each wrong value.
  */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
+  const result = check(schema, input)
+  if ('data' in result) return result.data
+  throw validationFailed(result.errors)
+}
+
+/** The same, for those who tell errors in another way. */
+export function check<S extends z.ZodType>(
+  schema: S,
+  input: unknown,
+): { data: z.output<S> } | { errors: [FieldError, ...FieldError[]] } {
   const result = schema.safeParse(input, { error: unsaid, reportInput: true })
-  if (result.success) return result.data
-  throw validationFailed(result.error.issues.flatMap(fieldErrors))
+  if (result.success) return { data: result.data }
+  // A schema that refuses says why.
+  return { errors: result.error.issues.flatMap(fieldErrors) as [FieldError, ...FieldError[]] }
 }
 
 /**

@@ -1,6 +1,8 @@
+import type { FieldError } from '../../core/errors.ts'
 import { firstIdAt, isId } from '../../core/ids.ts'
 import { type TenantSettings, reactionType } from '../../core/tenant-settings.ts'
 import { charactersIn, externalIdSchema, hasAtMost, webUrl } from '../../core/texts.ts'
+import { check } from '../../core/validate.ts'
 import { MAX_BODY_LENGTH } from '../comments/comments.ts'
 import { isBlank, renderMarkdown } from '../comments/markdown.ts'
 import { digestOf, normalizeText } from '../comments/normalize.ts'
@@ -49,13 +51,14 @@ export type Checked = { row: ImportedItem | OwnItem | HeaderItem; changes: strin
 
 class Refused extends Error {}
 
+/** The first of its errors, with its field: `body must have at most 9 characters`. */
+const inWords = ([{ pointer, message }]: [FieldError, ...FieldError[]], field = pointer.slice(1)): string =>
+  `${field.replaceAll('/', '.') || 'it'} ${message}`
+
 /** Checks an item of a source. It may be anything. */
 export function checkItem(given: unknown, place: string, rules: Rules): Checked {
-  const parsed = itemSchema.safeParse(given)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    return { refused: `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not valid'}` }
-  }
+  const parsed = check(itemSchema, given)
+  if ('errors' in parsed) return { refused: inWords(parsed.errors) }
   const changes: string[] = []
   try {
     return { row: importedOf(parsed.data, { ...rules, place, changes }), changes }
@@ -315,8 +318,8 @@ function shortOf(text: string | null | undefined, max: number, name: string, { c
 }
 
 function externalIdOf(text: string): string {
-  const parsed = externalIdSchema.safeParse(text)
-  if (!parsed.success) throw new Refused(`externalId: ${parsed.error.issues[0]?.message ?? 'is not valid'}`)
+  const parsed = check(externalIdSchema, text)
+  if ('errors' in parsed) throw new Refused(inWords(parsed.errors, 'externalId'))
   return parsed.data
 }
 
