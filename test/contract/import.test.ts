@@ -418,6 +418,15 @@ describe('pages and readers', () => {
     ])
   })
 
+  test.each([
+    ['--map', readAddresses, 'old,new\n/a,/b\n/c,/d\n/a,/b\n/a,/e\n'],
+    ['--authors', readAuthors, 'email,id\nann@example.com,1\nben,2\nAnn@example.com,1\nANN@example.com,3\n'],
+  ])('%s with two values for one is refused', async (_, read, text) => {
+    const path = join(folder, 'twice.csv')
+    writeFileSync(path, text)
+    await expect(read(path)).rejects.toThrow(`${path}: row 5 has another value than a row above it`)
+  })
+
   test('--authors gives readers the tenant’s own ids; a reader who is there stays as they are', async () => {
     const acme = await addTenant()
     const identity = await acme.as('user-1')

@@ -12,13 +12,16 @@ interface Names {
   to: readonly string[]
 }
 
+/** What makes two of the first column one. */
+type KeyOf = (from: string) => string
+
 const OPTIONS = { bom: true, trim: true, skip_empty_lines: true, relax_column_count: true }
 
 /**
  * The rows of a CSV file of two columns: the second by the first. A first row that names them may
- * stand before others, and have them elsewhere. Throws SourceError.
+ * stand before others, and have them elsewhere. Throws SourceError, also for one that has two.
  */
-async function readPairs(path: string, names: Names): Promise<Map<string, string>> {
+async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => from): Promise<Map<string, string>> {
   const pairs = new Map<string, string>()
   let columns = { from: 0, to: 1 }
   let heading: string[] = []
@@ -35,7 +38,11 @@ async function readPairs(path: string, names: Names): Promise<Map<string, string
         continue
       }
       const [from = '', to = ''] = [row[columns.from], row[columns.to]]
-      if (from !== '' && to !== '' && !isPattern(heading, cells)) pairs.set(from, to)
+      if (from !== '' && to !== '' && !isPattern(heading, cells)) {
+        const key = keyOf(from)
+        if ((pairs.get(key) ?? to) !== to) throw new SourceError(`row ${n} has another value than a row above it`)
+        pairs.set(key, to)
+      }
       // The redirects of a plugin may lead nowhere.
       else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns`)
     }
@@ -75,7 +82,7 @@ export const readAddresses = (path: string): Promise<Map<string, string>> =>
   })
 
 /** The tenant's own ids of readers, by e-mail address in lower case or by id at the source. */
-export async function readAuthors(path: string): Promise<Map<string, string>> {
-  const pairs = await readPairs(path, { from: ['email', 'e-mail', 'author', 'id'], to: [] })
-  return new Map([...pairs].map(([from, to]) => [from.includes('@') ? from.toLowerCase() : from, to]))
-}
+export const readAuthors = (path: string): Promise<Map<string, string>> =>
+  readPairs(path, { from: ['email', 'e-mail', 'author', 'id'], to: [] }, (from) =>
+    from.includes('@') ? from.toLowerCase() : from,
+  )
