@@ -31,7 +31,7 @@ type Commands = Readonly<Record<string, Command>>
 
 /**
  * A command that prints what `run` gives. `about` says what it does; an option is described by the
- * name of its value.
+ * name of its value, and its metadata may have an `about` as well.
  */
 export function defineCommand<Shape extends z.ZodRawShape>(
   about: string,
@@ -70,7 +70,7 @@ export function readCommandLine(commands: Commands, words: readonly string[]): (
     const what = named.length === 0 ? 'a command is missing' : `there is no command ${named.slice(0, 2).join(' ')}`
     throw new UsageError(what, `Commands: ${Object.keys(commands).join(', ')}. ${PROGRAM} help describes them`)
   }
-  if (helps) return async () => `${usageOf(name, command)}\n\n${command.about}`
+  if (helps) return async () => `${usageOf(name, command)}\n\n${command.about}${optionsInWords(command)}`
   return prepare(name, command, named.slice(name.split(' ').length))
 }
 
@@ -96,6 +96,17 @@ function optionsOf({ shape, places }: Command): string[] {
     const text = places.includes(name) ? value : isFlag(schema) ? `--${name}` : `--${name} ${value}`
     return z.safeParse(schema, undefined).success ? `[${text}]` : text
   })
+}
+
+/** What its options do, a line each, as far as they say so. */
+function optionsInWords({ shape }: Command): string {
+  const told = Object.entries(z.object(shape).shape).flatMap(([name, schema]) => {
+    const text = z.globalRegistry.get(schema)?.about
+    return typeof text === 'string' ? [{ name: `--${name}`, text }] : []
+  })
+  const width = Math.max(0, ...told.map(({ name }) => name.length))
+  const lines = told.map(({ name, text }) => `\n  ${name.padEnd(width)}  ${text}`)
+  return lines.length === 0 ? '' : `\n${lines.join('')}`
 }
 
 const isFlag = (schema: z.core.$ZodType): boolean =>

@@ -31,20 +31,28 @@ function fromCaller(file: string): string {
 const sourceNames = Object.keys(SOURCES) as [SourceName, ...SourceName[]]
 
 export const IMPORT = {
-  from: z.enum(sourceNames, `must be one of ${sourceNames.join(', ')}`).describe(sourceNames.join('|')),
+  from: z
+    .enum(sourceNames, `must be one of ${sourceNames.join(', ')}`)
+    .meta({ description: sourceNames.join('|'), about: 'The system that has written the file.' }),
   file: path,
-  map: path.optional().describe('old,new.csv'),
-  authors: path.optional().describe('emails.csv'),
+  map: path.optional().meta({
+    description: 'old,new.csv',
+    about: 'New addresses of pages by the old ones, whole addresses or paths.',
+  }),
+  authors: path.optional().meta({
+    description: 'emails.csv',
+    about: 'Your ids of readers by their e-mail addresses, or by their ids at the source.',
+  }),
   page: z
     .enum(PAGE_RULES, `must be one of ${PAGE_RULES.join(', ')}`)
     .optional()
-    .describe(PAGE_RULES.join('|')),
+    .meta({ description: PAGE_RULES.join('|'), about: 'What of a page becomes the external id of its discussion.' }),
   as: z
     .string()
     .regex(/^[\w-]{1,40}$/, 'must be 1 to 40 letters, digits, hyphens and underscores')
     .optional()
-    .describe('name'),
-  'dry-run': z.boolean().optional(),
+    .meta({ description: 'name', about: 'Tells two sites of one system apart, whose ids may be the same.' }),
+  'dry-run': z.boolean().optional().meta({ about: 'Says what would come, and changes nothing.' }),
 }
 
 type ImportOptions = z.output<z.ZodObject<typeof IMPORT>>

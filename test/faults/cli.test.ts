@@ -263,6 +263,13 @@ describe('npm run cli', { timeout: LONG }, () => {
     },
   )
 
+  test('import --help says what each option does', async () => {
+    const { stdout } = await cli(['import', '--help'])
+    for (const option of ['from', 'map', 'authors', 'page', 'as', 'dry-run']) {
+      expect(stdout).toMatch(new RegExp(`^  --${option} +[A-Z].*\\.$`, 'm'))
+    }
+  })
+
   test('a DATA_DIR without a database is refused in one line, and nothing is made there', async () => {
     const DATA_DIR = join(folder, 'mistyped')
     const secrets = { ADMIN_JWT_SECRET: 'a'.repeat(32), ENCRYPTION_KEY: randomBytes(32).toString('base64') }
