@@ -1,11 +1,18 @@
 import { type MantineSpacing, Stack, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-/** A part of a page, below its heading. */
-export function Section({ title, gap = 'sm', children }: { title: string; gap?: MantineSpacing; children: ReactNode }) {
+interface Props {
+  title: string
+  id?: string
+  gap?: MantineSpacing
+  children: ReactNode
+}
+
+/** A part of a page, below its heading, which a link leads to by the id. */
+export function Section({ title, id, gap = 'sm', children }: Props) {
   return (
     <Stack component="section" gap={gap}>
-      <Title order={2} size="h4">
+      <Title order={2} size="h4" {...(id !== undefined && { id, tabIndex: -1, style: { scrollMarginTop: 72 } })}>
         {title}
       </Title>
       {children}

@@ -29,7 +29,7 @@ export function Exports() {
   const [toDelete, setToDelete] = useState<Export | null>(null)
   const isPending = list.nodes?.some(({ state }) => state === 'pending') === true
   return (
-    <Section title="Export">
+    <Section id="export" title="Export">
       <Text size="sm" maw={640}>
         An export is one file of all that is here but secrets: discussions, comments, readers, settings. It is kept for
         a day. The next one replaces it.

@@ -24,13 +24,13 @@ export function Imports() {
   const { data } = useApi(MeDocument, {})
   const slug = data?.me?.tenant.slug ?? '…'
   return (
-    <Section title="Import">
+    <Section id="import" title="Import">
       <Text size="sm" maw={640}>
         Comments of another system are moved in by the command line, where the service runs. The{' '}
         <Anchor href={GUIDE} target="_blank" rel="noopener" underline="always">
           guide to moving in
         </Anchor>{' '}
-        has the name of each system, and how to get its export.
+        has the name of each system, and how to get its export. On the embedded database, stop the service first.
       </Text>
       <Code block {...WRITTEN} tabIndex={0} aria-label="The command" maw={640}>
         npm run cli -- import --tenant {slug} --from disqus export.xml.gz --dry-run

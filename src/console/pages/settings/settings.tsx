@@ -51,7 +51,7 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
     >
       <Stack>
         <Group gap="md" component="nav" aria-label="Sections">
-          {SECTIONS.map(({ id, title }) => (
+          {[...SECTIONS, { id: 'export', title: 'Export' }, { id: 'import', title: 'Import' }].map(({ id, title }) => (
             <Anchor key={id} component={Link} to={{ hash: id }} size="sm">
               {title}
             </Anchor>
