@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve as absolute } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 
 import { PGlite } from '@electric-sql/pglite'
 
@@ -13,6 +14,11 @@ import { removeOldDrafts } from './embedded-secrets.ts'
 import { lockFolder } from './folder-lock.ts'
 import { migrationAdapter, overPool, sqlOn } from './pool.ts'
 import { unpackTemplate } from './template.ts'
+
+// V8 compiles the functions of a WebAssembly program that run much a second time, to run faster. By
+// its own measure a start of PGlite spends half of its CPU on that. A busy service reaches this
+// one, too, within seconds.
+setFlagsFromString('--wasm-tiering-budget=180000000')
 
 /**
  * A PostgreSQL in this process (PGlite), its files below `dataDir`. PGlite has no lock of its own,
