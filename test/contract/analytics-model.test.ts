@@ -16,6 +16,7 @@ import {
   readTables,
   tomorrow,
 } from '../harness/analytics.ts'
+import { effort } from '../harness/effort.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -212,7 +213,12 @@ test(
     // However little time there is, each kind of step is taken once, with comments to take it on.
     const each = [...(['create', 'create', 'deliver', 'react'] as const), ...kinds]
     const tour = each.map((kind, n): Step => ({ kind, side: 0, a: n % 2, b: n, c: 3 }))
-    await fc.assert(property, { numRuns: 25, interruptAfterTimeLimit: 12_000, endOnFailure: true, examples: [[tour]] })
+    await fc.assert(property, {
+      numRuns: effort(25),
+      interruptAfterTimeLimit: 12_000,
+      endOnFailure: true,
+      examples: [[tour]],
+    })
     expect([...done].sort()).toEqual([...kinds].sort())
   },
 )

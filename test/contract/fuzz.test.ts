@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { encodeCursor } from '../../src/core/cursor.ts'
+import { effort } from '../harness/effort.ts'
 import { asText, encoded, mutated, valid } from '../harness/fuzz.ts'
 import {
   type Checker,
@@ -17,7 +18,7 @@ import { type DescribedRoute, DESCRIBED_ROUTES } from '../harness/routes.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
 /** Requests per route; FUZZ_RUNS=1000 for a long one, FUZZ_SEED=<seed> to see one again. */
-const RUNS = Number(process.env.FUZZ_RUNS ?? 20)
+const RUNS = Number(process.env.FUZZ_RUNS ?? effort(20))
 const SEED = process.env.FUZZ_SEED === undefined ? Math.trunc(Math.random() * 2 ** 31) : Number(process.env.FUZZ_SEED)
 
 /** Nothing takes longer; what does hangs. */

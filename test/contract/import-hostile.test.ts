@@ -10,6 +10,7 @@ import { newId } from '../../src/core/ids.ts'
 import type { Param, Sql, Statement, TxSql } from '../../src/core/sql.ts'
 import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { at, comment, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
@@ -145,7 +146,7 @@ describe('a hostile item never stops an import', () => {
           counts: { comments: 1 },
         })
       }),
-      { numRuns: 40 },
+      { numRuns: effort(40) },
     )
   })
 

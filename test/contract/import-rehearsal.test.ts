@@ -9,6 +9,7 @@ import { exportTenant } from '../../src/domains/transfer/export.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
 import { rehearseImport, type Rehearsal } from '../../src/domains/transfer/rehearse.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 import { writeItems } from '../harness/transfer.ts'
@@ -124,7 +125,7 @@ test('a rehearsal says what the import then says, of any file, in any tenant', a
         for (const items of files) await expectBoth(acme, { source: 'jsonl', path: fileOf(items), authors })
       },
     ),
-    { numRuns: Number(process.env.REHEARSAL_RUNS ?? 25) },
+    { numRuns: Number(process.env.REHEARSAL_RUNS ?? effort(25)) },
   )
 }, 120_000)
 
@@ -174,6 +175,7 @@ test('a rehearsal of an export says what the import then says, and sets nothing'
 
 test('a rehearsal of a long chain whose newest reply stands first takes no longer than another one', async () => {
   const acme = await addTenant()
+  const length = effort(20_000)
   const chain = (count: number, isReversed: boolean): ImportFile => {
     const comments = Array.from({ length: count }, (_, n): Item => ({
       kind: 'comment',
@@ -189,9 +191,9 @@ test('a rehearsal of a long chain whose newest reply stands first takes no longe
   const timeOf = async (file: ImportFile): Promise<number> => {
     const began = performance.now()
     const { counts, changed } = await rehearseImport(service.app, acme.tenant.id, file)
-    expect([counts.comments, changed.total]).toEqual([20_000, 20_000 - 11])
+    expect([counts.comments, changed.total]).toEqual([length, length - 11])
     return performance.now() - began
   }
-  const [inOrder, reversed] = [await timeOf(chain(20_000, false)), await timeOf(chain(20_000, true))]
+  const [inOrder, reversed] = [await timeOf(chain(length, false)), await timeOf(chain(length, true))]
   expect(reversed).toBeLessThan(3 * inOrder)
 }, 120_000)

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { at, comment, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
@@ -39,7 +40,10 @@ async function expectSound({ tenant }: TestTenant): Promise<void> {
   expect(await findWrongCounts(service.app.db, tenant.id)).toEqual([])
 }
 
-const LENGTH = Number(process.env.IMPORT_CHAIN ?? 12_000)
+/** More than are stored together. */
+const MANY = effort(7000, 3000)
+const CIRCLES = effort(300)
+const LENGTH = Number(process.env.IMPORT_CHAIN ?? effort(12_000, 4500))
 
 /** A chain of replies, the last one first. */
 const chain = (length: number, more: object = {}): Item[] =>
@@ -69,8 +73,8 @@ test.each([
 
 test('many replies to one comment that comes last are taken with it', async () => {
   const acme = await addTenant()
-  const replies = Array.from({ length: 7000 }, (_, n) => comment(`r${n}`, 5, { parentId: 'root' }))
-  const reactions = Array.from({ length: 3000 }, (_, n): Item => ({
+  const replies = Array.from({ length: MANY }, (_, n) => comment(`r${n}`, 5, { parentId: 'root' }))
+  const reactions = Array.from({ length: MANY / 2 }, (_, n): Item => ({
     kind: 'reaction',
     commentId: `r${n}`,
     readerId: 'ann',
@@ -83,7 +87,7 @@ test('many replies to one comment that comes last are taken with it', async () =
     page('p'),
     comment('root', 1),
   ])
-  expect([counts, changed.total]).toEqual([{ readers: 1, discussions: 1, comments: 7001, reactions: 3000 }, 0])
+  expect([counts, changed.total]).toEqual([{ readers: 1, discussions: 1, comments: MANY + 1, reactions: MANY / 2 }, 0])
   await expectSound(acme)
 })
 
@@ -92,10 +96,10 @@ test('circles, short and long, are broken once each, with all that hangs on them
   const circle = (name: string, length: number): Item[] =>
     Array.from({ length }, (_, n) => comment(`${name}-${n}`, n % 60, { parentId: `${name}-${(n + 1) % length}` }))
   const items = [
-    ...circle('long', 5000),
-    ...Array.from({ length: 300 }, (_, n) => circle(`short-${n}`, 2)).flat(),
+    ...circle('long', effort(5000, 2500)),
+    ...Array.from({ length: CIRCLES }, (_, n) => circle(`short-${n}`, 2)).flat(),
     // A path that leads into a circle, whose end is no part of it.
-    ...Array.from({ length: 3000 }, (_, n) =>
+    ...Array.from({ length: effort(3000, 2500) }, (_, n) =>
       comment(`path-${n}`, n % 60, { parentId: n === 0 ? 'long-0' : `path-${n - 1}` }),
     ),
   ]
@@ -105,7 +109,7 @@ test('circles, short and long, are broken once each, with all that hangs on them
     unnamed('SELECT id FROM comments WHERE tenant_id = $1 AND parent_id IS NULL'),
     [acme.tenant.id],
   )
-  expect(roots).toHaveLength(301)
+  expect(roots).toHaveLength(CIRCLES + 1)
   await expectSound(acme)
 })
 

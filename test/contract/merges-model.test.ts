@@ -5,6 +5,7 @@ import { newId } from '../../src/core/ids.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { countTables, daysBefore, rankTables, readTables, tomorrow } from '../harness/analytics.ts'
 import { expectExactCounts } from '../harness/counts.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -172,7 +173,7 @@ test(
       }
       await checkWorld(world)
     })
-    await fc.assert(property, { numRuns: 30, interruptAfterTimeLimit: 12_000, endOnFailure: true })
+    await fc.assert(property, { numRuns: effort(30), interruptAfterTimeLimit: 12_000, endOnFailure: true })
   },
 )
 

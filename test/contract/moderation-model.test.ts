@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { effort } from '../harness/effort.ts'
 import {
   type Command,
   type ModelComment,
@@ -194,6 +195,6 @@ test(
       await run.step({ kind: 'archive', actor: 'moderator', target: 0 })
       for (const each of archived) await run.step(each)
     })
-    await fc.assert(property, { numRuns: 60, interruptAfterTimeLimit: 10_000 })
+    await fc.assert(property, { numRuns: effort(60), interruptAfterTimeLimit: 10_000 })
   },
 )

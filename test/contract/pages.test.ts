@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { App } from '../../src/core/context.ts'
 import { DiscussionThreadsByExternalIdDocument } from '../../src/generated/documents.ts'
 import { createServer } from '../../src/api/http/server.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
 type Headers = Record<string, string>
@@ -358,7 +359,7 @@ describe('the pages that are kept', () => {
         async () => get(page, '', await renamed(pick(['ann', 'bob']))),
       ]
       const known = new Map<string, { etag: string; text: string }>()
-      const until = Date.now() + 10_000
+      const until = Date.now() + effort(10_000)
       for (let n = 0; n < 300 && (n < 30 || ids.length <= 5 || Date.now() < until); n++) {
         // Some at once, so that a page is asked for while it changes.
         await Promise.all([pick(STEPS)(), pick(STEPS)(), get(page, 'replies=3&sort=top'), get(page, 'replies=3', bob)])

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import type { Param } from '../../src/core/sql.ts'
 import { type ReactionMode, type ReactionResult, writeReactions } from '../../src/domains/reactions/sql.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -174,7 +175,7 @@ test('any batches of reactions end as the same writes one after the other', asyn
       for (const world of worlds) await checkTables(world, model)
     },
   )
-  await fc.assert(property, { numRuns: 25 })
+  await fc.assert(property, { numRuns: effort(25) })
 }, 120_000)
 
 function shown({ outcome, type, seq, data, reactionCounts }: ReactionResult) {

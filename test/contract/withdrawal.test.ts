@@ -6,6 +6,7 @@ import { type Hub, hubOf } from '../../src/live/hub.ts'
 import { bodyOf } from '../../src/domains/webhooks/body.ts'
 import { type Lease, leaseDeliveries } from '../../src/domains/webhooks/lease-sql.ts'
 import { recordAttempts } from '../../src/domains/webhooks/record-sql.ts'
+import { effort } from '../harness/effort.ts'
 import { type GraphQLListener, subscribe } from '../harness/sse.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
@@ -412,7 +413,7 @@ test(
     let withdrawn = 0
     // So many, however slow the machine: else nothing was tried.
     const enough = 20
-    const until = Date.now() + 12_000
+    const until = Date.now() + effort(12_000)
     const property = fc.asyncProperty(commands, async (history) => {
       if (Date.now() > until && withdrawn > enough) return
       withdrawn += await inNewDiscussion(async (run) => {
@@ -439,7 +440,7 @@ test(
 test('nor afterwards, where everybody has written and moderated at once', { timeout: 120_000 }, async () => {
   let withdrawn = 0
   const enough = 10
-  const until = Date.now() + 6000
+  const until = Date.now() + effort(6000)
   const property = fc.asyncProperty(fc.array(commands, { minLength: 3, maxLength: 3 }), async (histories) => {
     if (Date.now() > until && withdrawn > enough) return
     withdrawn += await inNewDiscussion(async (run) => {
