@@ -37,7 +37,7 @@ type Widened<T> = T extends string ? string : T extends number ? number : T exte
  */
 export type Param = Value | readonly Value[]
 
-type Value = string | number | bigint | boolean | Date | Uint8Array | null
+export type Value = string | number | bigint | boolean | Date | Uint8Array | null
 
 /** Runs one statement: the rows, with `timestamptz` as Date, `bigint` as number, `json` parsed. */
 export interface Sql {
