@@ -71,6 +71,6 @@ const MIN_DIGESTED = 20
  * decimal. Null for a text of less than 20 characters.
  */
 export function digestOf(normalized: string): string | null {
-  const text = normalized.replace(/\s+/gu, ' ').trim()
+  const text = normalized.replace(/\s{2,}|[^\S ]/gu, ' ').trim()
   return text.length < MIN_DIGESTED ? null : sha256(text).readBigInt64BE().toString()
 }

@@ -165,13 +165,20 @@ function commentOf(item: CommentItem, checking: Checking): ImportedComment {
   const revisions = revisionsOf(item, checking)
   const revision = Math.max(item.revision ?? 1, revisions.length + 1)
   const key = keyOf(source, 'comment', item.id)
-  const row = begin(item, key, checking)
+  const { place, keptId } = begin(item, key, checking)
+  const { body, bodyHtml, textDigest } = textOf(item.body, isDeleted)
   const editedAt = item.editedAt === undefined ? (revisions.at(-1)?.replacedAt ?? null) : past('editedAt')
+  // There are many: V8 makes an object that is spread into another one field by field.
   return {
-    ...row,
-    ...textOf(item.body, isDeleted),
+    key,
+    place,
+    keptId,
+    item,
+    body,
+    bodyHtml,
+    textDigest,
     kind: 'comment',
-    id: row.keptId ?? idAt(key, createdAt),
+    id: keptId ?? idAt(key, createdAt),
     discussionKey: keyOf(source, 'discussion', item.discussionId),
     parentKey: keyOrNull(source, 'comment', item.parentId),
     authorKey: keyOrNull(source, 'reader', item.authorId),

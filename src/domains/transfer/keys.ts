@@ -1,4 +1,4 @@
-import { sha256 } from '../../core/crypto.ts'
+import { sha256Hex } from '../../core/crypto.ts'
 import type { Id } from '../../core/ids.ts'
 
 /** A digest that stands for an item of a source, in the form of a UUID. */
@@ -6,10 +6,20 @@ export type Key = string
 
 type Kind = 'reader' | 'discussion' | 'comment' | 'reaction' | 'report' | 'name'
 
+/** Comments name the same pages, parents and readers again and again. */
+const MAX_RECENT = 20_000
+const recent = new Map<string, Key>()
+
 /** The key of an item: of the ids that make it one at its source. */
 export function keyOf(source: string, kind: Kind, ...ids: readonly string[]): Key {
-  const hex = sha256(JSON.stringify([source, kind, ...ids])).toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-')
+  const name = JSON.stringify([source, kind, ...ids])
+  const known = recent.get(name)
+  if (known !== undefined) return known
+  const hex = sha256Hex(name)
+  const key = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
+  if (recent.size >= MAX_RECENT) recent.clear()
+  recent.set(name, key)
+  return key
 }
 
 /**
@@ -19,7 +29,7 @@ export function keyOf(source: string, kind: Kind, ...ids: readonly string[]): Ke
  */
 export function idAt(key: Key, at: Date): Id {
   const time = at.getTime().toString(16).padStart(12, '0')
-  const rest = key.replaceAll('-', '')
-  const variant = ((Number.parseInt(rest.charAt(3), 16) & 3) | 8).toString(16)
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(0, 3)}-${variant}${rest.slice(4, 7)}-${rest.slice(7, 19)}`
+  const variant = ((Number.parseInt(key.charAt(3), 16) & 3) | 8).toString(16)
+  const rest = `${key.slice(4, 7)}-${key.charAt(7)}${key.slice(9, 13)}${key.slice(14, 18)}${key.slice(19, 22)}`
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${key.slice(0, 3)}-${variant}${rest}`
 }

@@ -64,15 +64,17 @@ function keysOf(row: ImportedItem): (Key | null)[] {
 }
 
 /** Those that no import has taken, each once: the first of a key counts. */
-export const freshOf = <Row extends ImportedItem>(rows: readonly Row[], known: Known): Row[] =>
-  [...new Map(rows.toReversed().map((row) => [row.key, row])).values()]
-    .toReversed()
-    .filter(({ key }) => !known.has(key))
+export function freshOf<Row extends ImportedItem>(rows: readonly Row[], known: Known): Row[] {
+  const fresh = new Map<Key, Row>()
+  for (const row of rows) if (!known.has(row.key) && !fresh.has(row.key)) fresh.set(row.key, row)
+  return [...fresh.values()]
+}
 
 /** The latest of these times, as far as it is after the import began. */
 export function latestOf({ startedAt }: Work, times: readonly (Date | null)[]): Date | null {
-  const latest = new Date(Math.max(...times.map((time) => time?.getTime() ?? 0), 0))
-  return latest > startedAt ? latest : null
+  let latest: Date | null = null
+  for (const time of times) if (time !== null && time > (latest ?? startedAt)) latest = time
+  return latest
 }
 
 interface Step {

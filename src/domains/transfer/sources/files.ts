@@ -84,8 +84,11 @@ export async function* readLines(path: string, onRead?: OnRead): AsyncGenerator<
   for await (const chunk of readBytes(path, onRead)) {
     let from = 0
     for (let end; (end = chunk.indexOf(LINE_BREAK, from)) >= 0; from = end + 1) {
-      take(chunk.subarray(from, end))
-      yield line()
+      if (bytes === 0) yield chunk.toString('utf8', from, end)
+      else {
+        take(chunk.subarray(from, end))
+        yield line()
+      }
     }
     take(chunk.subarray(from))
   }
