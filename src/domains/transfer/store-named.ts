@@ -14,9 +14,9 @@ type NamedItem = ImportedReader | ImportedDiscussion
 /** Stores the readers and discussions of a batch. Each is found again by its external id. */
 export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> {
   const rows = batch.rows.filter((row): row is NamedItem => row.kind === 'reader' || row.kind === 'discussion')
-  const firstAt = earliest(batch.rows)
   let stored: Stored = { already: 0, refused: [] }
   if (rows.length === 0) return stored
+  const firstAt = earliest(batch.rows)
   await advance(work, async (tx) => {
     const fresh = freshOf(rows, await findKnown(tx, work.tenantId, rows))
     const chosen = fresh.map((row) => choose(row, firstAt.get(row.key) ?? work.startedAt))
@@ -70,8 +70,9 @@ async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<Impor
   const { tenantId, importId } = work
   const rows = byName(chosen).map(({ row, id, createdAt }) => newReader(row, id, createdAt))
   const inserted = new Set((await sql.insertReaders(tx, tenantId, rows)).map(({ id }) => id))
+  const newOnes = rows.filter(({ id }) => inserted.has(id))
   // Locked against erasures that have not begun; those that have begun are seen after it.
-  const find = await finder(sql.findReaders, tx, tenantId, chosen)
+  const find = await finder(sql.findReaders, tx, tenantId, chosen, newOnes)
   const erased = await findErasedNames(
     tx,
     tenantId,
@@ -81,7 +82,7 @@ async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<Impor
   await sql.removeInserted(
     tx,
     tenantId,
-    rows.filter(({ id, externalId }) => inserted.has(id) && erased.has(externalId)).map(({ id }) => id),
+    newOnes.filter(({ externalId }) => erased.has(externalId)).map(({ id }) => id),
   )
   return chosen.map((each) => {
     const { row, id, createdAt } = each
@@ -100,7 +101,8 @@ async function storeDiscussions(
   if (chosen.length === 0) return []
   const rows = byName(chosen).map(({ row, id, createdAt }) => newDiscussion(row, id, createdAt))
   const inserted = new Set((await sql.insertDiscussions(tx, tenantId, rows)).map(({ id }) => id))
-  const find = await finder(sql.findDiscussions, tx, tenantId, chosen)
+  const newOnes = rows.filter(({ id }) => inserted.has(id))
+  const find = await finder(sql.findDiscussions, tx, tenantId, chosen, newOnes)
   return chosen.map((each) => {
     const { row, id } = each
     const itemId = find(each)
@@ -108,15 +110,19 @@ async function storeDiscussions(
   })
 }
 
-/** Finds what is there, by its external id or by the id that it keeps; null of what is gone. */
+/**
+ * Finds what is there, by its external id or by the id that it keeps; null of what is gone. What
+ * this transaction has inserted is not asked for.
+ */
 async function finder<Row extends NamedItem>(
   select: typeof sql.findReaders,
   tx: TxSql,
   tenantId: Id,
   chosen: readonly Chosen<Row>[],
+  inserted: readonly sql.FoundByName[],
 ): Promise<(chosen: Chosen<Row>) => Id | null> {
-  const idByName = new Map<string, Id>()
-  const ids = new Set<Id>()
+  const idByName = new Map(inserted.map(({ externalId, id }) => [externalId, id]))
+  const ids = new Set(inserted.map(({ id }) => id))
   const find = ({ row, id }: Chosen<Row>): Id | null => idByName.get(row.externalId) ?? (ids.has(id) ? id : null)
   // Twice: a lock that was waited for may have merged a reader into another one.
   for (let n = 0; n < 2; n++) {
