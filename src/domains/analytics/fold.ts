@@ -86,7 +86,8 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
 /**
  * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
  * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
- * statement's snapshot. Deltas of a tenant that is gone just go.
+ * statement's snapshot, and nobody else brings what is new. Deltas of a tenant that is gone just
+ * go.
  */
 const FOLD = statement(
   'analytics_fold',
@@ -101,7 +102,8 @@ const FOLD = statement(
      WHERE EXISTS (SELECT FROM tenants WHERE id = $1)
    ),
    held AS MATERIALIZED (
-     SELECT s.*, coalesce(o.actions, 0) AS had_actions, coalesce(o.comments_approved, 0) AS had_comments
+     SELECT s.*, o.actions IS NULL AS is_new, coalesce(o.actions, 0) AS had_actions,
+       coalesce(o.comments_approved, 0) AS had_comments
      FROM (
        SELECT interval, at, reader_id, sum(n) AS actions,
          coalesce(sum(n) FILTER (WHERE metric = 'comments_approved'), 0) AS comments
@@ -113,10 +115,14 @@ const FOLD = statement(
      ) o ON true
      WHERE s.actions <> 0 OR s.comments <> 0
    ),
+   begun AS (
+     INSERT INTO analytics_activity (tenant_id, interval, at, reader_id, actions, comments_approved)
+     SELECT $1, interval, at, reader_id, actions, comments FROM held WHERE is_new ORDER BY interval, at, reader_id
+   ),
    acted AS (
      INSERT INTO analytics_activity AS a (tenant_id, interval, at, reader_id, actions, comments_approved)
      SELECT $1, interval, at, reader_id, actions, comments FROM held
-     WHERE had_actions + actions <> 0 OR had_comments + comments <> 0
+     WHERE NOT is_new AND (had_actions + actions <> 0 OR had_comments + comments <> 0)
      ON CONFLICT (tenant_id, interval, at, reader_id) DO UPDATE SET
        actions = a.actions + excluded.actions, comments_approved = a.comments_approved + excluded.comments_approved
    ),
