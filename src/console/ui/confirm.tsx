@@ -25,6 +25,7 @@ export function Confirm({
   action,
   color = 'red.9',
   typed,
+  isReady = true,
   onConfirm,
   onClose,
 }: {
@@ -34,6 +35,8 @@ export function Confirm({
   action: string
   color?: MantineColor
   typed?: string
+  /** Whether all is chosen that it needs. */
+  isReady?: boolean
   onConfirm: () => Promise<unknown>
   onClose: () => void
 }) {
@@ -74,7 +77,12 @@ export function Confirm({
             <Button variant="default" onClick={onClose} data-autofocus={asked === null || undefined}>
               Cancel
             </Button>
-            <Button color={color} type="submit" loading={isBusy} disabled={asked !== null && typable(text) !== asked}>
+            <Button
+              color={color}
+              type="submit"
+              loading={isBusy}
+              disabled={!isReady || (asked !== null && typable(text) !== asked)}
+            >
               {action}
             </Button>
           </Group>

@@ -1,5 +1,5 @@
 import { Avatar, Button, Group, Stack, Text } from '@mantine/core'
-import { IconBan, IconTrash } from '../../ui/icons.tsx'
+import { IconBan, IconGitMerge, IconTrash } from '../../ui/icons.tsx'
 import { useState } from 'react'
 import { useNavigate, useParams } from 'react-router'
 
@@ -14,32 +14,33 @@ import { BanState } from './ban.tsx'
 import { BanReader } from './ban-reader.tsx'
 import { EraseReader } from './erase-reader.tsx'
 import { ExportReader } from './export-reader.tsx'
+import { MergeReader } from './merge-reader.tsx'
 import { ReaderHistory } from './reader-history.tsx'
 
 export function Page() {
   const { id = '' } = useParams()
-  // Once erased there is nobody to ask for, while the page is left.
-  const [isErased, setErased] = useState(false)
+  // Once they are gone there is nobody to ask for, while the page is left.
+  const [gone, setGone] = useState<string | null>(null)
   const navigate = useNavigate()
-  const query = useApi(ReaderDocument, { id }, { everyMs: 5_000, enabled: !isErased })
-  const leave = (): void => {
-    setErased(true)
-    void navigate('/readers')
+  const query = useApi(ReaderDocument, { id }, { everyMs: 5_000, enabled: gone !== id })
+  const leave = (to: string): void => {
+    setGone(id)
+    void navigate(to)
   }
   return (
     <Found query={query} one={({ reader }) => reader} of="reader" list={{ to: '/readers', label: 'All readers' }}>
-      {(reader) => <Reader {...reader} onErased={leave} />}
+      {(reader) => <Reader {...reader} onGone={leave} />}
     </Found>
   )
 }
 
 type Reader = NonNullable<ReaderQuery['reader']>
 
-function Reader({ onErased, ...reader }: Reader & { onErased: () => void }) {
+function Reader({ onGone, ...reader }: Reader & { onGone: (to: string) => void }) {
   const { id, externalId, ban } = reader
   const name = reader.name ?? externalId
   const unban = useWrite(UnbanReaderDocument, [ReaderDocument, ReadersDocument])
-  const [open, setOpen] = useState<'ban' | 'erase' | null>(null)
+  const [open, setOpen] = useState<'ban' | 'merge' | 'erase' | null>(null)
   const close = (): void => setOpen(null)
   return (
     <PageFrame
@@ -60,6 +61,13 @@ function Reader({ onErased, ...reader }: Reader & { onErased: () => void }) {
             {ban == null ? 'Ban' : 'Change the ban'}
           </Button>
           <ExportReader readerId={id} externalId={externalId} />
+          <Button
+            variant="default"
+            leftSection={<IconGitMerge size={16} aria-hidden />}
+            onClick={() => setOpen('merge')}
+          >
+            Merge
+          </Button>
           <Button variant="default" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setOpen('erase')}>
             Erase
           </Button>
@@ -70,7 +78,17 @@ function Reader({ onErased, ...reader }: Reader & { onErased: () => void }) {
       {ban != null && <BanState ban={ban} />}
       <ReaderHistory readerId={id} counts={reader.commentCounts} />
       {open === 'ban' && <BanReader readerId={id} name={name} ban={ban ?? null} onClose={close} />}
-      {open === 'erase' && <EraseReader readerId={id} externalId={externalId} onErased={onErased} onClose={close} />}
+      {open === 'merge' && (
+        <MergeReader
+          readerId={id}
+          externalId={externalId}
+          onMerged={(into) => onGone(`/readers/${into}`)}
+          onClose={close}
+        />
+      )}
+      {open === 'erase' && (
+        <EraseReader readerId={id} externalId={externalId} onErased={() => onGone('/readers')} onClose={close} />
+      )}
     </PageFrame>
   )
 }

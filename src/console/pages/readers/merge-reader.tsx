@@ -1,0 +1,70 @@
+import { Radio, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+
+import { MergeReaderDocument, ReadersDocument } from '../../../generated/console.ts'
+import { useList, useWrite } from '../../api/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { List } from '../../ui/list.tsx'
+import { Search } from '../../ui/search.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { WRITTEN } from '../../ui/written.ts'
+
+/** Makes a reader and another one, who is chosen here and stays, one. */
+export function MergeReader({
+  readerId,
+  externalId,
+  onMerged,
+  onClose,
+}: {
+  readerId: string
+  externalId: string
+  onMerged: (into: string) => void
+  onClose: () => void
+}) {
+  const [search, setSearch] = useState<string | null>(null)
+  const [into, setInto] = useState<string | null>(null)
+  const found = useList(ReadersDocument, { search: search === '' ? null : search, first: 6 }, ({ readers }) => readers)
+  const merge = useWrite(MergeReaderDocument, [ReadersDocument])
+  const confirmed = async (): Promise<void> => {
+    if (into === null) return
+    const { mergeReader } = await merge.mutateAsync({ input: { readerId, into } })
+    onMerged(mergeReader.reader.id)
+  }
+  return (
+    <Confirm
+      title={`Merge ${externalId} into another reader?`}
+      action="Merge for good"
+      typed={externalId}
+      isReady={into !== null}
+      onConfirm={confirmed}
+      onClose={onClose}
+    >
+      <Stack gap="sm">
+        <Text size="sm">
+          Their comments, reactions, reports and bans go over to the reader who stays, whose name and profile are kept.
+          Who signs in as {externalId} is that reader from then on. It cannot be undone.
+        </Text>
+        <Search label="Who stays: external id or name" value={search} onChange={setSearch} />
+        <List list={found} of="readers" empty={<Empty title="No reader was found" />}>
+          {(readers) => (
+            <Radio.Group label="Who stays" value={into} onChange={setInto}>
+              <Stack gap={6} mt={6}>
+                {readers
+                  .filter(({ id }) => id !== readerId)
+                  .map((reader) => (
+                    <Radio
+                      key={reader.id}
+                      value={reader.id}
+                      label={reader.name ?? reader.externalId}
+                      description={reader.externalId}
+                      {...WRITTEN}
+                    />
+                  ))}
+              </Stack>
+            </Radio.Group>
+          )}
+        </List>
+      </Stack>
+    </Confirm>
+  )
+}
