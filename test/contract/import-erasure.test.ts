@@ -8,6 +8,7 @@ import type { App } from '../../src/core/context.ts'
 import { WITHOUT_FORMER } from '../../src/domains/transfer/former.ts'
 import { importFile, type ImportReport, ImportStopped } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
+import { BATCH_ITEMS } from '../../src/domains/transfer/read-batches.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { randomOf } from '../harness/random.ts'
@@ -63,7 +64,7 @@ async function expectWithoutAnn({ tenant }: TestTenant): Promise<void> {
 }
 
 // As long as a batch, and soon read.
-const PADDING = Array.from({ length: 2000 }, () => 'no item')
+const PADDING = Array.from({ length: BATCH_ITEMS }, () => 'no item')
 
 const ann = (id: string, more: object = {}): Item => comment(id, Number(id), { body: `Ann writes ${id}`, ...more })
 const ben = (id: string, more: object = {}): Item =>

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import { checkItem, type Rules } from './check.ts'
 import { WITHOUT_FORMER } from './former.ts'
 import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
@@ -8,9 +10,12 @@ import type { ImportFinding } from './report.ts'
 import type { SourceName } from './sources.ts'
 
 /** Items that are stored together. */
-export const BATCH_ITEMS = 2000
+export const BATCH_ITEMS = 1000
 /** As much text, in characters, so that few long ones are not much more. */
 const BATCH_LENGTH = 2_000_000
+
+/** So many items, some milliseconds of work, are checked before the database is listened to. */
+const ITEMS_AT_ONCE = 32
 
 /** What was read together. */
 export interface ReadBatch {
@@ -51,6 +56,8 @@ export async function* readBatches(
       }
     } else if (row?.kind === 'reader') keepFirst(row, seen, changes)
     isFirst = false
+    // The batch before is being stored: its next statement goes first.
+    if (batch.items % ITEMS_AT_ONCE === 0) await setImmediate()
     if (batch.items < BATCH_ITEMS && length < BATCH_LENGTH) continue
     yield batch
     batch = newBatch()
