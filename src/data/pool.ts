@@ -5,7 +5,8 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 
 import { troubleOf } from '../core/outage.ts'
-import type { Db, Param, Sql, Value } from '../core/sql.ts'
+import type { Db, Param, Sql, Statement } from '../core/sql.ts'
+import { type ArrayEncoder, arrayEncoder } from './arrays.ts'
 import type { Database } from './database.ts'
 import { watchPool } from './pool-watch.ts'
 import { PrismaOver, txSql } from './prisma.ts'
@@ -77,19 +78,20 @@ export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsRead
 
 export const sqlOn =
   (target: pg.Pool | pg.PoolClient, isPreparing: boolean): Sql =>
-  async <Row>({ name, text }: { name: string; text: string }, params: readonly Param[] = []) => {
-    const values = params.map((param) => (Array.isArray(param) ? arrayText(param) : param))
+  async <Row>(asked: Statement, params: readonly Param[] = []) => {
+    const { name, text } = asked
+    const values = encoderOf(asked)(params) as unknown[]
     return (await target.query<Row & pg.QueryResultRow>({ ...(isPreparing ? { name } : {}), text, values })).rows
   }
 
-/** An array as PostgreSQL reads it. The driver's own way takes several times as long. */
-const arrayText = (values: readonly Value[]): string => `{${values.map(elementText).join()}}`
+const encoders = new WeakMap<Statement, ArrayEncoder>()
 
-function elementText(value: Value): string {
-  if (value === null) return 'NULL'
-  if (typeof value === 'string') return `"${/["\\]/.test(value) ? value.replaceAll(/["\\]/g, '\\$&') : value}"`
-  if (value instanceof Date) return value.toISOString()
-  return value instanceof Uint8Array ? `"\\\\x${Buffer.from(value).toString('hex')}"` : String(value)
+function encoderOf(asked: Statement): ArrayEncoder {
+  const known = encoders.get(asked)
+  if (known !== undefined) return known
+  const made = arrayEncoder(asked.text)
+  encoders.set(asked, made)
+  return made
 }
 
 /** One text of several statements: it costs no round trip more than BEGIN. */
