@@ -36,7 +36,8 @@ export interface CreateRow extends Judgement, HoldPolicy, Given {
   bodyHtml: string
   maxDepth: number
   createdEventId: Id
-  replyEventId: Id
+  /** Null for a comment that replies to none. */
+  replyEventId: Id | null
   /** The actor of the event, JSON text. */
   actor: string
   /** The comment, JSON text with DEPTH_SLOT and STATUS_SLOT. */

@@ -96,6 +96,7 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedText, au
     viewerReaction: null,
     createdAt: createdAt.toISOString(),
   })
+  const policy = holdPolicy(tenant.settings)
   const { result, id, createdAt } = await writeComment(ctx.app, {
     row: {
       tenantId: tenant.id,
@@ -104,8 +105,12 @@ async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedText, au
       authorId: author.id,
       body,
       bodyHtml,
-      ...judgement,
-      ...holdPolicy(tenant.settings),
+      repeats: judgement.repeats,
+      approvedBelow: judgement.approvedBelow,
+      reason: judgement.reason,
+      textDigest: judgement.textDigest,
+      flags: policy.flags,
+      asks: policy.asks,
       maxDepth: tenant.settings.maxDepth,
       actor: JSON.stringify({ kind: 'reader', readerId: author.id, externalId: author.externalId }),
     },

@@ -63,37 +63,63 @@ async function insertAll(app: App, drafts: readonly CommentDraft[], ifLocked: If
   return written.map(({ row, result }) => ({ result, id: row.id, createdAt }))
 }
 
+// Rows and events are written out field by field: to spread one object after another into a third
+// copies it again and again, and took a tenth of all memory of a posted comment.
 function rowOf({ row, toJson, span }: CommentDraft, now: Date): CreateRow {
   const id = newId()
-  const events = { createdEventId: newId(), replyEventId: newId(), trace: span?.traceparent ?? null }
-  return { ...row, id, ...events, comment: toJson(id, now) }
+  return {
+    tenantId: row.tenantId,
+    discussionId: row.discussionId,
+    parentId: row.parentId,
+    id,
+    authorId: row.authorId,
+    body: row.body,
+    bodyHtml: row.bodyHtml,
+    textDigest: row.textDigest,
+    repeats: row.repeats,
+    reason: row.reason,
+    flags: row.flags,
+    createdEventId: newId(),
+    actor: row.actor,
+    comment: toJson(id, now),
+    trace: span?.traceparent ?? null,
+    approvedBelow: row.approvedBelow,
+    asks: row.asks,
+    maxDepth: row.maxDepth,
+    replyEventId: row.parentId === null ? null : newId(),
+  }
 }
 
-function eventsOf(
-  row: CreateRow,
-  { seq, depth, status, replyData, recipientId }: CreateResult,
-  occurredAt: Date,
-): StoredEvent[] {
+function eventsOf(row: CreateRow, result: CreateResult, occurredAt: Date): StoredEvent[] {
+  const { tenantId, discussionId, actor } = row
+  const { seq, depth, status, replyData, recipientId } = result
   if (seq === null) return []
-  const common = { tenantId: row.tenantId, discussionId: row.discussionId, occurredAt, actor: row.actor }
   const created: StoredEvent = {
-    ...common,
+    tenantId,
+    discussionId,
     seq,
     id: row.createdEventId,
     type: 'comment_created',
     audience: status === 'approved' ? 'public' : 'tenant',
     recipientId: null,
+    occurredAt,
+    actor,
     data: `{"comment":${fill(row, depth, status)}}`,
   }
-  if (replyData === null) return [created]
-  const reply = {
+  if (replyData === null || row.replyEventId === null) return [created]
+  const reply: StoredEvent = {
+    tenantId,
+    discussionId,
     seq: seq + 1,
     id: row.replyEventId,
     type: 'notification_reply',
     audience: 'recipient',
     recipientId,
-  } as const
-  return [created, { ...common, ...reply, data: replyData }]
+    occurredAt,
+    actor,
+    data: replyData,
+  }
+  return [created, reply]
 }
 
 /** The comment's JSON with what only the statement knew, as the statement itself fills it in. */
