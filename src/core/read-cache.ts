@@ -12,6 +12,8 @@ export const MAX_AGE_MS = 4000
 export interface ReadCache<Value> {
   /** The cached value, or what `read` finds. Concurrent reads of one key are one read. */
   readonly get: (key: string) => Promise<Value>
+  /** The same value at once, where it is there already; else undefined. */
+  readonly peek: (key: string) => Value | undefined
   /**
    * Whether `get` would begin the first read of this key, as far as the cache knows: the last read
    * found nothing to keep.
@@ -23,6 +25,8 @@ export interface ReadCache<Value> {
 
 interface CachedRead<Value> {
   value: Promise<Value>
+  /** The same, once it is read. */
+  known?: Value
   /** When the read began, not when it ended: what it saw may be as old as that. */
   since: number
 }
@@ -43,14 +47,16 @@ export function createReadCache<Value>(options: {
   const found = new LRUCache<string, true>({ max })
 
   const start = (key: string): Promise<Value> => {
-    const entry = { value: read(key), since: performance.now() }
+    const entry: CachedRead<Value> = { value: read(key), since: performance.now() }
     entries.set(key, entry)
     const drop = () => {
       if (entries.peek(key) === entry) entries.delete(key)
     }
     entry.value.then((value) => {
-      if (keep(value)) found.set(key, true)
-      else {
+      if (keep(value)) {
+        entry.known = value
+        found.set(key, true)
+      } else {
         found.delete(key)
         drop()
       }
@@ -58,11 +64,14 @@ export function createReadCache<Value>(options: {
     return entry.value
   }
 
+  const fresh = (key: string): CachedRead<Value> | undefined => {
+    const entry = entries.get(key)
+    return entry !== undefined && performance.now() - entry.since < maxAgeMs ? entry : undefined
+  }
+
   return {
-    get(key) {
-      const entry = entries.get(key)
-      return entry !== undefined && performance.now() - entry.since < maxAgeMs ? entry.value : start(key)
-    },
+    get: (key) => fresh(key)?.value ?? start(key),
+    peek: (key) => fresh(key)?.known,
     isNew: (key) => !found.has(key) && !entries.has(key),
     forget: (key) => entries.delete(key),
     clear: () => entries.clear(),

@@ -3,12 +3,12 @@ import type { Http2ServerResponse } from 'node:http2'
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-import { type App, identityHeader, type Tenant } from '../../core/context.ts'
+import { type App, type Identity, identityHeader, type Tenant } from '../../core/context.ts'
 import { ofRequester, ofTenant } from '../../core/patience.ts'
 import { traced } from '../../core/trace.ts'
-import { verifyIdentity } from '../../domains/readers/identity.ts'
+import { recallIdentity, verifyIdentity } from '../../domains/readers/identity.ts'
 import { allowOrigin, varyByOrigin } from './cors.ts'
-import { authenticate, cameIn } from './credentials.ts'
+import { authenticate, cameIn, type Principal, recallCaller } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
@@ -20,37 +20,61 @@ const NO_BODY = Buffer.alloc(0)
  * caller without good credentials.
  */
 export function registerCaller(scope: FastifyInstance, app: App): void {
-  const identityName = identityHeader(app)
+  const identityName = identityHeader(app).toLowerCase()
 
-  scope.addHook('onRequest', async (request, reply) => {
+  scope.addHook('onRequest', (request, reply, done) => {
     varyByOrigin(request, reply)
     const credentials = { apiKey: header(request, 'x-api-key'), authorization: header(request, 'authorization') }
-    const authenticated = await onBudgetOf(app, request.ip, (pay) => authenticate(app, credentials, pay))
+    const known = recallCaller(app, credentials)
+    if (known !== undefined) {
+      admit(request, reply, known)
+      return done()
+    }
+    onBudgetOf(app, request.ip, (pay) => authenticate(app, credentials, pay))
+      .then((authenticated) => admit(request, reply, authenticated))
+      .then(() => done(), done)
+  })
+
+  function admit(request: FastifyRequest, reply: FastifyReply, authenticated: Principal | null): void {
     if (authenticated === null) countAddress(app, request.ip)
     else {
       allowOrigin(request, reply, authenticated.tenant)
       countCaller(app, reply, authenticated)
     }
-    const caller = authenticated === null ? null : { ...authenticated, identity: null }
+    const caller = authenticated && { tenant: authenticated.tenant, actor: authenticated.actor, identity: null }
     request.ctx = {
       app: traced(caller === null ? app : appOf(caller.tenant, request, reply), request.span),
       requestId: request.id,
       caller,
       address: request.ip,
     }
-  })
+  }
 
   const appOf = ({ id }: Tenant, { method }: FastifyRequest, { raw }: FastifyReply): App =>
     READS.has(method) ? ofTenant(app, id) : ofRequester(app, id, () => (isHttp2(raw) ? raw.stream : raw).destroyed)
 
-  scope.addHook('preHandler', async (request) => {
+  scope.addHook('preHandler', (request, _reply, done) => {
     const { caller } = request.ctx
-    const token = header(request, identityName.toLowerCase())
-    if (caller === null || token === undefined) return
-    const identity = await verifyIdentity(app, caller.tenant, token, request.rawBody ?? NO_BODY).catch(
-      cameIn(identityName),
-    )
-    request.ctx = { ...request.ctx, caller: { ...caller, identity } }
+    const token = header(request, identityName)
+    if (caller === null || token === undefined) return done()
+    const vouch = (identity: Identity): void => {
+      const { app: ofCaller, requestId, address } = request.ctx
+      request.ctx = {
+        app: ofCaller,
+        requestId,
+        address,
+        caller: { tenant: caller.tenant, actor: caller.actor, identity },
+      }
+    }
+    const known = recallIdentity(app, caller.tenant, token)
+    if (known !== undefined) {
+      vouch(known)
+      return done()
+    }
+    verifyIdentity(app, caller.tenant, token, request.rawBody ?? NO_BODY)
+      .catch(cameIn(identityHeader(app)))
+      .then(vouch)
+      .then(() => done(), done)
   })
 }
 

@@ -1,6 +1,6 @@
 import type { Actor, App, Tenant } from '../../core/context.ts'
 import { detailOf, ServiceError } from '../../core/errors.ts'
-import { findCallerByKey } from '../../domains/keys/keys.ts'
+import { findCallerByKey, recallCallerByKey } from '../../domains/keys/keys.ts'
 import { verifyAdminToken } from '../../domains/tenants/admins.ts'
 
 export interface Principal {
@@ -16,6 +16,15 @@ export const cameIn =
     throw new ServiceError(error.code, { ...error.extras, detail: `${place}: ${detailOf(error)}` })
   }
 
+interface Credentials {
+  apiKey?: string | undefined
+  authorization?: string | undefined
+}
+
+/** Who sent `X-API-Key`, where this process knows it at once; else undefined. */
+export const recallCaller = (app: App, { apiKey, authorization }: Credentials): Principal | undefined =>
+  apiKey === undefined || authorization !== undefined ? undefined : recallCallerByKey(app, apiKey)
+
 /**
  * Who sent `X-API-Key` or `Authorization: Bearer`; null where neither was sent. `beforeLookUp` runs
  * before the database is asked for credentials that this process has never found, and may refuse.
@@ -23,7 +32,7 @@ export const cameIn =
  */
 export async function authenticate(
   app: App,
-  { apiKey, authorization }: { apiKey?: string | undefined; authorization?: string | undefined },
+  { apiKey, authorization }: Credentials,
   beforeLookUp?: () => void,
 ): Promise<Principal | null> {
   if (apiKey !== undefined && authorization !== undefined) throw new ServiceError('ambiguous_credentials')

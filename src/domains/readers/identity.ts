@@ -4,7 +4,14 @@ import { LRUCache } from 'lru-cache'
 import { type App, type Identity, perApp, type Tenant } from '../../core/context.ts'
 import { checkBody, checkExpiry, type Claims, invalidIdentity, readClaims } from './claims.ts'
 import { hastenKeys } from './key-sets.ts'
-import { type Algorithm, forgetKeyring, type Keyring, loadKeyring, type VerificationKey } from './keyring.ts'
+import {
+  type Algorithm,
+  forgetKeyring,
+  type Keyring,
+  loadKeyring,
+  recallKeyring,
+  type VerificationKey,
+} from './keyring.ts'
 
 const MAX_TOKEN_LENGTH = 8192
 const ALGORITHMS: readonly string[] = ['HS256', 'RS256', 'ES256', 'EdDSA'] satisfies Algorithm[]
@@ -18,6 +25,8 @@ interface Verified extends Claims {
   header: Header
   /** Of the key and the issuer: the verification holds while these are the same. */
   fingerprint: string
+  /** With which tenant and keys it was last found to hold, and until when the key does. */
+  held?: { tenant: Tenant; ring: Keyring; until: number }
 }
 
 // By tenant and token. 8 MB of token text at most.
@@ -45,12 +54,27 @@ export async function verifyIdentity(app: App, tenant: Tenant, token: string, ra
 }
 
 /**
+ * The same at once, where this process has verified the assertion before, by keys that it still has
+ * and that are good; else undefined.
+ */
+export function recallIdentity(app: App, tenant: Tenant, token: string): Identity | undefined {
+  const claims = verified(app).get(`${tenant.id} ${token}`)
+  if (claims?.held === undefined || claims.bodySha256 !== null) return undefined
+  const { held, expiresAt, identity } = claims
+  const isHeld = held.tenant === tenant && held.ring === recallKeyring(app, tenant)
+  return isHeld && Date.now() < Math.min(held.until, expiresAt * 1000) ? identity : undefined
+}
+
+/**
  * Whether the key that verified it is still one of the tenant's: a cached verification never
  * outlives its secret.
  */
-async function stillHolds(app: App, tenant: Tenant, { header, fingerprint }: Verified): Promise<boolean> {
-  const key = selectKey(await loadKeyring(app, tenant), tenant, header)
-  return key !== undefined && fingerprintOf(key, tenant) === fingerprint
+async function stillHolds(app: App, tenant: Tenant, claims: Verified): Promise<boolean> {
+  const ring = await loadKeyring(app, tenant)
+  const key = selectKey(ring, tenant, claims.header)
+  if (key === undefined || fingerprintOf(key, tenant) !== claims.fingerprint) return false
+  claims.held = { tenant, ring, until: key.expiresAt ?? Infinity }
+  return true
 }
 
 async function verifyToken(app: App, tenant: Tenant, token: string): Promise<Verified> {

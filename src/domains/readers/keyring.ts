@@ -45,6 +45,9 @@ export async function loadKeyring(app: App, tenant: Tenant): Promise<Keyring> {
   return rings(app).get(tenant.id)
 }
 
+/** The same at once, where this process has them; else undefined. */
+export const recallKeyring = (app: App, tenant: Tenant): Keyring | undefined => rings(app).peek(tenant.id)
+
 /** Has the keys read again at the next use: a `kid` was not among them. */
 export const forgetKeyring = (app: App, tenantId: Id): void => rings(app).forget(tenantId)
 
