@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify'
 import {
   type DocumentNode,
   type ExecutionResult,
@@ -39,23 +39,26 @@ interface HttpSide extends Once {
 export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
   const answer = createYogaHandler(app, http)
   const streams = createEventStreams(app)
-  server.addHook('preHandler', (request, reply, done) => {
-    const { url } = request.routeOptions
-    if (request.method === 'POST' && (url === PATH || url === STREAM_PATH)) {
+  // Of these routes alone: as a hook of the server it would look at every request of REST as well.
+  const preHandler: preHandlerHookHandler = (request, reply, done) => {
+    const { method, routeOptions } = request
+    const isStream = routeOptions.url === STREAM_PATH
+    if (method === 'POST') {
       checkParams(request.body)
       // The request itself has taken one.
       const furtherMutations = countMutations(request.body) - 1
       if (furtherMutations > 0) http.takeTokens(request, reply, furtherMutations)
     }
-    if (request.method === 'GET' && url === STREAM_PATH) checkQuery(request.query)
-    if (url === STREAM_PATH && http.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
+    if (isStream && method === 'GET') checkQuery(request.query)
+    if (isStream && http.hasIdempotencyKey(request) && asksFor(request.body, OperationTypeNode.MUTATION)) {
       throw invalid('/Idempotency-Key', 'not_here', `is accepted only for mutations at ${PATH}`)
     }
     done()
-  })
+  }
   server.route({
     method: 'POST',
     url: PATH,
+    preHandler,
     handler: async (request, reply) => {
       if (!asksFor(request.body, OperationTypeNode.SUBSCRIPTION)) return answer(request, reply)
       if (!acceptsEvents(request)) throw notAcceptable()
@@ -78,6 +81,7 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
     method: ['GET', 'POST', 'PUT', 'DELETE'],
     url: STREAM_PATH,
     exposeHeadRoute: false,
+    preHandler,
     handler: streams.answer,
   })
 }

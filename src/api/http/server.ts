@@ -90,14 +90,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   // Node would answer 417 without a word; what a client expects may be passed over (RFC 9110,
   // 10.1.1).
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
-  server.addHook('onResponse', (request, reply, done) => {
-    // The route, not the address: a query may carry credentials.
-    const { url: route = 'unknown' } = request.routeOptions
-    const { method, id: requestId } = request
-    const ms = Math.round(reply.elapsedTime)
-    app.log.debug({ requestId, method, route, status: reply.statusCode, ms, ...traceIds(request.span) }, 'request')
-    done()
-  })
+  if (app.log.isLevelEnabled('debug')) logRequests(server, app)
   limitTimes(server.server, timesOf(app.settings))
   const [countStream, endTrace] = [limitConnections(server.server, app), traceRequests(server, app)]
   measureRequests(server, app, (request, reply) => {
@@ -155,6 +148,17 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     refuseOthers()
   })
   return server
+}
+
+function logRequests(server: FastifyInstance, { log }: App): void {
+  server.addHook('onResponse', (request, reply, done) => {
+    // The route, not the address: a query may carry credentials.
+    const { url: route = 'unknown' } = request.routeOptions
+    const { method, id: requestId } = request
+    const ms = Math.round(reply.elapsedTime)
+    log.debug({ requestId, method, route, status: reply.statusCode, ms, ...traceIds(request.span) }, 'request')
+    done()
+  })
 }
 
 const malformed = (detail: string): ServiceError => new ServiceError('malformed_json', { detail })
