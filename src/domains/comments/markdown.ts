@@ -151,7 +151,8 @@ export function countLinks(body: string, html: string): number {
  */
 export const visibleText = (html: string): string => html.replace(/<[^>]*>/g, '').replace(/&(?:amp|lt|gt|quot);/g, ' ')
 
-const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800\uFFFC]/u
+const UNSEEN = '\\s\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800\\uFFFC'
+const VISIBLE = new RegExp(`(?:^|>)[${UNSEEN}]*[^<${UNSEEN}]`, 'u')
 
-/** Whether a rendered comment has nothing to read: no character that is seen. */
-export const isBlank = (html: string): boolean => !VISIBLE.test(html.replace(/<[^>]*>/g, ''))
+/** Whether a rendered comment has nothing to read: no character that is seen, but in its tags. */
+export const isBlank = (html: string): boolean => !VISIBLE.test(html)
