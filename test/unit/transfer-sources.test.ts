@@ -2,6 +2,8 @@ import { createWriteStream, mkdtempSync, mkdirSync, readFileSync, rmSync, writeF
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 
 import sqlite from 'node-sqlite3-wasm'
@@ -13,6 +15,7 @@ import { artrans } from '../../src/domains/transfer/sources/artrans.ts'
 import { commento } from '../../src/domains/transfer/sources/commento.ts'
 import { coral } from '../../src/domains/transfer/sources/coral.ts'
 import { disqus } from '../../src/domains/transfer/sources/disqus.ts'
+import { readLines } from '../../src/domains/transfer/sources/files.ts'
 import { isso } from '../../src/domains/transfer/sources/isso.ts'
 import { remark42 } from '../../src/domains/transfer/sources/remark42.ts'
 import { timeOf } from '../../src/domains/transfer/sources/times.ts'
@@ -455,6 +458,21 @@ describe('hostile XML', () => {
     await expect(readAll(disqus, path)).rejects.toThrow(SourceError)
     expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(70)
   })
+})
+
+test('lines that fill the blocks of a file leave none of them in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const path = fileOf('blocks.jsonl', `${'x'.repeat(255)}\n`.repeat((64 << 20) / 256))
+  let [lines, bytes] = [0, 0]
+  for await (const line of readLines(path)) {
+    if (line?.length === 255) lines++
+    if (lines !== 250_000) continue
+    collect()
+    bytes = process.memoryUsage().arrayBuffers
+  }
+  expect(lines).toBe((64 << 20) / 256)
+  expect(bytes / 1e6).toBeLessThan(30)
 })
 
 test.each([

@@ -90,7 +90,7 @@ export async function* readLines(path: string, onRead?: OnRead): AsyncGenerator<
         yield line()
       }
     }
-    take(chunk.subarray(from))
+    if (from < chunk.length) take(chunk.subarray(from))
   }
   if (bytes > 0) yield line()
 }
