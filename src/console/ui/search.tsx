@@ -29,6 +29,8 @@ export function Search({
         setText(currentTarget.value)
         pass(currentTarget.value)
       }}
+      // In a form it would be taken for the form's own.
+      onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
       {...(flex === undefined ? {} : { flex })}
     />
   )

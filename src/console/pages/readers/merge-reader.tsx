@@ -35,7 +35,8 @@ export function MergeReader({
       title={`Merge ${externalId} into another reader?`}
       action="Merge for good"
       typed={externalId}
-      isReady={into !== null}
+      // Nobody is chosen who is out of sight.
+      isReady={found.nodes?.some(({ id }) => id === into) === true}
       onConfirm={confirmed}
       onClose={onClose}
     >
