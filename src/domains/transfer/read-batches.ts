@@ -10,7 +10,7 @@ import type { ImportFinding } from './report.ts'
 import type { SourceName } from './sources.ts'
 
 /** Items that are stored together. */
-export const BATCH_ITEMS = 1000
+export const BATCH_ITEMS = 2000
 /** As much text, in characters, so that few long ones are not much more. */
 const BATCH_LENGTH = 2_000_000
 

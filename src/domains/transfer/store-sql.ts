@@ -9,9 +9,12 @@ export interface KnownItem {
   itemId: Id | null
 }
 
+// A plan that is made while the table is small stays: with ANY it could go through all items of the
+// tenant each time. LIMIT has it look each key up.
 const FIND_ITEMS = statement(
   'find_import_items',
-  `SELECT key, item_id AS "itemId" FROM import_items WHERE tenant_id = $1 AND key = ANY($2::uuid[])`,
+  `SELECT k.key, i.item_id AS "itemId" FROM unnest($2::uuid[]) AS k (key)
+   CROSS JOIN LATERAL (SELECT item_id FROM import_items WHERE tenant_id = $1 AND key = k.key LIMIT 1) i`,
 )
 
 /** What these items have become. */
