@@ -176,7 +176,7 @@ function spawnMain(env: Record<string, string>, main = MAIN): ChildProcess {
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
   return spawn(process.execPath, [...profile, main], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...process.env, LOG_LEVEL: 'warn', ...env },
+    env: { ...process.env, NODE_ENV: 'production', LOG_LEVEL: 'warn', ...env },
   })
 }
 
