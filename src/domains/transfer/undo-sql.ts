@@ -58,11 +58,16 @@ export interface RemovedComment {
 
 // Whatever somebody has done to a comment since has left a later time on it than the import did, or
 // an entry in the audit log. What others have hung on it, and its own replies that stay, keep it as
-// well.
+// well. A plan that was made while the tables were small stays: it would read all items of the
+// tenant for each of its comments.
 const REMOVE_COMMENTS = statement(
   'remove_imported_comments',
-  `DELETE FROM comments c USING import_items i
-   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) AND c.tenant_id = $1 AND c.id = i.item_id
+  `WITH items AS MATERIALIZED (
+     SELECT k.key, i.item_id, i.latest_at FROM unnest($2::uuid[]) AS k (key)
+     CROSS JOIN LATERAL (SELECT item_id, latest_at FROM import_items WHERE tenant_id = $1 AND key = k.key LIMIT 1) i
+   )
+   DELETE FROM comments c USING items i
+   WHERE c.tenant_id = $1 AND c.id = i.item_id
      AND greatest(c.edited_at, c.deleted_at, c.pinned_at, c.first_approved_at, '-infinity') <= greatest($3, i.latest_at)
      AND NOT EXISTS (SELECT FROM import_items t WHERE t.tenant_id = $1 AND t.item_id = c.id AND t.touched)
      AND NOT EXISTS (SELECT FROM comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id)
