@@ -332,27 +332,33 @@ test.runIf(onServer)(
   'a moderator who waits for a comment while its author is merged sees the one who stays (server form only)',
   async () => {
     const { db } = service.app
-    const [a, b] = [await newReader(), await newReader()]
-    const { id, discussionId } = await post(newPage(), a.headers, 'of a')
     const isWaiting = async () => (await db.query<{ n: number }>(WAITING))[0]?.n ?? 0
     const wait = (n: number) =>
       vi.waitFor(async () => expect(await isWaiting()).toBe(n), { timeout: 5000, interval: 1 })
-    const waiting: ReturnType<typeof call>[] = []
-    await db.transaction(async (sql) => {
-      await sql(LOCK, [discussionId])
-      // In this order they get the lock.
-      waiting.push(merge(a.id, b.id))
-      await wait(1)
-      waiting.push(call('POST', `/comments/${id}/pin`))
-      await wait(2)
-    })
-    const [merged, pinned] = await Promise.all(waiting)
-    expect(merged?.status, merged?.text).toBe(200)
-    expect(pinned?.json).toMatchObject({ author: { id: b.id, externalId: b.externalId } })
-    expect(await tracesOf(a.id)).toEqual([])
     const pin = unnamed(`SELECT data->'comment'->'author'->>'id' AS id FROM events
       WHERE discussion_id = $1 AND type = 'comment_pinned'`)
-    expect(await db.query(pin, [discussionId])).toEqual([{ id: b.id }])
+    // Who waits for 100 ms begins again, behind the other one: on a busy machine the moderator may
+    // be first, and sees who is there until then.
+    for (let round = 1; ; round++) {
+      const [a, b] = [await newReader(), await newReader()]
+      const { id, discussionId } = await post(newPage(), a.headers, 'of a')
+      const waiting: ReturnType<typeof call>[] = []
+      await db.transaction(async (sql) => {
+        await sql(LOCK, [discussionId])
+        // In this order they get the lock.
+        waiting.push(merge(a.id, b.id))
+        await wait(1)
+        waiting.push(call('POST', `/comments/${id}/pin`))
+        await wait(2)
+      })
+      const [merged, pinned] = await Promise.all(waiting)
+      expect(merged?.status, merged?.text).toBe(200)
+      expect(await tracesOf(a.id)).toEqual([])
+      expect(await db.query(pin, [discussionId])).toEqual([{ id: b.id }])
+      if (pinned?.json.author.id === a.id && round < 10) continue
+      expect(pinned?.json).toMatchObject({ author: { id: b.id, externalId: b.externalId } })
+      break
+    }
   },
 )
 

@@ -52,7 +52,11 @@ export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderR
  */
 export async function mergeReaderOf(root: App, tenantId: Id, from: string, into: string): Promise<ReaderRecord> {
   const app = ofTenant(root, tenantId)
-  const idOf = async (name: string): Promise<Id> => (await sql.findReaderId(app.db.query, tenantId, name)) ?? name
+  const idOf = async (name: string): Promise<Id> => {
+    const id = (await sql.findReaderId(app.db.query, tenantId, name)) ?? name
+    if (isId(id)) return id
+    throw new ServiceError('not_found', { detail: `There is no reader ${name}.` })
+  }
   const input = { readerId: await idOf(from), into: await idOf(into) }
   const stays = await begin(app, { tenantId, actor: { kind: 'system', id: null } }, input)
   await goOn(app, tenantId, input.readerId)
