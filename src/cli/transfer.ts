@@ -38,21 +38,27 @@ export const IMPORT = {
   file: path,
   map: path.optional().meta({
     description: 'old,new.csv',
-    about: 'New addresses of pages by the old ones, whole addresses or paths.',
+    about: 'CSV of two columns: the old addresses of pages, or their paths, and the new ones.',
   }),
   authors: path.optional().meta({
     description: 'emails.csv',
-    about: 'Your ids of readers by their e-mail addresses, or by their ids at the source.',
+    about: 'CSV of two columns: e-mail addresses of readers, or their ids at the source, and your ids of them.',
   }),
   page: z
     .enum(PAGE_RULES, `must be one of ${PAGE_RULES.join(', ')}`)
     .optional()
-    .meta({ description: PAGE_RULES.join('|'), about: 'What of a page becomes the external id of its discussion.' }),
+    .meta({
+      description: PAGE_RULES.join('|'),
+      about: 'What of a page becomes its external id; by default the one at the source, else its address.',
+    }),
   as: z
     .string()
     .regex(/^[\w-]{1,40}$/, 'must be 1 to 40 letters, digits, hyphens and underscores')
     .optional()
-    .meta({ description: 'name', about: 'Tells two sites of one system apart, whose ids may be the same.' }),
+    .meta({
+      description: 'name',
+      about: 'Tells two sites of one system apart, whose ids may be the same; by default the system.',
+    }),
   'dry-run': z.boolean().optional().meta({ about: 'Says what would come, and changes nothing.' }),
 }
 

@@ -428,6 +428,48 @@ describe('pages and readers', () => {
     await expect(read(path)).rejects.toThrow(`${path}: row 5 has another value than a row above it`)
   })
 
+  test('--map finds a page without its campaign, unless it has the campaign’s address as well', async () => {
+    const acme = await addTenant()
+    const path = join(folder, 'campaigns.csv')
+    writeFileSync(path, '/a,/articles/a\n/b,/articles/b\nhttps://old.example/b?utm_source=x,/articles/special\n')
+    const items = ['a', 'a?utm_source=x', 'b/?utm_source=y&page=2', 'b?page=2', 'b?utm_source=x'].map(
+      (address, n): Item => ({
+        kind: 'discussion',
+        id: `${n}`,
+        url: `https://old.example/${address}`,
+        createdAt: at(n),
+      }),
+    )
+    await importInto(acme, items, { page: 'path', addresses: await readAddresses(path) })
+    expect((await get(acme, '/discussions')).data.map((each: { externalId: string }) => each.externalId)).toEqual([
+      '/articles/special',
+      '/b?page=2',
+      '/b/?page=2',
+      '/articles/a',
+    ])
+  })
+
+  test.each([
+    ['in another order', 'id,email\nuser-1,ann@example.com\n'],
+    ['among others', 'Name,E-Mail,User ID\nAnn,ann@example.com,user-1\n'],
+    ['by the id alone', 'source id,sub\nann@example.com,user-1\n'],
+    ['not at all', 'ann@example.com,user-1\n'],
+  ])('the table of --authors names its columns %s', async (_, text) => {
+    const path = join(folder, 'named.csv')
+    writeFileSync(path, text)
+    expect([...(await readAuthors(path))]).toEqual([['ann@example.com', 'user-1']])
+  })
+
+  test.each([
+    ['foo,bar,baz\n1,2,3\n', 'row 1 does not say which columns count: name them email,id'],
+    ['login,email\nann,ann@example.com\n', 'row 1 does not say which columns count: name them email,id'],
+    ['email;id\nann@example.com;user-1\n', 'row 1 has not two columns, with a comma between them'],
+  ])('a table of --authors that cannot be understood is refused: %j', async (text, reason) => {
+    const path = join(folder, 'unnamed.csv')
+    writeFileSync(path, text)
+    await expect(readAuthors(path)).rejects.toThrow(`${path}: ${reason}`)
+  })
+
   test('--authors gives readers the tenant’s own ids; a reader who is there stays as they are', async () => {
     const acme = await addTenant()
     const identity = await acme.as('user-1')

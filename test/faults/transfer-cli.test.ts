@@ -136,7 +136,7 @@ describe('an import', { timeout: LONG }, () => {
       [['nowhere.jsonl'], 'nowhere.jsonl: there is no such file'],
       [['a-folder'], 'a-folder: is a folder, not a file'],
       [['items.jsonl', '--map', 'nowhere.csv'], 'nowhere.csv: there is no such file'],
-      [['items.jsonl', '--map', 'odd.csv'], 'odd.csv: row 2 has not two columns'],
+      [['items.jsonl', '--map', 'odd.csv'], 'odd.csv: row 2 has not two columns, with a comma between them'],
       [['items.jsonl', '--authors', 'a-folder'], 'a-folder: is a folder, not a file'],
     ]
     for (const [args, reason] of wrong) {

@@ -6,7 +6,7 @@ import { CsvError, parse } from 'csv-parse'
 import { SourceError } from './item.ts'
 import { troubleOfFile } from './sources/files.ts'
 
-/** What a first row may call the columns, in lower case. */
+/** What a first row may call the columns, in lower case; the first name that it has counts. */
 interface Names {
   from: readonly string[]
   to: readonly string[]
@@ -32,6 +32,7 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => fr
     for await (const row of rows) {
       const cells = row.map((cell) => cell.toLowerCase())
       const named = ++n === 1 ? columnsOf(cells, names) : null
+      if (n === 1 && named === null) expectTwoColumns(cells, names)
       if (named !== null) {
         columns = named
         heading = cells
@@ -44,7 +45,7 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => fr
         pairs.set(key, to)
       }
       // The redirects of a plugin may lead nowhere.
-      else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns`)
+      else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns, with a comma between them`)
     }
   } catch (error) {
     throw tableErrorOf(path, error)
@@ -54,10 +55,19 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => fr
 
 /** Where the columns are, if this row names them. */
 function columnsOf(cells: readonly string[], names: Names): { from: number; to: number } | null {
-  const from = cells.findIndex((cell) => names.from.includes(cell))
-  const to = cells.findIndex((cell, index) => index !== from && names.to.includes(cell))
-  if (from < 0 || (from > 0 && to < 0)) return null
+  const placeOf = (known: readonly string[], except = -1): number =>
+    known.map((name) => cells.findIndex((cell, index) => index !== except && cell === name)).find((at) => at >= 0) ?? -1
+  const from = placeOf(names.from)
+  const to = placeOf(names.to, from)
+  if (from < 0 || (to < 0 && (from > 0 || cells.length > 2))) return null
   return { from, to: to < 0 ? 1 : to }
+}
+
+/** Throws SourceError for a first row that names columns, or has more than two, by other names. */
+function expectTwoColumns(cells: readonly string[], { from, to }: Names): void {
+  const isNamed = cells.some((cell) => from.includes(cell) || to.includes(cell))
+  if (cells.length < 3 && !isNamed) return
+  throw new SourceError(`row 1 does not say which columns count: name them ${from[0]},${to[0]}`)
 }
 
 /** A redirect of many addresses at once, as plugins mark it. */
@@ -83,6 +93,11 @@ export const readAddresses = (path: string): Promise<Map<string, string>> =>
 
 /** The tenant's own ids of readers, by e-mail address in lower case or by id at the source. */
 export const readAuthors = (path: string): Promise<Map<string, string>> =>
-  readPairs(path, { from: ['email', 'e-mail', 'author', 'id'], to: [] }, (from) =>
-    from.includes('@') ? from.toLowerCase() : from,
+  readPairs(
+    path,
+    {
+      from: ['email', 'e-mail', 'mail', 'author', 'source id', 'source_id', 'username', 'id'],
+      to: ['id', 'external id', 'external_id', 'externalid', 'user id', 'user_id', 'userid', 'sub', 'reader'],
+    },
+    (from) => (from.includes('@') ? from.toLowerCase() : from),
   )

@@ -49,11 +49,14 @@ function externalIdBy(rule: PageRule, id: string, address: string | null): strin
   return slug
 }
 
-/** Without what tells by which campaign a reader came, and no page apart from another. */
-function withoutCampaign(path: string): string {
-  const [pathname = '', query] = path.split(/\?(.*)/s)
+/**
+ * An address, or its path, without what tells by which campaign a reader came, and no page apart
+ * from another.
+ */
+function withoutCampaign(address: string): string {
+  const [page = '', query] = address.split(/\?(.*)/s)
   const parameters = query?.split('&').filter((parameter) => !/^utm_/i.test(parameter)) ?? []
-  return parameters.length === 0 ? pathname : `${pathname}?${parameters.join('&')}`
+  return parameters.length === 0 ? page : `${page}?${parameters.join('&')}`
 }
 
 /** The address as the map has it: of the whole address, or of its path on the same site. */
@@ -68,8 +71,14 @@ function moved(address: string, map: AddressMap): string {
   return URL.canParse(absolute, address) ? new URL(absolute, address).href : target
 }
 
-/** How a map may write an address: whole or its path, with or without the last slash, and so on. */
+/** How a map may write an address: first as it is, then without what tells of a campaign. */
 function spellingsOf(address: string): string[] {
+  const plain = withoutCampaign(address)
+  return plain === address ? waysToWrite(address) : [...waysToWrite(address), ...waysToWrite(plain)]
+}
+
+/** Whole or its path, with or without the last slash, and so on. */
+function waysToWrite(address: string): string[] {
   const path = pathOf(address)
   const other = /^https?:/.test(address) ? [address.replace(/^https?/, (scheme) => OTHER_SCHEME[scheme] ?? scheme)] : []
   const decoded = decodedOf(path)
