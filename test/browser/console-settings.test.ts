@@ -231,7 +231,7 @@ describeInBrowser('Settings in the console', () => {
     await enter(row.getByRole('button', { name: 'Report' }))
     const report = page.getByRole('dialog')
     await report.getByText('Not taken: 104').waitFor()
-    await report.getByText('line 99: has no text').waitFor()
+    await report.getByText('line 99 has no text').waitFor()
     await report.getByText('and 4 more').waitFor()
     expect(await report.getByRole('row').allTextContents()).toEqual(['Readers17', 'Comments12\u00A0345'])
     await expectAccessible(page)

@@ -70,7 +70,8 @@ export function Confirm({
               label={`Type ${asked} to go on`}
               value={text}
               onChange={({ currentTarget }) => setText(currentTarget.value)}
-              data-autofocus
+              // What is to be chosen comes first.
+              data-autofocus={isReady || undefined}
             />
           )}
           <Group justify="flex-end">

@@ -9,12 +9,15 @@ export function Search({
   value,
   onChange,
   flex,
+  hasFocus = false,
 }: {
   label: string
   value: string | null
   onChange: (value: string | null) => void
   /** How much of a row it takes. In a column it would be its height. */
   flex?: string
+  /** Whether a dialog begins with it. */
+  hasFocus?: boolean
 }) {
   const [text, setText] = useState(value ?? '')
   const pass = useDebouncedCallback((typed: string) => onChange(typed.trim()), 250)
@@ -31,6 +34,7 @@ export function Search({
       }}
       // In a form it would be taken for the form's own.
       onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
+      data-autofocus={hasFocus || undefined}
       {...(flex === undefined ? {} : { flex })}
     />
   )

@@ -63,7 +63,7 @@ function Entry({ entry, onActor }: { entry: AuditEntry; onActor: (actor: string)
         <Text size="sm" ff="monospace">
           {entry.action}
         </Text>
-        {entry.importId !== null && (
+        {entry.importId !== null && entry.targetType !== 'import' && (
           <Badge variant="default" title={`By the import ${entry.importId}`}>
             imported
           </Badge>

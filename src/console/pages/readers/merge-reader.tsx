@@ -1,7 +1,7 @@
 import { Radio, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 
-import { MergeReaderDocument, ReadersDocument } from '../../../generated/console.ts'
+import { MergeReaderDocument, ReadersDocument, type ReadersQuery } from '../../../generated/console.ts'
 import { useList, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { List } from '../../ui/list.tsx'
@@ -45,27 +45,34 @@ export function MergeReader({
           Their comments, reactions, reports and bans go over to the reader who stays, whose name and profile are kept.
           Who signs in as {externalId} is that reader from then on. It cannot be undone.
         </Text>
-        <Search label="Who stays: external id or name" value={search} onChange={setSearch} />
+        <Search label="Who stays: external id or name" value={search} onChange={setSearch} hasFocus />
         <List list={found} of="readers" empty={<Empty title="No reader was found" />}>
           {(readers) => (
-            <Radio.Group label="Who stays" value={into} onChange={setInto}>
-              <Stack gap={6} mt={6}>
-                {readers
-                  .filter(({ id }) => id !== readerId)
-                  .map((reader) => (
-                    <Radio
-                      key={reader.id}
-                      value={reader.id}
-                      label={reader.name ?? reader.externalId}
-                      description={reader.externalId}
-                      {...WRITTEN}
-                    />
-                  ))}
-              </Stack>
-            </Radio.Group>
+            <Others readers={readers.filter(({ id }) => id !== readerId)} value={into} onChange={setInto} />
           )}
         </List>
       </Stack>
     </Confirm>
+  )
+}
+
+function Others({
+  readers,
+  value,
+  onChange,
+}: {
+  readers: readonly ReadersQuery['readers']['edges'][number]['node'][]
+  value: string | null
+  onChange: (id: string) => void
+}) {
+  if (readers.length === 0) return <Empty title="No other reader was found" />
+  return (
+    <Radio.Group label="Who stays" value={value} onChange={onChange}>
+      <Stack gap={6} mt={6}>
+        {readers.map(({ id, name, externalId }) => (
+          <Radio key={id} value={id} label={name ?? externalId} description={externalId} {...WRITTEN} />
+        ))}
+      </Stack>
+    </Radio.Group>
   )
 }

@@ -16,7 +16,10 @@ export function Page() {
   const [search, setSearch] = useFilter('search')
   const list = useList(ReadersDocument, { search, first: 25 }, ({ readers }) => readers, { everyMs: 5_000 })
   return (
-    <PageFrame title="Readers" about="The people for whom your backend has signed an assertion.">
+    <PageFrame
+      title="Readers"
+      about="The people for whom your backend has signed an assertion, or whom an import has brought."
+    >
       <Search label="External id or name" value={search} onChange={setSearch} />
       <List
         list={list}

@@ -102,6 +102,9 @@ function Report({ made, onClose }: { made: Import; onClose: () => void }) {
   return (
     <Dialog title={`Report of ${made.fileName}`} onClose={onClose}>
       <Stack>
+        <Text size="sm">
+          What it had brought when it ended. <Code>import undo</Code> takes its id: <Code>{made.id}</Code>
+        </Text>
         <Table>
           <Table.Tbody>
             {kinds
@@ -133,7 +136,7 @@ function Findings({ title, of: { total, first } }: { title: string; of: Import['
         {first.map(({ place, reason }) => (
           <li key={`${place} ${reason}`}>
             <Text size="sm" {...WRITTEN}>
-              {place}: {reason}
+              {place} {reason}
             </Text>
           </li>
         ))}
