@@ -18,6 +18,7 @@ import { openServer } from '../../src/data/server.ts'
 import { createTenant } from '../../src/domains/tenants/bootstrap.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
+import { effort } from '../harness/effort.ts'
 import type { Env } from '../harness/processes.ts'
 import { randomOf } from '../harness/random.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
@@ -25,7 +26,7 @@ import { unnamed } from '../harness/sql.ts'
 import { dumpImported, findWrongCounts, writeItems } from '../harness/transfer.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
-const KILLS = Number(process.env.IMPORT_KILLS ?? 8)
+const KILLS = Number(process.env.IMPORT_KILLS ?? effort(8))
 /** So many that a kill has some hundred to fall among. */
 const COMMENTS = KILLS * 450
 const LONG = 300_000
