@@ -109,7 +109,7 @@ describe('npm run cli', { timeout: LONG }, () => {
         reader: { externalId: 'jsonl:new', name: 'Ann of today' },
       })
     }
-    const refused = { code: 1, stdout: '', stderr: 'There is no such reader.\n' }
+    const refused = { code: 1, stdout: '', stderr: 'There is no reader nobody.\n' }
     expect(await merge('nobody', 'jsonl:new')).toMatchObject(refused)
     expect((await merge('jsonl:new', 'jsonl:new')).code).toBe(1)
     const { stdout } = await cli(['export', '--tenant', 'acme'])
