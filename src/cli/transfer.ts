@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream, type Stats } from 'node:fs'
 import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises'
-import { setPriority } from 'node:os'
 import { basename, isAbsolute, join } from 'node:path'
 import { PassThrough, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -66,7 +65,6 @@ type ImportOptions = z.output<z.ZodObject<typeof IMPORT>>
 
 /** Runs an import, or rehearses it, before the eyes of the operator. Gives what is printed. */
 export async function runImport(app: App, tenantId: Id, options: ImportOptions): Promise<string> {
-  makeWay()
   const file: ImportFile = {
     source: options.from,
     path: options.file,
@@ -86,18 +84,6 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
       stop()
     }
   })
-}
-
-/** A third of the weight of a process that answers requests; a wait is still short. */
-const NICENESS = 5
-
-/** Lets those who answer requests on this machine go first. */
-function makeWay(): void {
-  try {
-    setPriority(NICENESS)
-  } catch {
-    // It goes on as it is.
-  }
 }
 
 class ExportStopped extends Error {
