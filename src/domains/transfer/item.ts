@@ -201,21 +201,21 @@ export const auditItem = z.object({
   at: time,
 })
 
-export const item = z.discriminatedUnion(
-  'kind',
-  [
-    headerItem,
-    settingsItem,
-    readerItem,
-    discussionItem,
-    commentItem,
-    reactionItem,
-    reportItem,
-    endpointItem,
-    auditItem,
-  ],
-  'must be one of header, settings, reader, discussion, comment, reaction, report, endpoint, audit',
-)
+const ITEMS = [
+  headerItem,
+  settingsItem,
+  readerItem,
+  discussionItem,
+  commentItem,
+  reactionItem,
+  reportItem,
+  endpointItem,
+  auditItem,
+] as const
+
+const KINDS = ITEMS.map(({ shape }) => shape.kind.value)
+
+export const item = z.discriminatedUnion('kind', ITEMS, `must be one of ${KINDS.join(', ')}`)
 
 export type HeaderItem = z.input<typeof headerItem>
 export type SettingsItem = z.input<typeof settingsItem>
