@@ -58,7 +58,7 @@ export function arrayTypes(text: string): ReadonlyMap<number, Type> {
   return types
 }
 
-/** Null for what is better sent as text: an empty list, and what PostgreSQL is to refuse. */
+/** Null for an empty list and for values that PostgreSQL will refuse: these go as text. */
 function encodeArray(name: Type, values: readonly unknown[]): Buffer | null {
   const { oid, bytesOf, write } = TYPES[name]
   let size = HEAD_BYTES
@@ -87,7 +87,7 @@ function writeText(into: Buffer, at: number, text: string): number {
   return into.write(text, at)
 }
 
-/** By the code of a character; what is no hexadecimal digit is negative. */
+/** The value of a hexadecimal digit, by its character code; -1 for any other character. */
 const DIGITS = Int8Array.from({ length: 128 }, (_, code) => '0123456789abcdef'.indexOf(String.fromCharCode(code)))
 
 /** Null where it is no id as this service writes them. */

@@ -86,8 +86,8 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
 /**
  * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
  * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
- * statement's snapshot, and nobody else brings what is new. Deltas of a tenant that is gone just
- * go.
+ * statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted tenant are
+ * removed.
  */
 const FOLD = statement(
   'analytics_fold',

@@ -111,8 +111,8 @@ async function storeDiscussions(
 }
 
 /**
- * Finds what is there, by its external id or by the id that it keeps; null of what is gone. What
- * this transaction has inserted is not asked for.
+ * Finds rows by their external id, or by the id that they keep; null where there is none any more.
+ * Rows that this transaction has inserted are not looked up again.
  */
 async function finder<Row extends NamedItem>(
   select: typeof sql.findReaders,
