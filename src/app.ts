@@ -21,6 +21,13 @@ import type { Link } from './processes/link.ts'
 /** How long the last traces may take to be sent. */
 const FLUSH_MS = 1500
 
+interface Given {
+  link?: Link | undefined
+  tracing?: Tracing | undefined
+  /** By which PostgreSQL tells the sessions of this process from those of others. */
+  sessionName?: string
+}
+
 export interface OpenApp {
   app: App
   database: Database
@@ -31,12 +38,18 @@ export interface OpenApp {
  * Opens the clients of a process: the database, its schema up to date, and the bus. With a link
  * they are shared with the processes of the same parent.
  */
-export async function openApp(settings: Settings, log: Logger, link?: Link, tracing?: Tracing): Promise<OpenApp> {
+export async function openApp(settings: Settings, log: Logger, given: Given = {}): Promise<OpenApp> {
+  const { link, tracing, sessionName } = given
   let health: DatabaseHealth | undefined
-  const database = await openDatabase(settings, log, (err) => {
-    health?.note(err)
-    log.warn({ err }, 'a database connection was lost')
-  })
+  const database = await openDatabase(
+    settings,
+    log,
+    (err) => {
+      health?.note(err)
+      log.warn({ err }, 'a database connection was lost')
+    },
+    sessionName,
+  )
   health = new DatabaseHealth(database, log)
   return withHealth(settings, log, database, health, await openReplica(settings), link, tracing)
 }

@@ -6,6 +6,8 @@ import { databaseHosts } from '../core/database-url.ts'
 import { OutageError } from '../core/outage.ts'
 import { Connection } from './connection.ts'
 
+const NAME = 'application_name'
+
 /**
  * The hosts of a database's URL. One of them takes writes; the others may follow it, or be away.
  */
@@ -14,9 +16,13 @@ export class Hosts {
   readonly #connectMs: number
   #current = 0
 
-  constructor(url: string, connectMs: number) {
+  /** `name` is that of the sessions, whatever the URL calls them. */
+  constructor(url: string, connectMs: number, name?: string) {
     const urls = databaseHosts(url)
     if (urls === null) throw new Error('it is not a URL of PostgreSQL')
+    if (name !== undefined) {
+      for (const { searchParams } of urls) if (searchParams.has(NAME)) searchParams.set(NAME, name)
+    }
     this.#urls = urls.map(({ href }) => href)
     this.#connectMs = connectMs
   }

@@ -74,14 +74,16 @@ export async function expectService(settings: Settings): Promise<void> {
   }
 }
 
-/** Opens the database and brings its schema up to date. */
+/** Opens the database and brings its schema up to date. `name` is that of its sessions. */
 export async function openDatabase(
   settings: Settings,
   log: Logger,
   onError: (error: Error) => void,
+  name?: string,
 ): Promise<Database> {
   const options = serverOptions(settings)
-  const database = options === null ? await openEmbedded(settings.DATA_DIR) : await openServer({ ...options, onError })
+  const database =
+    options === null ? await openEmbedded(settings.DATA_DIR) : await openServer({ ...options, onError, name })
   try {
     await upgrade(database, log)
     return database

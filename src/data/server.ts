@@ -44,6 +44,8 @@ export interface ServerOptions {
   /** Whether statements keep their names on a connection. Default true. */
   isPreparing?: boolean
   deadlines?: Deadlines | undefined
+  /** What the server shows of its sessions. Default what the URL says, or 'engagement-service'. */
+  name?: string | undefined
 }
 
 interface PoolOptions extends ServerOptions {
@@ -54,9 +56,9 @@ interface PoolOptions extends ServerOptions {
 /** A PostgreSQL server, through one pool that the hot statements and Prisma share. */
 export async function openServer({ url, size, onError, ...given }: PoolOptions): Promise<Database> {
   const { isPooled = false, isPreparing = true, isReplica = false, setting = 'DATABASE_URL' } = given
-  const { deadlines = DEADLINES } = given
+  const { deadlines = DEADLINES, name = 'engagement-service' } = given
   const { connectMs, poolMs, statementMs } = deadlines
-  const hosts = new Hosts(url, connectMs)
+  const hosts = new Hosts(url, connectMs, given.name)
   const direct = given.directUrl === undefined ? hosts : new Hosts(given.directUrl, connectMs)
   const fleet = new Fleet()
   const limits: TimeLimits = {
@@ -66,7 +68,7 @@ export async function openServer({ url, size, onError, ...given }: PoolOptions):
   }
   const options: pg.PoolConfig = {
     types: TYPES,
-    application_name: 'engagement-service',
+    application_name: name,
     connectionTimeoutMillis: poolMs,
     // PgBouncer takes no connection that asks for them.
     ...(isPooled ? {} : limits),

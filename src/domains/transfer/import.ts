@@ -6,6 +6,7 @@ import type { App } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { codeOf } from '../../core/outage.ts'
+import { Pace } from '../../core/pace.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { foldTenant } from '../analytics/fold.ts'
 import { loadTenant } from '../tenants/tenants.ts'
@@ -86,8 +87,10 @@ export async function importFile(
   watching: Watching = {},
 ): Promise<ImportReport> {
   return holdingImports(app, tenantId, async (signal) => {
-    const run = await begin(ofTenant(app, tenantId), tenantId, file, watching)
-    await readAll(run, AbortSignal.any([signal, ...(watching.signal === undefined ? [] : [watching.signal])]))
+    const stopped = AbortSignal.any([signal, ...(watching.signal === undefined ? [] : [watching.signal])])
+    const pace = new Pace(app.db, stopped)
+    const run = await begin(ofTenant(app, tenantId), tenantId, file, watching, pace)
+    await pace.keep(() => readAll(run, stopped))
     return finish(run)
   })
 }
@@ -125,13 +128,14 @@ interface Run extends Work {
   salt: string
   rules: Rules
   watching: Watching
+  pace: Pace
   refused: ImportFindings
   already: number
   items: number
   bytes: number
 }
 
-async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watching): Promise<Run> {
+async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watching, pace: Pace): Promise<Run> {
   const { settings } = await loadTenant(app, tenantId)
   const source = file.as ?? file.source
   const fileName = basename(file.path)
@@ -153,6 +157,7 @@ async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watchin
     salt: await saltOf(app, tenantId, importId),
     rules: rulesOf(file, settings, now),
     watching,
+    pace,
     refused: NO_FINDINGS,
     already: 0,
     items: 0,
@@ -185,10 +190,12 @@ async function readAll(run: Run, signal: AbortSignal): Promise<void> {
     for await (const batch of ahead(readBatches(found, run.rules, run.file.source))) {
       if (signal.aborted) throw new ImportStopped()
       if (run.isNew) await addImport(run)
-      await store(run, batch)
-      // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.
-      await folding
-      folding = foldTenant(run.app, run.tenantId)
+      await run.pace.slice(async () => {
+        await store(run, batch)
+        // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.
+        await folding
+        folding = foldTenant(run.app, run.tenantId)
+      })
     }
   } finally {
     // However this ends, nobody closes the database under it.
@@ -338,8 +345,10 @@ const keysOf = (items: readonly sql.WaitedItem[]): Key[] => items.map(({ key }) 
 async function takeWaited(run: Run, items: readonly sql.WaitedItem[], signal: AbortSignal): Promise<void> {
   if (signal.aborted) throw new ImportStopped()
   const batch = checkAgain(run, items)
-  await refuseWaited(run, items, batch)
-  await storeRows(run, { rows: batch.rows, changes: batch.changes, hasWaited: true, isLast: true })
+  await run.pace.slice(async () => {
+    await refuseWaited(run, items, batch)
+    await storeRows(run, { rows: batch.rows, changes: batch.changes, hasWaited: true, isLast: true })
+  })
 }
 
 function checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): ReadBatch {

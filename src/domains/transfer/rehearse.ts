@@ -1,5 +1,6 @@
 import type { App } from '../../core/context.ts'
 import { type Id, newId } from '../../core/ids.ts'
+import { Pace } from '../../core/pace.ts'
 import type { Db, TxSql } from '../../core/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { keysOf, WITHOUT_FORMER } from './former.ts'
@@ -94,7 +95,10 @@ export async function rehearseImport(
   const watchingSize: OnRead = (bytes) => void (size = bytes)
   for await (const batch of readOnce(run, now, 0, watchingSize)) await look(run, batch)
   run.survey.settle(run.maxDepth)
-  for await (const batch of readOnce(run, now, size)) await tell(run, batch)
+  const pace = new Pace(app.db, watching.signal)
+  await pace.keep(async () => {
+    for await (const batch of readOnce(run, now, size)) await pace.slice(() => tell(run, batch))
+  })
   return run.report
 }
 

@@ -5,6 +5,7 @@ import type { Key } from './keys.ts'
 export interface UndoableImport {
   id: Id
   startedAt: Date
+  undoneAt: Date | null
   removed: Partial<Removed>
 }
 
@@ -16,7 +17,7 @@ export interface Removed {
 
 const FIND = statement(
   'find_import',
-  'SELECT id, started_at AS "startedAt", removed FROM imports WHERE tenant_id = $1 AND id = $2',
+  'SELECT id, started_at AS "startedAt", undone_at AS "undoneAt", removed FROM imports WHERE tenant_id = $1 AND id = $2',
 )
 
 export const findImport = async (sql: Sql, tenantId: Id, id: Id): Promise<UndoableImport | undefined> =>

@@ -1,6 +1,7 @@
 import { recordAuditOfImport } from '../../core/audit.ts'
 import type { App } from '../../core/context.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { Pace } from '../../core/pace.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { announceChange } from '../../core/read-cache.ts'
 import type { TxSql } from '../../core/sql.ts'
@@ -25,6 +26,7 @@ interface Undoing {
   importId: Id
   startedAt: Date
   removed: sql.Removed
+  pace: Pace
 }
 
 const BATCH = 500
@@ -33,21 +35,29 @@ const BATCH = 500
  * Takes back the comments and readers that an import has made, but for those that were touched
  * since: by a reply, a reaction, a report, an edit, or a moderator's decision, be it somebody's or
  * of another import. Pages stay, as a page keeps its discussion for good; settings, endpoints and
- * the audit log stay too. Cut off, it goes on when it is called again. Null where there is no such
- * import. Throws ImportRunning.
+ * the audit log stay too. Cut off, it goes on when it is called again; called again later, it
+ * removes what nothing keeps any longer, if there is any. Null where there is no such import.
+ * Throws ImportRunning.
  */
 export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone | null> {
-  return holdingImports(app, tenantId, async () => {
+  return holdingImports(app, tenantId, async (signal) => {
     const found = isId(importId) ? await sql.findImport(app.db.query, tenantId, importId) : undefined
     if (found === undefined) return null
     const removed = { readers: 0, comments: 0, ...found.removed }
-    const undoing = { app: ofTenant(app, tenantId), tenantId, importId, startedAt: found.startedAt, removed }
-    // Replies before what they reply to: each pass removes a level at least.
-    while ((await pass(undoing, 'comment', removeComments)) > 0);
-    await pass(undoing, 'reader', removeReaders)
+    const pace = new Pace(app.db, signal)
+    const undoing = { app: ofTenant(app, tenantId), tenantId, importId, startedAt: found.startedAt, removed, pace }
+    await pace.keep(async () => {
+      // Replies before what they reply to: each pass removes a level at least.
+      while ((await pass(undoing, 'comment', removeComments)) > 0);
+      await pass(undoing, 'reader', removeReaders)
+    })
     await foldTenant(undoing.app, tenantId)
-    const stays = { readers: await countLeft(undoing, 'reader'), comments: await countLeft(undoing, 'comment') }
+    const stays = await countStays(undoing)
     const undone = { id: importId, removed: undoing.removed, stays }
+    // Asked for again, it may find more that nothing keeps any longer; mostly there is none.
+    const { readers = 0, comments = 0 } = found.removed
+    const isMore = removed.readers > readers || removed.comments > comments
+    if (found.undoneAt !== null && !isMore) return undone
     await app.db.transaction(async (tx) => {
       await sql.forgetNames(tx, tenantId, importId)
       await sql.endUndo(tx, tenantId, importId, new Date())
@@ -64,7 +74,9 @@ type Remove = (undoing: Undoing, keys: readonly Key[]) => Promise<number>
 /** One look at all that is left of a kind. Returns how many were removed. */
 async function pass(undoing: Undoing, kind: 'reader' | 'comment', remove: Remove): Promise<number> {
   let removed = 0
-  for await (const keys of madeItems(undoing, kind)) removed += await remove(undoing, keys)
+  for await (const keys of madeItems(undoing, kind)) {
+    removed += await undoing.pace.slice(() => remove(undoing, keys))
+  }
   return removed
 }
 
@@ -76,6 +88,11 @@ async function* madeItems(undoing: Undoing, kind: 'reader' | 'comment'): AsyncGe
     yield keys
   }
 }
+
+const countStays = async (undoing: Undoing): Promise<sql.Removed> => ({
+  readers: await countLeft(undoing, 'reader'),
+  comments: await countLeft(undoing, 'comment'),
+})
 
 async function countLeft(undoing: Undoing, kind: 'reader' | 'comment'): Promise<number> {
   let left = 0

@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import { type Db, statement } from './sql.ts'
+
+/** How often the database is asked who else is at work. */
+const SAMPLE_MS = 50
+/** So many answers say how busy it is: those of the last second. */
+const SAMPLES = 20
+/** So often as long as it has worked, a job rests for each statement of others under way. */
+const RESTS = 20
+/** It works a twentieth of the time at least, so that it comes to its end. */
+const MAX_RESTS = 19
+/** A slice may have waited long, for a lock or for a database that was away. */
+const MAX_REST_MS = 60_000
+
+// Long statements are no reader's: a dump, a report, a wait for a lock.
+const BUSY = statement(
+  'pace_busy',
+  `SELECT count(*)::int AS others FROM pg_stat_activity
+   WHERE datname = current_database() AND backend_type = 'client backend' AND state = 'active'
+     AND query_start > now() - interval '1 second' AND application_name <> current_setting('application_name')`,
+)
+
+/**
+ * The pace of a long job that nobody waits for, such as an import: it holds back while others use
+ * the database, and has all of it while nobody does. After each slice of its work it rests, the
+ * longer the more statements of others were under way of late. What others need of the machine
+ * shows in that number, be it a processor, a disk or a lock.
+ */
+export class Pace {
+  readonly #db: Db
+  readonly #signal: AbortSignal | undefined
+  readonly #samples: number[] = []
+  #timer: NodeJS.Timeout | undefined
+  #asking: Promise<void> | undefined
+
+  /** Rests no more once `signal` aborts. */
+  constructor(db: Db, signal?: AbortSignal) {
+    this.#db = db
+    this.#signal = signal
+  }
+
+  /** Runs a job in this pace. */
+  async keep<T>(job: () => Promise<T>): Promise<T> {
+    // The embedded database has one process, and nobody beside it.
+    if (this.#db.connections > 1) this.#timer = setInterval(() => void (this.#asking ??= this.#ask()), SAMPLE_MS)
+    try {
+      return await job()
+    } finally {
+      clearInterval(this.#timer)
+      await this.#asking
+    }
+  }
+
+  /** Runs a slice of the job, of some hundred milliseconds at most, and rests after it. */
+  async slice<T>(work: () => Promise<T>): Promise<T> {
+    const beganAt = performance.now()
+    const result = await work()
+    const endedAt = performance.now()
+    for (;;) {
+      const wholeMs = (endedAt - beganAt) * Math.min(RESTS * this.others, MAX_RESTS)
+      const restMs = endedAt + Math.min(wholeMs, MAX_REST_MS) - performance.now()
+      if (restMs < 1 || this.#signal?.aborted === true) return result
+      // What others do may change meanwhile.
+      await sleep(Math.min(restMs, SAMPLE_MS))
+    }
+  }
+
+  /** How many statements of others were under way at once of late, on average. */
+  get others(): number {
+    return this.#samples.reduce((sum, each) => sum + each, 0) / SAMPLES
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      const [found] = await this.#db.query<{ others: number }>(BUSY)
+      this.#samples.push(found?.others ?? 0)
+      if (this.#samples.length > SAMPLES) this.#samples.shift()
+    } catch {
+      // The job itself meets what is wrong with the database, and tells it.
+    } finally {
+      this.#asking = undefined
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { setTimeout } from 'node:timers/promises'
+
+import pg from 'pg'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+
+import { Pace } from '../../src/core/pace.ts'
+import type { Db } from '../../src/core/sql.ts'
+import { openServer } from '../../src/data/server.ts'
+import { createServerDatabase, onServer } from '../harness/database.ts'
+
+const WORK_MS = 5
+/** For less than this it may have slept without having rested: a timer is late at times. */
+const RESTED_MS = WORK_MS * 15
+
+/** A database that says how many statements of others are under way. */
+const busy = (others: () => Promise<number>, connections = 4): Db =>
+  ({ connections, query: async () => [{ others: await others() }] }) as unknown as Db
+
+const work = (): void => {
+  const until = performance.now() + WORK_MS
+  while (performance.now() < until);
+}
+
+/** How long a slice takes from its start. */
+async function timeOf(pace: Pace): Promise<number> {
+  const beganAt = performance.now()
+  await pace.slice(async () => work())
+  return performance.now() - beganAt
+}
+
+const untilKnown = (pace: Pace, others: number): Promise<void> =>
+  vi.waitFor(() => expect(pace.others).toBe(others), { timeout: 10_000, interval: 20 })
+
+test('a job rests by the statements of others', async () => {
+  const pace = new Pace(busy(async () => 1))
+  await pace.keep(async () => {
+    await untilKnown(pace, 1)
+    expect(await timeOf(pace)).toBeGreaterThan(RESTED_MS)
+  })
+})
+
+test('a job that is alone does not rest', async () => {
+  let asked = 0
+  const pace = new Pace(busy(async () => (asked++, 0)))
+  await pace.keep(async () => {
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(1))
+    let hasEnded = false
+    void pace.slice(async () => work()).then(() => (hasEnded = true))
+    // No timer has had a turn.
+    for (let turn = 0; turn < 3; turn++) await Promise.resolve()
+    expect(hasEnded).toBe(true)
+  })
+  const before = asked
+  await setTimeout(120)
+  expect(asked, 'asked after the job').toBe(before)
+})
+
+test('a rest ends when the others do, and when the job is stopped', async () => {
+  const sliceOf = async (pace: Pace): Promise<string> => {
+    // It would rest for 9 s.
+    await pace.slice(() => setTimeout(500))
+    return 'ended'
+  }
+  let others = 1000
+  const pace = new Pace(busy(async () => others))
+  await pace.keep(async () => {
+    await untilKnown(pace, 1000)
+    const ended = sliceOf(pace)
+    others = 0
+    expect(await Promise.race([ended, setTimeout(6000, 'rests')])).toBe('ended')
+  })
+  const stop = new AbortController()
+  const known = busy(async () => 1000)
+  const stopped = new Pace(known, stop.signal)
+  await stopped.keep(async () => {
+    await untilKnown(stopped, 1000)
+    const ended = sliceOf(stopped)
+    stop.abort()
+    expect(await Promise.race([ended, setTimeout(6000, 'rests')])).toBe('ended')
+  })
+})
+
+test('a job rests for a minute at most, however long a slice has waited', async () => {
+  const pace = new Pace(busy(async () => 1000))
+  await pace.keep(async () => {
+    await untilKnown(pace, 1000)
+    const real = performance.now.bind(performance)
+    let ahead = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead)
+    onTestFinished(() => clock.mockRestore())
+    const ended = pace.slice(async () => {
+      ahead = 60_000
+      return 'ended'
+    })
+    await setTimeout(200)
+    ahead += 60_000
+    expect(await Promise.race([ended, setTimeout(5000, 'rests')])).toBe('ended')
+  })
+})
+
+test('neither a database that is away nor a job that fails is in the way', async () => {
+  const pace = new Pace(busy(() => Promise.reject(new Error('it is away'))))
+  const failed = pace.keep(async () => {
+    await setTimeout(120)
+    expect(pace.others).toBe(0)
+    await pace.slice(() => Promise.reject(new Error('of the job')))
+  })
+  await expect(failed).rejects.toThrow('of the job')
+})
+
+test('the embedded database is not asked', async () => {
+  const asked = vi.fn(async () => 1)
+  await new Pace(busy(asked, 1)).keep(() => setTimeout(120))
+  expect(asked).not.toHaveBeenCalled()
+})
+
+describe.runIf(onServer)('on a server', () => {
+  /** Runs one statement after the other, each of `seconds`, until the test ends. */
+  async function keepBusy(url: string, name: string, seconds: number): Promise<void> {
+    const client = new pg.Client({ connectionString: url, application_name: name })
+    await client.connect()
+    const working = (async () => {
+      for (;;) await client.query('SELECT pg_sleep($1)', [seconds])
+    })()
+    onTestFinished(async () => {
+      // It does not wait for the statement under way.
+      await client.end()
+      await expect(working).rejects.toThrow('Connection terminated')
+    })
+  }
+
+  async function paceOn(options = ''): Promise<{ url: string; pace: Pace }> {
+    const { url, drop } = await createServerDatabase()
+    onTestFinished(drop)
+    const { db, close } = await openServer({ url: url + options, size: 2, name: 'the job', onError: () => undefined })
+    onTestFinished(close)
+    return { url, pace: new Pace(db) }
+  }
+
+  test('it sees the statements of others', async () => {
+    const { url, pace } = await paceOn()
+    await keepBusy(url, 'a neighbour', 0.2)
+    await keepBusy(url, 'another one', 0.2)
+    await pace.keep(() => vi.waitFor(() => expect(pace.others).toBeGreaterThan(1.2), { timeout: 20_000 }))
+  })
+
+  test('it tells them from its own where the URL has one name for both', async () => {
+    const { url, pace } = await paceOn('?application_name=a%20neighbour')
+    await keepBusy(url, 'a neighbour', 0.2)
+    await pace.keep(() => vi.waitFor(() => expect(pace.others).toBeGreaterThan(0.5), { timeout: 20_000 }))
+  })
+
+  test('it counts neither its own statements nor long ones nor those of other databases', async () => {
+    const { url, pace } = await paceOn()
+    const other = await createServerDatabase()
+    onTestFinished(other.drop)
+    await keepBusy(url, 'the job', 0.2)
+    await keepBusy(url, 'a dump', 60)
+    await keepBusy(other.url, 'a neighbour', 0.2)
+    await setTimeout(1200)
+    await pace.keep(() => setTimeout(1200))
+    expect(pace.others).toBe(0)
+  })
+})
