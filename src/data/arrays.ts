@@ -37,7 +37,8 @@ const arrayText = (values: readonly Value[]): string => `{${values.map(elementTe
 function elementText(value: Value): string {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return `"${/["\\]/.test(value) ? value.replaceAll(/["\\]/g, '\\$&') : value}"`
-  if (value instanceof Date) return value.toISOString()
+  // PostgreSQL refuses one that is no time, as any other wrong value, which ends no import.
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? String(value) : value.toISOString()
   return value instanceof Uint8Array ? `"\\\\x${Buffer.from(value).toString('hex')}"` : String(value)
 }
 
