@@ -65,13 +65,15 @@ type ImportOptions = z.output<z.ZodObject<typeof IMPORT>>
 
 /** Runs an import, or rehearses it, before the eyes of the operator. Gives what is printed. */
 export async function runImport(app: App, tenantId: Id, options: ImportOptions): Promise<string> {
+  const addresses = options.map === undefined ? undefined : await readAddresses(options.map)
+  const authors = options.authors === undefined ? undefined : await readAuthors(options.authors)
   const file: ImportFile = {
     source: options.from,
     path: options.file,
     as: options.as,
     page: options.page,
-    ...(options.map !== undefined && { addresses: await readAddresses(options.map) }),
-    ...(options.authors !== undefined && { authors: await readAuthors(options.authors) }),
+    ...(addresses && { addresses }),
+    ...(authors && { authors }),
   }
   const run = options['dry-run'] === true ? rehearseImport : importFile
   return untilStopped(async (signal) => {
@@ -79,7 +81,7 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
     try {
       const report = await run(app, tenantId, file, { onProgress, onFinding, signal })
       if (report.refused.total > 0) process.exitCode = 1
-      return end(report)
+      return end({ ...report, ...(addresses && { map: addresses.use() }), ...(authors && { authors: authors.use() }) })
     } finally {
       stop()
     }

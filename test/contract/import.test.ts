@@ -283,6 +283,9 @@ describe('what does not fit', () => {
       '{"kind":"comment"}',
       reader('x'.repeat(300)),
       comment('reply', 8, { parentId: 'long' }),
+      '{"id":"1"}',
+      '[]',
+      '{"kind":"coment"}',
     ])
     const file = { source: 'jsonl', path } as const
     const rehearsed = await rehearseImport(service.app, acme.tenant.id, file)
@@ -300,6 +303,9 @@ describe('what does not fit', () => {
       'line 12': 'is not a JSON object',
       'line 13': expect.stringMatching(/id/),
       'line 14': expect.stringMatching(/externalId/),
+      'line 16': expect.stringMatching(/^kind is required: one of header, /),
+      'line 17': 'is not a JSON object',
+      'line 18': expect.stringMatching(/^kind must be one of header, /),
     })
     expect(report.changed.first).toEqual([{ place: 'line 15', reason: expect.stringMatching(/top level/) }])
     expect(rehearsed.refused.first.map(({ place }) => place).sort()).toEqual(
@@ -399,7 +405,7 @@ describe('pages and readers', () => {
   test('--map gives pages their new addresses, by address or by path', async () => {
     const acme = await addTenant()
     const path = join(folder, 'map.csv')
-    writeFileSync(path, '\uFEFFold,new\nhttps://old.example/a,https://new.example/a\n"/b","/articles/b"\n')
+    writeFileSync(path, '\uFEFFold,new\nhttps://old.example/a,https://new.example/a\n"/b","/articles/b"\n/z,/y\n')
     const url = (id: string, address: string): Item => ({
       kind: 'discussion',
       id,
@@ -411,7 +417,9 @@ describe('pages and readers', () => {
       url('2', 'https://old.example/b'),
       url('3', 'https://old.example/c'),
     ]
-    await importInto(acme, items, { addresses: await readAddresses(path) })
+    const addresses = await readAddresses(path)
+    await importInto(acme, items, { addresses })
+    expect(addresses.use()).toEqual({ rows: 3, used: 2, firstUnused: ['row 4'] })
     expect((await get(acme, '/discussions')).data.map((each: { externalId: string }) => each.externalId)).toEqual([
       'https://old.example/c',
       'https://old.example/articles/b',
@@ -575,7 +583,18 @@ describe('an undo', () => {
     ])
     expect(left).toEqual([expect.stringMatching(/^discussions .*"comment_count": 0/)])
     expect(await get(acme, '/discussions/by-external/page-p')).toMatchObject({ commentCount: 0, lastCommentedAt: null })
+    const undoneAt = async () =>
+      (await listImports(service.app, acme.tenant.id)).find((each) => each.id === id)?.undoneAt
+    const first = await undoneAt()
+    expect(first).toEqual(expect.any(Date))
+    // Asked for again, it does nothing.
+    expect(await undoImport(service.app, acme.tenant.id, id!)).toEqual({
+      id,
+      removed: { readers: 2, comments: 6 },
+      stays: { readers: 0, comments: 0 },
+    })
     expect((await get(acme, '/audit-log?action=import.undo')).data).toHaveLength(1)
+    expect(await undoneAt()).toEqual(first)
     await importInto(acme, THREAD)
     const made = (lines: string[]) => lines.filter((line) => !/^(discussions|import_items) /.test(line))
     expect(made(await dumpImported(service.app.db, acme.tenant.id, ['imports']))).toEqual(made(before))

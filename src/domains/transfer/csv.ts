@@ -12,6 +12,42 @@ interface Names {
   to: readonly string[]
 }
 
+/** What of a table an import has used. */
+export interface TableUse {
+  rows: number
+  used: number
+  /** The first rows that were not, by number: their texts may have addresses of people. */
+  firstUnused: string[]
+}
+
+const MAX_UNUSED = 5
+
+/** The second column of a table by the first. It knows which rows were asked for. */
+export class Pairs extends Map<string, string> {
+  readonly #rows = new Map<string, number>()
+  readonly #used = new Set<string>()
+
+  /** False where it has another one. */
+  add(from: string, to: string, row: number): boolean {
+    if (this.has(from)) return super.get(from) === to
+    this.#rows.set(from, row)
+    this.set(from, to)
+    return true
+  }
+
+  override get(from: string): string | undefined {
+    const to = super.get(from)
+    if (to !== undefined) this.#used.add(from)
+    return to
+  }
+
+  use(): TableUse {
+    const unused = [...this.#rows].filter(([from]) => !this.#used.has(from))
+    const firstUnused = unused.slice(0, MAX_UNUSED).map(([, row]) => `row ${row}`)
+    return { rows: this.size, used: this.#used.size, firstUnused }
+  }
+}
+
 /** What makes two of the first column one. */
 type KeyOf = (from: string) => string
 
@@ -21,8 +57,8 @@ const OPTIONS = { bom: true, trim: true, skip_empty_lines: true, relax_column_co
  * The rows of a CSV file of two columns: the second by the first. A first row that names them may
  * stand before others, and have them elsewhere. Throws SourceError, also for one that has two.
  */
-async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => from): Promise<Map<string, string>> {
-  const pairs = new Map<string, string>()
+async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => from): Promise<Pairs> {
+  const pairs = new Pairs()
   let columns = { from: 0, to: 1 }
   let heading: string[] = []
   let n = 0
@@ -40,9 +76,7 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => fr
       }
       const [from = '', to = ''] = [row[columns.from], row[columns.to]]
       if (from !== '' && to !== '' && !isPattern(heading, cells)) {
-        const key = keyOf(from)
-        if ((pairs.get(key) ?? to) !== to) throw new SourceError(`row ${n} has another value than a row above it`)
-        pairs.set(key, to)
+        if (!pairs.add(keyOf(from), to, n)) throw new SourceError(`row ${n} has another value than a row above it`)
       }
       // The redirects of a plugin may lead nowhere.
       else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns, with a comma between them`)
@@ -85,14 +119,14 @@ function tableErrorOf(path: string, error: unknown): SourceError {
 }
 
 /** The new addresses of pages, by the old ones. WordPress plugins export redirects so, too. */
-export const readAddresses = (path: string): Promise<Map<string, string>> =>
+export const readAddresses = (path: string): Promise<Pairs> =>
   readPairs(path, {
     from: ['old', 'from', 'url', 'source', 'origin', 'request', 'source url', 'old url'],
     to: ['new', 'to', 'target', 'destination', 'target url', 'new url'],
   })
 
 /** The tenant's own ids of readers, by e-mail address in lower case or by id at the source. */
-export const readAuthors = (path: string): Promise<Map<string, string>> =>
+export const readAuthors = (path: string): Promise<Pairs> =>
   readPairs(
     path,
     {

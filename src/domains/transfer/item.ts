@@ -213,7 +213,7 @@ const ITEMS = [
   auditItem,
 ] as const
 
-const KINDS = ITEMS.map(({ shape }) => shape.kind.value)
+export const KINDS = ITEMS.map(({ shape }) => shape.kind.value)
 
 export const item = z.discriminatedUnion('kind', ITEMS, `must be one of ${KINDS.join(', ')}`)
 

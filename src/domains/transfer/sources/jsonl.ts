@@ -1,4 +1,4 @@
-import { type Found, type Item, type Source, SourceError } from '../item.ts'
+import { type Found, type Item, KINDS, type Source, SourceError } from '../item.ts'
 import { readLines } from './files.ts'
 
 /** Our own form: an item a line. It alone has a header, settings, endpoints and audit entries. */
@@ -12,23 +12,26 @@ export const jsonl: Source = {
       const line = n === 1 && read !== null ? read.replace(/^\uFEFF/, '') : read
       if (line?.trim() === '') continue
       const item = line === null ? null : parse(line)
-      if (!hasBegun && item === null) {
+      if (!hasBegun && item?.kind === undefined) {
         // What `npm run` says first, where its output is the file.
         if (line?.startsWith('> ') === true) continue
-        throw new SourceError('its first line is no item of the JSON Lines form')
+        const what = item === null ? 'is no item of the JSON Lines form' : 'has no kind'
+        throw new SourceError(`its first line ${what}`)
       }
       hasBegun = true
       const place = `line ${n}`
-      yield item === null ? { place, refused: line === null ? 'is too long' : 'is not a JSON object' } : { place, item }
+      if (item === null) yield { place, refused: line === null ? 'is too long' : 'is not a JSON object' }
+      else if (item.kind !== undefined) yield { place, item }
+      else yield { place, refused: `kind is required: one of ${KINDS.join(', ')}` }
     }
   },
 }
 
 /** The pipeline checks what is in it. */
-function parse(line: string): Item | null {
+function parse(line: string): Item | { kind?: undefined } | null {
   try {
     const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null && 'kind' in value ? (value as Item) : null
+    return typeof value === 'object' && !Array.isArray(value) ? value : null
   } catch {
     return null
   }
