@@ -174,8 +174,14 @@ const COMMANDS = {
     },
   ),
   'readers merge': command(
-    'Merges a reader into another one, who gets their comments, reactions and reports. Readers are named by their ids in the service or at the tenant. This is final. Cut off at any instant, the same command goes on, and so does a worker.',
-    { tenant: ofTenant, from: z.string().describe('id'), into: z.string().describe('id') },
+    'Merges the reader of --from into the one of --into. Who stays is the reader of --into, with their name and profile; the reader of --from goes, and their comments, reactions, reports and bans go over. This is final. Cut off at any instant, the same command goes on, and so does a worker.',
+    {
+      tenant: ofTenant,
+      from: z
+        .string()
+        .meta({ description: 'id', about: 'The reader who goes: their id in the service or at the tenant.' }),
+      into: z.string().meta({ description: 'id', about: 'The reader who stays, named in the same way.' }),
+    },
     async (app, { from, into, ...options }) => {
       const { id: tenantId, slug } = await tenantOf(app, options.tenant)
       const { id, externalId, name } = await mergeReaderOf(app, tenantId, from, into)
@@ -257,7 +263,9 @@ function command<Shape extends z.ZodRawShape>(
       throw cannotOpen(settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL', error)
     }
     if (!mayMakeDatabase) await expectService(settings).catch(asUsual)
-    const { app, close } = await openApp(settings, createLog('silent')).catch(asUsual)
+    const { app, close } = await openApp(settings, createLog('silent'), { sessionName: 'engagement-cli' }).catch(
+      asUsual,
+    )
     try {
       await busIsUp(app)
       const result = await run(app, options)

@@ -426,6 +426,53 @@ describe('what POST /readers/{id}/merge refuses', () => {
   })
 })
 
+const BECAME = `query ($id: ID!) { readerMerge(readerId: $id) { isUnderWay into { id formerReaders { id externalId } } } }`
+
+const whatBecameOf = async (id: string, headers: Headers = {}) => {
+  const { json } = await service.graphql(BECAME, { id }, headers)
+  const answer = await call('GET', `/readers/${id}/merge`, undefined, headers)
+  if (answer.status === 200) {
+    expect(answer.json).toMatchObject({ isUnderWay: json.data.readerMerge.isUnderWay, into: { ban: null } })
+    return json.data.readerMerge
+  }
+  expect(answer.json.code).toBe(json.errors[0].extensions.code)
+  return answer.json.code
+}
+
+describe('what became of a reader', () => {
+  test('is told of one who was merged, however often the one who stays was, and of nobody else', async () => {
+    const [a, b, c] = [await newReader('a'), await newReader('b'), await newReader('c')]
+    expect(await whatBecameOf(a.id)).toBe('not_found')
+    await merge(a.id, b.id)
+    const former = ({ id, externalId }: typeof a) => ({ id, externalId })
+    expect(await whatBecameOf(a.id)).toEqual({ isUnderWay: false, into: { id: b.id, formerReaders: [former(a)] } })
+    await merge(b.id, c.id)
+    const into = { id: c.id, formerReaders: [former(a), former(b)] }
+    expect(await whatBecameOf(a.id)).toEqual({ isUnderWay: false, into })
+    expect(await whatBecameOf(b.id)).toEqual({ isUnderWay: false, into })
+    expect(await whatBecameOf(c.id)).toBe('not_found')
+    expect(await whatBecameOf(newId())).toBe('not_found')
+    expect(await whatBecameOf('none')).toBe('not_found')
+    const { apiKey } = await service.addTenant(`other-${newId().slice(-12)}`)
+    expect(await whatBecameOf(a.id, { 'x-api-key': apiKey })).toBe('not_found')
+    await ok('DELETE', `/readers/${c.id}`)
+    expect(await whatBecameOf(a.id)).toBe('not_found')
+  })
+
+  test('is told while the merge is under way', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    await beginOnly(a.id, b.id)
+    expect(await whatBecameOf(a.id)).toMatchObject({ isUnderWay: true, into: { id: b.id } })
+    await merge(a.id, b.id)
+    expect(await whatBecameOf(a.id)).toMatchObject({ isUnderWay: false })
+  })
+
+  test('is for those who may moderate', async () => {
+    const { key } = await ok('POST', '/keys', { label: 'reading', capabilities: ['view_analytics'] })
+    expect(await whatBecameOf(newId(), { 'x-api-key': key })).toBe('missing_capability')
+  })
+})
+
 const HIDE = unnamed("UPDATE readers SET erasing_at = 'infinity' WHERE id = $1")
 const BEGIN = unnamed(
   `INSERT INTO reader_merges (tenant_id, reader_id, into_id, alias_id, merging_at) VALUES ($1, $2, $3, $2, now())`,

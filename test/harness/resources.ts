@@ -14,6 +14,7 @@ const RESOURCES = [
   'heldComment',
   'reader',
   'otherReader',
+  'mergedReader',
   'apiKey',
   'endpoint',
   'otherEndpoint',
@@ -54,6 +55,7 @@ const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
   'POST /webhooks/:id/verify': 'otherEndpoint',
   'POST /admin/webhooks/:id/enable': 'disabledEndpoint',
   'POST /readers/:readerId/merge readers/:readerId': 'otherReader',
+  'GET /readers/:readerId/merge': 'mergedReader',
 }
 
 /** Who has written what a furnished tenant has. */
@@ -106,6 +108,9 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
   const exportId = await addExport(service, tenant.tenant.id)
   await addImport(service, tenant.tenant.id, mark)
   const importId = await addImport(service, tenant.tenant.id, mark)
+  const merged = { headers: { ...keyOf(tenant), ...(await tenant.as('a-fifth-reader', { name: mark })) } }
+  const { id: mergedReader } = (await service.call('GET', '/readers/me', merged)).json
+  await post(`/readers/${mergedReader}/merge`, { into: comment.author.id })
   const { ticket } = await post('/stream/ticket', { discussionId: discussion.id })
   const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: tenant.admin })
   const ids = {
@@ -115,6 +120,7 @@ export async function furnish(service: TestService, tenant: TestTenant, mark: st
     heldComment: heldComment.id,
     reader: comment.author.id,
     otherReader: ofOther.author.id,
+    mergedReader,
     apiKey: apiKey.id,
     endpoint: endpoint.id,
     otherEndpoint: otherEndpoint.id,

@@ -26,6 +26,9 @@ export class ApiError extends Error {
   }
 }
 
+/** What was asked for is not there, or is not there any more. */
+export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 'not_found'
+
 /** The token is no longer valid: the admin signs in again. */
 export const isExpiry = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 'invalid_admin_token' || error.code === 'missing_credentials')

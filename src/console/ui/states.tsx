@@ -3,7 +3,7 @@ import { IconAlertTriangle } from './icons.tsx'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 
-import { ApiError, wordsOf } from '../api/errors.ts'
+import { ApiError, isNotFound, wordsOf } from '../api/errors.ts'
 import { PageFrame } from './page.tsx'
 
 export function Loading({ of = 'the page' }: { of?: string }) {
@@ -110,7 +110,7 @@ export function Found<Data, One>({
   children: (found: One) => ReactNode
 }) {
   const { data, error } = query
-  if (error instanceof ApiError && error.code === 'not_found') {
+  if (isNotFound(error)) {
     return <NotFound of={of} list={list} wasThere={data !== undefined} />
   }
   return (

@@ -1,6 +1,49 @@
 import { builder } from '../../schema/builder.ts'
 import { ReaderRecordRef } from '../readers/graphql.ts'
 import { mergeReader } from './merge.ts'
+import { formerReadersOf, getReaderMerge, type ReaderMerge } from './merged.ts'
+import type { FormerReader } from './sql.ts'
+
+export const FormerReaderRef = builder.objectRef<FormerReader>('FormerReader').implement({
+  description: 'A reader who was merged into another one.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id that they had in this service.' }),
+    externalId: t.exposeString('externalId', {
+      description: 'Their id at the tenant, which leads to the reader who stayed.',
+    }),
+    mergedAt: t.expose('mergedAt', { type: 'DateTime', description: 'When the merge began.' }),
+  }),
+})
+
+builder.objectField(ReaderRecordRef, 'formerReaders', (t) =>
+  t.field({
+    type: [FormerReaderRef],
+    description: 'The readers who were merged into the reader, oldest merge first.',
+    resolve: ({ id }, _args, ctx) => formerReadersOf(ctx, id),
+  }),
+)
+
+const ReaderMergeRef = builder.objectRef<ReaderMerge>('ReaderMerge').implement({
+  description: 'What became of a reader who was merged into another one.',
+  fields: (t) => ({
+    into: t.expose('into', { type: ReaderRecordRef, description: 'The reader who stays.' }),
+    isUnderWay: t.exposeBoolean('isUnderWay', {
+      description: 'Whether some of what the reader has written has not moved yet.',
+    }),
+  }),
+})
+
+builder.queryField('readerMerge', (t) =>
+  t.field({
+    type: ReaderMergeRef,
+    nullable: true,
+    access: 'moderate_content',
+    throws: ['not_found'],
+    description: 'Returns what became of a reader who was merged into another one.',
+    args: { readerId: t.arg.id({ required: true, description: 'The id that the reader had in this service.' }) },
+    resolve: (_root, { readerId }, ctx) => getReaderMerge(ctx, readerId),
+  }),
+)
 
 builder.relayMutationField(
   'mergeReader',

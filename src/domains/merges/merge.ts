@@ -52,12 +52,16 @@ export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderR
  */
 export async function mergeReaderOf(root: App, tenantId: Id, from: string, into: string): Promise<ReaderRecord> {
   const app = ofTenant(root, tenantId)
-  const idOf = async (name: string): Promise<Id> => {
+  const idOf = async (name: string, who: string): Promise<Id> => {
     const id = (await sql.findReaderId(app.db.query, tenantId, name)) ?? name
     if (isId(id)) return id
-    throw new ServiceError('not_found', { detail: `There is no reader ${name}.` })
+    throw new ServiceError('not_found', { detail: `There is no reader ${name}, ${who}.` })
   }
-  const input = { readerId: await idOf(from), into: await idOf(into) }
+  const input = { readerId: await idOf(from, 'who is to go'), into: await idOf(into, 'who is to stay') }
+  if (input.readerId === input.into) {
+    const detail = `${from} and ${into} are one reader already: name the one who goes and another one who stays.`
+    throw new ServiceError('validation_failed', { detail })
+  }
   const stays = await begin(app, { tenantId, actor: { kind: 'system', id: null } }, input)
   await goOn(app, tenantId, input.readerId)
   return stays

@@ -1,6 +1,6 @@
 import { builder } from '../../schema/builder.ts'
 import { CommentStatusEnum } from '../comments/graphql.ts'
-import type { FormerReader } from '../merges/former.ts'
+import { FormerReaderRef } from '../merges/graphql.ts'
 import { ReaderRecordRef } from '../readers/graphql.ts'
 import { eraseReader } from './erase.ts'
 import { type ExportedComment, exportReader, type ReaderExport } from './export.ts'
@@ -91,17 +91,6 @@ const AuditRef = builder.objectRef<ExportedAuditEntry>('ExportedAuditEntry').imp
     before: t.expose('before', { type: 'JSON', nullable: true, description: 'The state before the action.' }),
     after: t.expose('after', { type: 'JSON', nullable: true, description: 'The state after the action.' }),
     at: t.expose('at', { type: 'DateTime', description: 'When it was done.' }),
-  }),
-})
-
-const FormerReaderRef = builder.objectRef<FormerReader>('ExportedFormerReader').implement({
-  description: 'A reader who was merged into the reader.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id that they had in this service.' }),
-    externalId: t.exposeString('externalId', {
-      description: "The reader's id at the tenant, which leads to the reader.",
-    }),
-    mergedAt: t.expose('mergedAt', { type: 'DateTime', description: 'When the merge began.' }),
   }),
 })
 

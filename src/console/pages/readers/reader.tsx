@@ -1,9 +1,17 @@
-import { Avatar, Button, Group, Stack, Text } from '@mantine/core'
+import { Anchor, Avatar, Button, Group, Stack, Text } from '@mantine/core'
 import { IconBan, IconGitMerge, IconTrash } from '../../ui/icons.tsx'
 import { useState } from 'react'
-import { useNavigate, useParams } from 'react-router'
+import { Link, useNavigate, useParams } from 'react-router'
 
-import { ReaderDocument, type ReaderQuery, ReadersDocument, UnbanReaderDocument } from '../../../generated/console.ts'
+import {
+  ReaderDocument,
+  ReaderMergeDocument,
+  type ReaderMergeQuery,
+  type ReaderQuery,
+  ReadersDocument,
+  UnbanReaderDocument,
+} from '../../../generated/console.ts'
+import { isNotFound } from '../../api/errors.ts'
 import { useApi, useWrite } from '../../api/queries.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Found, Problem } from '../../ui/states.tsx'
@@ -21,16 +29,38 @@ export function Page() {
   const { id = '' } = useParams()
   // Once they are gone there is nobody to ask for, while the page is left.
   const [gone, setGone] = useState<string | null>(null)
+  if (gone !== null && gone !== id) setGone(null)
   const navigate = useNavigate()
   const query = useApi(ReaderDocument, { id }, { everyMs: 5_000, enabled: gone !== id })
   const leave = (to: string): void => {
     setGone(id)
     void navigate(to)
   }
+  // Where did they go? While a merge is under way there may be news of it.
+  const merge = useApi(ReaderMergeDocument, { readerId: id }, { everyMs: 5_000, enabled: isNotFound(query.error) })
+  if (isNotFound(query.error) && merge.data?.readerMerge != null) return <Merged {...merge.data.readerMerge} />
   return (
     <Found query={query} one={({ reader }) => reader} of="reader" list={{ to: '/readers', label: 'All readers' }}>
       {(reader) => <Reader {...reader} onGone={leave} />}
     </Found>
+  )
+}
+
+/** In place of a reader who was merged into another one. */
+function Merged({ into, isUnderWay }: NonNullable<ReaderMergeQuery['readerMerge']>) {
+  return (
+    <PageFrame title="This reader is another one now">
+      <Stack gap="xs" align="flex-start">
+        <Text>
+          {isUnderWay
+            ? 'They are being merged into the reader below. Until that is done, some of what they wrote is still under their old name.'
+            : 'They were merged into the reader below, who has what they wrote.'}
+        </Text>
+        <Anchor component={Link} to={`/readers/${into.id}`} {...WRITTEN}>
+          {into.name ?? into.externalId}
+        </Anchor>
+      </Stack>
+    </PageFrame>
   )
 }
 
@@ -93,7 +123,7 @@ function Reader({ onGone, ...reader }: Reader & { onGone: (to: string) => void }
   )
 }
 
-function About({ name, externalId, profileUrl, createdAt }: Reader) {
+function About({ name, externalId, profileUrl, createdAt, formerReaders }: Reader) {
   return (
     <Group gap="sm" component="span" wrap="nowrap" align="flex-start">
       <Avatar component="span" name={name ?? externalId} aria-hidden />
@@ -103,6 +133,11 @@ function About({ name, externalId, profileUrl, createdAt }: Reader) {
         <Text span size="sm">
           first seen <Time at={createdAt} />
         </Text>
+        {formerReaders.map((former) => (
+          <Text span size="sm" key={former.id}>
+            was also <span {...WRITTEN}>{former.externalId}</span>, merged <Time at={former.mergedAt} />
+          </Text>
+        ))}
       </Stack>
     </Group>
   )
