@@ -135,7 +135,7 @@ describe('GET /readers?search=', () => {
   })
 
   test.each([
-    ['search=user-1', ['USER-10', 'user-1']],
+    ['search=user-1', ['user-1', 'USER-10']],
     ['search=ann', ['USER-10', 'user-1']],
     ['search=lee%20ann', ['user-1']],
     ['search=jose', ['user-2']],
@@ -151,6 +151,13 @@ describe('GET /readers?search=', () => {
     const second = await get(`/readers?search=user&limit=2&cursor=${first.nextCursor}`)
     const ids = [...first.data, ...second.data].map(({ externalId }) => externalId)
     expect([ids, second.hasMore]).toEqual([['USER-10', 'user-2', 'user-1'], false])
+  })
+
+  test('pages without a gap behind the one whose external id it is', async () => {
+    const first = await get('/readers?search=user-1&limit=1')
+    const second = await get(`/readers?search=user-1&limit=1&cursor=${first.nextCursor}`)
+    const ids = [...first.data, ...second.data].map(({ externalId }) => externalId)
+    expect([ids, first.hasMore, second.hasMore]).toEqual([['user-1', 'USER-10'], true, false])
   })
 })
 

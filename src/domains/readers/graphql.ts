@@ -215,7 +215,8 @@ builder.queryField('readers', (t) =>
       }),
       search: t.arg.string({
         description:
-          'Only readers whose id at the tenant begins with this text, or whose name has all of its words. The last word may be a prefix.',
+          'Only readers whose id at the tenant begins with this text, or whose name has all of its words. The last word may be a prefix. ' +
+          'A reader whose id is this text comes first.',
         extensions: shapedBy(searchSchema),
       }),
     },

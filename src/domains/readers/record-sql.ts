@@ -15,7 +15,7 @@ const COLUMNS = `tenant_id AS "tenantId", id, external_id AS "externalId", name,
 
 const OF_SEARCH = [
   'readers',
-  'erasing_at IS NULL AND ($3::text IS NULL OR external_id = $3)',
+  'erasing_at IS NULL AND (external_id = $3 OR $3::text IS NULL AND external_id <> $4)',
   '$1',
   '$4::text',
 ] as const
@@ -36,7 +36,10 @@ interface Search {
   limit: number
 }
 
-/** The readers that a search finds, newest first. */
+/**
+ * The readers that a search finds, newest first. The one whose external id is the search itself is
+ * none of them, unless it is asked for as `externalId`.
+ */
 export const searchReaders = (
   sql: Sql,
   tenantId: Id,

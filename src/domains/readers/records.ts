@@ -30,11 +30,15 @@ interface ListReaders extends PageArgs {
   search?: string | null | undefined
 }
 
+/** In a list of the newest first: later than any id, in a form that a cursor takes. */
+const BEFORE_ALL: Id = 'ffffffff-ffff-7fff-bfff-ffffffffffff'
+
 const listSchema = z.object({ externalId: externalIdSchema.nullish(), search: searchSchema.nullish() })
 
 /**
- * The tenant's readers, newest first; with a search those that it finds, with an external id that
- * one. Throws `validation_failed`.
+ * The tenant's readers, newest first; with a search those that it finds, of which one whose
+ * external id is the search itself comes first; with an external id that one. Throws
+ * `validation_failed`.
  */
 export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<ReaderRecord>> {
   const { tenant } = requireCaller(ctx)
@@ -43,7 +47,14 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
     externalId: args.externalId,
     search: args.search,
   })
-  const before = idInCursor('readers', args.after) ?? LAST_ID
+  const after = idInCursor('readers', args.after)
+  const before = after ?? LAST_ID
+  const exact =
+    search === null || externalId !== null || after !== null
+      ? null
+      : await ctx.app.prisma.reader.findUnique({
+          where: { tenantId_externalId: { tenantId: tenant.id, externalId: search }, ...FOUND },
+        })
   const rows =
     search === null
       ? await ctx.app.prisma.reader.findMany({
@@ -57,7 +68,10 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
           take: size + 1,
         })
       : await searchReaders(ctx.app.db.query, tenant.id, { search, externalId, before, limit: size + 1 })
-  return pageOf(rows, size, args, ({ id }) => encodeCursor('readers', id))
+  // After the one that comes first, all others come.
+  return pageOf(exact === null ? rows : [exact, ...rows].slice(0, size + 1), size, args, ({ id }) =>
+    encodeCursor('readers', id === exact?.id ? BEFORE_ALL : id),
+  )
 }
 
 /** One reader. One statement serves all of a request. Throws `not_found`. */
