@@ -102,9 +102,16 @@ function Report({ made, onClose }: { made: Import; onClose: () => void }) {
   return (
     <Dialog title={`Report of ${made.fileName}`} onClose={onClose}>
       <Stack>
-        <Text size="sm">
-          What it had brought when it ended. <Code>import undo</Code> takes its id: <Code>{made.id}</Code>
-        </Text>
+        {made.undoneAt == null ? (
+          <Text size="sm">
+            What it had brought when it ended. <Code>import undo</Code> takes its id: <Code>{made.id}</Code>
+          </Text>
+        ) : (
+          <Text size="sm">
+            It was taken back: <Time at={made.undoneAt} />. This is what it had brought before. What somebody has
+            touched meanwhile has stayed, and pages stay.
+          </Text>
+        )}
         <Table>
           <Table.Tbody>
             {kinds
