@@ -13,6 +13,7 @@ import { cannotOpen } from './data/open.ts'
 import { openTracing } from './data/tracing.ts'
 import { findMissingKeys, missingKeysText } from './domains/secrets/reseal.ts'
 import { bootstrap, type FirstCredentials, findTenants } from './domains/tenants/bootstrap.ts'
+import { gripOf } from './live/grip.ts'
 import { hubOf } from './live/hub.ts'
 import { watchConnections } from './api/http/connections.ts'
 import { createHealthServer } from './api/http/health.ts'
@@ -30,6 +31,9 @@ interface Role {
 /** How long a signal lets a start go on, so that a stop finds whole roles. */
 const START_MS = 2000
 
+/** How long a stop waits for GRIP proxies to take the last events. */
+const GRIP_MS = 500
+
 /** Plays the roles of this process. Resolves once they are served. */
 export async function serve(settings: Settings, log: Logger): Promise<void> {
   // The process is one of several that a parent has started.
@@ -37,7 +41,7 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   // The first start makes the embedded database, which takes seconds.
   if (process.stderr.isTTY) console.error('Opening the database …')
   const tracing = await openTracing(process.env, log)
-  const { app, database, close } = await openApp(settings, log, link, tracing).catch((error: unknown) => {
+  const { app, database, close } = await openApp(settings, log, { link, tracing }).catch((error: unknown) => {
     throw cannotOpen(settings.DATABASE_URL === undefined ? 'DATA_DIR' : 'DATABASE_URL', error)
   })
   await warnOfMissingKeys(app)
@@ -46,6 +50,7 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   const stop = (drainSeconds = 0): Promise<void> =>
     (stopping ??= (async () => {
       await Promise.allSettled(roles.map((role) => role.stop(drainSeconds)))
+      await gripOf(app)?.close(GRIP_MS)
       await close()
     })())
   let isSignalled = false
@@ -126,6 +131,8 @@ async function startApi(app: App, link: Link | undefined): Promise<Role & { wher
     if ('code' in listening) refused(listening)
     else listensOn(app, listening.port)
   }
+  // What a process before this one has not published.
+  gripOf(app)?.recover()
   return {
     where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${portOf(app)})`,
     stop: async (drainSeconds) => {

@@ -5,7 +5,15 @@ import { overPGlite } from './embedded.ts'
 import { migrate } from './migrate.ts'
 
 process.on('disconnect', () => process.exit(1))
-const database = await overPGlite(new PGlite(process.argv[2] ?? ''))
+const pglite = new PGlite(process.argv[2] ?? '')
+const database = await overPGlite(pglite)
 await database.exclusively(migrate)
+// PostgreSQL's templates of new databases are half of the files, and this one never makes another.
+await pglite.exec('UPDATE pg_database SET datistemplate = false')
+for (const name of ['template0', 'template1']) await pglite.exec(`DROP DATABASE ${name}`)
+// The log of the migrations goes, too.
+await pglite.exec('SET wal_recycle = off')
+await pglite.exec('SELECT pg_switch_wal()')
+await pglite.exec('CHECKPOINT')
 await database.close()
 process.exit(0)

@@ -14,16 +14,21 @@ interface Entry {
   name: string
   /** Null for a folder. */
   bytes: number | null
+  /** Of a file that goes on with zeros, as the log does: its whole length. */
+  length?: number
 }
+
+/** What else the child does that makes it. */
+const FORM = 'one database, without zeros at ends'
 
 /**
  * Where the template of this release is. The name says which migrations it has, and which PGlite
- * made it, so that no other one is taken for it.
+ * made it in which form, so that no other one is taken for it.
  */
 export function templateFile(): string {
   const engine = join(dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite')), '../package.json')
   const { version } = JSON.parse(readFileSync(engine, 'utf8')) as { version: string }
-  const made = JSON.stringify([version, readMigrations()])
+  const made = JSON.stringify([version, readMigrations(), FORM])
   return join(ROOT, 'dist/database', `${createHash('sha256').update(made).digest('hex').slice(0, 16)}.br`)
 }
 
@@ -33,19 +38,17 @@ export function packTemplate(folder: string): Buffer {
     .filter(({ name }) => name !== 'postmaster.pid')
     .map((entry) => ({ path: join(entry.parentPath, entry.name), isFile: entry.isFile() }))
     .sort((a, b) => (a.path < b.path ? -1 : 1))
-  const contents = found.map(({ path, isFile }) => (isFile ? readFileSync(path) : null))
-  const entries = found.map(({ path }, index): Entry => ({
-    name: path.slice(folder.length + 1),
-    bytes: contents[index]?.length ?? null,
-  }))
-  const files = contents.filter((content) => content !== null)
-  const packed = Buffer.concat([Buffer.from(`${JSON.stringify(entries)}\n`), ...files])
-  // PostgreSQL's three databases are almost the same: a window that spans them packs 41 MB into
-  // 1.7.
-  const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN, BROTLI_MAX_WINDOW_BITS } = constants
-  const compressed = brotliCompressSync(packed, {
-    params: { [BROTLI_PARAM_QUALITY]: 9, [BROTLI_PARAM_LGWIN]: BROTLI_MAX_WINDOW_BITS },
+  const files: Buffer[] = []
+  const entries = found.map(({ path, isFile }): Entry => {
+    const name = path.slice(folder.length + 1)
+    if (!isFile) return { name, bytes: null }
+    const content = readFileSync(path)
+    const bytes = content.findLastIndex((byte) => byte !== 0) + 1
+    files.push(content.subarray(0, bytes))
+    return { name, bytes, ...(bytes < content.length && { length: content.length }) }
   })
+  const packed = Buffer.concat([Buffer.from(`${JSON.stringify(entries)}\n`), ...files])
+  const compressed = brotliCompressSync(packed, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
   return Buffer.concat([digestOf(compressed), compressed])
 }
 
@@ -66,9 +69,10 @@ export function unpackTemplate(folder: string, file = templateFile()): boolean {
   if (compressed === null) return false
   const packed = brotliDecompressSync(compressed)
   let at = packed.indexOf('\n') + 1
-  for (const { name, bytes } of JSON.parse(packed.toString('utf8', 0, at)) as Entry[]) {
-    if (bytes === null) mkdirSync(join(folder, name), { mode: 0o700 })
-    else writeFileSync(join(folder, name), packed.subarray(at, (at += bytes)), { mode: 0o600 })
+  for (const { name, bytes, length } of JSON.parse(packed.toString('utf8', 0, at)) as Entry[]) {
+    const path = join(folder, name)
+    if (bytes === null) mkdirSync(path, { mode: 0o700 })
+    else writeFileSync(path, Buffer.concat([packed.subarray(at, (at += bytes))], length), { mode: 0o600 })
   }
   return true
 }

@@ -8,6 +8,7 @@ import type { Admin } from '../../generated/prisma/client.ts'
 import { addKey } from '../keys/keys.ts'
 import { addIdentitySecret } from '../readers/identity-secrets.ts'
 import { hasTenants } from './sql.ts'
+import { findTenantBySlug } from './tenants.ts'
 
 /** What a new tenant needs to begin. Nothing of it can be shown again. */
 export interface FirstCredentials {
@@ -56,14 +57,21 @@ export async function bootstrap(app: App): Promise<FirstCredentials | null> {
   return credentials
 }
 
+const taken = (slug: string): TakenError => new TakenError(`the slug ${slug} is taken`)
+
 /** A tenant with a key of all capabilities, an identity secret and an admin. Throws TakenError. */
 export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCredentials> {
   const { slug, apiKey = newRawKey() } = tenant
   const id = newId()
-  const admin = await newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword)
+  // While a thread hashes the password, the look loads Prisma's compiler at a first start.
+  const [admin, existing] = await Promise.all([
+    newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword),
+    findTenantBySlug(app, slug),
+  ])
+  if (existing !== null) throw taken(slug)
   return app.db.transaction(async (sql) => {
     const { count } = await sql.prisma.tenant.createMany({ data: { id, slug }, skipDuplicates: true })
-    if (count === 0) throw new TakenError(`the slug ${slug} is taken`)
+    if (count === 0) throw taken(slug)
     await addAdmin(sql, id, admin)
     await addKey(sql, id, apiKey, { label: 'First key', capabilities: [...CAPABILITIES], expiresAt: null })
     const { kid, secret } = await addIdentitySecret(sql, app, id, tenant.identitySecret)
