@@ -1,3 +1,4 @@
+import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 
 import ipaddr from 'ipaddr.js'
@@ -51,6 +52,23 @@ const databaseUrl = z
     (url) => databaseHosts(url) !== null,
     'must be one URL, as postgres://one:5432,two:5432/name; target_session_attrs may be read-write, primary or any',
   )
+
+const MIN_GRIP_KEY_BYTES = 32
+
+/** What signs `Grip-Sig`: a shared secret as Pushpin has it, or a public key in PEM or as JWK. */
+const gripKey = z.string().transform((text, ctx): KeyObject => {
+  try {
+    if (text.startsWith('{')) return createPublicKey({ key: JSON.parse(text) as JsonWebKey, format: 'jwk' })
+    if (text.startsWith('-----')) return createPublicKey(text)
+    const [, base64] = /^base64:(.*)$/s.exec(text) ?? []
+    const bytes = base64 === undefined ? Buffer.from(text) : Buffer.from(base64, 'base64')
+    if (bytes.length >= MIN_GRIP_KEY_BYTES) return createSecretKey(bytes)
+  } catch {
+    // Below.
+  }
+  ctx.addIssue({ code: 'custom', message: 'must be a secret of at least 32 bytes, or a public key in PEM or as JWK' })
+  return z.NEVER
+})
 
 /** Everything that an operator can set, by its environment variable. One line a setting. */
 export const environmentSchema = z.object({
@@ -139,6 +157,15 @@ export const environmentSchema = z.object({
   STREAM_MAX_PAUSE_MS: z.coerce.number().int().min(5).max(1000).default(50),
   STREAM_MAX_PER_PROCESS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
 
+  GRIP_URL: list
+    .pipe(z.array(z.url({ protocol: /^https?$/, error: 'must be http or https URLs, comma-separated' })).min(1))
+    .optional(),
+  GRIP_KEY: gripKey.optional(),
+  GRIP_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII')
+    .optional(),
+
   TRUSTED_PROXIES: cidrs.default([]),
   UNAUTHENTICATED_RATE_PER_SECOND: z.coerce.number().min(0).max(100_000).default(20),
   UNAUTHENTICATED_RATE_BURST: z.coerce.number().int().min(1).max(1_000_000).default(200),
@@ -214,7 +241,12 @@ export function readSettings(
     )
   }
   const parsed = result.data
-  const mistakes = [...mistakesOfDatabase(given, parsed), ...missingSecrets(parsed), ...missingOfTls(parsed)]
+  const mistakes = [
+    ...mistakesOfDatabase(given, parsed),
+    ...missingSecrets(parsed),
+    ...missingOfTls(parsed),
+    ...missingOfGrip(parsed),
+  ]
   if (mistakes.length > 0) throw new SettingsError(mistakes.join('\n'))
   return Object.freeze({ ...parsed, ...secretsOf(parsed, embeddedSecrets) })
 }
@@ -275,6 +307,12 @@ function missingOfTls(parsed: Parsed): string[] {
   const names = ['TLS_CERT_FILE', 'TLS_KEY_FILE'] as const
   const missing = names.filter((name) => parsed[name] === undefined)
   return missing.length === 1 ? [`${missing[0]}: TLS needs both TLS_CERT_FILE and TLS_KEY_FILE`] : []
+}
+
+function missingOfGrip({ GRIP_URL, GRIP_KEY, GRIP_TOKEN }: Parsed): string[] {
+  if (GRIP_URL !== undefined) return GRIP_KEY === undefined ? ['GRIP_KEY: is required with GRIP_URL'] : []
+  const given = GRIP_KEY !== undefined ? 'GRIP_KEY' : GRIP_TOKEN !== undefined ? 'GRIP_TOKEN' : null
+  return given === null ? [] : [`GRIP_URL: is required with ${given}`]
 }
 
 function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => KeptSecrets): Secrets {

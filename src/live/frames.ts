@@ -25,9 +25,11 @@ export interface PastNews extends News {
 }
 
 /** JSON holds no line break, so that one `data:` line carries it. */
+export const eventText = ({ seq, type, json }: News): string => `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`
+
 export const frameOf = ({ withdrawn = null, ...news }: PastNews): Frame => ({
   ...news,
-  bytes: Buffer.from(`id: ${news.seq}\nevent: ${news.type}\ndata: ${news.json}\n\n`),
+  bytes: Buffer.from(eventText(news)),
   withdrawn: withdrawn === null ? null : frameOf({ ...news, json: withdrawn }),
 })
 

@@ -7,7 +7,7 @@ import { perApp } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
 import { metricsOf } from '../core/metrics.ts'
 import { followCacheNews } from '../core/read-cache.ts'
-import type { StreamViewer } from './frames.ts'
+import type { Frame, StreamViewer } from './frames.ts'
 import { databaseLog, type EventLog } from './event-log.ts'
 import { type CutReason, StreamMetrics } from './metrics.ts'
 import { type Pause, WritePause } from './pause.ts'
@@ -42,6 +42,15 @@ export interface Beginning {
   complete: boolean
 }
 
+/** What a proxy that holds the stream is given at once. */
+export interface Page extends Omit<Beginning, 'seat'> {
+  frames: readonly Frame[]
+  /** The position after `frames`. */
+  upTo: number
+  /** False where more is to be read after `upTo`. */
+  isAll: boolean
+}
+
 export interface HubOptions {
   bus: Bus
   events: EventLog
@@ -57,6 +66,8 @@ export interface HubOptions {
 const MAX_RING_BYTES = 64 * 1024 * 1024
 /** As many are looked up at once. */
 const MAX_CREDENTIALS = 500
+
+const nameOf = ({ tenantId, discussionId }: DiscussionKey): string => `${tenantId}/${discussionId}`
 
 const POSITION = /^\d{1,15}$/
 const HOUR_MS = 3_600_000
@@ -99,8 +110,8 @@ export class Hub {
   }
 
   /** How many streams this process has open on a discussion. */
-  streamsOf({ tenantId, discussionId }: DiscussionKey): number {
-    return this.#topics.get(`${tenantId}/${discussionId}`)?.size ?? 0
+  streamsOf(key: DiscussionKey): number {
+    return this.#topics.get(nameOf(key))?.size ?? 0
   }
 
   /** The same for every discussion with one at least. */
@@ -147,6 +158,22 @@ export class Hub {
       seat.leave()
       if (topic.seq < 0) this.#drop(topic)
       throw error
+    }
+  }
+
+  /**
+   * Begins as `join` does, and reads the first part of the replay. Nobody tells the proxy of what
+   * the bus has lost, so the database is asked. Throws `not_found`.
+   */
+  async page(request: JoinRequest): Promise<Page> {
+    const topic = this.#topics.get(nameOf(request))
+    // While the database is away, nothing new is committed.
+    if (topic !== undefined) await topic.started.then(topic.refresh).catch(() => undefined)
+    const { seat, ...beginning } = await this.join(request)
+    try {
+      return { ...beginning, ...(await this.#topicOf(request).read(seat.position, request.viewer)) }
+    } finally {
+      seat.leave()
     }
   }
 
@@ -218,18 +245,18 @@ export class Hub {
   }
 
   #topicOf({ tenantId, discussionId }: DiscussionKey): Topic {
-    const name = `${tenantId}/${discussionId}`
+    const key = { tenantId, discussionId }
+    const name = nameOf(key)
     const existing = this.#topics.get(name)
     if (existing !== undefined) return existing
     const { bus, events, log, pause } = this.#options
-    const key = { tenantId, discussionId }
     const topic = new Topic({ key, bus, events, log, budget: this.#budget, metrics: this.metrics, pause })
     this.#topics.set(name, topic)
     return topic
   }
 
   #drop(topic: Topic): void {
-    const name = `${topic.key.tenantId}/${topic.key.discussionId}`
+    const name = nameOf(topic.key)
     if (this.#topics.get(name) === topic) this.#topics.delete(name)
     topic.close()
   }
@@ -252,7 +279,7 @@ export class Hub {
     const topics = new Map([...this.#topics].filter(([, topic]) => topic.seq >= 0))
     if (topics.size === 0) return
     const heads = await this.#options.events.heads([...topics.values()].map(({ key }) => key))
-    for (const head of heads) topics.get(`${head.tenantId}/${head.discussionId}`)?.learn(head)
+    for (const head of heads) topics.get(nameOf(head))?.learn(head)
   }
 }
 

@@ -141,6 +141,12 @@ export class Topic {
     return this.#past.missed({ after, upTo: this.#seq }, viewer)
   }
 
+  /** The next part of the past after `after`, up to where it goes, and whether that is all. */
+  async read(after: number, viewer: StreamViewer): Promise<{ frames: readonly Frame[]; upTo: number; isAll: boolean }> {
+    const part = await this.#past.read({ after, upTo: this.#seq }, viewer)
+    return { ...part, isAll: part.upTo >= this.#seq }
+  }
+
   /**
    * Asks the database how far the discussion is, and comes up to it. Those who ask at the same time
    * do so together.

@@ -46,7 +46,7 @@ export interface Stage {
   writer: BenchService
   externalId: string
   discussionId: string
-  post(page?: string): Promise<string>
+  post(page?: string, at?: BenchService): Promise<string>
   /** A further process for streams, with settings of its own. */
   beside(env: Record<string, string>): Promise<BenchService>
   close(): Promise<void>
@@ -64,11 +64,10 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
   })
   const identity = await signIdentity(service.signer, { sub: 'reader', name: 'Reader' })
   let n = 0
-  const post = async (page = 'page'): Promise<string> => {
+  const post = async (page = 'page', at: BenchService = writer): Promise<string> => {
     const path = `/discussions/by-external/${page}/comments`
-    return (
-      await call(writer, 'POST', path, { body: `${stamp()} ${BODY} (${n++})` }, { 'x-service-identity': identity })
-    ).id
+    return (await call(at, 'POST', path, { body: `${stamp()} ${BODY} (${n++})` }, { 'x-service-identity': identity }))
+      .id
   }
   const { id: discussionId } = await call(service, 'POST', '/discussions', { externalId: 'page' })
   return {

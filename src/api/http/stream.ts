@@ -17,6 +17,7 @@ import { toServiceError } from '../graphql/errors.ts'
 import { type CorsHeaders, corsHeaders, preflightHeaders } from './cors.ts'
 import { authenticate, authenticateToken } from './credentials.ts'
 import { takesGzip } from './encoding.ts'
+import { holdStream, isFromProxy, registerHeld } from './held.ts'
 import { chargeReplay, countAddress, countCaller, countTicket, onBudgetOf } from './limits.ts'
 import { warnOfUnknownProxy } from './proxies.ts'
 
@@ -53,6 +54,7 @@ export function registerStream(server: FastifyInstance, app: App): void {
     exposeHeadRoute: false,
     handler: async (request, reply) => openStream(app, request, reply, request.params.discussionId),
   })
+  registerHeld(server, app)
   server.route({
     method: 'OPTIONS',
     url: PATH,
@@ -81,6 +83,11 @@ async function openStream(
     if (actor !== null) countCaller(app, reply, { tenant, actor })
     if (!isId(discussionId)) throw new ServiceError('not_found')
 
+    if (use !== null) countTicket(app, use)
+    // What a ticket without a reader opens is the same for all.
+    if (use !== null && use.ticket.readerId === null && (await isFromProxy(app, request))) {
+      return await holdStream(app, reply, { tenant, use, discussionId, lastEventId })
+    }
     const hub = hubOf(app)
     const headers = headersOf(reply.getHeaders())
     connection = new StreamConnection(reply.raw, {
@@ -89,7 +96,6 @@ async function openStream(
       isGzip: takesGzip(request.headers['accept-encoding']),
       onCut: hub.onCut,
     })
-    if (use !== null) countTicket(app, use)
     connection.admit(await admitStream(app, connection, tenant, use))
     if (connection.credential !== null) await hub.requireLive(connection.credential)
     const beginning = await hub.join({

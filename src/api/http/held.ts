@@ -1,0 +1,190 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { jwtVerify } from 'jose'
+
+import { CHANNELS } from '../../core/bus.ts'
+import { type App, perApp, type Tenant } from '../../core/context.ts'
+import { ServiceError } from '../../core/errors.ts'
+import { type Id, isId } from '../../core/ids.ts'
+import { deriveKeys } from '../../core/seals.ts'
+import type { TicketUse } from '../../live/caps.ts'
+import { lifetimeMs, retryMs } from '../../live/connection.ts'
+import { framingEvent, retryLine } from '../../live/frames.ts'
+import { gripOf, RENEW_SECONDS } from '../../live/grip.ts'
+import { ALL_STREAMS, ANYONE } from '../../live/grip-items.ts'
+import { hubOf, type Page } from '../../live/hub.ts'
+import { STREAM_HEADERS } from '../../live/outlet.ts'
+import type { DiscussionKey } from '../../live/sql.ts'
+import { loadTenant } from '../../domains/tenants/tenants.ts'
+import { chargeReplay, countAddress } from './limits.ts'
+
+const PATH = '/api/v1/stream/:discussionId/next'
+/**
+ * Lifetimes end at whole minutes, so that many streams of a discussion have the same link: a proxy
+ * follows equal links once.
+ */
+const LIFETIME_STEP_MS = 60_000
+
+/** A stream that a proxy holds: of which discussion, and until when (ms since 1970). */
+interface Held extends DiscussionKey {
+  endsAt: number
+}
+
+/** Whether the request came through a GRIP proxy, which can hold its stream. */
+export async function isFromProxy({ settings }: App, { headers }: FastifyRequest): Promise<boolean> {
+  const signature = headers['grip-sig']
+  if (settings.GRIP_KEY === undefined || typeof signature !== 'string') return false
+  try {
+    await jwtVerify(signature, settings.GRIP_KEY, { requiredClaims: ['exp'] })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Mounts the route at which proxies ask for what they miss, where there may be proxies. */
+export function registerHeld(server: FastifyInstance, app: App): void {
+  const grip = gripOf(app)
+  if (grip === null) return
+  const hub = hubOf(app)
+  hub.onRepair(() => grip.repair())
+  // Other processes take over at once.
+  hub.onClose(async () => grip.recover())
+  server.route<{ Params: { discussionId: string } }>({
+    method: 'GET',
+    url: PATH,
+    exposeHeadRoute: false,
+    handler: async (request, reply) => continueHeld(app, request, reply),
+  })
+}
+
+interface HoldRequest {
+  tenant: Tenant
+  use: TicketUse
+  discussionId: Id
+  lastEventId: string | null
+}
+
+/**
+ * Answers with the replay and has the proxy hold the stream. What is published follows on it.
+ * Throws `not_found`.
+ */
+export async function holdStream(
+  app: App,
+  reply: FastifyReply,
+  { tenant, use, discussionId, lastEventId: asked }: HoldRequest,
+): Promise<FastifyReply> {
+  const { stream } = tenant.settings
+  const key = { tenantId: tenant.id, discussionId }
+  const page = await hubOf(app).page({ ...key, viewer: ANYONE, lastEventId: asked, window: stream })
+  const bytes = page.frames.reduce((sum, frame) => sum + frame.bytes.length, 0)
+  // The proxy asks for further parts without the ticket: they are paid for now, as if they were
+  // like this one.
+  chargeReplay(app, use, page.replayed)((bytes * page.replayed) / Math.max(1, page.frames.length))
+  const endsAt = Date.now() + lifetimeMs(stream.maxDurationSeconds, Math.random())
+  const held = { ...key, endsAt: Math.ceil(endsAt / LIFETIME_STEP_MS) * LIFETIME_STEP_MS }
+  const { lastEventId, replayed, complete } = page
+  const connected = framingEvent('connected', { lastEventId, replayed, complete })
+  return sendPage(app, reply, held, page, retryLine(retryMs(Math.random())) + connected)
+}
+
+/** The further answers: what a held stream has missed after the last event that it was sent. */
+async function continueHeld(
+  app: App,
+  request: FastifyRequest<{ Params: { discussionId: string } }>,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const query = request.query as Record<string, unknown>
+  const held = readLink(app, request.params.discussionId, query)
+  if (held === null || !(await isFromProxy(app, request))) {
+    countAddress(app, request.ip)
+    throw new ServiceError('not_found')
+  }
+  // After an answer that held nothing, `Grip-Last` is still that of the last hold.
+  const after = typeof query.after === 'string' ? query.after : null
+  const lastEventId = after ?? lastSent(request.headers['grip-last'], held) ?? ''
+  const page = held.endsAt > Date.now() ? await pageAfter(app, held, lastEventId) : null
+  if (page !== null) return sendPage(app, reply, held, page)
+  // Without a hold the proxy ends the stream, and the client comes back with its Last-Event-ID.
+  return send(reply, [framingEvent('connection-timeout', { lastEventId })])
+}
+
+/** Null where the listener must begin anew: its position or its discussion is gone. */
+async function pageAfter(app: App, key: Held, lastEventId: string): Promise<Page | null> {
+  try {
+    const { settings } = await loadTenant(app, key.tenantId)
+    const page = await hubOf(app).page({ ...key, viewer: ANYONE, lastEventId, window: settings.stream })
+    return page.complete ? page : null
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'not_found') return null
+    throw error
+  }
+}
+
+function sendPage(app: App, reply: FastifyReply, held: Held, page: Page, first = ''): FastifyReply {
+  const { frames, upTo, isAll } = page
+  if (isAll) gripOf(app)?.watch(held, upTo)
+  void reply.headers(gripHeaders(app, held, page))
+  return send(reply, [first, ...frames.map(({ bytes }) => bytes)])
+}
+
+/** What a proxy does after an answer: it holds the stream, or asks for the rest of the replay. */
+function gripHeaders(app: App, held: Held, { upTo, isAll }: Page): Record<string, string | string[]> {
+  const link = linkOf(app, held)
+  if (!isAll) return { 'grip-link': `<${link}&after=${upTo}>; rel=next` }
+  const heartbeat = Math.max(1, Math.round(app.settings.STREAM_HEARTBEAT_SECONDS))
+  return {
+    'grip-hold': 'stream',
+    // A second channel without events: a proxy puts off the next question only for a stream all of
+    // whose channels had some.
+    'grip-channel': [`${CHANNELS.discussion(held)}; prev-id=${upTo}`, ALL_STREAMS],
+    'grip-link': `<${link}>; rel=next; timeout=${RENEW_SECONDS}`,
+    // Not after silence: events that are not for all would put it off.
+    'grip-keep-alive': `:\\n\\n; format=cstring; timeout=${heartbeat}; mode=interval`,
+  }
+}
+
+function send(reply: FastifyReply, parts: readonly (string | Buffer)[]): FastifyReply {
+  const body = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
+  return reply.headers(STREAM_HEADERS).send(body)
+}
+
+/** The event of its discussion that a proxy has sent a stream last: `channel; last-id=5, …`. */
+export function lastSent(header: string | string[] | undefined, key: DiscussionKey): string | null {
+  const each = [header ?? []].flat().flatMap((text) => text.split(','))
+  const prefix = `${CHANNELS.discussion(key)}; last-id=`
+  return (
+    each
+      .map((text) => text.trim())
+      .find((text) => text.startsWith(prefix))
+      ?.slice(prefix.length) ?? null
+  )
+}
+
+const keysOf = perApp((app) => deriveKeys(app.settings, 'held-stream').map(({ key }) => key))
+
+const macOf = (key: Buffer | undefined, { tenantId, discussionId, endsAt }: Held): Buffer =>
+  createHmac('sha256', key ?? '')
+    .update(`${tenantId} ${discussionId} ${endsAt}`)
+    .digest()
+
+/** Where a proxy asks on. Only the service can make it: it is let in without a ticket. */
+function linkOf(app: App, held: Held): string {
+  const mac = macOf(keysOf(app)[0], held).toString('base64url')
+  const query = `tenant=${held.tenantId}&endsAt=${held.endsAt}&mac=${mac}`
+  return `${PATH.replace(':discussionId', held.discussionId)}?${query}`
+}
+
+/** What a link says; null where it is none of ours. */
+function readLink(app: App, discussionId: string, query: Record<string, unknown>): Held | null {
+  const { tenant: tenantId, endsAt, mac } = query
+  if (typeof tenantId !== 'string' || typeof mac !== 'string' || !isId(tenantId) || !isId(discussionId)) return null
+  const held = { tenantId, discussionId, endsAt: Number(endsAt) }
+  const given = Buffer.from(mac, 'base64url')
+  const isOurs = keysOf(app).some((key) => {
+    const expected = macOf(key, held)
+    return given.length === expected.length && timingSafeEqual(given, expected)
+  })
+  return isOurs ? held : null
+}
