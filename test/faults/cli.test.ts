@@ -12,6 +12,7 @@ import {
   writeFileSync,
   truncateSync,
 } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +20,8 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { type Finding, examine } from '../../src/cli/doctor.ts'
+import { examine } from '../../src/cli/doctor.ts'
+import type { Finding } from '../../src/cli/finding.ts'
 import { ROOT } from '../../src/core/root.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
@@ -109,9 +111,16 @@ describe('npm run cli', { timeout: LONG }, () => {
         reader: { externalId: 'jsonl:new', name: 'Ann of today' },
       })
     }
-    const refused = { code: 1, stdout: '', stderr: 'There is no reader nobody.\n' }
+    const refused = { code: 1, stdout: '', stderr: 'There is no reader nobody, who is to go.\n' }
     expect(await merge('nobody', 'jsonl:new')).toMatchObject(refused)
-    expect((await merge('jsonl:new', 'jsonl:new')).code).toBe(1)
+    expect((await merge('jsonl:new', 'nobody')).stderr).toBe('There is no reader nobody, who is to stay.\n')
+    expect(await merge('jsonl:new', 'jsonl:new')).toMatchObject({
+      code: 1,
+      stderr: 'jsonl:new and jsonl:new are one reader already: name the one who goes and another one who stays.\n',
+    })
+    const { stdout: help } = await cli(['readers', 'merge', '--help'])
+    expect(help).toMatch(/--from +The reader who goes/)
+    expect(help).toMatch(/--into +The reader who stays/)
     const { stdout } = await cli(['export', '--tenant', 'acme'])
     const items = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
     const readers = items.filter(({ kind }) => kind === 'reader')
@@ -425,6 +434,23 @@ describe('the doctor', { timeout: LONG }, () => {
 
   test('knows another ENCRYPTION_KEY', () =>
     expectFail('encryption', /sealed with other keys/, { ENCRYPTION_KEY: randomBytes(32).toString('base64') }))
+
+  test('asks each GRIP proxy', async () => {
+    const key = 'a-key-of-the-tests-which-has-32-bytes'
+    const proxy = createServer((request, response) => response.writeHead(request.url === '/publish/' ? 200 : 404).end())
+    const port = await freePort()
+    await new Promise<void>((resolve) => proxy.listen(port, '127.0.0.1', resolve))
+    const at = (url: string): Env => ({ GRIP_URL: url, GRIP_KEY: key })
+    try {
+      const found = (await findings(at(`http://127.0.0.1:${port}`))).get('grip')
+      expect(found).toMatchObject({ level: 'ok', text: `127.0.0.1:${port} takes events` })
+      await expectFail('grip', /answers 404/, at(`http://127.0.0.1:${port}/elsewhere`))
+      await expectFail('grip', /does not answer \(ECONNREFUSED\)/, at(`http://127.0.0.1:${await freePort()}`))
+    } finally {
+      proxy.close()
+      proxy.closeAllConnections()
+    }
+  })
 
   test('knows a certificate that expires, one that has, and what is none', async () => {
     const { cert, key } = makeCertificates(['127.0.0.1'])
