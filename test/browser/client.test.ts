@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { describeInBrowser, launchBrowser, openSleeper } from '../harness/browser.ts'
+import { describeInBrowser, hasWholeBrowser, launchBrowser, openSleeper } from '../harness/browser.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
 import { type Proxy, startProxy } from '../harness/proxy.ts'
 import { type Site, startSite, streamRequests } from '../harness/site.ts'
@@ -38,7 +38,7 @@ describeInBrowser('the client in a browser', () => {
       },
       page: async () => answered(await service.call('GET', `/discussions/by-external/${externalId}`)),
     })
-    browser = await launchBrowser()
+    browser = await launchBrowser('whole')
   })
   afterAll(async () => {
     await browser?.close()
@@ -199,8 +199,8 @@ describeInBrowser('the client in a browser', () => {
     LONG,
   )
 
-  test(
-    'leaves the service while its page is in the back/forward cache, and catches up afterwards',
+  test.skipIf(!hasWholeBrowser)(
+    `leaves the service while its page is in the back/forward cache, and catches up afterwards${hasWholeBrowser ? '' : ' (skipped: needs a whole Chromium)'}`,
     async () => {
       await follow()
       await comment()

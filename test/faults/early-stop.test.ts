@@ -120,12 +120,14 @@ function levelOf(line: string): number {
   }
 }
 
-const kinds: [string, Env, boolean][] = [
-  ['one process', {}, false],
-  ['WORKERS=2, without Redis', { WORKERS: '2' }, !onServer],
+const kinds: [kind: string, env: Env, isSkipped: boolean, hasChildren: boolean][] = [
+  // Embedded it has a child that makes the database.
+  ['one process', {}, false, !onServer],
+  ['WORKERS=2, without Redis', { WORKERS: '2' }, !onServer, true],
 ]
 
-describe.each(kinds)('%s', (_kind, env, isSkipped) => {
+// They wait more than they work, and only a server takes several starts at once.
+describe.each(kinds)('%s', { concurrent: onServer }, (_kind, env, isSkipped, hasChildren) => {
   const skipped = isSkipped ? ' (skipped: needs DATABASE_URL)' : ''
 
   test.skipIf(isSkipped)(
@@ -141,8 +143,9 @@ describe.each(kinds)('%s', (_kind, env, isSkipped) => {
     LONG,
   )
 
-  test.skipIf(isSkipped)(
-    `SIGTERM to all processes of a group at any moment: the same${skipped}`,
+  const alone = hasChildren ? '' : ' (skipped: it is alone in its group)'
+  test.skipIf(isSkipped || !hasChildren)(
+    `SIGTERM to all processes of a group at any moment: the same${skipped}${alone}`,
     async () => {
       for (const moment of MOMENTS) {
         const started = await start(env)
