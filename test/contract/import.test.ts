@@ -429,6 +429,10 @@ describe('pages and readers', () => {
 
   test.each([
     ['--map', readAddresses, 'old,new\n/a,/b\n/c,/d\n/a,/b\n/a,/e\n'],
+    ['--map by another scheme', readAddresses, 'http://a.example/a,/b\n/a,/c\n/d,/e\n/f,/g\nhttps://a.example/a,/h\n'],
+    ['--map with a last slash', readAddresses, '/a?b=/,/1\n/a?b=,/2\n/a/?c=1,/3\n/,/4\n/a?c=1,/5\n'],
+    ['--map without a first slash', readAddresses, '/a/b,/1\nb,/2\n/a,/3\n/b/a,/4\na/b/,/5\n'],
+    ['--map that is encoded', readAddresses, '/%C3%A4,/1\n/%c3%b6,/2\n/%C3%A4,/1\n/100%,/3\n/ä,/4\n'],
     ['--authors', readAuthors, 'email,id\nann@example.com,1\nben,2\nAnn@example.com,1\nANN@example.com,3\n'],
   ])('%s with two values for one is refused', async (_, read, text) => {
     const path = join(folder, 'twice.csv')
@@ -460,7 +464,7 @@ describe('pages and readers', () => {
   test.each([
     ['in another order', 'id,email\nuser-1,ann@example.com\n'],
     ['among others', 'Name,E-Mail,User ID\nAnn,ann@example.com,user-1\n'],
-    ['by the id alone', 'source id,sub\nann@example.com,user-1\n'],
+    ['by other names', 'source id,sub\nann@example.com,user-1\n'],
     ['not at all', 'ann@example.com,user-1\n'],
   ])('the table of --authors names its columns %s', async (_, text) => {
     const path = join(folder, 'named.csv')
@@ -471,6 +475,8 @@ describe('pages and readers', () => {
   test.each([
     ['foo,bar,baz\n1,2,3\n', 'row 1 does not say which columns count: name them email,id'],
     ['login,email\nann,ann@example.com\n', 'row 1 does not say which columns count: name them email,id'],
+    ['email,name\nann@example.com,Ann\n', 'row 1 does not say which columns count: name them email,id'],
+    ['ann,sub\nben,user-2\n', 'row 1 does not say which columns count: name them email,id'],
     ['email;id\nann@example.com;user-1\n', 'row 1 has not two columns, with a comma between them'],
   ])('a table of --authors that cannot be understood is refused: %j', async (text, reason) => {
     const path = join(folder, 'unnamed.csv')

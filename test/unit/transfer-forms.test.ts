@@ -139,6 +139,11 @@ describe('--map', () => {
       'https://new.example/h',
     ],
     ['a pattern', 'source,target,regex,code\n/2019/05/harbour/,/harbour,1,301\n/a,,0,410\n', OLD],
+    [
+      'its path, and the whole address',
+      '/2019/05/harbour/,/x\nhttp://old.example/2019/05/harbour,/y\n',
+      'https://old.example/y',
+    ],
     ['another page', '/2019/05/,/x\nhttps://other.example/2019/05/harbour/,/x\n', OLD],
   ])('%s', async (_, table, expected) => {
     expect(await movedBy(table, OLD)).toBe(expected)
@@ -147,6 +152,9 @@ describe('--map', () => {
   test('a path of other letters is found as it is written or as it is encoded', async () => {
     expect(await movedBy('/straße/,/street/\n', 'https://old.example/stra%C3%9Fe/')).toBe('https://old.example/street/')
     expect(await movedBy('/stra%C3%9Fe/,/street/\n', 'https://old.example/straße/')).toBe('https://old.example/street/')
+    expect(await movedBy('stra%c3%9fe,/street/\n', 'https://old.example/stra%C3%9Fe/')).toBe(
+      'https://old.example/street/',
+    )
   })
 })
 

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 
 import { SourceError } from './item.ts'
+import { keyOfAddress } from './pages.ts'
 import { troubleOfFile } from './sources/files.ts'
 
 /** What a first row may call the columns, in lower case; the first name that it has counts. */
@@ -57,7 +58,7 @@ const OPTIONS = { bom: true, trim: true, skip_empty_lines: true, relax_column_co
  * The rows of a CSV file of two columns: the second by the first. A first row that names them may
  * stand before others, and have them elsewhere. Throws SourceError, also for one that has two.
  */
-async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => from): Promise<Pairs> {
+async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pairs> {
   const pairs = new Pairs()
   let columns = { from: 0, to: 1 }
   let heading: string[] = []
@@ -87,17 +88,16 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf = (from) => fr
   return pairs
 }
 
-/** Where the columns are, if this row names them. */
+/** Where the columns are, if this row names both. */
 function columnsOf(cells: readonly string[], names: Names): { from: number; to: number } | null {
   const placeOf = (known: readonly string[], except = -1): number =>
     known.map((name) => cells.findIndex((cell, index) => index !== except && cell === name)).find((at) => at >= 0) ?? -1
   const from = placeOf(names.from)
   const to = placeOf(names.to, from)
-  if (from < 0 || (to < 0 && (from > 0 || cells.length > 2))) return null
-  return { from, to: to < 0 ? 1 : to }
+  return from < 0 || to < 0 ? null : { from, to }
 }
 
-/** Throws SourceError for a first row that names columns, or has more than two, by other names. */
+/** Throws SourceError for a first row that names one column alone, or has more than two. */
 function expectTwoColumns(cells: readonly string[], { from, to }: Names): void {
   const isNamed = cells.some((cell) => from.includes(cell) || to.includes(cell))
   if (cells.length < 3 && !isNamed) return
@@ -120,10 +120,14 @@ function tableErrorOf(path: string, error: unknown): SourceError {
 
 /** The new addresses of pages, by the old ones. WordPress plugins export redirects so, too. */
 export const readAddresses = (path: string): Promise<Pairs> =>
-  readPairs(path, {
-    from: ['old', 'from', 'url', 'source', 'origin', 'request', 'source url', 'old url'],
-    to: ['new', 'to', 'target', 'destination', 'target url', 'new url'],
-  })
+  readPairs(
+    path,
+    {
+      from: ['old', 'from', 'url', 'source', 'origin', 'request', 'source url', 'old url'],
+      to: ['new', 'to', 'target', 'destination', 'target url', 'new url'],
+    },
+    keyOfAddress,
+  )
 
 /** The tenant's own ids of readers, by e-mail address in lower case or by id at the source. */
 export const readAuthors = (path: string): Promise<Pairs> =>

@@ -6,7 +6,7 @@ export const PAGE_RULES = ['url', 'path', 'id', 'slug'] as const
 
 export type PageRule = (typeof PAGE_RULES)[number]
 
-/** The new addresses of pages, by the old ones: whole addresses, or paths. */
+/** The new addresses of pages, by `keyOfAddress` of the old ones: whole addresses, or paths. */
 export type AddressMap = ReadonlyMap<string, string>
 
 export interface PageIdentity {
@@ -62,8 +62,8 @@ function withoutCampaign(address: string): string {
 /** The address as the map has it: of the whole address, or of its path on the same site. */
 function moved(address: string, map: AddressMap): string {
   if (map.size === 0) return address
-  const spelling = spellingsOf(address).find((each) => map.has(each))
-  const target = spelling === undefined ? undefined : map.get(spelling)
+  const key = keysOf(address).find((each) => map.has(each))
+  const target = key === undefined ? undefined : map.get(key)
   if (target === undefined) return address
   if (!URL.canParse(address)) return target
   // Some plugins leave out the first slash of a path.
@@ -71,34 +71,27 @@ function moved(address: string, map: AddressMap): string {
   return URL.canParse(absolute, address) ? new URL(absolute, address).href : target
 }
 
-/** How a map may write an address: first as it is, then without what tells of a campaign. */
-function spellingsOf(address: string): string[] {
+/** What a map may have an address by: first as it is, then without what tells of a campaign. */
+function keysOf(address: string): string[] {
   const plain = withoutCampaign(address)
-  return plain === address ? waysToWrite(address) : [...waysToWrite(address), ...waysToWrite(plain)]
+  return [address, pathOf(address), plain, pathOf(plain)].map(keyOfAddress)
 }
 
-/** Whole or its path, with or without the last slash, and so on. */
-function waysToWrite(address: string): string[] {
-  const path = pathOf(address)
-  const other = /^https?:/.test(address) ? [address.replace(/^https?/, (scheme) => OTHER_SCHEME[scheme] ?? scheme)] : []
-  const decoded = decodedOf(path)
-  const spelt = [address, ...other, path, ...(decoded === path ? [] : [decoded])]
-  return [...spelt, ...spelt.map(withOtherSlash)].flatMap((each) =>
-    each.startsWith('/') ? [each, each.slice(1)] : [each],
-  )
-}
+/**
+ * The same for all spellings of one old address in a map. The scheme, slashes at both ends of a
+ * path, and percent-encoding make no difference.
+ */
+export const keyOfAddress = (address: string): string =>
+  decodedOf(address)
+    .replace(/^http:/, 'https:')
+    .replace(/^\/+/, '')
+    .replace(/^([^?#]*[^?#/])?\/+(?=$|[?#])/, '$1')
 
-const OTHER_SCHEME: Readonly<Record<string, string>> = { http: 'https', https: 'http' }
-
-/** With a slash at the end of its path where there is none, and without one where there is. */
-const withOtherSlash = (address: string): string =>
-  address.replace(/^([^?#]*?)(\/?)(?=$|[?#])/, (_, path: string, slash: string) => (slash ? path : `${path}/`))
-
-function decodedOf(path: string): string {
+function decodedOf(address: string): string {
   try {
-    return decodeURI(path)
+    return decodeURI(address)
   } catch {
-    return path
+    return address
   }
 }
 
