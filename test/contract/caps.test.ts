@@ -172,6 +172,12 @@ describe('over the cap', () => {
     expect(key.status).toBe(200)
   })
 
+  test('a client at the address of a known proxy is not taken for an unknown proxy in the log', async () => {
+    const warn = vi.spyOn(service.app.log, 'warn')
+    await expectOpen(await openFrom('127.0.0.1', await ticket()))
+    expect(warn).not.toHaveBeenCalled()
+  })
+
   test.each([
     [1, 1],
     [5, 4],

@@ -8,9 +8,10 @@ const warned = perApp(() => ({ isDone: false }))
  * Warns once where a request was forwarded by a proxy that TRUSTED_PROXIES does not name: all
  * readers behind it then have its address, and share what one address may open.
  */
-export function warnOfUnknownProxy(app: App, { ip, raw, headers }: FastifyRequest): void {
+export function warnOfUnknownProxy(app: App, { ip, ips = [], headers }: FastifyRequest): void {
   const state = warned(app)
-  if (state.isDone || headers['x-forwarded-for'] === undefined || ip !== raw.socket.remoteAddress) return
+  // More than one address: Fastify trusts the proxy. The client's may be the same as the proxy's.
+  if (state.isDone || headers['x-forwarded-for'] === undefined || ips.length > 1) return
   state.isDone = true
   app.log.warn(
     { address: ip },
