@@ -172,6 +172,25 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
     expect(browsers.map(({ opened }) => opened)).toEqual(browsers.map(() => 1))
   })
 
+  test('its statistics tell how many streams are open, and how many messages they were sent', async () => {
+    const figures = async (): Promise<Record<string, number>> => {
+      const text = await (await fetch(pushpin.metricsUrl)).text()
+      return Object.fromEntries([...text.matchAll(/^(\w+) (\d+)$/gm)].map(([, name, value]) => [name, Number(value)]))
+    }
+    const before = await figures()
+    await listen()
+    await write(5)
+    await expectComplete(5)
+    await vi.waitFor(async () => {
+      const after = await figures()
+      const grown = (name: string): number => (after[name] ?? NaN) - (before[name] ?? NaN)
+      expect(grown('connection_connected')).toBe(LISTENERS)
+      // Beacons are messages as well.
+      expect(grown('message_received')).toBeGreaterThanOrEqual(5)
+      expect(grown('message_sent')).toBeGreaterThanOrEqual(5 * LISTENERS)
+    }, WAIT)
+  })
+
   test('who comes back has all that they have missed, and nothing twice', async () => {
     await listen()
     const writing = Promise.all(upTo(5).map(() => write(20)))

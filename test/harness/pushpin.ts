@@ -17,6 +17,8 @@ const PROGRAMS = ['condure', 'zurl', 'pushpin-proxy', 'pushpin-handler']
 /** A Pushpin with the configuration that this repository ships. */
 export interface Pushpin {
   url: string
+  /** Its own statistics. */
+  metricsUrl: string
   /** What the service needs to know of it. */
   env: { GRIP_URL: string; GRIP_KEY: string; TRUSTED_PROXIES: string }
   /** Its programs. */
@@ -32,13 +34,14 @@ export async function makePushpin(): Promise<Pushpin> {
   const program = PUSHPIN
   if (program === undefined) throw new Error('it is not installed')
   const folder = mkdtempSync(join(tmpdir(), 'engagement-pushpin-'))
-  const [port, control] = [await freePort(), await freePort()]
+  const [port, control, metrics] = [await freePort(), await freePort(), await freePort()]
   const GRIP_KEY = 'a-key-of-the-tests-which-has-32-bytes'
   const config = readFileSync(FILE, 'utf8')
     .replace('rundir=/var/run/pushpin', `rundir=${folder}`)
     .replace('logdir=/var/log/pushpin', `logdir=${folder}`)
     .replace('http_port=7999', `http_port=127.0.0.1:${port}`)
     .replace('push_in_http_port=5561', `push_in_http_port=${control}`)
+    .replace('prometheus_port=127.0.0.1:7998', `prometheus_port=127.0.0.1:${metrics}`)
     .replace('${GRIP_KEY}', GRIP_KEY)
   writeFileSync(join(folder, 'pushpin.conf'), config)
   const pids = (): number[] => PROGRAMS.map((name) => Number(readFileSync(join(folder, `${name}.pid`), 'utf8')))
@@ -49,6 +52,7 @@ export async function makePushpin(): Promise<Pushpin> {
   }
   return {
     url: `http://127.0.0.1:${port}`,
+    metricsUrl: `http://127.0.0.1:${metrics}/metrics`,
     env: { GRIP_URL: `http://127.0.0.1:${control}`, GRIP_KEY, TRUSTED_PROXIES: '127.0.0.0/8' },
     pids,
     start: async (upstreams) => {
