@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
+import { keyOfAddress } from '../../src/domains/transfer/pages.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { fixture, makeIssoDatabase } from '../harness/sources.ts'
 
@@ -115,7 +116,7 @@ describe('an import of another system, read over REST', () => {
   test('wordpress, with pages by their paths, new addresses and own ids of authors', async () => {
     const imported = await importInto('wordpress', fixture('wordpress.xml'), {
       page: 'path',
-      addresses: new Map([['/2019/05/harbour/', 'https://new.example/harbour']]),
+      addresses: new Map([[keyOfAddress('/2019/05/harbour/'), 'https://new.example/harbour']]),
       authors: new Map([['ann@reader.example', 'subscriber-1']]),
     })
     expect(await threadOf(imported, '/harbour')).toEqual([
