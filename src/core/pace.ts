@@ -4,12 +4,14 @@ import { type Db, statement } from './sql.ts'
 
 /** How often the database is asked who else is at work. */
 const SAMPLE_MS = 50
-/** So many answers say how busy it is: those of the last second. */
+/** So many answers, those of the last second, say how busy it is. */
 const SAMPLES = 20
 /** So often as long as it has worked, a job rests for each statement of others under way. */
 const RESTS = 20
 /** It works a twentieth of the time at least, so that it comes to its end. */
 const MAX_RESTS = 19
+/** A slice has a sixteenth of its items at least: each costs something by itself. */
+const MAX_PARTS = 16
 /** A slice may have waited long, for a lock or for a database that was away. */
 const MAX_REST_MS = 60_000
 
@@ -23,9 +25,9 @@ const BUSY = statement(
 
 /**
  * The pace of a long job that nobody waits for, such as an import: it holds back while others use
- * the database, and has all of it while nobody does. After each slice of its work it rests, the
- * longer the more statements of others were under way of late. What others need of the machine
- * shows in that number, be it a processor, a disk or a lock.
+ * the database, and has all of it while nobody does. The more statements of others were under way
+ * of late, the shorter are the slices of its work, and the longer it rests after each. What others
+ * need of the machine shows in that number, be it a processor, a disk or a lock.
  */
 export class Pace {
   readonly #db: Db
@@ -43,7 +45,10 @@ export class Pace {
   /** Runs a job in this pace. */
   async keep<T>(job: () => Promise<T>): Promise<T> {
     // The embedded database has one process, and nobody beside it.
-    if (this.#db.connections > 1) this.#timer = setInterval(() => void (this.#asking ??= this.#ask()), SAMPLE_MS)
+    if (this.#db.connections > 1) {
+      await this.#ask()
+      this.#timer = setInterval(() => void (this.#asking ??= this.#ask()), SAMPLE_MS)
+    }
     try {
       return await job()
     } finally {
@@ -66,9 +71,17 @@ export class Pace {
     }
   }
 
+  /**
+   * How many items the next slice should have, of `most`. Each post that meets a slice takes
+   * longer: short slices slow many posts a little, and long ones some posts much.
+   */
+  sized(most: number): number {
+    return Math.ceil(most / Math.min(1 + RESTS * this.others, MAX_PARTS))
+  }
+
   /** How many statements of others were under way at once of late, on average. */
   get others(): number {
-    return this.#samples.reduce((sum, each) => sum + each, 0) / SAMPLES
+    return this.#samples.reduce((sum, each) => sum + each, 0) / Math.max(1, this.#samples.length)
   }
 
   async #ask(): Promise<void> {

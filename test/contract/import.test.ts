@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import {
@@ -14,6 +15,7 @@ import {
   type ImportReport,
   ImportRunning,
   ImportStopped,
+  type Progress,
 } from '../../src/domains/transfer/import.ts'
 import { listImports } from '../../src/domains/transfer/imports.ts'
 import { type Item, SourceError } from '../../src/domains/transfer/item.ts'
@@ -27,6 +29,7 @@ import { startService, type TestService, type TestTenant } from '../harness/serv
 import { unnamed } from '../harness/sql.ts'
 import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
 
+const DATABASE = unnamed('SELECT current_database() AS name')
 const DELTAS = unnamed('SELECT id FROM analytics_deltas WHERE tenant_id = $1')
 
 let service: TestService
@@ -528,6 +531,23 @@ describe('pages and readers', () => {
     expect((await commentsOf(acme, 'page-p')).map(({ body }: { body: string | null }) => body)).toEqual([null])
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })
+})
+
+test.runIf(onServer)('an import takes small steps from its start while others use the database', async () => {
+  const acme = await addTenant()
+  const [{ name } = { name: '' }] = await service.app.db.query<{ name: string }>(DATABASE)
+  const url = new URL(`/${name}`, process.env.DATABASE_URL)
+  const neighbour = new pg.Client({ connectionString: url.href, application_name: 'a neighbour' })
+  await neighbour.connect()
+  onTestFinished(() => neighbour.end())
+  const ended = neighbour.query('SELECT pg_sleep(0.9)')
+  const path = fileOf([reader('ann'), page('p'), ...Array.from({ length: 300 }, (_, n) => comment(`${n}`, n % 60))])
+  const items: number[] = []
+  const onProgress = (progress: Progress): void => void items.push(progress.items)
+  await importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { onProgress })
+  expect(items[0]).toBe(BATCH_ITEMS / 16)
+  expect(items.at(-1)).toBe(302)
+  await ended
 })
 
 describe('an import that is cut off', () => {

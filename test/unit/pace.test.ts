@@ -55,6 +55,20 @@ test('a job that is alone does not rest', async () => {
   expect(asked, 'asked after the job').toBe(before)
 })
 
+test('slices are shorter the more others do, down to a sixteenth', async () => {
+  let others = 0.05
+  const pace = new Pace(busy(async () => others))
+  expect(pace.sized(2000)).toBe(2000)
+  await pace.keep(async () => {
+    await vi.waitFor(() => expect(pace.others).toBeCloseTo(0.05, 10), { timeout: 10_000, interval: 20 })
+    expect(pace.sized(2000)).toBe(1000)
+    others = 3
+    await untilKnown(pace, 3)
+    expect(pace.sized(2000)).toBe(125)
+    expect(pace.sized(3)).toBe(1)
+  })
+})
+
 test('a rest ends when the others do, and when the job is stopped', async () => {
   const sliceOf = async (pace: Pace): Promise<string> => {
     // It would rest for 9 s.

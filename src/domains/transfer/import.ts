@@ -187,7 +187,7 @@ async function readAll(run: Run, signal: AbortSignal): Promise<void> {
   const found = readSource(run.file.source, run.file.path, onRead, run.salt)
   let folding: Promise<void> = Promise.resolve()
   try {
-    for await (const batch of ahead(readBatches(found, run.rules, run.file.source))) {
+    for await (const batch of ahead(readBatches(found, run.rules, run.file.source, run.pace))) {
       if (signal.aborted) throw new ImportStopped()
       if (run.isNew) await addImport(run)
       await run.pace.slice(async () => {
@@ -319,7 +319,8 @@ async function patiently<T>({ watching: { signal } }: Run, work: () => Promise<T
 async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> {
   const { app, tenantId, importId } = run
   for (let after: Key | null = null; ;) {
-    const items = await sql.selectWaitingRoots(app.db.query, tenantId, importId, { after, limit: BATCH_ITEMS })
+    const limit = run.pace.sized(BATCH_ITEMS)
+    const items = await sql.selectWaitingRoots(app.db.query, tenantId, importId, { after, limit })
     if (items.length === 0) break
     after = items.at(-1)?.key ?? null
     await takeWaited(run, items, signal)
@@ -333,10 +334,11 @@ async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): P
   const { app, tenantId, importId } = run
   const stack = [keys]
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit: BATCH_ITEMS })
+    const limit = run.pace.sized(BATCH_ITEMS)
+    const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit })
     await takeWaited(run, items, signal)
     // Fewer were all. Otherwise something may be left below these, or below what was taken.
-    if (items.length === BATCH_ITEMS) stack.push(next, keysOf(items))
+    if (items.length === limit) stack.push(next, keysOf(items))
   }
 }
 

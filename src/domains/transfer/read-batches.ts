@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
+import type { Pace } from '../../core/pace.ts'
 import { checkItem, type Rules } from './check.ts'
 import { WITHOUT_FORMER } from './former.ts'
 import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
@@ -9,7 +10,7 @@ import type { Key } from './keys.ts'
 import type { ImportFinding } from './report.ts'
 import type { SourceName } from './sources.ts'
 
-/** Items that are stored together. */
+/** Items that are stored together, at most. */
 export const BATCH_ITEMS = 2000
 /** As much text, in characters, so that few long ones are not much more. */
 const BATCH_LENGTH = 2_000_000
@@ -31,15 +32,17 @@ export const newBatch = (): ReadBatch => ({ rows: [], own: [], changes: [], refu
 /** So many keys are remembered, in some 100 MB, to tell of those that come twice. */
 const MAX_REMEMBERED = 5_000_000
 
-/** The items of a source, checked, in batches that are the same each time. An id counts once. */
+/** The items of a source, checked, in batches of the size that the pace says. An id counts once. */
 export async function* readBatches(
   found: AsyncIterable<Found>,
   rules: Rules,
   source: SourceName,
+  pace: Pick<Pace, 'sized'>,
 ): AsyncGenerator<ReadBatch> {
   const seen = new KeyNumbers()
   let batch = newBatch()
   let length = 0
+  let most = pace.sized(BATCH_ITEMS)
   let isFirst = true
   for await (const each of found) {
     batch.items++
@@ -58,10 +61,11 @@ export async function* readBatches(
     isFirst = false
     // The batch before is being stored: its next statement goes first.
     if (batch.items % ITEMS_AT_ONCE === 0) await setImmediate()
-    if (batch.items < BATCH_ITEMS && length < BATCH_LENGTH) continue
+    if (batch.items < most && length < BATCH_LENGTH) continue
     yield batch
     batch = newBatch()
     length = 0
+    most = pace.sized(BATCH_ITEMS)
   }
   if (batch.items > 0) yield batch
 }

@@ -50,6 +50,7 @@ export interface Rehearsal {
 interface Rehearsing extends Work {
   file: ImportFile
   watching: Watching
+  pace: Pace
   survey: Survey
   report: Rehearsal
 }
@@ -88,6 +89,7 @@ export async function rehearseImport(
     isRehearsal: true,
     file,
     watching,
+    pace: new Pace(app.db, watching.signal),
     survey: new Survey(),
     report,
   }
@@ -95,9 +97,8 @@ export async function rehearseImport(
   const watchingSize: OnRead = (bytes) => void (size = bytes)
   for await (const batch of readOnce(run, now, 0, watchingSize)) await look(run, batch)
   run.survey.settle(run.maxDepth)
-  const pace = new Pace(app.db, watching.signal)
-  await pace.keep(async () => {
-    for await (const batch of readOnce(run, now, size)) await pace.slice(() => tell(run, batch))
+  await run.pace.keep(async () => {
+    for await (const batch of readOnce(run, now, size)) await run.pace.slice(() => tell(run, batch))
   })
   return run.report
 }
@@ -124,13 +125,13 @@ function undoing(app: App): App {
 }
 
 async function* readOnce(run: Rehearsing, now: Date, before: number, onRead?: OnRead): AsyncGenerator<ReadBatch> {
-  const { app, tenantId, importId, file, watching, report } = run
+  const { app, tenantId, importId, file, watching, pace, report } = run
   const { settings } = await loadTenant(app, tenantId)
   const salt = await saltOf(app, tenantId, importId)
   let bytes = 0
   let items = 0
   const found = readSource(file.source, file.path, (read) => void (bytes = read), salt)
-  for await (const batch of readBatches(found, rulesOf(file, settings, now), file.source)) {
+  for await (const batch of readBatches(found, rulesOf(file, settings, now), file.source, pace)) {
     if (watching.signal?.aborted === true) throw new ImportStopped()
     yield batch
     items += batch.items

@@ -82,7 +82,8 @@ async function pass(undoing: Undoing, kind: 'reader' | 'comment', remove: Remove
 
 async function* madeItems(undoing: Undoing, kind: 'reader' | 'comment'): AsyncGenerator<Key[]> {
   for (let after: Key | null = null; ;) {
-    const keys: Key[] = await sql.selectMade(undoing.app.db.query, undoing, kind, { after, limit: BATCH })
+    const limit = undoing.pace.sized(BATCH)
+    const keys: Key[] = await sql.selectMade(undoing.app.db.query, undoing, kind, { after, limit })
     if (keys.length === 0) return
     after = keys.at(-1) ?? null
     yield keys
