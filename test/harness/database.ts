@@ -5,6 +5,7 @@ import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import { inject, vi } from 'vitest'
 
+import type { Deadlines } from '../../src/data/connection.ts'
 import type { Database } from '../../src/data/database.ts'
 import { overPGlite } from '../../src/data/embedded.ts'
 import { openServer } from '../../src/data/server.ts'
@@ -12,6 +13,12 @@ import { checkingParameters } from './parameters.ts'
 
 /** Whether this run is on a real server (DATABASE_URL), beside or instead of the embedded form. */
 export const onServer = (process.env.DATABASE_URL ?? '') !== ''
+
+/**
+ * How long a service waits for the server in tests that are about something else. On a busy machine
+ * the service's own deadlines pass, and it answers 503. Tests of deadlines have theirs.
+ */
+export const PATIENT: Deadlines = { connectMs: 20_000, poolMs: 60_000, statementMs: 60_000 }
 
 /** Makes `folder` a DATA_DIR with a migrated database that no service has been started on. */
 export const makeDataDir = (folder: string): void => cpSync(inject('dataDir'), folder, { recursive: true })
@@ -44,7 +51,7 @@ export async function createServerDatabase(): Promise<{ url: string; drop: () =>
 export async function openTestDatabase(): Promise<Database> {
   if (!onServer) return openEmptyPGlite()
   const { url, drop } = await createServerDatabase()
-  const database = await openServer({ url, size: 8, onError: () => undefined })
+  const database = await openServer({ url, size: 8, onError: () => undefined, deadlines: PATIENT })
   return checkingParameters({
     ...database,
     close: async () => {

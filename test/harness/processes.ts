@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-import { createServerDatabase, onServer, makeDataDir } from './database.ts'
+import { createServerDatabase, onServer, makeDataDir, PATIENT } from './database.ts'
 import { signIdentity } from './identity.ts'
 import { freePort } from './ports.ts'
 
@@ -288,6 +288,10 @@ async function serverPlace(): Promise<Place> {
   const env = {
     DATABASE_URL: url,
     DATABASE_POOL_SIZE: '8',
+    DATABASE_CONNECT_TIMEOUT_SECONDS: String(PATIENT.connectMs / 1000),
+    DATABASE_POOL_TIMEOUT_SECONDS: String(PATIENT.poolMs / 1000),
+    DATABASE_STATEMENT_TIMEOUT_SECONDS: String(PATIENT.statementMs / 1000),
+    DATABASE_LOCK_PATIENCE_SECONDS: '25',
     REDIS_URL: process.env.REDIS_URL,
     REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:`,
     ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
