@@ -24,7 +24,8 @@ describe.skipIf(!onServer || found.length === 0)(`a rolling restart of three api
   let service: Processes
 
   beforeAll(async () => {
-    service = await startProcesses({ api: 3, worker: 0, env: { DRAIN_SECONDS: '1' } })
+    // Longer than nginx keeps an idle connection.
+    service = await startProcesses({ api: 3, worker: 0, env: { DRAIN_SECONDS: '1.5' } })
     const body = { rateLimit: { perSecond: 10_000, burst: 100_000 } }
     expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
   }, LONG)
@@ -56,6 +57,7 @@ describe.skipIf(!onServer || found.length === 0)(`a rolling restart of three api
       return endings
     }
     const loads = balancers.map(load)
+    let errors: string[] = []
     try {
       for (const api of service.apis) {
         const stopped = api.stop()
@@ -71,10 +73,11 @@ describe.skipIf(!onServer || found.length === 0)(`a rolling restart of three api
     } finally {
       isOver = true
       await Promise.all(loads)
+      errors = balancers.map((balancer) => balancer.errors())
       await Promise.all(balancers.map((balancer) => balancer.close()))
     }
     for (const [index, [name]] of found.entries()) {
-      expect([name, await loads[index]]).toEqual([name, new Set([200, 201])])
+      expect([name, await loads[index]], errors[index]).toEqual([name, new Set([200, 201])])
     }
   })
 })

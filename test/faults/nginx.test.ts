@@ -47,6 +47,7 @@ describe.skipIf(NGINX === undefined).each(CASES)(`behind nginx, %s${skipped}`, (
   async function open(headers: Record<string, string> = {}): Promise<StreamClient> {
     const url = `${nginx.url}/api/v1/stream/${discussionId}`
     const client = await openStream(url, { 'x-api-key': service.apiKey, ...accepted, ...headers })
+    expect(client.status).toBe(200)
     expect(client.headers['content-encoding']).toBe(accepted['accept-encoding'])
     clients.push(client)
     await vi.waitFor(() => expect(client.connected).toBeDefined(), WAIT)
@@ -96,3 +97,21 @@ describe.skipIf(NGINX === undefined).each(CASES)(`behind nginx, %s${skipped}`, (
     await vi.waitFor(() => expect(sessions.size).toBe(0), WAIT)
   })
 })
+
+test.skipIf(NGINX === undefined)(
+  `nginx as deploy/nginx has it keeps no idle connection until a process that stops closes it${skipped}`,
+  async () => {
+    const service = await startService({ worker: false })
+    const nginx = await startShippedNginx([service.url])
+    try {
+      const others = new Set(service.peers())
+      const ofNginx = () => [...service.peers()].filter((port) => !others.has(port))
+      await Promise.all(Array.from({ length: 5 }, () => fetch(`${nginx.url}/healthz`).then((answer) => answer.text())))
+      expect(ofNginx().length).toBeGreaterThan(0)
+      await vi.waitFor(() => expect(ofNginx()).toEqual([]), { timeout: service.app.settings.DRAIN_SECONDS * 1000 })
+    } finally {
+      await nginx.close()
+      await service.close()
+    }
+  },
+)

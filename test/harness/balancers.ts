@@ -56,6 +56,8 @@ export async function startHaproxy(urls: readonly string[]): Promise<Balancer> {
   timeout connect 2s
   timeout client 30s
   timeout server 30s
+  # Else a check has 200 ms, which an api on a busy machine may miss.
+  timeout check 5s
 frontend clients
   bind 127.0.0.1:${port}
   default_backend apis
@@ -79,6 +81,8 @@ async function start(
   const child = spawn(program, configure(folder, port), { stdio: 'ignore' })
   const exited = new Promise((resolve) => child.once('exit', resolve))
   await vi.waitFor(() => answers(port), { timeout: 10_000 })
+  // Another program may have the port.
+  if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`)
   return {
     url: `http://127.0.0.1:${port}`,
     errors: () => {
