@@ -1,4 +1,4 @@
-import { type Logger, pino, stdSerializers } from 'pino'
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 
 import { isTold } from './outage.ts'
 
@@ -8,7 +8,7 @@ const DEBUG = 20
  * One JSON line an event, on standard error: standard output is for what a person started the
  * process to read.
  */
-export const createLog = (level: string): Logger =>
+export const createLog = (level: string, destination: DestinationStream = standardError()): Logger =>
   pino(
     {
       level,
@@ -28,6 +28,8 @@ export const createLog = (level: string): Logger =>
       // Nothing that is a secret is logged on purpose; this is the net below.
       redact: ['*.authorization', '*.cookie', '*.ticket', '*.token', '*.secret', '*.password', '*["x-api-key"]'],
     },
-    // With a minimum of 0, pino has no flush.
-    pino.destination({ dest: 2, minLength: 1 }),
+    destination,
   )
+
+// With a minimum of 0, pino has no flush.
+const standardError = (): DestinationStream => pino.destination({ dest: 2, minLength: 1 })

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 import { createServerDatabase, onServer, makeDataDir, PATIENT } from './database.ts'
 import { signIdentity } from './identity.ts'
+import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
@@ -56,6 +57,7 @@ export function runMain(env: Env): Run {
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]?.setEncoding('utf8').on('data', (text: string) => (output[name] += text))
   }
+  child.stderr?.on('data', noteLog)
   // `close`, not `exit`: only then has all output been read.
   const exited = new Promise<Exit>((resolve) => child.on('close', (code, signal) => resolve({ code, signal })))
   const ready = new Promise<void>((resolve, reject) => {

@@ -1,6 +1,17 @@
-import { afterAll, expect } from 'vitest'
+import { afterAll, afterEach, expect } from 'vitest'
 
 import { faults } from './faults.ts'
+import { takeLog } from './log.ts'
 
 // A test may expect a request to fail, but not for one of these.
 afterAll(() => expect([...new Set(faults.splice(0))]).toEqual([]))
+
+// Why a service answered 503 is in no answer.
+const tellIfFailed = (result: { state?: string } | undefined): void => {
+  const log = takeLog()
+  if (result?.state === 'fail' && log !== '') console.error(log)
+}
+afterEach(({ task }) => tellIfFailed(task.result))
+// vitest takes nothing but a pattern there.
+// oxlint-disable-next-line no-empty-pattern
+afterAll(({}, file) => tellIfFailed(file.result))

@@ -14,6 +14,7 @@ import { startWorker } from '../../src/worker/worker.ts'
 import { openTestDatabase } from './database.ts'
 import { noteAnswer, noteErrors } from './documented.ts'
 import { signIdentity } from './identity.ts'
+import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
 
 export const METRICS_TOKEN = 'a-token-of-the-tests'
@@ -72,7 +73,7 @@ export async function startService({ env = {}, worker = true, prepare }: Options
   const settings = readSettings(
     {
       PORT: String(await freePort()),
-      LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent',
+      LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
       REDIS_URL: process.env.REDIS_URL,
       REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:`,
       WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
@@ -85,7 +86,9 @@ export async function startService({ env = {}, worker = true, prepare }: Options
     },
     () => ({ ADMIN_JWT_SECRET: randomBytes(32).toString('hex'), ENCRYPTION_KEY: randomBytes(32) }),
   )
-  const { app, close } = withDatabase(settings, createLog(settings.LOG_LEVEL), database)
+  const isShown = process.env.LOG_LEVEL !== undefined
+  const log = createLog(settings.LOG_LEVEL, isShown ? undefined : { write: noteLog })
+  const { app, close } = withDatabase(settings, log, database)
   const credentials = await bootstrap(app)
   if (credentials === null) throw new Error('the test database is not empty')
   const server = await createServer(app)
