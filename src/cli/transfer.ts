@@ -81,7 +81,7 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
     try {
       const report = await run(app, tenantId, file, { onProgress, onFinding, signal })
       if (report.refused.total > 0) process.exitCode = 1
-      return end({ ...report, ...(addresses && { map: addresses.use() }), ...(authors && { authors: authors.use() }) })
+      return end(report)
     } finally {
       stop()
     }

@@ -12,8 +12,8 @@ import { unnamed } from '../harness/sql.ts'
 import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 
 const ADD_IMPORT = unnamed(
-  `INSERT INTO imports (tenant_id, id, source, file_name, counts, refused, started_at, finished_at)
-   VALUES ($1, $2, 'disqus', 'a-long-name-of-a-file-of-comments.xml', $3, $4, now(), now())`,
+  `INSERT INTO imports (tenant_id, id, source, file_name, counts, refused, tables, started_at, finished_at)
+   VALUES ($1, $2, 'disqus', 'a-long-name-of-a-file-of-comments.xml', $3, $4, $5, now(), now())`,
 )
 const DEFAULTS = tenantSettings({})
 
@@ -221,6 +221,10 @@ describeInBrowser('Settings in the console', () => {
       newId(),
       JSON.stringify(counts),
       JSON.stringify({ total: 104, first }),
+      JSON.stringify({
+        map: { rows: 1240, used: 1234, firstUnused: [2, 3, 5, 7, 11].map((n) => `row ${n}`) },
+        authors: { rows: 2, used: 2, firstUnused: [] },
+      }),
     ])
     const { page, complaints, close } = await desk.visit('/settings', { view: NARROW })
     await page.getByText('npm run cli -- import --tenant demo --from disqus export.xml.gz --dry-run').waitFor()
@@ -231,6 +235,9 @@ describeInBrowser('Settings in the console', () => {
     await enter(row.getByRole('button', { name: 'Report' }))
     const report = page.getByRole('dialog')
     await report.getByText('Not taken: 104').waitFor()
+    const MAP = '--map: 1\u00A0234 of 1\u00A0240 rows were used, but not row 2, row 3, row 5, row 7, row 11 and others.'
+    await report.getByText(MAP).waitFor()
+    await report.getByText('--authors: 2 of 2 rows were used.').waitFor()
     await report.getByText('line 99 has no text').waitFor()
     await report.getByText('and 4 more').waitFor()
     expect(await report.getByRole('row').allTextContents()).toEqual(['Readers17', 'Comments12\u00A0345'])

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { Pairs } from '../../src/domains/transfer/csv.ts'
 import { exportTenant } from '../../src/domains/transfer/export.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
@@ -118,7 +119,7 @@ test('a rehearsal says what the import then says, of any file, in any tenant', a
       async (files, maxDepth) => {
         const acme = await addTenant()
         await service.call('PATCH', '/settings', { headers: { 'x-api-key': acme.apiKey }, body: { maxDepth } })
-        const authors = new Map([
+        const authors = new Pairs([
           ['1', 'user-1'],
           ['2', 'user-1'],
         ])

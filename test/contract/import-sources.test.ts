@@ -4,6 +4,7 @@ import { join } from 'node:path'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { Pairs } from '../../src/domains/transfer/csv.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import { keyOfAddress } from '../../src/domains/transfer/pages.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
@@ -116,8 +117,8 @@ describe('an import of another system, read over REST', () => {
   test('wordpress, with pages by their paths, new addresses and own ids of authors', async () => {
     const imported = await importInto('wordpress', fixture('wordpress.xml'), {
       page: 'path',
-      addresses: new Map([[keyOfAddress('/2019/05/harbour/'), 'https://new.example/harbour']]),
-      authors: new Map([['ann@reader.example', 'subscriber-1']]),
+      addresses: new Pairs([[keyOfAddress('/2019/05/harbour/'), 'https://new.example/harbour']]),
+      authors: new Pairs([['ann@reader.example', 'subscriber-1']]),
     })
     expect(await threadOf(imported, '/harbour')).toEqual([
       'Ann 2019-05-02T09:15:00.000Z: "First line\\\\\\nsecond line with a ]]> in it.\\n\\n\\\\# Not a heading, and *emphasis* & more."',

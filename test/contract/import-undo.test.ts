@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
 import { newId } from '../../src/core/ids.ts'
+import { Pairs } from '../../src/domains/transfer/csv.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
@@ -204,7 +205,7 @@ test('an undo that was killed and is run again reports the whole', async () => {
 
 test('a reader who is gone is forgotten under all ids, so that a later file brings them again', async () => {
   const acme = await addTenant()
-  const authors = new Map([
+  const authors = new Pairs([
     ['ann', 'user-1'],
     ['other-ann', 'user-1'],
   ])

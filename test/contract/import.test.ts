@@ -70,6 +70,12 @@ const dump = async (): Promise<string[]> =>
 const get = async ({ apiKey }: TestTenant, path: string) =>
   (await service.call('GET', path, { headers: { 'x-api-key': apiKey } })).json
 
+const asAdmin = async ({ admin }: TestTenant, path: string) => {
+  const { json } = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body: admin })
+  const headers = { 'x-api-key': '', authorization: `Bearer ${json.token}` }
+  return (await service.call('GET', path, { headers })).json
+}
+
 const commentsOf = async (tenant: TestTenant, externalId: string) =>
   (await get(tenant, `/discussions/by-external/${encodeURIComponent(externalId)}/comments?replies=3&sort=oldest`)).data
 
@@ -421,8 +427,11 @@ describe('pages and readers', () => {
       url('3', 'https://old.example/c'),
     ]
     const addresses = await readAddresses(path)
-    await importInto(acme, items, { addresses })
-    expect(addresses.use()).toEqual({ rows: 3, used: 2, firstUnused: ['row 4'] })
+    const { id, tables } = await importInto(acme, items, { addresses })
+    expect(tables).toEqual({ map: { rows: 3, used: 2, firstUnused: ['row 4'] } })
+    const kept = { map: { rows: 3, used: 2, firstUnused: ['row 4'] }, authors: null }
+    expect(await asAdmin(acme, `/imports/${id}`)).toMatchObject({ state: 'finished', tables: kept })
+    expect((await asAdmin(acme, '/imports')).data).toMatchObject([{ id, tables: kept }])
     expect((await get(acme, '/discussions')).data.map((each: { externalId: string }) => each.externalId)).toEqual([
       'https://old.example/c',
       'https://old.example/articles/b',
@@ -501,7 +510,8 @@ describe('pages and readers', () => {
       type: 'like',
     }))
     const items = [...people, page('p'), comment('1', 1), ...reacted]
-    const { counts } = await importInto(acme, items, { authors: await readAuthors(path) })
+    const { counts, tables } = await importInto(acme, items, { authors: await readAuthors(path) })
+    expect(tables).toEqual({ authors: { rows: 3, used: 3, firstUnused: [] } })
     expect(counts).toMatchObject({ readers: 2, reactions: 1 })
     const [one] = await commentsOf(acme, 'page-p')
     expect(one).toMatchObject({ author: { externalId: 'user-1', name: 'Reader user-1' }, reactionCounts: { like: 1 } })
@@ -571,6 +581,30 @@ describe('an import that is cut off', () => {
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })
 
+  test('keeps what it has used of its tables, also in a run before it was cut off', async () => {
+    const acme = await addTenant()
+    const items = [reader('ann'), page('p'), ...Array.from({ length: 5000 }, (_, n) => comment(`${n}`, n % 60))]
+    const file = { source: 'jsonl', path: fileOf([...items, reader('ben')]) } as const
+    const table = join(folder, 'ids.csv')
+    writeFileSync(table, 'ann,user-1\ncem,user-3\nben,user-2\n')
+    const controller = new AbortController()
+    const watching = { signal: controller.signal, onProgress: () => controller.abort() }
+    const authors = await readAuthors(table)
+    const stopped = importFile(service.app, acme.tenant.id, { ...file, authors }, watching)
+    await expect(stopped).rejects.toThrow(ImportStopped)
+    expect(await listImports(service.app, acme.tenant.id)).toMatchObject([{ finishedAt: null, tables: null }])
+    const { id } = await importFile(service.app, acme.tenant.id, { ...file, authors: await readAuthors(table) })
+    const tables = { authors: { rows: 3, used: 2, firstUnused: ['row 2'] } }
+    expect(await listImports(service.app, acme.tenant.id)).toMatchObject([{ id, tables }])
+  })
+
+  test('an import without tables has none to tell of', async () => {
+    const acme = await addTenant()
+    const { id, tables } = await importInto(acme, THREAD)
+    expect(tables).toBeNull()
+    expect(await asAdmin(acme, `/imports/${id}`)).toMatchObject({ tables: null })
+  })
+
   test.runIf(onServer)('keeps a second one of the tenant out', async () => {
     const acme = await addTenant()
     await holdingImports(service.app, acme.tenant.id, async () => {
@@ -584,7 +618,11 @@ describe('an import that is cut off', () => {
     const acme = await addTenant()
     const before = await dump()
     const path = fileOf(THREAD)
-    const rehearsed = await rehearseImport(service.app, acme.tenant.id, { source: 'jsonl', path })
+    const table = join(folder, 'rehearsed.csv')
+    writeFileSync(table, 'ann,user-1\nnobody,user-2\n')
+    const authors = await readAuthors(table)
+    const rehearsed = await rehearseImport(service.app, acme.tenant.id, { source: 'jsonl', path, authors })
+    expect(rehearsed.tables).toEqual({ authors: { rows: 2, used: 1, firstUnused: ['row 2'] } })
     expect(await dump()).toEqual(before)
     const { counts } = await importFile(service.app, acme.tenant.id, { source: 'jsonl', path })
     const { revisions: _, ...rest } = counts

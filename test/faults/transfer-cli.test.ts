@@ -127,6 +127,17 @@ describe('an import', { timeout: LONG }, () => {
     expect(JSON.parse(report)).toMatchObject({ counts: { comments: 2 }, refused: { total: 1 } })
   })
 
+  test('says how much of its tables it has used, and so does the list', async () => {
+    writeFileSync(join(folder, 'ids.csv'), 'ann,user-1\nben,user-2\n')
+    const tables = { authors: { rows: 2, used: 1, firstUnused: ['row 2'] } }
+    for (const more of [['--dry-run'], []]) {
+      const result = await cli(...IMPORT, '--as', 'tables', 'items.jsonl', '--authors', 'ids.csv', ...more)
+      expect(linesOf(result).at(-1)).toMatchObject({ report: { tables } })
+    }
+    const list = linesOfJson(await cli('import', 'list', '--tenant', 'acme'))
+    expect(list).toContainEqual(expect.objectContaining({ source: 'tables', tables }))
+  })
+
   test('is refused in one line, whatever is wrong with its files, and leaves no row', async () => {
     mkdirSync(join(folder, 'a-folder'))
     writeFileSync(join(folder, 'odd.csv'), 'old,new\n/a\n')

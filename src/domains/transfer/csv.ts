@@ -5,20 +5,13 @@ import { CsvError, parse } from 'csv-parse'
 
 import { SourceError } from './item.ts'
 import { keyOfAddress } from './pages.ts'
+import type { TableUse } from './report.ts'
 import { troubleOfFile } from './sources/files.ts'
 
 /** What a first row may call the columns, in lower case; the first name that it has counts. */
 interface Names {
   from: readonly string[]
   to: readonly string[]
-}
-
-/** What of a table an import has used. */
-export interface TableUse {
-  rows: number
-  used: number
-  /** The first rows that were not, by number: their texts may have addresses of people. */
-  firstUnused: string[]
 }
 
 const MAX_UNUSED = 5

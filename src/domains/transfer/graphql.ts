@@ -1,6 +1,6 @@
 import { builder } from '../../schema/builder.ts'
 import { getImport, pageOfImports } from './imports.ts'
-import type { COUNTED, ImportFinding, ImportFindings, TransferCounts } from './report.ts'
+import type { COUNTED, ImportFinding, ImportFindings, TableUse, TableUses, TransferCounts } from './report.ts'
 
 const FindingRef = builder.objectRef<ImportFinding>('ImportFinding').implement({
   description: 'Something of the file that was not taken as it stands there.',
@@ -41,6 +41,33 @@ const CountsRef = builder.objectRef<TransferCounts>('ImportCounts').implement({
     }) satisfies Record<(typeof COUNTED)[number], unknown>,
 })
 
+const TableRef = builder.objectRef<TableUse>('ImportTable').implement({
+  description: 'What of a table an import has used.',
+  fields: (t) => ({
+    rows: t.exposeInt('rows', { description: 'Rows of the table.' }),
+    used: t.exposeInt('used', { description: 'Rows for which there was something in the file.' }),
+    firstUnused: t.exposeStringList('firstUnused', { description: 'The first 5 of the others, as `row 4`.' }),
+  }),
+})
+
+const TablesRef = builder.objectRef<TableUses>('ImportTables').implement({
+  description: 'What of its tables an import has used.',
+  fields: (t) => ({
+    map: t.field({
+      type: TableRef,
+      nullable: true,
+      description: 'The table of `--map`. Null without it.',
+      resolve: ({ map }) => map ?? null,
+    }),
+    authors: t.field({
+      type: TableRef,
+      nullable: true,
+      description: 'The table of `--authors`. Null without it.',
+      resolve: ({ authors }) => authors ?? null,
+    }),
+  }),
+})
+
 const StateRef = builder.enumType('ImportState', {
   description: 'How far an import is.',
   values: {
@@ -76,6 +103,13 @@ const ImportRef = builder.prismaObject('Import', {
       type: FindingsRef,
       description: 'What was taken otherwise than it stands in the file.',
       resolve: ({ changed }) => changed as unknown as ImportFindings,
+    }),
+    tables: t.field({
+      type: TablesRef,
+      nullable: true,
+      description:
+        'What it has used of the tables that it was given. Null without tables, and until all of the file was read.',
+      resolve: ({ tables }) => tables as TableUses | null,
     }),
     startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it began.' }),
     finishedAt: t.expose('finishedAt', {

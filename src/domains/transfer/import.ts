@@ -11,13 +11,21 @@ import { ofTenant } from '../../core/patience.ts'
 import { foldTenant } from '../analytics/fold.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import type { Rules } from './check.ts'
+import type { Pairs } from './csv.ts'
 import * as sql from './imports-sql.ts'
 import type { OnRead } from './item.ts'
 import type { Key } from './keys.ts'
-import type { AddressMap, PageRule } from './pages.ts'
+import type { PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
 import { BATCH_ITEMS, newBatch, type ReadBatch, readBatches, takeFound } from './read-batches.ts'
-import { addFindings, type ImportFinding, type ImportFindings, NO_FINDINGS, type TransferCounts } from './report.ts'
+import {
+  addFindings,
+  type ImportFinding,
+  type ImportFindings,
+  NO_FINDINGS,
+  type TableUses,
+  type TransferCounts,
+} from './report.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { reasonOf } from './threads.ts'
 import type { ItemBatch, Stored, Work } from './store.ts'
@@ -40,8 +48,9 @@ export interface ImportFile {
   /** What the ids of the file are unique in; the default is the source. */
   as?: string | undefined
   page?: PageRule | undefined
-  addresses?: AddressMap
-  authors?: ReadonlyMap<string, string>
+  /** The tables of `--map` and `--authors`. */
+  addresses?: Pairs
+  authors?: Pairs
 }
 
 /** How far an import is. */
@@ -73,6 +82,8 @@ export interface ImportReport {
   refused: ImportFindings
   /** What was taken otherwise than it stands in the file. */
   changed: ImportFindings
+  /** Null without tables. */
+  tables: TableUses | null
 }
 
 /**
@@ -181,6 +192,12 @@ export const rulesOf = (file: ImportFile, settings: Rules['settings'], now: Date
   addresses: file.addresses ?? new Map(),
   now,
 })
+
+/** What was used of the tables since they were read; null without tables. */
+export const tableUsesOf = ({ addresses, authors }: ImportFile): TableUses | null =>
+  addresses === undefined && authors === undefined
+    ? null
+    : { ...(addresses && { map: addresses.use() }), ...(authors && { authors: authors.use() }) }
 
 async function readAll(run: Run, signal: AbortSignal): Promise<void> {
   const onRead: OnRead = (bytes) => void (run.bytes = bytes)
@@ -414,10 +431,12 @@ function topOf(path: readonly sql.WaitingLink[]): { key: Key; isInCircle: boolea
 async function finish(run: Run): Promise<ImportReport> {
   const { app, tenantId, importId, counts, changed, refused, already, file, rules } = run
   const now = new Date()
-  const report = { source: rules.source, file: basename(file.path), counts, already, refused, changed }
+  // A run that comes to its end has read all of the file: it has used what any run before it has.
+  const tables = tableUsesOf(file)
+  const report = { source: rules.source, file: basename(file.path), counts, already, refused, changed, tables }
   const isKept = await app.db.transaction(async (tx) => {
     if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return false
-    await sql.finishImport(tx, tenantId, importId, { now, refused })
+    await sql.finishImport(tx, tenantId, importId, { now, refused, tables })
     const after = { source: report.source, file: report.file, counts, refused: refused.total, changed: changed.total }
     await recordAuditOfImport(tx, run, { action: 'import.finish', targetType: 'import', targetId: importId, after })
     return true

@@ -2,7 +2,7 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Item } from './item.ts'
 import { type Key, keyOf } from './keys.ts'
-import type { ImportFindings, TransferCounts } from './report.ts'
+import type { ImportFindings, TableUses, TransferCounts } from './report.ts'
 import { findItems } from './store-sql.ts'
 
 const TRY_LOCK = statement(
@@ -76,15 +76,16 @@ export const noteProgress = (
 const FINISH = statement(
   'finish_import',
   `WITH names AS (DELETE FROM import_items WHERE tenant_id = $1 AND import_id = $2 AND kind = 'name')
-   UPDATE imports SET finished_at = $3, refused = $4::jsonb WHERE tenant_id = $1 AND id = $2`,
+   UPDATE imports SET finished_at = $3, refused = $4::jsonb, tables = $5::jsonb WHERE tenant_id = $1 AND id = $2`,
 )
 
 export const finishImport = (
   sql: Sql,
   tenantId: Id,
   importId: Id,
-  { now, refused }: { now: Date; refused: ImportFindings },
-): Promise<unknown> => sql(FINISH, [tenantId, importId, now, JSON.stringify(refused)])
+  { now, refused, tables }: { now: Date; refused: ImportFindings; tables: TableUses | null },
+): Promise<unknown> =>
+  sql(FINISH, [tenantId, importId, now, JSON.stringify(refused), tables === null ? null : JSON.stringify(tables)])
 
 const REMOVE = statement(
   'remove_import',

@@ -4,7 +4,7 @@ import { Pace } from '../../core/pace.ts'
 import type { Db, TxSql } from '../../core/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { keysOf, WITHOUT_FORMER } from './former.ts'
-import { type ImportFile, ImportStopped, rulesOf, saltOf, type Watching } from './import.ts'
+import { type ImportFile, ImportStopped, rulesOf, saltOf, tableUsesOf, type Watching } from './import.ts'
 import type { OnRead } from './item.ts'
 import type { Key } from './keys.ts'
 import { storeOwn } from './own.ts'
@@ -16,6 +16,7 @@ import {
   type ImportFinding,
   type ImportFindings,
   NO_FINDINGS,
+  type TableUses,
   type TransferCounts,
 } from './report.ts'
 import type {
@@ -45,6 +46,8 @@ export interface Rehearsal {
   commentsWithoutAuthor: number
   refused: ImportFindings
   changed: ImportFindings
+  /** Null without tables. */
+  tables: TableUses | null
 }
 
 interface Rehearsing extends Work {
@@ -76,6 +79,7 @@ export async function rehearseImport(
     commentsWithoutAuthor: 0,
     refused: NO_FINDINGS,
     changed: NO_FINDINGS,
+    tables: null,
   }
   const run: Rehearsing = {
     app: undoing(app),
@@ -100,7 +104,7 @@ export async function rehearseImport(
   await run.pace.keep(async () => {
     for await (const batch of readOnce(run, now, size)) await run.pace.slice(() => tell(run, batch))
   })
-  return run.report
+  return { ...run.report, tables: tableUsesOf(file) }
 }
 
 const UNDONE = new Error('undone')

@@ -34,6 +34,20 @@ export interface ImportFindings {
   first: readonly ImportFinding[]
 }
 
+/** What of the rows of a table an import has used. */
+export interface TableUse {
+  rows: number
+  used: number
+  /** The first rows that were not, by number: their texts may have addresses of people. */
+  firstUnused: string[]
+}
+
+/** The same of the tables of `--map` and `--authors`, where they were given. */
+export interface TableUses {
+  map?: TableUse
+  authors?: TableUse
+}
+
 const MAX_KEPT = 100
 
 export const NO_FINDINGS: ImportFindings = { total: 0, first: [] }

@@ -124,10 +124,27 @@ function Report({ made, onClose }: { made: Import; onClose: () => void }) {
               ))}
           </Table.Tbody>
         </Table>
+        <TableUse option="--map" of={made.tables?.map} />
+        <TableUse option="--authors" of={made.tables?.authors} />
         <Findings title="Not taken" of={made.refused} />
         <Findings title="Taken otherwise than it stands in the file" of={made.changed} />
       </Stack>
     </Dialog>
+  )
+}
+
+type Tables = NonNullable<Import['tables']>
+
+/** How much of a table was used: a table of another site is seen at once. */
+function TableUse({ option, of }: { option: string; of: Tables[keyof Tables] | undefined }) {
+  if (of == null) return null
+  const { rows, used, firstUnused } = of
+  const isMore = rows - used > firstUnused.length
+  return (
+    <Text size="sm">
+      <Code>{option}</Code>: {formatNumber(used)} of {formatNumber(rows)} rows were used
+      {firstUnused.length > 0 && `, but not ${firstUnused.join(', ')}${isMore ? ' and others' : ''}`}.
+    </Text>
   )
 }
 
