@@ -1,13 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import type { Statement } from '../../src/core/sql.ts'
 import { renewStatistics } from '../../src/core/statistics.ts'
+import { importFile } from '../../src/domains/transfer/import.ts'
+import { lockReadersOfItems } from '../../src/domains/transfer/store-sql.ts'
+import { selectFacts } from '../../src/domains/transfer/store-threads-sql.ts'
+import { discussionsOf, removeReaders } from '../../src/domains/transfer/undo-sql.ts'
 import { onServer } from '../harness/database.ts'
 import { loadStatements } from '../../src/statements.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { comment, page, reader as readerItem, writeItems } from '../harness/transfer.ts'
 
 // In a database that has just begun, PostgreSQL has no statistics. Where two plans look alike to
 // it, it may take the one whose cost grows with the discussion, and keep it for as long as the
@@ -44,13 +53,17 @@ interface Costs {
 }
 
 /** What each of these statements costs by one plan, when `work` first runs it. */
-async function costsOf(names: readonly string[], work: () => Promise<unknown>): Promise<Map<string, Costs>> {
+async function costsOf(
+  names: readonly string[],
+  work: () => Promise<unknown>,
+  grow = GROW,
+): Promise<Map<string, Costs>> {
   const { db } = service.app
   const costs = new Map<string, Costs>()
   const query = db.query.bind(db)
   const spy = vi.spyOn(db, 'query').mockImplementation(async (ran, params) => {
     if (names.includes(ran.name) && !costs.has(ran.name)) {
-      costs.set(ran.name, await costsOfStatement(ran, params ?? [], GROW))
+      costs.set(ran.name, await costsOfStatement(ran, params ?? [], grow))
     }
     return query(ran, params)
   })
@@ -144,6 +157,56 @@ test('what a reader has done before does not slow the fold of what they do now',
   if (fold === undefined) throw new Error('there is no such statement')
   const { now, grown, plan } = await costsOfStatement(fold, [service.tenant.id, 2000], act(2020))
   expect(grown, plan).toBeLessThan(now + 60)
+})
+
+const GROW_IMPORT = unnamed(`WITH grown AS (
+     INSERT INTO readers (tenant_id, id, external_id, profile_issued_at)
+     SELECT tenant_id, new_id(), new_id()::text, now() FROM imports, generate_series(1, 3000) n RETURNING tenant_id, id
+   )
+   INSERT INTO import_items (tenant_id, import_id, key, kind, item_id, made)
+   SELECT tenant_id, i.id, new_id(), 'reader', g.id, false FROM grown g JOIN imports i USING (tenant_id)`)
+
+test('an import and its undo look up what they name, however much the tenant has', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-plans-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'items.jsonl')
+  const ids = Array.from({ length: 20 }, (_, n) => `${n}`)
+  writeItems(path, [
+    page('p'),
+    ...ids.map((id) => readerItem(id)),
+    ...ids.map((id) => comment(id, 1, { authorId: id })),
+  ])
+  const { db } = service.app
+  const tenantId = service.tenant.id
+  await importFile(service.app, tenantId, { source: 'jsonl', path })
+  // Of a table of few rows PostgreSQL takes any index.
+  await db.query(GROW_IMPORT)
+  const items = await db.query<{ key: string; kind: string; id: string }>(
+    unnamed('SELECT key, kind, item_id AS id FROM import_items WHERE tenant_id = $1 ORDER BY made DESC LIMIT 41'),
+    [tenantId],
+  )
+  const of = (kind: string) => items.filter((item) => item.kind === kind)
+  const keysOf = (kind: string) => of(kind).map(({ key }) => key)
+  const work = async (): Promise<void> => {
+    await lockReadersOfItems(db.query, tenantId, keysOf('reader'))
+    await selectFacts(
+      db.query,
+      tenantId,
+      of('comment').map(({ id }) => id),
+    )
+    await discussionsOf(db.query, tenantId, keysOf('comment'))
+    await removeReaders(db.query, tenantId, keysOf('reader'), new Date())
+  }
+  const names = [
+    'lock_import_readers',
+    'import_comment_facts',
+    'discussions_of_made_comments',
+    'lock_imported_readers',
+    'remove_imported_readers',
+  ]
+  const costs = await costsOf(names, work, GROW_IMPORT)
+  expect([...costs.keys()]).toEqual(names)
+  for (const [name, { now, grown, plan }] of costs) expect(grown, `${name}\n${plan}`).toBeLessThan(now + 60)
 })
 
 test('statistics follow a table that has outgrown them', async () => {

@@ -23,9 +23,13 @@ export const findItems = async (sql: Sql, tenantId: Id, keys: readonly Key[]): P
 
 const LOCK_READERS = statement(
   'lock_import_readers',
-  `SELECT i.key, r.id AS "itemId" FROM import_items i JOIN readers r ON r.tenant_id = $1 AND r.id = i.item_id
-   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) AND i.kind = 'reader' AND r.erasing_at IS NULL
-   ORDER BY r.id FOR KEY SHARE OF r`,
+  `WITH items AS MATERIALIZED (
+     SELECT k.key, i.item_id FROM unnest($2::uuid[]) AS k (key) CROSS JOIN LATERAL (
+       SELECT item_id, kind FROM import_items WHERE tenant_id = $1 AND key = k.key LIMIT 1) i
+     WHERE i.kind = 'reader' ORDER BY i.item_id
+   )
+   SELECT i.key, r.id AS "itemId" FROM items i CROSS JOIN LATERAL (
+     SELECT id FROM readers WHERE tenant_id = $1 AND id = i.item_id AND erasing_at IS NULL LIMIT 1 FOR KEY SHARE) r`,
 )
 
 /**

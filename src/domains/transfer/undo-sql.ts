@@ -38,11 +38,19 @@ export const selectMade = async (
 ): Promise<Key[]> =>
   (await sql<{ key: Key }>(MADE, [tenantId, importId, kind, after ?? FIRST_ID, limit])).map(({ key }) => key)
 
+// A plan that was made while the tables were small stays: it would read all items of the tenant for
+// each of these.
+const ITEMS = `(
+     SELECT k.key, i.item_id, i.latest_at FROM unnest($2::uuid[]) AS k (key)
+     CROSS JOIN LATERAL (SELECT item_id, latest_at FROM import_items WHERE tenant_id = $1 AND key = k.key LIMIT 1) i
+   )`
+
 const DISCUSSIONS = statement(
   'discussions_of_made_comments',
-  `SELECT DISTINCT c.discussion_id AS id FROM import_items i
-   JOIN comments c ON c.tenant_id = i.tenant_id AND c.id = i.item_id
-   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) ORDER BY 1`,
+  `WITH items AS MATERIALIZED ${ITEMS}
+   SELECT DISTINCT c.discussion_id AS id FROM items i CROSS JOIN LATERAL (
+     SELECT discussion_id FROM comments WHERE tenant_id = $1 AND id = i.item_id LIMIT 1) c
+   ORDER BY 1`,
 )
 
 export const discussionsOf = async (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<Id[]> =>
@@ -59,14 +67,10 @@ export interface RemovedComment {
 
 // Whatever somebody has done to a comment since has left a later time on it than the import did, or
 // an entry in the audit log. What others have hung on it, and its own replies that stay, keep it as
-// well. A plan that was made while the tables were small stays: it would read all items of the
-// tenant for each of its comments.
+// well.
 const REMOVE_COMMENTS = statement(
   'remove_imported_comments',
-  `WITH items AS MATERIALIZED (
-     SELECT k.key, i.item_id, i.latest_at FROM unnest($2::uuid[]) AS k (key)
-     CROSS JOIN LATERAL (SELECT item_id, latest_at FROM import_items WHERE tenant_id = $1 AND key = k.key LIMIT 1) i
-   )
+  `WITH items AS MATERIALIZED ${ITEMS}
    DELETE FROM comments c USING items i
    WHERE c.tenant_id = $1 AND c.id = i.item_id
      AND greatest(c.edited_at, c.deleted_at, c.pinned_at, c.first_approved_at, '-infinity') <= greatest($3, i.latest_at)
@@ -122,15 +126,17 @@ export const countDown = (sql: Sql, tenantId: Id, removed: ReadonlyMap<Id, Depar
 
 const LOCK_READERS = statement(
   'lock_imported_readers',
-  `SELECT r.id FROM import_items i JOIN readers r ON r.tenant_id = i.tenant_id AND r.id = i.item_id
-   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) ORDER BY r.id FOR UPDATE OF r`,
+  `WITH items AS MATERIALIZED ${ITEMS}
+   SELECT r.id FROM (SELECT item_id FROM items ORDER BY item_id) i CROSS JOIN LATERAL (
+     SELECT id FROM readers WHERE tenant_id = $1 AND id = i.item_id LIMIT 1 FOR UPDATE) r`,
 )
 
 const REMOVE_READERS = statement(
   'remove_imported_readers',
-  `WITH gone AS (
-   DELETE FROM readers r USING import_items i
-   WHERE i.tenant_id = $1 AND i.key = ANY($2::uuid[]) AND r.tenant_id = $1 AND r.id = i.item_id
+  `WITH items AS MATERIALIZED ${ITEMS},
+   gone AS (
+   DELETE FROM readers r USING items i
+   WHERE r.tenant_id = $1 AND r.id = i.item_id
      AND r.profile_issued_at <= greatest($3, i.latest_at) AND r.erasing_at IS NULL
      AND NOT EXISTS (SELECT FROM comments c WHERE c.tenant_id = $1 AND c.author_id = r.id)
      AND NOT EXISTS (SELECT FROM reactions x WHERE x.tenant_id = $1 AND x.reader_id = r.id)
