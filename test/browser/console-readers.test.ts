@@ -166,6 +166,11 @@ describeInBrowser('readers in the console', () => {
     await page.getByRole('main').getByRole('link', { name: 'Reader anna-new' }).click()
     await page.getByRole('heading', { name: 'Reader anna-new' }).waitFor()
     expect(await idOf('anna')).toBeUndefined()
+    await page.goto(`${desk.service.url}/console/readers?search=anna`)
+    await page
+      .getByRole('row', { name: /Reader anna-new/ })
+      .getByText('was also anna')
+      .waitFor()
     expect(await dialog.count()).toBe(0)
     expect(complaints).toEqual([])
     await close()

@@ -117,6 +117,32 @@ describe('POST /readers/{id}/merge', () => {
     await expectExact()
   })
 
+  test('leads a search for the external id of the reader who went to the one who stays, first and once', async () => {
+    const [a, b] = [await newReader(), await newReader()]
+    const other = await newReader(`${a.externalId}-2`, { name: 'Other' })
+    const found = async (search: string, more = ''): Promise<string[]> =>
+      (await ok('GET', `/readers?search=${search}${more}`)).data.map(({ id }: { id: string }) => id)
+    expect(await found(a.externalId)).toEqual([a.id, other.id])
+    await merge(a.id, b.id)
+    expect(await found(a.externalId)).toEqual([b.id, other.id])
+    expect(await found(a.externalId.slice(0, -1))).not.toContain(b.id)
+    expect(await found(a.externalId, `&externalId=${a.externalId}`)).toEqual([])
+    // Who stays would be found by the search itself as well.
+    await merge(b.id, other.id)
+    const first = await ok('GET', `/readers?search=${a.externalId}&limit=1`)
+    expect(first).toMatchObject({ data: [{ id: other.id, externalId: other.externalId }] })
+    expect(await found(a.externalId)).toEqual([other.id])
+    expect(await found(b.externalId)).toEqual([other.id])
+    const later = await newReader(`${a.externalId}-3`, { name: 'Later' })
+    expect(await found(a.externalId, '&limit=1')).toEqual([other.id])
+    const page = await ok('GET', `/readers?search=${a.externalId}&limit=1`)
+    expect(await found(a.externalId, `&limit=1&cursor=${page.nextCursor}`)).toEqual([later.id])
+    const second = await ok('GET', `/readers?search=${a.externalId}&limit=1&cursor=${page.nextCursor}`)
+    expect(second.hasMore).toBe(false)
+    await ok('DELETE', `/readers/${other.id}`)
+    expect(await found(a.externalId)).toEqual([later.id])
+  })
+
   test('changes the tag of cached pages, and streams stay silent', async () => {
     const [a, b] = [await newReader(), await newReader()]
     const page = newPage()

@@ -209,6 +209,31 @@ test('an import and its undo look up what they name, however much the tenant has
   for (const [name, { now, grown, plan }] of costs) expect(grown, `${name}\n${plan}`).toBeLessThan(now + 60)
 })
 
+const CROWD = unnamed(`WITH crowd AS (
+     INSERT INTO readers (tenant_id, id, external_id, profile_issued_at, erasing_at)
+     SELECT $1, new_id(), 'crowd-' || n, now(), CASE WHEN n % 2 = 0 THEN 'infinity'::timestamptz END
+     FROM generate_series(1, 5000) n RETURNING id, erasing_at
+   )
+   INSERT INTO reader_merges (tenant_id, reader_id, into_id, alias_id)
+   SELECT $1, new_id(), (SELECT id FROM crowd WHERE erasing_at IS NULL LIMIT 1), id
+   FROM crowd WHERE erasing_at IS NOT NULL`)
+
+test('a reader is found by a former external id by three indexes, however many were merged', async () => {
+  const { tenant } = await service.addTenant('crowd')
+  await service.app.db.query(CROWD, [tenant.id])
+  await service.app.db.query(unnamed('ANALYZE readers, reader_merges'))
+  const find = (await loadStatements()).find(({ name }) => name === 'find_reader_called')
+  if (find === undefined) throw new Error('there is no such statement')
+  const { now, plan } = await costsOfStatement(find, [tenant.id, 'crowd-2'], unnamed('SELECT'))
+  for (const index of ['readers_tenant_id_external_id_key', 'reader_merges_tenant_id_alias_id_key', 'readers_pkey']) {
+    expect(plan).toContain(`Index Scan using ${index}`)
+  }
+  expect(plan).not.toContain('Seq Scan')
+  expect(plan).not.toContain('Rows Removed by Filter')
+  // Of three indexes of two or three levels, and of their tables.
+  expect(now, plan).toBeLessThan(30)
+})
+
 test('statistics follow a table that has outgrown them', async () => {
   await service.app.db.query(GROW)
   await vi.waitFor(async () => {

@@ -210,13 +210,14 @@ builder.queryField('readers', (t) =>
     description: "Returns the tenant's readers, newest first.",
     args: {
       externalId: t.arg.string({
-        description: 'Only the reader with this id at the tenant. The list has at most one entry.',
+        description:
+          'Only the reader with this id at the tenant. The list has at most one entry. It has none if the reader was merged.',
         extensions: shapedBy(externalIdSchema),
       }),
       search: t.arg.string({
         description:
           'Only readers whose id at the tenant begins with this text, or whose name has all of its words. The last word may be a prefix. ' +
-          'A reader whose id is this text comes first.',
+          'A reader whose id is this text comes first. If that reader was merged, the reader who stays comes first.',
         extensions: shapedBy(searchSchema),
       }),
     },

@@ -13,9 +13,22 @@ const COLUMNS = `tenant_id AS "tenantId", id, external_id AS "externalId", name,
   banned_until AS "bannedUntil", ban_reason AS "banReason", shadow_banned AS "shadowBanned",
   erasing_at AS "erasingAt", created_at AS "createdAt"`
 
+// A hidden row keeps the external id of a reader who was merged.
+const CALLED = statement(
+  'find_reader_called',
+  `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND erasing_at IS NULL AND id = (
+     SELECT coalesce(m.into_id, r.id) FROM readers r
+     LEFT JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
+     WHERE r.tenant_id = $1 AND r.external_id = $2)`,
+)
+
+/** The reader who has this external id, or into whom the one who had it was merged. */
+export const findReaderCalled = async (sql: Sql, tenantId: Id, externalId: string): Promise<Reader | undefined> =>
+  (await sql<Reader>(CALLED, [tenantId, externalId]))[0]
+
 const OF_SEARCH = [
   'readers',
-  'erasing_at IS NULL AND (external_id = $3 OR $3::text IS NULL AND external_id <> $4)',
+  'erasing_at IS NULL AND ($3::text IS NULL OR external_id = $3) AND id IS DISTINCT FROM $6',
   '$1',
   '$4::text',
 ] as const
@@ -31,17 +44,16 @@ const SEARCH = {
 interface Search {
   search: string
   externalId: string | null
+  /** This one is left out. */
+  except: Id | null
   /** Only those older than this one. */
   before: Id
   limit: number
 }
 
-/**
- * The readers that a search finds, newest first. The one whose external id is the search itself is
- * none of them, unless it is asked for as `externalId`.
- */
+/** The readers that a search finds, newest first. */
 export const searchReaders = (
   sql: Sql,
   tenantId: Id,
-  { search, externalId, before, limit }: Search,
-): Promise<Reader[]> => findFirst(sql, SEARCH, [tenantId, before, externalId, search, limit], limit)
+  { search, externalId, except, before, limit }: Search,
+): Promise<Reader[]> => findFirst(sql, SEARCH, [tenantId, before, externalId, search, limit, except], limit)

@@ -14,7 +14,7 @@ import { validate } from '../../core/validate.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
 import { isBanned } from './bans.ts'
 import { type Reader, requireReader } from './readers.ts'
-import { lockReader, searchReaders } from './record-sql.ts'
+import { findReaderCalled, lockReader, searchReaders } from './record-sql.ts'
 
 /** Keeps a reader from writing; in shadow, from being seen. */
 export interface Ban {
@@ -37,8 +37,8 @@ const listSchema = z.object({ externalId: externalIdSchema.nullish(), search: se
 
 /**
  * The tenant's readers, newest first; with a search those that it finds, of which one whose
- * external id is the search itself comes first; with an external id that one. Throws
- * `validation_failed`.
+ * external id is the search itself comes first, or the one into whom that one was merged; with an
+ * external id the one who has it. Throws `validation_failed`.
  */
 export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<ReaderRecord>> {
   const { tenant } = requireCaller(ctx)
@@ -50,11 +50,7 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
   const after = idInCursor('readers', args.after)
   const before = after ?? LAST_ID
   const exact =
-    search === null || externalId !== null || after !== null
-      ? null
-      : await ctx.app.prisma.reader.findUnique({
-          where: { tenantId_externalId: { tenantId: tenant.id, externalId: search }, ...FOUND },
-        })
+    search === null || externalId !== null ? undefined : await findReaderCalled(ctx.app.db.query, tenant.id, search)
   const rows =
     search === null
       ? await ctx.app.prisma.reader.findMany({
@@ -67,11 +63,16 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
           orderBy: { id: 'desc' },
           take: size + 1,
         })
-      : await searchReaders(ctx.app.db.query, tenant.id, { search, externalId, before, limit: size + 1 })
+      : await searchReaders(ctx.app.db.query, tenant.id, {
+          search,
+          externalId,
+          except: exact?.id ?? null,
+          before,
+          limit: size + 1,
+        })
+  const found = exact === undefined || after !== null ? rows : [exact, ...rows].slice(0, size + 1)
   // After the one that comes first, all others come.
-  return pageOf(exact === null ? rows : [exact, ...rows].slice(0, size + 1), size, args, ({ id }) =>
-    encodeCursor('readers', id === exact?.id ? BEFORE_ALL : id),
-  )
+  return pageOf(found, size, args, ({ id }) => encodeCursor('readers', id === exact?.id ? BEFORE_ALL : id))
 }
 
 /** One reader. One statement serves all of a request. Throws `not_found`. */

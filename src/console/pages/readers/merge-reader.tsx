@@ -8,6 +8,7 @@ import { List } from '../../ui/list.tsx'
 import { Search } from '../../ui/search.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
+import { WasAlso } from './was-also.tsx'
 
 /** Makes a reader and another one, who is chosen here and stays, one. */
 export function MergeReader({
@@ -48,7 +49,12 @@ export function MergeReader({
         <Search label="Who stays: external id or name" value={search} onChange={setSearch} hasFocus />
         <List list={found} of="readers" empty={<Empty title="No reader was found" />}>
           {(readers) => (
-            <Others readers={readers.filter(({ id }) => id !== readerId)} value={into} onChange={setInto} />
+            <Others
+              readers={readers.filter(({ id }) => id !== readerId)}
+              search={search}
+              value={into}
+              onChange={setInto}
+            />
           )}
         </List>
       </Stack>
@@ -58,10 +64,12 @@ export function MergeReader({
 
 function Others({
   readers,
+  search,
   value,
   onChange,
 }: {
   readers: readonly ReadersQuery['readers']['edges'][number]['node'][]
+  search: string | null
   value: string | null
   onChange: (id: string) => void
 }) {
@@ -69,8 +77,19 @@ function Others({
   return (
     <Radio.Group label="Who stays" value={value} onChange={onChange}>
       <Stack gap={6} mt={6}>
-        {readers.map(({ id, name, externalId }) => (
-          <Radio key={id} value={id} label={name ?? externalId} description={externalId} {...WRITTEN} />
+        {readers.map((reader) => (
+          <Radio
+            key={reader.id}
+            value={reader.id}
+            label={reader.name ?? reader.externalId}
+            description={
+              <>
+                {reader.externalId}
+                <WasAlso of={reader} search={search} />
+              </>
+            }
+            {...WRITTEN}
+          />
         ))}
       </Stack>
     </Radio.Group>

@@ -11,6 +11,7 @@ import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { BanBadge } from './ban.tsx'
+import { WasAlso } from './was-also.tsx'
 
 export function Page() {
   const [search, setSearch] = useFilter('search')
@@ -39,7 +40,7 @@ export function Page() {
         {(readers) => (
           <DataTable label="Readers" head={['Reader', 'External id', 'Ban', 'First seen']}>
             {readers.map((reader) => (
-              <Row key={reader.id} {...reader} />
+              <Row key={reader.id} reader={reader} search={search} />
             ))}
           </DataTable>
         )}
@@ -48,7 +49,10 @@ export function Page() {
   )
 }
 
-function Row({ id, externalId, name, ban, createdAt }: ReadersQuery['readers']['edges'][number]['node']) {
+type Reader = ReadersQuery['readers']['edges'][number]['node']
+
+function Row({ reader, search }: { reader: Reader; search: string | null }) {
+  const { id, externalId, name, ban, createdAt } = reader
   return (
     <Table.Tr>
       <Table.Td maw={280}>
@@ -58,6 +62,7 @@ function Row({ id, externalId, name, ban, createdAt }: ReadersQuery['readers']['
       </Table.Td>
       <Table.Td maw={280} {...WRITTEN}>
         {externalId}
+        <WasAlso of={reader} search={search} />
       </Table.Td>
       <Table.Td>{ban != null && <BanBadge shadow={ban.shadow} />}</Table.Td>
       <Table.Td>
