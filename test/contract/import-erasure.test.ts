@@ -47,7 +47,10 @@ async function erase(tenant: TestTenant, externalId: string): Promise<boolean> {
   const [found] = await service.app.db.query<{ id: string }>(FIND, [tenant.tenant.id, externalId])
   if (found === undefined) return false
   const headers = { 'x-api-key': tenant.apiKey }
-  expect((await service.call('DELETE', `/readers/${found.id}`, { headers })).status).toBe(204)
+  const { status } = await service.call('DELETE', `/readers/${found.id}`, { headers })
+  // An import holds its readers for as long as a batch takes, which may be long on a busy machine.
+  if (status === 503) return erase(tenant, externalId)
+  expect(status).toBe(204)
   return true
 }
 
@@ -304,9 +307,8 @@ test.runIf(onServer)('erasures during an import never stop it, and nothing of th
       if (!erased.has(name) && (await erase(acme, `jsonl:${name}`))) erased.add(name)
     }
   }
-  const erasing = Promise.all([eraseSome(), eraseSome(), eraseSome()])
-  const { refused } = await importPath(acme, path).finally(() => (isOver = true))
-  await erasing
+  const importing = importPath(acme, path).finally(() => (isOver = true))
+  const [{ refused }] = await Promise.all([importing, eraseSome(), eraseSome(), eraseSome()])
   expect(erased.size).toBeGreaterThan(3)
   expect(refused.first.every(({ reason }) => /erased/.test(reason))).toBe(true)
   const rows = await service.app.db.query<{ body: string | null }>(
