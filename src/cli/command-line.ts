@@ -1,4 +1,5 @@
-import { basename } from 'node:path'
+import { existsSync } from 'node:fs'
+import { basename, isAbsolute, join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { z } from 'zod'
@@ -68,10 +69,27 @@ export function readCommandLine(commands: Commands, words: readonly string[]): (
   if (name === undefined || command === undefined) {
     if (helps && isBeginning(commands, named)) return async () => helpOfAll(commands, named)
     const what = named.length === 0 ? 'a command is missing' : `there is no command ${named.slice(0, 2).join(' ')}`
-    throw new UsageError(what, `Commands: ${Object.keys(commands).join(', ')}. ${PROGRAM} help describes them`)
+    throw new UsageError(what, namesOf(Object.keys(commands)))
   }
   if (helps) return async () => `${usageOf(name, command)}\n\n${command.about}${optionsInWords(command)}`
-  return prepare(name, command, named.slice(name.split(' ').length))
+  const rest = named.slice(name.split(' ').length)
+  expectFile(commands, name, rest[0])
+  return prepare(name, command, rest)
+}
+
+const namesOf = (names: readonly string[]): string => `Commands: ${names.join(', ')}. ${PROGRAM} help describes them`
+
+/** Throws UsageError for a word after `import` that is no file, nor the rest of `import list`. */
+function expectFile(commands: Commands, name: string, word = '-'): void {
+  const near = Object.keys(commands).filter((other) => other.startsWith(`${name} `))
+  if (near.length === 0 || /^(-|$)|[./\\]/.test(word) || existsSync(fromCaller(word))) return
+  throw new UsageError(`there is no command ${name} ${word}, and no file ${word}`, namesOf([name, ...near]))
+}
+
+/** A file relative to where the command was given: npm goes to the folder of the project. */
+export function fromCaller(file: string): string {
+  const { npm_lifecycle_event: script, INIT_CWD: folder } = process.env
+  return isAbsolute(file) || script !== 'cli' || folder === undefined ? file : join(folder, file)
 }
 
 /** Nothing, or the first word of some commands. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream, type Stats } from 'node:fs'
 import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises'
-import { basename, isAbsolute, join } from 'node:path'
+import { basename } from 'node:path'
 import { PassThrough, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip, type Gzip } from 'node:zlib'
@@ -18,15 +18,10 @@ import { rehearseImport } from '../domains/transfer/rehearse.ts'
 import { SOURCES, type SourceName } from '../domains/transfer/sources.ts'
 import { troubleOfFile } from '../domains/transfer/sources/files.ts'
 import { readAddresses, readAuthors } from '../domains/transfer/csv.ts'
+import { fromCaller } from './command-line.ts'
 import { showExport, showImport } from './progress.ts'
 
 const path = z.string().min(1).transform(fromCaller)
-
-/** Relative to where the command was given: npm goes to the folder of the project. */
-function fromCaller(file: string): string {
-  const { npm_lifecycle_event: script, INIT_CWD: folder } = process.env
-  return isAbsolute(file) || script !== 'cli' || folder === undefined ? file : join(folder, file)
-}
 
 const sourceNames = Object.keys(SOURCES) as [SourceName, ...SourceName[]]
 

@@ -156,6 +156,15 @@ describe('an import', { timeout: LONG }, () => {
     expect(linesOfJson(await cli('import', 'list', '--tenant', 'empty'))).toEqual(before)
   })
 
+  test('takes a word that is no file for a command that is not there; a file needs no dot', async () => {
+    const stderr =
+      'there is no command import undos, and no file undos\n' +
+      'Commands: import, import list, import undo. npm run cli -- help describes them\n'
+    expect(await cli('import', 'undos', 'an-id', '--tenant', 'acme')).toEqual({ code: 2, stdout: '', stderr })
+    writeItems(join(folder, 'items'), [{ kind: 'reader', id: 'eve', name: 'Eve' }])
+    expect(await cli('import', 'items', '--tenant', 'acme', '--from', 'jsonl')).toMatchObject({ code: 0 })
+  })
+
   test.each([
     [['items.jsonl', 'more.jsonl'], 'only one <file> is taken: "more.jsonl" is left over'],
     [['items.jsonl', '--dry-run', '--dry-run'], '--dry-run is given twice'],
