@@ -20,11 +20,11 @@ export const deriveKey = (secret: string | Uint8Array, purpose: string): Buffer 
 
 const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
-/** `scrypt$N$r$p$salt$hash`, salt and hash in base64. */
-export async function hashPassword(password: string): Promise<string> {
+/** `scrypt$N$r$p$salt$hash`, salt and hash in base64. `N`: the cost, which tests lower. */
+export async function hashPassword(password: string, N = SCRYPT.N): Promise<string> {
   const salt = randomBytes(16)
-  const hash = await scryptAsync(password, salt, 32, SCRYPT)
-  return ['scrypt', SCRYPT.N, SCRYPT.r, SCRYPT.p, salt.toString('base64'), hash.toString('base64')].join('$')
+  const hash = await scryptAsync(password, salt, 32, { ...SCRYPT, N })
+  return ['scrypt', N, SCRYPT.r, SCRYPT.p, salt.toString('base64'), hash.toString('base64')].join('$')
 }
 
 /** A hash that no password matches, for an equal amount of work where there is none to check. */

@@ -17,6 +17,9 @@ import { signIdentity } from './identity.ts'
 import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
 
+/** A password's full cost is 80 ms of CPU time, and most tests make a tenant or several. */
+const scryptN = 2
+
 export const METRICS_TOKEN = 'a-token-of-the-tests'
 
 /** One tenant as its backend sees it. */
@@ -89,7 +92,7 @@ export async function startService({ env = {}, worker = true, prepare }: Options
   const isShown = process.env.LOG_LEVEL !== undefined
   const log = createLog(settings.LOG_LEVEL, isShown ? undefined : { write: noteLog })
   const { app, close } = withDatabase(settings, log, database)
-  const credentials = await bootstrap(app)
+  const credentials = await bootstrap(app, { scryptN })
   if (credentials === null) throw new Error('the test database is not empty')
   const server = await createServer(app)
   const connections = watchConnections(server.server)
@@ -120,7 +123,8 @@ export async function startService({ env = {}, worker = true, prepare }: Options
       return answer
     },
     peers: () => peers,
-    addTenant: async (slug) => testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example` })),
+    addTenant: async (slug) =>
+      testTenant(await createTenant(app, { slug, adminEmail: `admin@${slug}.example`, scryptN })),
     close: async () => {
       const closed = server.close()
       await hubOf(app).close({ graceMs: 0 })

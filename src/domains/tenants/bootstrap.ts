@@ -25,6 +25,8 @@ export interface NewTenant {
   adminPassword?: string | undefined
   apiKey?: string | undefined
   identitySecret?: string | undefined
+  /** What hashing the admin's password costs, if not as much as it should. */
+  scryptN?: number | undefined
 }
 
 /** A name that must be unique is taken. `message` says which, in one line. */
@@ -42,7 +44,10 @@ export async function findTenants({ db, health }: App): Promise<void> {
  * The first tenant of an empty database, as the BOOTSTRAP_ settings say; null where there is one
  * already. The caller keeps other processes out.
  */
-export async function bootstrap(app: App): Promise<FirstCredentials | null> {
+export async function bootstrap(
+  app: App,
+  { scryptN }: Pick<NewTenant, 'scryptN'> = {},
+): Promise<FirstCredentials | null> {
   const { settings } = app
   const credentials = (await hasTenants(app.db.query))
     ? null
@@ -52,6 +57,7 @@ export async function bootstrap(app: App): Promise<FirstCredentials | null> {
         adminPassword: settings.BOOTSTRAP_ADMIN_PASSWORD,
         apiKey: settings.BOOTSTRAP_API_KEY,
         identitySecret: settings.BOOTSTRAP_IDENTITY_SECRET,
+        scryptN,
       })
   app.health.setUp()
   return credentials
@@ -65,7 +71,7 @@ export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCr
   const id = newId()
   // While a thread hashes the password, the look loads Prisma's compiler at a first start.
   const [admin, existing] = await Promise.all([
-    newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword),
+    newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword, tenant.scryptN),
     findTenantBySlug(app, slug),
   ])
   if (existing !== null) throw taken(slug)
@@ -138,8 +144,8 @@ export async function listAdmins({ prisma }: App, tenantId: Id | null) {
   return rows.map((admin) => ({ ...admin, tenant: admin.tenant.slug }))
 }
 
-async function newAdmin(email: string, password = randomBytes(18).toString('base64url')) {
-  return { email: email.toLowerCase(), password, passwordHash: await hashPassword(password) }
+async function newAdmin(email: string, password = randomBytes(18).toString('base64url'), scryptN?: number) {
+  return { email: email.toLowerCase(), password, passwordHash: await hashPassword(password, scryptN) }
 }
 
 async function addAdmin(
