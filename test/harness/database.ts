@@ -62,13 +62,13 @@ export async function openTestDatabase(): Promise<Database> {
 }
 
 /**
- * PGlites of this process that are as empty as new ones: to make one takes a second of CPU time.
+ * PGlites of this process that are as empty as new ones, and how those look: to make one takes a
+ * second of CPU time, to look at one 40 ms.
  */
-const empty: PGlite[] = []
+const empty: { pglite: PGlite; before: Look }[] = []
 
 async function openEmptyPGlite(): Promise<Database> {
-  const pglite = empty.pop() ?? (await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) }))
-  const before = await look(pglite)
+  const { pglite, before } = empty.pop() ?? (await makePGlite())
   const database = await overPGlite(pglite, async () => {
     // PGlite goes by the clock of the process, and keeps its counts back until an instant that a
     // test may have set far ahead.
@@ -76,16 +76,26 @@ async function openEmptyPGlite(): Promise<Database> {
     await pglite.exec('SELECT pg_stat_force_next_flush()')
     await pglite.exec(before.clear)
     // A test may have changed more than rows.
-    if ((await look(pglite)).state === before.state) empty.push(pglite)
+    if ((await look(pglite)).state === before.state) empty.push({ pglite, before })
     else await pglite.close()
   })
   return checkingParameters(database)
 }
 
+async function makePGlite(): Promise<{ pglite: PGlite; before: Look }> {
+  const pglite = await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
+  return { pglite, before: await look(pglite) }
+}
+
 /**
  * What clears all rows that a migrated database does not have, and all that must then be as before.
  */
-async function look(pglite: PGlite): Promise<{ clear: string; state: string }> {
+interface Look {
+  clear: string
+  state: string
+}
+
+async function look(pglite: PGlite): Promise<Look> {
   const { rows } = await pglite.query<{ tables: string; state: string }>(STATE)
   const state = rows[0]?.state ?? ''
   return {
