@@ -5,7 +5,11 @@ import { beforeAll, expect, test } from 'vitest'
 import { describeInBrowser } from '../harness/browser.ts'
 import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
 
+const LONG_IDS = [`wordpress:guest-${'0123456789'.repeat(12)}`, `auth0|guest-${'x'.repeat(120)}`] as const
+
 const PROFILES: Readonly<Record<string, { name: string; profileUrl?: string }>> = {
+  [LONG_IDS[0]]: { name: 'Old' },
+  [LONG_IDS[1]]: { name: 'New' },
   cleo: { name: 'Cleo Winter', profileUrl: 'https://paper.example/cleo' },
   bob: { name: `<i>${'Bob'.repeat(25)}` },
 }
@@ -197,6 +201,29 @@ describeInBrowser('readers in the console', () => {
     await choice.waitFor({ state: 'detached' })
     expect(await merge.isEnabled()).toBe(false)
     expect(await idOf('gina')).toBe(id)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  test('the dialog of a merge wraps long external ids on a narrow screen', async () => {
+    const [goes, stays] = LONG_IDS
+    await posted(goes, 'Under the old name.')
+    await posted(stays, 'Under the new one.')
+    const { page, complaints, close } = await desk.visit(`/readers/${await idOf(goes)}`, {
+      view: { width: 400, theme: 'light' },
+    })
+    await page.getByRole('button', { name: 'Merge', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Who stays: external id or name').fill(stays.slice(0, 12))
+    await dialog.getByText(stays).first().waitFor()
+    const cut = await dialog
+      .locator('*')
+      .evaluateAll((elements) =>
+        elements
+          .filter(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth + 1)
+          .map(({ textContent }) => textContent),
+      )
+    expect(cut).toEqual([])
     expect(complaints).toEqual([])
     await close()
   })
