@@ -3,8 +3,9 @@ import { join } from 'node:path'
 
 import cliProgress from 'cli-progress'
 
-import type { ImportReport, Progress, Watching } from '../domains/transfer/import.ts'
+import type { ImportReport } from '../domains/transfer/import.ts'
 import type { ImportFinding } from '../domains/transfer/report.ts'
+import type { Progress, Watching } from '../domains/transfer/run.ts'
 
 /** How an import is shown while it goes on. */
 export interface Shown extends Required<Pick<Watching, 'onProgress' | 'onFinding'>> {

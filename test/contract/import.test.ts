@@ -14,9 +14,8 @@ import {
   importFile,
   type ImportReport,
   ImportRunning,
-  ImportStopped,
-  type Progress,
 } from '../../src/domains/transfer/import.ts'
+import { ImportStopped, type Progress } from '../../src/domains/transfer/run.ts'
 import { listImports } from '../../src/domains/transfer/imports.ts'
 import { type Item, SourceError } from '../../src/domains/transfer/item.ts'
 import { rehearseImport } from '../../src/domains/transfer/rehearse.ts'

@@ -1,11 +1,8 @@
-import { setTimeout } from 'node:timers/promises'
 import { basename } from 'node:path'
 
 import { recordAuditOfImport } from '../../core/audit.ts'
 import type { App } from '../../core/context.ts'
-import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
-import { codeOf } from '../../core/outage.ts'
 import { Pace } from '../../core/pace.ts'
 import { ofTenant } from '../../core/patience.ts'
 import { foldTenant } from '../analytics/fold.ts'
@@ -14,32 +11,17 @@ import type { Rules } from './check.ts'
 import type { Pairs } from './csv.ts'
 import * as sql from './imports-sql.ts'
 import type { OnRead } from './item.ts'
-import type { Key } from './keys.ts'
 import type { PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
-import { BATCH_ITEMS, newBatch, type ReadBatch, readBatches, takeFound } from './read-batches.ts'
-import {
-  addFindings,
-  type ImportFinding,
-  type ImportFindings,
-  NO_FINDINGS,
-  type TableUses,
-  type TransferCounts,
-} from './report.ts'
+import { type ReadBatch, readBatches } from './read-batches.ts'
+import { type ImportFindings, NO_FINDINGS, type TableUses, type TransferCounts } from './report.ts'
+import { ImportStopped, note, patiently, type Run, storeInHalves, storeRows, type Watching } from './run.ts'
 import { readSource, type SourceName } from './sources.ts'
-import { reasonOf } from './threads.ts'
-import type { ItemBatch, Stored, Work } from './store.ts'
-import { storeNamed } from './store-named.ts'
-import { storeThreads } from './store-threads.ts'
+import { takeWaiting } from './waiting.ts'
 
 /** Another process imports into the same tenant, or takes an import back. */
 export class ImportRunning extends Error {
   override readonly message = 'another import of this tenant is under way'
-}
-
-/** It was asked to stop. What it has taken stays; the same again goes on. */
-export class ImportStopped extends Error {
-  override readonly message = 'stopped: the same command goes on where this one has stopped'
 }
 
 export interface ImportFile {
@@ -51,22 +33,6 @@ export interface ImportFile {
   /** The tables of `--map` and `--authors`. */
   addresses?: Pairs
   authors?: Pairs
-}
-
-/** How far an import is. */
-export interface Progress {
-  /** Bytes of the file that were read. */
-  bytes: number
-  /** Items that were read. */
-  items: number
-  counts: TransferCounts
-  refused: number
-}
-
-export interface Watching {
-  onProgress?: (progress: Progress) => void
-  onFinding?: (kind: 'refused' | 'changed', finding: ImportFinding) => void
-  signal?: AbortSignal
 }
 
 /** What became of a file. */
@@ -132,21 +98,16 @@ export async function holdingImports<T>(
 /** The server ends a transaction that is idle for 30 s. */
 const PING_MS = 5000
 
-interface Run extends Work {
+interface Reading extends Run {
   file: ImportFile
   /** Whether it has no row yet: it gets one when something of the file was read. */
   isNew: boolean
   salt: string
-  rules: Rules
-  watching: Watching
-  pace: Pace
-  refused: ImportFindings
-  already: number
   items: number
   bytes: number
 }
 
-async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watching, pace: Pace): Promise<Run> {
+async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watching, pace: Pace): Promise<Reading> {
   const { settings } = await loadTenant(app, tenantId)
   const source = file.as ?? file.source
   const fileName = basename(file.path)
@@ -199,7 +160,7 @@ export const tableUsesOf = ({ addresses, authors }: ImportFile): TableUses | nul
     ? null
     : { ...(addresses && { map: addresses.use() }), ...(authors && { authors: authors.use() }) }
 
-async function readAll(run: Run, signal: AbortSignal): Promise<void> {
+async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
   const onRead: OnRead = (bytes) => void (run.bytes = bytes)
   const found = readSource(run.file.source, run.file.path, onRead, run.salt)
   let folding: Promise<void> = Promise.resolve()
@@ -223,7 +184,7 @@ async function readAll(run: Run, signal: AbortSignal): Promise<void> {
   await foldTenant(run.app, run.tenantId)
 }
 
-async function addImport(run: Run): Promise<void> {
+async function addImport(run: Reading): Promise<void> {
   const { app, tenantId, importId, startedAt, file, rules } = run
   const row = { id: importId, source: rules.source, fileName: basename(file.path), startedAt }
   await patiently(run, () => sql.insertImport(app.db.query, tenantId, row))
@@ -244,7 +205,7 @@ async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   }
 }
 
-async function store(run: Run, { rows, own, changes, refused, items }: ReadBatch): Promise<void> {
+async function store(run: Reading, { rows, own, changes, refused, items }: ReadBatch): Promise<void> {
   note(run, refused)
   const isAudit = ({ row }: (typeof own)[number]): boolean => row.kind === 'audit'
   // Settings say how deep threads are; entries of the audit log are about what comes before them.
@@ -259,176 +220,8 @@ async function store(run: Run, { rows, own, changes, refused, items }: ReadBatch
   run.watching.onProgress?.({ bytes: run.bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }
 
-async function storeRows(run: Run, batch: ItemBatch): Promise<void> {
-  const before = run.changed.first.length
-  for (const storeSome of [storeNamed, storeThreads]) {
-    await storeInHalves(run, batch.rows, (rows) => storeSome(run, { ...batch, rows }))
-  }
-  for (const finding of run.changed.first.slice(before)) run.watching.onFinding?.('changed', finding)
-}
-
-/**
- * Stores items together. Where the database refuses a value, it stores them in halves, down to the
- * item that has it: that one is refused, and the import goes on.
- */
-async function storeInHalves<Each extends { place: string; key?: Key }>(
-  run: Run,
-  items: readonly Each[],
-  storeSome: (items: readonly Each[]) => Promise<Stored>,
-): Promise<void> {
-  try {
-    const { already, refused } = await patiently(run, () => storeSome(items))
-    run.already += already
-    note(run, refused)
-  } catch (error) {
-    const code = refusedValue(error)
-    const [first] = items
-    if (code === null || first === undefined) throw error
-    if (items.length > 1) {
-      const half = Math.ceil(items.length / 2)
-      await storeInHalves(run, items.slice(0, half), storeSome)
-      await storeInHalves(run, items.slice(half), storeSome)
-      return
-    }
-    note(run, [{ place: first.place, reason: `has a value that the database refuses (SQLSTATE ${code})` }])
-    if (first.key !== undefined) await sql.deleteWaiting(run.app.db.query, run.tenantId, run.importId, [first.key])
-  }
-}
-
-/**
- * The SQLSTATE of an error that the values themselves have caused. Class 22: data. 23: a
- * constraint. 54: a limit of the database. Its message would quote them.
- */
-function refusedValue(error: unknown): string | null {
-  const code = error instanceof Error ? codeOf(error) : null
-  return typeof code === 'string' && /^(22|23|54)\w{3}$/.test(code) ? code : null
-}
-
-function note(run: Run, refused: readonly ImportFinding[]): void {
-  run.refused = addFindings(run.refused, refused)
-  for (const finding of refused) run.watching.onFinding?.('refused', finding)
-}
-
-/** For so long an import tries again what meets the locks of others, or a database that is away. */
-const PATIENCE_MS = 60_000
-
-/** Nobody waits for an answer: it may take its time where a request would be refused. */
-async function patiently<T>({ watching: { signal } }: Run, work: () => Promise<T>): Promise<T> {
-  const until = performance.now() + PATIENCE_MS
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      const mayPass = error instanceof ServiceError && error.code === 'unavailable'
-      if (!mayPass || performance.now() > until || signal?.aborted === true) throw error
-      await setTimeout(500)
-    }
-  }
-}
-
-// What waits
-
-/**
- * Takes what has waited. Only comments wait to be taken: what else an item lacks is not in the
- * file. So parents are taken before what hangs on them, each as far as it can be. Comments that
- * reply to each other in a circle are left at last.
- */
-async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> {
-  const { app, tenantId, importId } = run
-  for (let after: Key | null = null; ;) {
-    const limit = run.pace.sized(BATCH_ITEMS)
-    const items = await sql.selectWaitingRoots(app.db.query, tenantId, importId, { after, limit })
-    if (items.length === 0) break
-    after = items.at(-1)?.key ?? null
-    await takeWaited(run, items, signal)
-    await takeBelow(run, keysOf(items), signal)
-  }
-  while (await breakCircle(run, signal)) continue
-}
-
-/** Takes all that waits for these comments, with all that waits for that, and so on. */
-async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): Promise<void> {
-  const { app, tenantId, importId } = run
-  const stack = [keys]
-  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const limit = run.pace.sized(BATCH_ITEMS)
-    const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit })
-    await takeWaited(run, items, signal)
-    // Fewer were all. Otherwise something may be left below these, or below what was taken.
-    if (items.length === limit) stack.push(next, keysOf(items))
-  }
-}
-
-const keysOf = (items: readonly sql.WaitedItem[]): Key[] => items.map(({ key }) => key)
-
-async function takeWaited(run: Run, items: readonly sql.WaitedItem[], signal: AbortSignal): Promise<void> {
-  if (signal.aborted) throw new ImportStopped()
-  const batch = checkAgain(run, items)
-  await run.pace.slice(async () => {
-    await refuseWaited(run, items, batch)
-    await storeRows(run, { rows: batch.rows, changes: batch.changes, hasWaited: true, isLast: true })
-  })
-}
-
-function checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): ReadBatch {
-  const batch = newBatch()
-  for (const { item, place } of items) takeFound(batch, { item, place }, rules)
-  return batch
-}
-
-/** What was fit to wait may not be fit to be taken: the tenant's settings change. */
-async function refuseWaited(run: Run, items: readonly sql.WaitedItem[], { rows, refused }: ReadBatch): Promise<void> {
-  if (refused.length === 0) return
-  const fit = new Set(rows.map(({ key }) => key))
-  const keys = keysOf(items).filter((key) => !fit.has(key))
-  await sql.deleteWaiting(run.app.db.query, run.tenantId, run.importId, keys)
-  note(run, refused)
-}
-
-/**
- * Takes a comment that waits for itself, over others, to the top level, and all below it. False
- * where nothing waits.
- */
-async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
-  const { app, tenantId, importId } = run
-  const found = topOf(await sql.selectPathUp(app.db.query, tenantId, importId))
-  const item = found === null ? undefined : await sql.findWaiting(app.db.query, tenantId, importId, found.key)
-  if (found === null || item === undefined) return false
-  if (signal.aborted) throw new ImportStopped()
-  const batch = checkAgain(run, [item])
-  const { rows, changes } = batch
-  await refuseWaited(run, [item], batch)
-  const reason = reasonOf('circle', run.maxDepth)
-  await storeRows(run, {
-    rows: rows.map((row) => (found.isInCircle && row.kind === 'comment' ? { ...row, parentKey: null } : row)),
-    changes: found.isInCircle ? [...changes, { key: item.key, place: item.place, reason }] : changes,
-    hasWaited: true,
-    isLast: true,
-  })
-  await takeBelow(run, [item.key], signal)
-  return true
-}
-
-/** Where a path of replies ends, at the top or in a circle; null of an empty path. */
-function topOf(path: readonly sql.WaitingLink[]): { key: Key; isInCircle: boolean } | null {
-  const above = new Map(path.map(({ key, commentKey }) => [key, commentKey]))
-  const passed = new Set<Key>()
-  let key = path[0]?.key
-  if (key === undefined) return null
-  for (;;) {
-    passed.add(key)
-    const next: Key | null = above.get(key) ?? null
-    if (next === null || !above.has(next)) return { key, isInCircle: false }
-    key = next
-    if (!passed.has(key)) continue
-    // The same one of the circle wherever the path has begun.
-    const passes = [...passed]
-    return { key: passes.slice(passes.indexOf(key)).toSorted()[0] ?? key, isInCircle: true }
-  }
-}
-
 /** Says that it is done: in its row, and in the audit log. One that has met no new item goes. */
-async function finish(run: Run): Promise<ImportReport> {
+async function finish(run: Reading): Promise<ImportReport> {
   const { app, tenantId, importId, counts, changed, refused, already, file, rules } = run
   const now = new Date()
   // A run that comes to its end has read all of the file: it has used what any run before it has.

@@ -4,7 +4,7 @@ import { Pace } from '../../core/pace.ts'
 import type { Db, TxSql } from '../../core/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { keysOf, WITHOUT_FORMER } from './former.ts'
-import { type ImportFile, ImportStopped, rulesOf, saltOf, tableUsesOf, type Watching } from './import.ts'
+import { type ImportFile, rulesOf, saltOf, tableUsesOf } from './import.ts'
 import type { OnRead } from './item.ts'
 import type { Key } from './keys.ts'
 import { storeOwn } from './own.ts'
@@ -27,6 +27,7 @@ import type {
   ImportedReader,
   ImportedReport,
 } from './imported.ts'
+import { ImportStopped, type Watching } from './run.ts'
 import { OF_ERASED_READER, OF_MISSING_PAGE, OF_MISSING_READER, ON_MISSING_COMMENT } from './sort-out.ts'
 import { readSource } from './sources.ts'
 import type { Work } from './store.ts'

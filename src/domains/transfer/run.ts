@@ -1,0 +1,109 @@
+import { setTimeout } from 'node:timers/promises'
+
+import { ServiceError } from '../../core/errors.ts'
+import { codeOf } from '../../core/outage.ts'
+import type { Pace } from '../../core/pace.ts'
+import type { Rules } from './check.ts'
+import { deleteWaiting } from './imports-sql.ts'
+import type { Key } from './keys.ts'
+import { addFindings, type ImportFinding, type ImportFindings, type TransferCounts } from './report.ts'
+import type { ItemBatch, Stored, Work } from './store.ts'
+import { storeNamed } from './store-named.ts'
+import { storeThreads } from './store-threads.ts'
+
+/** It was asked to stop. What it has taken stays; the same again goes on. */
+export class ImportStopped extends Error {
+  override readonly message = 'stopped: the same command goes on where this one has stopped'
+}
+
+/** How far an import is. */
+export interface Progress {
+  /** Bytes of the file that were read. */
+  bytes: number
+  /** Items that were read. */
+  items: number
+  counts: TransferCounts
+  refused: number
+}
+
+export interface Watching {
+  onProgress?: (progress: Progress) => void
+  onFinding?: (kind: 'refused' | 'changed', finding: ImportFinding) => void
+  signal?: AbortSignal
+}
+
+/** An import under way, and what this run of it has to tell. */
+export interface Run extends Work {
+  rules: Rules
+  watching: Watching
+  pace: Pace
+  refused: ImportFindings
+  already: number
+}
+
+export async function storeRows(run: Run, batch: ItemBatch): Promise<void> {
+  const before = run.changed.first.length
+  for (const storeSome of [storeNamed, storeThreads]) {
+    await storeInHalves(run, batch.rows, (rows) => storeSome(run, { ...batch, rows }))
+  }
+  for (const finding of run.changed.first.slice(before)) run.watching.onFinding?.('changed', finding)
+}
+
+/**
+ * Stores items together. Where the database refuses a value, it stores them in halves, down to the
+ * item that has it: that one is refused, and the import goes on.
+ */
+export async function storeInHalves<Each extends { place: string; key?: Key }>(
+  run: Run,
+  items: readonly Each[],
+  storeSome: (items: readonly Each[]) => Promise<Stored>,
+): Promise<void> {
+  try {
+    const { already, refused } = await patiently(run, () => storeSome(items))
+    run.already += already
+    note(run, refused)
+  } catch (error) {
+    const code = refusedValue(error)
+    const [first] = items
+    if (code === null || first === undefined) throw error
+    if (items.length > 1) {
+      const half = Math.ceil(items.length / 2)
+      await storeInHalves(run, items.slice(0, half), storeSome)
+      await storeInHalves(run, items.slice(half), storeSome)
+      return
+    }
+    note(run, [{ place: first.place, reason: `has a value that the database refuses (SQLSTATE ${code})` }])
+    if (first.key !== undefined) await deleteWaiting(run.app.db.query, run.tenantId, run.importId, [first.key])
+  }
+}
+
+/**
+ * The SQLSTATE of an error that the values themselves have caused. Class 22: data. 23: a
+ * constraint. 54: a limit of the database. Its message would quote them.
+ */
+function refusedValue(error: unknown): string | null {
+  const code = error instanceof Error ? codeOf(error) : null
+  return typeof code === 'string' && /^(22|23|54)\w{3}$/.test(code) ? code : null
+}
+
+export function note(run: Run, refused: readonly ImportFinding[]): void {
+  run.refused = addFindings(run.refused, refused)
+  for (const finding of refused) run.watching.onFinding?.('refused', finding)
+}
+
+/** For so long an import tries again what meets the locks of others, or a database that is away. */
+const PATIENCE_MS = 60_000
+
+/** Nobody waits for an answer: it may take its time where a request would be refused. */
+export async function patiently<T>({ watching: { signal } }: Run, work: () => Promise<T>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      const mayPass = error instanceof ServiceError && error.code === 'unavailable'
+      if (!mayPass || performance.now() > until || signal?.aborted === true) throw error
+      await setTimeout(500)
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import * as sql from './imports-sql.ts'
+import type { Key } from './keys.ts'
+import { BATCH_ITEMS, newBatch, type ReadBatch, takeFound } from './read-batches.ts'
+import { ImportStopped, note, type Run, storeRows } from './run.ts'
+import { reasonOf } from './threads.ts'
+
+/**
+ * Takes what has waited. Only comments wait to be taken: what else an item lacks is not in the
+ * file. So parents are taken before what hangs on them, each as far as it can be. Comments that
+ * reply to each other in a circle are left at last.
+ */
+export async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> {
+  const { app, tenantId, importId } = run
+  for (let after: Key | null = null; ;) {
+    const limit = run.pace.sized(BATCH_ITEMS)
+    const items = await sql.selectWaitingRoots(app.db.query, tenantId, importId, { after, limit })
+    if (items.length === 0) break
+    after = items.at(-1)?.key ?? null
+    await takeWaited(run, items, signal)
+    await takeBelow(run, keysOf(items), signal)
+  }
+  while (await breakCircle(run, signal)) continue
+}
+
+/** Takes all that waits for these comments, with all that waits for that, and so on. */
+async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): Promise<void> {
+  const { app, tenantId, importId } = run
+  const stack = [keys]
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const limit = run.pace.sized(BATCH_ITEMS)
+    const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit })
+    await takeWaited(run, items, signal)
+    // Fewer were all. Otherwise something may be left below these, or below what was taken.
+    if (items.length === limit) stack.push(next, keysOf(items))
+  }
+}
+
+const keysOf = (items: readonly sql.WaitedItem[]): Key[] => items.map(({ key }) => key)
+
+async function takeWaited(run: Run, items: readonly sql.WaitedItem[], signal: AbortSignal): Promise<void> {
+  if (signal.aborted) throw new ImportStopped()
+  const batch = checkAgain(run, items)
+  await run.pace.slice(async () => {
+    await refuseWaited(run, items, batch)
+    await storeRows(run, { rows: batch.rows, changes: batch.changes, hasWaited: true, isLast: true })
+  })
+}
+
+function checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): ReadBatch {
+  const batch = newBatch()
+  for (const { item, place } of items) takeFound(batch, { item, place }, rules)
+  return batch
+}
+
+/** What was fit to wait may not be fit to be taken: the tenant's settings change. */
+async function refuseWaited(run: Run, items: readonly sql.WaitedItem[], { rows, refused }: ReadBatch): Promise<void> {
+  if (refused.length === 0) return
+  const fit = new Set(rows.map(({ key }) => key))
+  const keys = keysOf(items).filter((key) => !fit.has(key))
+  await sql.deleteWaiting(run.app.db.query, run.tenantId, run.importId, keys)
+  note(run, refused)
+}
+
+/**
+ * Takes a comment that waits for itself, over others, to the top level, and all below it. False
+ * where nothing waits.
+ */
+async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
+  const { app, tenantId, importId } = run
+  const found = topOf(await sql.selectPathUp(app.db.query, tenantId, importId))
+  const item = found === null ? undefined : await sql.findWaiting(app.db.query, tenantId, importId, found.key)
+  if (found === null || item === undefined) return false
+  if (signal.aborted) throw new ImportStopped()
+  const batch = checkAgain(run, [item])
+  const { rows, changes } = batch
+  await refuseWaited(run, [item], batch)
+  const reason = reasonOf('circle', run.maxDepth)
+  await storeRows(run, {
+    rows: rows.map((row) => (found.isInCircle && row.kind === 'comment' ? { ...row, parentKey: null } : row)),
+    changes: found.isInCircle ? [...changes, { key: item.key, place: item.place, reason }] : changes,
+    hasWaited: true,
+    isLast: true,
+  })
+  await takeBelow(run, [item.key], signal)
+  return true
+}
+
+/** Where a path of replies ends, at the top or in a circle; null of an empty path. */
+function topOf(path: readonly sql.WaitingLink[]): { key: Key; isInCircle: boolean } | null {
+  const above = new Map(path.map(({ key, commentKey }) => [key, commentKey]))
+  const passed = new Set<Key>()
+  let key = path[0]?.key
+  if (key === undefined) return null
+  for (;;) {
+    passed.add(key)
+    const next: Key | null = above.get(key) ?? null
+    if (next === null || !above.has(next)) return { key, isInCircle: false }
+    key = next
+    if (!passed.has(key)) continue
+    // The same one of the circle wherever the path has begun.
+    const passes = [...passed]
+    return { key: passes.slice(passes.indexOf(key)).toSorted()[0] ?? key, isInCircle: true }
+  }
+}
