@@ -191,9 +191,30 @@ async function insertComments(
   const { tenantId, importId } = work
   const repliesOfOthers = countReplies(placed)
   const counts = countByType(reactions.filter(({ isOnNew }) => isOnNew))
-  const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }) => {
-    const reactionCounts = JSON.stringify(Object.fromEntries(counts.get(id) ?? []))
-    return { ...row, id, discussionId, parentId, depth, authorId, replyCount, reactionCounts }
+  // There are many: V8 makes an object that is spread into another one field by field.
+  const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }): sql.NewComment => {
+    const ofTypes = counts.get(id)
+    return {
+      id,
+      discussionId,
+      parentId,
+      depth,
+      authorId,
+      body: row.body,
+      bodyHtml: row.bodyHtml,
+      textDigest: row.textDigest,
+      status: row.status,
+      pinnedAt: row.pinnedAt,
+      editedAt: row.editedAt,
+      deletedAt: row.deletedAt,
+      firstApprovedAt: row.firstApprovedAt,
+      holdReason: row.holdReason,
+      flagged: row.flagged,
+      revision: row.revision,
+      replyCount,
+      reactionCounts: ofTypes === undefined ? '{}' : JSON.stringify(Object.fromEntries(ofTypes)),
+      createdAt: row.createdAt,
+    }
   })
   const revisions = placed.flatMap(({ id, row }) =>
     row.revisions.map(({ body, replacedAt }, index) => {
