@@ -83,8 +83,17 @@ async function openEmptyPGlite(): Promise<Database> {
 }
 
 async function makePGlite(): Promise<{ pglite: PGlite; before: Look }> {
-  const pglite = await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
+  const pglite = await loadPGlite()
   return { pglite, before: await look(pglite) }
+}
+
+const loadPGlite = (): Promise<PGlite> => PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
+
+/** A PGlite that nothing was migrated on. To make one from nothing takes 4 s of CPU time. */
+export async function makeBarePGlite(): Promise<PGlite> {
+  const pglite = await loadPGlite()
+  await pglite.exec('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
+  return pglite
 }
 
 /**

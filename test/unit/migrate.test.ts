@@ -1,4 +1,3 @@
-import { PGlite } from '@electric-sql/pglite'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
@@ -11,7 +10,7 @@ import { explainUnfinished } from '../../src/data/migration-failures.ts'
 import { parseMigration, readMigrations } from '../../src/data/migration-files.ts'
 import { migrationAdapter } from '../../src/data/pool.ts'
 import { wholeScripts } from '../../src/data/migration-scripts.ts'
-import { openTestDatabase } from '../harness/database.ts'
+import { makeBarePGlite, openTestDatabase } from '../harness/database.ts'
 import { SILENT } from '../harness/log.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -22,7 +21,7 @@ test.each([
   ['before its script is committed', false],
   ['after its script is committed', true],
 ])('a migration whose process dies %s is made good by the next start', async (_when, isCommitted) => {
-  const pglite = await PGlite.create()
+  const pglite = await makeBarePGlite()
   const pool = poolOn(pglite)
   const dying = wholeScripts(new PrismaPg(pool), async (script) => {
     if (!isMigration(script)) return pool.query(script)
@@ -44,7 +43,7 @@ test.each([
 })
 
 test('a script that fails leaves nothing of itself, and is told', async () => {
-  const pglite = await PGlite.create()
+  const pglite = await makeBarePGlite()
   const pool = poolOn(pglite)
   const connection = await migrationAdapter(pool).connect()
   await expect(connection.executeScript('CREATE TABLE half (id int); CREATE TABL other ();')).rejects.toThrow(
@@ -120,7 +119,7 @@ test('a start beside a newer release says so', async () => {
 })
 
 test('a database with tables of another program is refused, and left as it is', async () => {
-  const pglite = await PGlite.create()
+  const pglite = await makeBarePGlite()
   const pool = poolOn(pglite)
   await pool.query('CREATE TABLE notes (id int)')
   await expect(migrate(migrationAdapter(pool))).rejects.toThrow(

@@ -1,8 +1,7 @@
-import { PGlite } from '@electric-sql/pglite'
 import { expect, test, vi } from 'vitest'
 
 import { poolOn } from '../../src/data/embedded-session.ts'
-import { openTestDatabase } from '../harness/database.ts'
+import { makeBarePGlite, openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 
 test('what waits for a connection when the database is closed is answered', async () => {
@@ -40,7 +39,7 @@ test('a transaction that failed leaves nothing to the next statement', async () 
 })
 
 test('a PGlite whose program has ended is not asked again', async () => {
-  const pglite = await PGlite.create()
+  const pglite = await makeBarePGlite()
   const pool = poolOn(pglite)
   pool.on('error', () => undefined)
   const asked = vi.spyOn(pglite, 'execProtocolRaw')
