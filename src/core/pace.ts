@@ -61,11 +61,17 @@ export class Pace {
   async slice<T>(work: () => Promise<T>): Promise<T> {
     const beganAt = performance.now()
     const result = await work()
+    await this.rest(performance.now() - beganAt)
+    return result
+  }
+
+  /** Rests after a slice that took so long. */
+  async rest(workedMs: number): Promise<void> {
     const endedAt = performance.now()
     for (;;) {
-      const wholeMs = (endedAt - beganAt) * Math.min(RESTS * this.others, MAX_RESTS)
+      const wholeMs = workedMs * Math.min(RESTS * this.others, MAX_RESTS)
       const restMs = endedAt + Math.min(wholeMs, MAX_REST_MS) - performance.now()
-      if (restMs < 1 || this.#signal?.aborted === true) return result
+      if (restMs < 1 || this.#signal?.aborted === true) return
       // What others do may change meanwhile.
       await sleep(Math.min(restMs, SAMPLE_MS))
     }

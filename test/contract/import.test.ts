@@ -5,8 +5,9 @@ import { gzipSync } from 'node:zlib'
 
 import fc from 'fast-check'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 
+import { Pace } from '../../src/core/pace.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import {
   holdingImports,
@@ -557,6 +558,46 @@ test.runIf(onServer)('an import takes small steps from its start while others us
   expect(items[0]).toBe(BATCH_ITEMS / 16)
   expect(items.at(-1)).toBe(302)
   await ended
+})
+
+describe('an import in steps of one item', () => {
+  const inSteps = (): void => {
+    const sized = vi.spyOn(Pace.prototype, 'sized').mockReturnValue(1)
+    onTestFinished(() => sized.mockRestore())
+  }
+
+  test('brings the same as one in a single step', async () => {
+    const items: Item[] = [
+      { kind: 'reader', id: 'ann' },
+      { kind: 'discussion', id: 'p', externalId: 'page-p' },
+      { kind: 'reaction', commentId: '2', readerId: 'ann', type: 'like', createdAt: at(5) },
+      comment('2', 2, { parentId: '1' }),
+      { kind: 'reaction', commentId: '2', readerId: 'ann', type: 'love', createdAt: at(6) },
+      comment('1', 1),
+    ]
+    const outcomeOf = async () => {
+      const { tenant } = await addTenant()
+      const file = { source: 'jsonl', path: fileOf(items) } as const
+      const rehearsed = await rehearseImport(service.app, tenant.id, file)
+      const { counts, already, refused, changed } = await importFile(service.app, tenant.id, file)
+      expect(rehearsed).toMatchObject({ counts, already, refused, changed })
+      return { counts, already, refused, changed, rows: await dumpImported(service.app.db, tenant.id, ['imports']) }
+    }
+    const whole = await outcomeOf()
+    expect(whole).toMatchObject({ counts: { readers: 1, comments: 2, reactions: 1 }, already: 1 })
+    inSteps()
+    expect(await outcomeOf()).toEqual(whole)
+  })
+
+  test('ends with the error of analytics, which keep up beside it', async () => {
+    const acme = await addTenant()
+    const run = (text: string) => service.app.db.query(unnamed(text))
+    await run(`CREATE FUNCTION refuse_fold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no fold'; END $$`)
+    onTestFinished(async () => void (await run('DROP FUNCTION refuse_fold CASCADE')))
+    await run('CREATE TRIGGER refuse_fold BEFORE DELETE ON analytics_deltas EXECUTE FUNCTION refuse_fold()')
+    inSteps()
+    await expect(importInto(acme, THREAD)).rejects.toThrow('no fold')
+  })
 })
 
 describe('an import that is cut off', () => {

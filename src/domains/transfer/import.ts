@@ -165,7 +165,7 @@ async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
   const found = readSource(run.file.source, run.file.path, onRead, run.salt)
   let folding: Promise<void> = Promise.resolve()
   try {
-    for await (const batch of ahead(readBatches(found, run.rules, run.file.source, run.pace))) {
+    for await (const batch of readBatches(found, run.rules, run.file.source, run.pace)) {
       if (signal.aborted) throw new ImportStopped()
       if (run.isNew) await addImport(run)
       await run.pace.slice(async () => {
@@ -173,6 +173,8 @@ async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
         // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.
         await folding
         folding = foldTenant(run.app, run.tenantId)
+        // Its failure is told when it is its turn.
+        folding.catch(() => undefined)
       })
     }
   } finally {
@@ -191,22 +193,9 @@ async function addImport(run: Reading): Promise<void> {
   run.isNew = false
 }
 
-/** The same items, each begun while the one before it is being used. */
-async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
-  let next = items.next()
-  // Its failure is told when it is its turn.
-  next.catch(() => undefined)
-  for (;;) {
-    const { done, value } = await next
-    if (done === true) return
-    next = items.next()
-    next.catch(() => undefined)
-    yield value
-  }
-}
-
-async function store(run: Reading, { rows, own, changes, refused, items }: ReadBatch): Promise<void> {
+async function store(run: Reading, { rows, own, changes, refused, already, items }: ReadBatch): Promise<void> {
   note(run, refused)
+  run.already += already
   const isAudit = ({ row }: (typeof own)[number]): boolean => row.kind === 'audit'
   // Settings say how deep threads are; entries of the audit log are about what comes before them.
   await storeInHalves(

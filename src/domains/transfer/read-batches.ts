@@ -10,7 +10,7 @@ import type { Key } from './keys.ts'
 import type { ImportFinding } from './report.ts'
 import type { SourceName } from './sources.ts'
 
-/** Items that are stored together, at most. */
+/** Items that are read together. As many are stored together at most. */
 export const BATCH_ITEMS = 2000
 /** As much text, in characters, so that few long ones are not much more. */
 const BATCH_LENGTH = 2_000_000
@@ -24,50 +24,137 @@ export interface ReadBatch {
   own: { place: string; row: OwnItem }[]
   changes: (ImportFinding & { key: Key })[]
   refused: ImportFinding[]
+  /** Reactions and reports that were read before. */
+  already: number
   items: number
 }
 
-export const newBatch = (): ReadBatch => ({ rows: [], own: [], changes: [], refused: [], items: 0 })
+export const newBatch = (): ReadBatch => ({ rows: [], own: [], changes: [], refused: [], already: 0, items: 0 })
 
 /** So many keys are remembered, in some 100 MB, to tell of those that come twice. */
 const MAX_REMEMBERED = 5_000_000
 
-/** The items of a source, checked, in batches of the size that the pace says. An id counts once. */
+/**
+ * The items of a source, checked, in batches of the size that the pace says. An id counts once.
+ * What an item becomes does not depend on that size.
+ */
 export async function* readBatches(
   found: AsyncIterable<Found>,
   rules: Rules,
   source: SourceName,
-  pace: Pick<Pace, 'sized'>,
+  pace: Pick<Pace, 'sized' | 'rest'>,
 ): AsyncGenerator<ReadBatch> {
+  for await (const batches of ahead(readWindows(found, rules, source, pace))) yield* batches
+}
+
+/** The same items each time, in batches of the size that the pace says. */
+async function* readWindows(
+  found: AsyncIterable<Found>,
+  rules: Rules,
+  source: SourceName,
+  pace: Pick<Pace, 'sized' | 'rest'>,
+): AsyncGenerator<ReadBatch[]> {
   const seen = new KeyNumbers()
-  let batch = newBatch()
-  let length = 0
+  let window = new Window()
+  let batch = window.add()
   let most = pace.sized(BATCH_ITEMS)
+  let beganAt = performance.now()
   let isFirst = true
   for await (const each of found) {
     batch.items++
+    window.items++
     const { rows, changes } = batch
     const before = { rows: rows.length, changes: changes.length }
-    length += takeFound(batch, each, rules, isFirst)
+    window.length += takeFound(batch, each, rules, isFirst)
     const row = rows[before.rows]
-    if (row !== undefined && isSecond(row, seen)) {
+    const isHungBefore = row !== undefined && window.hasHung(row)
+    if (row !== undefined && (isHungBefore || isSecond(row, seen))) {
       rows.pop()
       changes.splice(before.changes)
+      if (isHungBefore) batch.already++
       // Other sources name a reader and a page with every comment.
-      if (row.kind === 'comment' || source === 'jsonl') {
+      else if (row.kind === 'comment' || source === 'jsonl') {
         batch.refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
       }
     } else if (row?.kind === 'reader') keepFirst(row, seen, changes)
     isFirst = false
     // The batch before is being stored: its next statement goes first.
     if (batch.items % ITEMS_AT_ONCE === 0) await setImmediate()
-    if (batch.items < most && length < BATCH_LENGTH) continue
-    yield batch
-    batch = newBatch()
-    length = 0
+    const isWhole = window.items >= BATCH_ITEMS || window.length >= BATCH_LENGTH
+    if (batch.items < most && !isWhole) continue
+    await pace.rest(performance.now() - beganAt)
+    if (isWhole) {
+      yield window.close()
+      window = new Window()
+    }
+    batch = window.add()
     most = pace.sized(BATCH_ITEMS)
+    beganAt = performance.now()
   }
-  if (batch.items > 0) yield batch
+  if (window.items > 0) yield window.close()
+}
+
+/** What is read before any of it is stored. */
+class Window {
+  items = 0
+  length = 0
+  private readonly batches: ReadBatch[] = []
+  private readonly hung = new Set<Key>()
+
+  add(): ReadBatch {
+    const batch = newBatch()
+    this.batches.push(batch)
+    return batch
+  }
+
+  /** Whether it is a reaction or a report that was asked for before. */
+  hasHung({ kind, key }: ImportedItem): boolean {
+    if (kind !== 'reaction' && kind !== 'report') return false
+    const isKnown = this.hung.has(key)
+    this.hung.add(key)
+    return isKnown
+  }
+
+  /** The batches. Readers and pages without a time have that of their first comment here. */
+  close(): ReadBatch[] {
+    const rows = this.batches.flatMap((batch) => batch.rows)
+    const firstAt = earliest(rows)
+    for (const row of rows) {
+      if (row.kind === 'reader' || row.kind === 'discussion') row.createdAt ??= firstAt.get(row.key) ?? null
+    }
+    return this.batches.filter(({ items }) => items > 0)
+  }
+}
+
+/** When the first comment of each reader and discussion was written, as far as these tell. */
+function earliest(rows: readonly ImportedItem[]): Map<Key, Date> {
+  const first = new Map<Key, Date>()
+  for (const row of rows) {
+    if (row.kind !== 'comment') continue
+    for (const key of [row.authorKey, row.discussionKey]) {
+      if (key !== null && (first.get(key) ?? row.createdAt) >= row.createdAt) first.set(key, row.createdAt)
+    }
+  }
+  return first
+}
+
+/** The same items, each begun while the one before it is being used. */
+async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  let next = items.next()
+  // Its failure is told when it is its turn.
+  next.catch(() => undefined)
+  try {
+    for (;;) {
+      const { done, value } = await next
+      if (done === true) return
+      next = items.next()
+      next.catch(() => undefined)
+      yield value
+    }
+  } finally {
+    await next.catch(() => undefined)
+    await items.return(undefined)
+  }
 }
 
 function isSecond({ kind, key }: ImportedItem, seen: KeyNumbers): boolean {

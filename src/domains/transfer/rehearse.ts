@@ -302,8 +302,9 @@ async function lookAtComments(
 
 // The second time: what becomes of it
 
-async function tell(run: Rehearsing, { rows, changes, refused }: ReadBatch): Promise<void> {
+async function tell(run: Rehearsing, { rows, changes, refused, already }: ReadBatch): Promise<void> {
   const { app, tenantId, survey, report } = run
+  report.already += already
   for (const finding of refused) note(run, 'refused', finding)
   const keys = new Set(rows.flatMap((row) => (isItem(row.kind) ? [row.key] : [row.key, ...hangingOn(row)])))
   const known = new Map((await findItems(app.db.query, tenantId, [...keys])).map(({ key, itemId }) => [key, itemId]))

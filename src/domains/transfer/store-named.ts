@@ -1,9 +1,9 @@
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { storeFormer } from './former.ts'
-import type { ImportedDiscussion, ImportedItem, ImportedReader } from './imported.ts'
+import type { ImportedDiscussion, ImportedReader } from './imported.ts'
 import { findErasedNames } from './imports-sql.ts'
-import { idAt, type Key } from './keys.ts'
+import { idAt } from './keys.ts'
 import { OF_ERASED_READER } from './sort-out.ts'
 import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
 import * as sql from './store-named-sql.ts'
@@ -16,10 +16,9 @@ export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> 
   const rows = batch.rows.filter((row): row is NamedItem => row.kind === 'reader' || row.kind === 'discussion')
   let stored: Stored = { already: 0, refused: [] }
   if (rows.length === 0) return stored
-  const firstAt = earliest(batch.rows)
   await advance(work, async (tx) => {
     const fresh = freshOf(rows, await findKnown(tx, work.tenantId, rows))
-    const chosen = fresh.map((row) => choose(row, firstAt.get(row.key) ?? work.startedAt))
+    const chosen = fresh.map((row) => choose(row, work.startedAt))
     stored = { already: rows.length - fresh.length, refused: [] }
     if (fresh.length === 0) return null
     const readers = await storeReaders(tx, work, chosen.filter(isOfReader))
@@ -141,18 +140,6 @@ async function finder<Row extends NamedItem>(
     }
   }
   return find
-}
-
-/** When the first comment of each reader and discussion was written, as far as these tell. */
-function earliest(rows: readonly ImportedItem[]): Map<Key, Date> {
-  const first = new Map<Key, Date>()
-  for (const row of rows) {
-    if (row.kind !== 'comment') continue
-    for (const key of [row.authorKey, row.discussionKey]) {
-      if (key !== null && (first.get(key) ?? row.createdAt) >= row.createdAt) first.set(key, row.createdAt)
-    }
-  }
-  return first
 }
 
 // A profile of the source is older than anything that the tenant vouches for.
