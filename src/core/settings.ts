@@ -57,18 +57,35 @@ const MIN_GRIP_KEY_BYTES = 32
 
 /** What signs `Grip-Sig`: a shared secret as Pushpin has it, or a public key in PEM or as JWK. */
 const gripKey = z.string().transform((text, ctx): KeyObject => {
+  const key = gripKeyOf(text)
+  if (key !== null && verifiesTokens(key)) return key
+  const message =
+    key === null
+      ? 'must be a secret of at least 32 bytes, or a public key in PEM or as JWK'
+      : 'is a key that signs no tokens: it must be RSA of at least 2048 bits, EC (P-256, P-384, P-521) or Ed25519'
+  ctx.addIssue({ code: 'custom', message })
+  return z.NEVER
+})
+
+function gripKeyOf(text: string): KeyObject | null {
   try {
     if (text.startsWith('{')) return createPublicKey({ key: JSON.parse(text) as JsonWebKey, format: 'jwk' })
     if (text.startsWith('-----')) return createPublicKey(text)
-    const [, base64] = /^base64:(.*)$/s.exec(text) ?? []
-    const bytes = base64 === undefined ? Buffer.from(text) : Buffer.from(base64, 'base64')
-    if (bytes.length >= MIN_GRIP_KEY_BYTES) return createSecretKey(bytes)
   } catch {
-    // Below.
+    return null
   }
-  ctx.addIssue({ code: 'custom', message: 'must be a secret of at least 32 bytes, or a public key in PEM or as JWK' })
-  return z.NEVER
-})
+  const [, base64] = /^base64:(.*)$/s.exec(text) ?? []
+  const bytes = base64 === undefined ? Buffer.from(text) : Buffer.from(base64, 'base64')
+  return bytes.length >= MIN_GRIP_KEY_BYTES ? createSecretKey(bytes) : null
+}
+
+/** Whether there is an algorithm of JWT for the key (RFC 7518, 3; RFC 8037) that `jose` has. */
+function verifiesTokens({ type, asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): boolean {
+  const { modulusLength = 0, namedCurve = '' } = asymmetricKeyDetails
+  if (asymmetricKeyType === 'rsa') return modulusLength >= 2048
+  if (asymmetricKeyType === 'ec') return ['prime256v1', 'secp384r1', 'secp521r1'].includes(namedCurve)
+  return type === 'secret' || asymmetricKeyType === 'ed25519'
+}
 
 /** Everything that an operator can set, by its environment variable. One line a setting. */
 export const environmentSchema = z.object({
@@ -161,6 +178,7 @@ export const environmentSchema = z.object({
     .pipe(z.array(z.url({ protocol: /^https?$/, error: 'must be http or https URLs, comma-separated' })).min(1))
     .optional(),
   GRIP_KEY: gripKey.optional(),
+  GRIP_ISSUER: z.string().optional(),
   GRIP_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII')
@@ -309,10 +327,10 @@ function missingOfTls(parsed: Parsed): string[] {
   return missing.length === 1 ? [`${missing[0]}: TLS needs both TLS_CERT_FILE and TLS_KEY_FILE`] : []
 }
 
-function missingOfGrip({ GRIP_URL, GRIP_KEY, GRIP_TOKEN }: Parsed): string[] {
-  if (GRIP_URL !== undefined) return GRIP_KEY === undefined ? ['GRIP_KEY: is required with GRIP_URL'] : []
-  const given = GRIP_KEY !== undefined ? 'GRIP_KEY' : GRIP_TOKEN !== undefined ? 'GRIP_TOKEN' : null
-  return given === null ? [] : [`GRIP_URL: is required with ${given}`]
+function missingOfGrip({ GRIP_URL, ...others }: Parsed): string[] {
+  if (GRIP_URL !== undefined) return others.GRIP_KEY === undefined ? ['GRIP_KEY: is required with GRIP_URL'] : []
+  const given = (['GRIP_KEY', 'GRIP_ISSUER', 'GRIP_TOKEN'] as const).find((name) => others[name] !== undefined)
+  return given === undefined ? [] : [`GRIP_URL: is required with ${given}`]
 }
 
 function secretsOf(parsed: Parsed, embeddedSecrets: (dataDir: string) => KeptSecrets): Secrets {

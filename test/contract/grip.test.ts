@@ -1,4 +1,4 @@
-import { SignJWT } from 'jose'
+import { type JWTPayload, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
@@ -30,8 +30,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const sign = (key: string, seconds = 3600): Promise<string> =>
-  new SignJWT({ iss: 'pushpin' })
+const sign = (key: string, seconds = 3600, claims: JWTPayload = { iss: 'pushpin' }): Promise<string> =>
+  new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
     .setExpirationTime(Math.floor(Date.now() / 1000) + seconds)
     .sign(Buffer.from(key))
@@ -235,4 +235,30 @@ test('a replay of many bytes comes in parts, of which the last one holds', async
   expect(seqs).toEqual(Array.from({ length: count }, (_, n) => n + 1).filter((n) => n % 5 !== 0))
   expect(parts).toBeGreaterThan(1)
   expect(response.headers.get('grip-channel')).toMatch(/prev-id=150/)
+})
+
+describe('with GRIP_ISSUER a stream is held', () => {
+  let strict: TestService
+  beforeAll(async () => {
+    strict = await startService({
+      env: { GRIP_URL: 'http://127.0.0.1:9', GRIP_KEY, GRIP_ISSUER: 'fastly:a-service' },
+      worker: false,
+    })
+  })
+  afterAll(() => strict.close())
+
+  test.each([
+    ['where that signed it', { iss: 'fastly:a-service' }, 'stream'],
+    ['not where another one signed it', { iss: 'fastly:another-service' }, undefined],
+    ['not where it names none', {}, undefined],
+  ])('%s', async (_name, claims, hold) => {
+    const { json: page } = await strict.call('POST', '/discussions', { body: { externalId: newId() } })
+    const { json } = await strict.call('POST', '/stream/ticket', { body: { discussionId: page.id } })
+    const stream = await openStream(`${strict.url}/api/v1/stream/${page.id}?ticket=${json.ticket}`, {
+      'grip-sig': await sign(GRIP_KEY, 3600, claims),
+    })
+    await vi.waitFor(() => expect(stream.connected).toBeDefined())
+    expect(stream.headers['grip-hold']).toBe(hold)
+    stream.close()
+  })
 })

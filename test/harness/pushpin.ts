@@ -20,7 +20,7 @@ export interface Pushpin {
   /** Its own statistics. */
   metricsUrl: string
   /** What the service needs to know of it. */
-  env: { GRIP_URL: string; GRIP_KEY: string; TRUSTED_PROXIES: string }
+  env: { GRIP_URL: string; GRIP_KEY: string; GRIP_ISSUER: string; TRUSTED_PROXIES: string }
   /** Its programs. */
   pids(): number[]
   /** In front of these, which it asks in turn. */
@@ -53,7 +53,12 @@ export async function makePushpin(): Promise<Pushpin> {
   return {
     url: `http://127.0.0.1:${port}`,
     metricsUrl: `http://127.0.0.1:${metrics}/metrics`,
-    env: { GRIP_URL: `http://127.0.0.1:${control}`, GRIP_KEY, TRUSTED_PROXIES: '127.0.0.0/8' },
+    env: {
+      GRIP_URL: `http://127.0.0.1:${control}`,
+      GRIP_KEY,
+      GRIP_ISSUER: 'pushpin',
+      TRUSTED_PROXIES: '127.0.0.0/8',
+    },
     pids,
     start: async (upstreams) => {
       const routes = upstreams.map((url) => new URL(url).host).join(' ')

@@ -1,7 +1,8 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+import { jwtVerify, SignJWT } from 'jose'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
@@ -41,6 +42,34 @@ describe('the settings', () => {
     if (type === 'secret') expect(key?.export().toString()).toBe(secret)
   })
 
+  const pem = ({ publicKey }: { publicKey: KeyObject }): string =>
+    publicKey.export({ type: 'spki', format: 'pem' }).toString()
+
+  test.each([
+    ['RS256', generateKeyPairSync('rsa', { modulusLength: 2048 })],
+    ['PS512', generateKeyPairSync('rsa', { modulusLength: 2048 })],
+    ['ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' })],
+    ['ES384', generateKeyPairSync('ec', { namedCurve: 'P-384' })],
+    ['ES512', generateKeyPairSync('ec', { namedCurve: 'P-521' })],
+    ['EdDSA', generateKeyPairSync('ed25519')],
+  ])('take a key with which tokens of %s are verified', async (alg, keys) => {
+    const { GRIP_KEY } = read({ GRIP_URL, GRIP_KEY: pem(keys) })
+    if (GRIP_KEY === undefined) throw new Error('there is no key')
+    const token = await new SignJWT({}).setProtectedHeader({ alg }).sign(keys.privateKey)
+    expect((await jwtVerify(token, GRIP_KEY)).protectedHeader).toEqual({ alg })
+  })
+
+  test.each([
+    ['X25519', generateKeyPairSync('x25519')],
+    ['Ed448', generateKeyPairSync('ed448')],
+    ['RSA of 1024 bits', generateKeyPairSync('rsa', { modulusLength: 1024 })],
+    ['RSA for PSS alone', generateKeyPairSync('rsa-pss', { modulusLength: 2048 })],
+    ['secp256k1', generateKeyPairSync('ec', { namedCurve: 'secp256k1' })],
+  ])('refuse a key that signs no tokens: %s', (_kind, keys) => {
+    const message = 'GRIP_KEY: is a key that signs no tokens: it must be RSA of at least 2048 bits'
+    expect(() => read({ GRIP_URL, GRIP_KEY: pem(keys) })).toThrow(message)
+  })
+
   test('take several proxies, and none', () => {
     expect(read({ GRIP_URL: `${GRIP_URL}, https://two.example/x`, GRIP_KEY: secret }).GRIP_URL).toEqual([
       GRIP_URL,
@@ -53,6 +82,7 @@ describe('the settings', () => {
     [{ GRIP_URL }, 'GRIP_KEY: is required with GRIP_URL'],
     [{ GRIP_KEY: secret }, 'GRIP_URL: is required with GRIP_KEY'],
     [{ GRIP_TOKEN: 'a-token' }, 'GRIP_URL: is required with GRIP_TOKEN'],
+    [{ GRIP_ISSUER: 'pushpin' }, 'GRIP_URL: is required with GRIP_ISSUER'],
     [{ GRIP_URL: 'tcp://127.0.0.1:5560', GRIP_KEY: secret }, 'GRIP_URL: must be http or https URLs, comma-separated'],
     [{ GRIP_URL, GRIP_KEY: 'changeme' }, 'GRIP_KEY: must be a secret of at least 32 bytes, or a public key'],
     [{ GRIP_URL, GRIP_KEY: '{"kty":"EC"}' }, 'GRIP_KEY: must be a secret of at least 32 bytes, or a public key'],

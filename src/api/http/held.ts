@@ -33,10 +33,11 @@ interface Held extends DiscussionKey {
 
 /** Whether the request came through a GRIP proxy, which can hold its stream. */
 export async function isFromProxy({ settings }: App, { headers }: FastifyRequest): Promise<boolean> {
+  const { GRIP_KEY: key, GRIP_ISSUER: issuer } = settings
   const signature = headers['grip-sig']
-  if (settings.GRIP_KEY === undefined || typeof signature !== 'string') return false
+  if (key === undefined || typeof signature !== 'string') return false
   try {
-    await jwtVerify(signature, settings.GRIP_KEY, { requiredClaims: ['exp'] })
+    await jwtVerify(signature, key, { requiredClaims: ['exp'], ...(issuer !== undefined && { issuer }) })
     return true
   } catch {
     return false

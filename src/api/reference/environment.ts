@@ -100,6 +100,7 @@ const HELP: Readonly<Record<Variable, Help>> = {
     'Verifies `Grip-Sig`, by which a proxy shows that a stream came through it. Of Pushpin its `sig_key`: at least 32 bytes, also with `base64:` before it. Or a public key, PEM or JWK. Required with `GRIP_URL`.',
     'none',
   ],
+  GRIP_ISSUER: ['What `Grip-Sig` must have as its `iss`, as `pushpin` or `fastly:<service id>`.', 'any'],
   GRIP_TOKEN: ['A token for `GRIP_URL`, sent as `Authorization: Bearer`. Pushpin needs none.', 'none'],
   TRUSTED_PROXIES: [
     'Address ranges (CIDR, comma-separated) of your reverse proxies, whose `X-Forwarded-For` is trusted. Some limits go by address.',
