@@ -589,6 +589,23 @@ describe('an import in steps of one item', () => {
     expect(await outcomeOf()).toEqual(whole)
   })
 
+  test('tells of what its source has changed in what has to wait', async () => {
+    const { tenant } = await addTenant()
+    const commentOf = (id: number, parent: number): string =>
+      `<wp:comment><wp:comment_id>${id}</wp:comment_id><wp:comment_date>2019-07-02 10:00:0${id}</wp:comment_date>
+       <wp:comment_parent>${parent}</wp:comment_parent><wp:comment_content>Hi</wp:comment_content></wp:comment>`
+    const path = join(folder, `${++names}.xml`)
+    writeFileSync(
+      path,
+      `<rss xmlns:wp="http://wordpress.org/export/1.2/"><channel><item><link>https://a.example/x</link>
+       <wp:post_id>1</wp:post_id>${commentOf(1, 2)}${commentOf(2, 0)}</item></channel></rss>`,
+    )
+    inSteps()
+    const { counts, changed } = await importFile(service.app, tenant.id, { source: 'wordpress', path })
+    expect(counts).toMatchObject({ comments: 2 })
+    expect(changed).toMatchObject({ total: 2 })
+  })
+
   test('ends with the error of analytics, which keep up beside it', async () => {
     const acme = await addTenant()
     const run = (text: string) => service.app.db.query(unnamed(text))

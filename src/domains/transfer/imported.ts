@@ -8,14 +8,16 @@ import type { Key } from './keys.ts'
 // Items of a file once they have been checked, as they are stored. Keys stand for what they refer
 // to.
 
+/** An item as it stands in the file, and how its source has changed it, if it has. */
+export type ReadItem = Item & { changed?: string }
+
 interface Imported {
   key: Key
   /** Where it stands in the file. */
   place: string
   /** The id that it keeps; null where it gets one of its key and time. */
   keptId: Id | null
-  /** As it stands there. */
-  item: Item
+  item: ReadItem
 }
 
 /** One who was merged into a reader. */

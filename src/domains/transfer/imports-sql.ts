@@ -1,6 +1,6 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { Item } from './item.ts'
+import type { ReadItem } from './imported.ts'
 import { type Key, keyOf } from './keys.ts'
 import type { ImportFindings, TableUses, TransferCounts } from './report.ts'
 import { findItems } from './store-sql.ts'
@@ -105,8 +105,7 @@ export interface WaitingItem {
   commentKey: Key | null
   readerKey: Key | null
   place: string
-  /** As it stands in the file. */
-  item: Item
+  item: ReadItem
 }
 
 const WAIT = statement(
@@ -137,7 +136,7 @@ export const insertWaiting = async (
 export interface WaitedItem {
   key: Key
   place: string
-  item: Item
+  item: ReadItem
 }
 
 // PostgreSQL knows nothing of a table so new, and would compare each row with each. LIMIT and

@@ -184,7 +184,11 @@ export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst =
     return 0
   }
   batch.rows.push(row)
-  if ('changed' in each && each.changed !== undefined) changes.push(each.changed)
+  if ('changed' in each && each.changed !== undefined) {
+    changes.push(each.changed)
+    // It may have to wait.
+    row.item = { ...row.item, changed: each.changed }
+  }
   batch.changes.push(...changes.map((reason) => ({ place, reason, key: row.key })))
   return row.kind === 'comment'
     ? (row.body?.length ?? 0) + row.revisions.reduce((sum, { body }) => sum + body.length, 0)

@@ -48,7 +48,10 @@ async function takeWaited(run: Run, items: readonly sql.WaitedItem[], signal: Ab
 
 function checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): ReadBatch {
   const batch = newBatch()
-  for (const { item, place } of items) takeFound(batch, { item, place }, rules)
+  for (const { item, place } of items) {
+    const { changed } = item
+    takeFound(batch, { item, place, ...(changed !== undefined && { changed }) }, rules)
+  }
   return batch
 }
 
