@@ -31,9 +31,6 @@ interface Role {
 /** How long a signal lets a start go on, so that a stop finds whole roles. */
 const START_MS = 2000
 
-/** How long a stop waits for GRIP proxies to take the last events. */
-const GRIP_MS = 500
-
 /** Plays the roles of this process. Resolves once they are served. */
 export async function serve(settings: Settings, log: Logger): Promise<void> {
   // The process is one of several that a parent has started.
@@ -50,7 +47,6 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   const stop = (drainSeconds = 0): Promise<void> =>
     (stopping ??= (async () => {
       await Promise.allSettled(roles.map((role) => role.stop(drainSeconds)))
-      await gripOf(app)?.close(GRIP_MS)
       await close()
     })())
   let isSignalled = false

@@ -51,7 +51,11 @@ export class Publisher {
 
   /** Sends what waits, for `graceMs` at most. */
   async close(graceMs: number): Promise<void> {
-    await Promise.race([this.#draining, delay(graceMs, undefined, { ref: false })])
+    const sent = new AbortController()
+    // This timer keeps the process alive: between two tries nothing else may.
+    const late = delay(graceMs, undefined, { signal: sent.signal }).catch(() => undefined)
+    await Promise.race([this.#draining, late])
+    sent.abort()
     this.#isClosed = true
   }
 
