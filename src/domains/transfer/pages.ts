@@ -78,12 +78,13 @@ function keysOf(address: string): string[] {
 }
 
 /**
- * The same for all spellings of one old address in a map. The scheme, slashes at both ends of a
- * path, and percent-encoding make no difference.
+ * The same for all spellings of one old address in a map. The scheme, the case of the host, slashes
+ * at both ends of a path, and percent-encoding make no difference.
  */
 export const keyOfAddress = (address: string): string =>
   decodedOf(address)
-    .replace(/^http:/, 'https:')
+    .replace(/%[\da-f]{2}/gi, (octet) => octet.toUpperCase())
+    .replace(/^https?:\/\/[^/?#]*/i, (origin) => origin.toLowerCase().replace(/^http:/, 'https:'))
     .replace(/^\/+/, '')
     .replace(/^([^?#]*[^?#/])?\/+(?=$|[?#])/, '$1')
 
