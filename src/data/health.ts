@@ -172,7 +172,8 @@ export class DatabaseHealth implements Health {
         })
       this.#mayBeFull = false
     }
-    if (!this.#isSetUp) this.#isSetUp = (await probe.sql(HAS_TENANT)).length > 0
+    // `setUp` may have been called while the database answered.
+    if (!this.#isSetUp && (await probe.sql(HAS_TENANT)).length > 0) this.#isSetUp = true
     return null
   }
 

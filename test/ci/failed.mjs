@@ -5,7 +5,6 @@ import { relative } from 'node:path'
 
 const MAX_FILES = 3
 
-// `retention` is not among them: its set-up was once answered 503, and nobody knows why yet.
 /** They prove that nothing is lost, doubled or reordered: once is once. */
 const PROMISES = [
   'analytics',

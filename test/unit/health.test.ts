@@ -110,6 +110,29 @@ test('a full disk is forgotten where the role may not make the table that would 
   expect(health.notReady).toBeNull()
 })
 
+test('a first tenant that is made while the database is asked for one is not forgotten', async () => {
+  await health.close()
+  let answer = (): void => undefined
+  const slow: Database = {
+    ...database,
+    probe: {
+      sql: async (...args) => {
+        if (args[0].name !== 'health_has_tenant') return database.probe.sql(...args)
+        await new Promise<void>((resolve) => (answer = resolve))
+        return []
+      },
+      patienceMs: 10_000,
+    },
+  }
+  const first = new DatabaseHealth(slow, SILENT, { everyMs: 60_000, againMs: 60_000 })
+  const never = answer
+  await vi.waitFor(() => expect(answer).not.toBe(never))
+  first.setUp()
+  answer()
+  await first.close()
+  expect([first.isSetUp, first.notReady]).toEqual([true, null])
+})
+
 test('a database that never answers has its connections cut, each time it does not answer', async () => {
   await health.close()
   let cut = (): void => undefined
