@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url'
 
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -25,21 +24,6 @@ const project = (name: string, isolate: boolean): TestProjectInlineConfiguration
   },
 })
 
-/**
- * `.ci/run` has a run on the servers beside one without. Tests that wait for processes and pages
- * come first in one and last in the other, beside tests that need the processor.
- */
-const WAITING = ['faults', 'browser', 'cluster', 'containers']
-const COMPUTING = ['contract', 'unit']
-const ORDER = process.env.DATABASE_URL ? [...WAITING, ...COMPUTING] : [...COMPUTING, ...WAITING]
-
-class ByProject extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ project: { name } }: TestSpecification): number => ORDER.indexOf(name)
-    return (await super.sort(files)).sort((a, b) => place(a) - place(b))
-  }
-}
-
 export default defineConfig({
   root,
   test: {
@@ -56,7 +40,6 @@ export default defineConfig({
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.
     maxWorkers: 3,
-    sequence: { sequencer: ByProject },
     // Each run and each isolated file would transform the same sources.
     experimental: { fsModuleCache: true },
   },

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -57,10 +57,7 @@ async function describeOnce(): Promise<void> {
   const file = new URL('../../src/generated/statements.ts', import.meta.url)
   if (existsSync(file)) return
   const { describeStatements } = await import('../../src/statements.ts')
-  // Another run beside this one reads it or none.
-  const draft = new URL(`${file.href}.${process.pid}`)
-  writeFileSync(draft, await describeStatements())
-  renameSync(draft, file)
+  writeFileSync(file, await describeStatements())
 }
 
 async function createTemplate(url: string): Promise<string> {

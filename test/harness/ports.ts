@@ -6,11 +6,9 @@ import { createServer } from 'node:net'
 const PORTS = { from: 10_081, to: 30_000 }
 
 // Test files that run side by side take turns: what one is given while its process is not there
-// yet, or is down for a moment, no other is given. Of two runs side by side (`.ci/run`), one has
-// TEST_PORTS=1.
+// yet, or is down for a moment, no other is given.
 const WORKERS = 64
-const run = Number(process.env.TEST_PORTS ?? 0)
-const worker = (Number(process.env.VITEST_POOL_ID ?? 0) + (run * WORKERS) / 2) % WORKERS
+const worker = Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS
 const SLOTS = Math.floor((PORTS.to - PORTS.from) / WORKERS)
 let slot = Math.floor(Math.random() * SLOTS)
 
