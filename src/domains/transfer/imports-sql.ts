@@ -136,7 +136,8 @@ export const insertWaiting = async (
 export interface WaitedItem {
   key: Key
   place: string
-  item: ReadItem
+  /** Null of a reader who was erased since. */
+  item: ReadItem | null
 }
 
 // PostgreSQL knows nothing of a table so new, and would compare each row with each. LIMIT and
@@ -227,12 +228,12 @@ const FORGET = statement(
      UPDATE import_items SET item_id = NULL, made = false
      WHERE tenant_id = $1 AND item_id = $2 AND kind = 'reader' RETURNING key
    )
-   DELETE FROM import_waiting WHERE tenant_id = $1 AND reader_key IN (SELECT key FROM gone)`,
+   UPDATE import_waiting SET item = 'null' WHERE tenant_id = $1 AND reader_key IN (SELECT key FROM gone)`,
 )
 
 /**
  * Takes a reader out of what imports remember. Their item stays, without an id, so that no import
- * brings it again; what of theirs still waits goes.
+ * brings it again. Of what of theirs still waits no text stays, only its place: it is refused.
  */
 export const forgetReaderItems = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await sql(FORGET, [tenantId, readerId]))

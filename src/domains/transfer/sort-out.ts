@@ -15,7 +15,7 @@ export interface Sorted {
   onComments: (ImportedReaction | ImportedReport)[]
   /** What needs an item that has not come yet. */
   waiting: ThreadItem[]
-  refused: ImportFinding[]
+  refused: (ImportFinding & { key: Key })[]
 }
 
 type Fate = 'taken' | 'waits' | 'refused'
@@ -34,7 +34,8 @@ export function sortOut(rows: readonly ImportedItem[], known: Known, isLast: boo
   const fates = new Map<Key, Fate>()
   const comments = rows.filter((row) => row.kind === 'comment')
   const inBatch = new Set(comments.map(({ key }) => key))
-  const refuse = ({ place }: ImportedItem, reason: string): void => void sorted.refused.push({ place, reason })
+  const refuse = ({ key, place }: ImportedItem, reason: string): void =>
+    void sorted.refused.push({ key, place, reason })
   for (const row of parentsFirst(comments)) {
     const reason = refusalOf(row, known, isLast)
     const fate = reason === null ? fateOf(row, { known, isLast, fates, inBatch }) : 'refused'

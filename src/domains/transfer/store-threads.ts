@@ -31,14 +31,21 @@ export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored
     const { known, facts } = await lockKnown(tx, tenantId, rows)
     const fresh = freshOf(rows, known)
     const { comments, onComments, waiting, refused } = sortOut(fresh, known, batch.isLast)
-    stored = { already: rows.length - fresh.length, refused }
+    const left = refused.map(({ place, reason }) => ({ place, reason }))
+    stored = { already: rows.length - fresh.length, refused: left }
     if (fresh.length === 0 && !batch.hasWaited) return null
     const threads = await placeAll(tx, work, comments, known, facts)
     const hung = hang(onComments, known, threads)
     await insertComments(tx, work, threads, hung.reactions)
     const given = await insertOnComments(tx, work, threads, hung)
-    const waited = batch.hasWaited ? rows.map(({ key }) => key) : []
-    await deleteWaiting(tx, tenantId, importId, waited)
+    // What was refused may wait since an earlier run.
+    const over = batch.hasWaited ? rows : refused
+    await deleteWaiting(
+      tx,
+      tenantId,
+      importId,
+      over.map(({ key }) => key),
+    )
     await insertWaiting(tx, tenantId, importId, waiting.map(waitingItem))
     stored.already += threads.there.length + onComments.length - given.reactions - given.reports
     const keys = new Set([...comments, ...onComments].map(({ key }) => key))

@@ -2,6 +2,7 @@ import * as sql from './imports-sql.ts'
 import type { Key } from './keys.ts'
 import { BATCH_ITEMS, newBatch, type ReadBatch, takeFound } from './read-batches.ts'
 import { ImportStopped, note, type Run, storeRows } from './run.ts'
+import { OF_ERASED_READER } from './sort-out.ts'
 import { reasonOf } from './threads.ts'
 
 /**
@@ -49,8 +50,8 @@ async function takeWaited(run: Run, items: readonly sql.WaitedItem[], signal: Ab
 function checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): ReadBatch {
   const batch = newBatch()
   for (const { item, place } of items) {
-    const { changed } = item
-    takeFound(batch, { item, place, ...(changed !== undefined && { changed }) }, rules)
+    if (item === null) takeFound(batch, { refused: OF_ERASED_READER, place }, rules)
+    else takeFound(batch, { item, place, ...(item.changed !== undefined && { changed: item.changed }) }, rules)
   }
   return batch
 }
