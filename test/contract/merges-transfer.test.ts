@@ -216,6 +216,17 @@ describe('the former readers of an export', () => {
     expect(await countAliases(tenant)).toBe(0)
   })
 
+  test('of many who are named with one external id, the first one has it', async () => {
+    const tenant = await addTenant()
+    const names = Array.from({ length: 50 }, (_, n) => `reader-${50 - n}`)
+    const readers = names.map((name, n) =>
+      reader(newId(), { externalId: name, formerly: [former(newId(), `z${n % 7}-${n}`), former(newId(), 'old')] }),
+    )
+    const { changed } = await rehearseAndImport(tenant, [header, ...readers])
+    expect(changed.total).toBe(49)
+    expect(await ownReader(tenant, 'old')).toBe((readers[0] as { id: string }).id)
+  })
+
   test('are left out where the file has them otherwise', async () => {
     const tenant = await addTenant()
     const { changed, refused, counts } = await rehearseAndImport(tenant, [

@@ -6,7 +6,7 @@ import { WITHOUT_FORMER } from './former.ts'
 import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
 import type { Found } from './item.ts'
 import { KeyNumbers } from './key-numbers.ts'
-import type { Key } from './keys.ts'
+import { type Key, keyOf } from './keys.ts'
 import type { ImportFinding } from './report.ts'
 import type { SourceName } from './sources.ts'
 
@@ -76,7 +76,7 @@ async function* readWindows(
       else if (row.kind === 'comment' || source === 'jsonl') {
         batch.refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
       }
-    } else if (row?.kind === 'reader') keepFirst(row, seen, changes)
+    } else if (row?.kind === 'reader') keepFirst(row, seen, changes, rules.source)
     isFirst = false
     // The batch before is being stored: its next statement goes first.
     if (batch.items % ITEMS_AT_ONCE === 0) await setImmediate()
@@ -161,9 +161,10 @@ function isSecond({ kind, key }: ImportedItem, seen: KeyNumbers): boolean {
   return kind !== 'reaction' && kind !== 'report' && seen.size < MAX_REMEMBERED && !seen.add(key).isNew
 }
 
-/** Leaves out former readers whose ids are those of readers further up. */
-function keepFirst(row: ImportedReader, seen: KeyNumbers, changes: ReadBatch['changes']): void {
-  const first = row.formerly.filter(({ key }) => seen.size >= MAX_REMEMBERED || seen.add(key).isNew)
+/** Leaves out former readers whose ids are those of readers further up, or their external ids of former ones. */
+function keepFirst(row: ImportedReader, seen: KeyNumbers, changes: ReadBatch['changes'], source: string): void {
+  const isNew = (key: Key): boolean => seen.size >= MAX_REMEMBERED || seen.add(key).isNew
+  const first = row.formerly.filter(({ key, externalId }) => isNew(key) && isNew(keyOf(source, 'name', externalId)))
   if (first.length < row.formerly.length) changes.push({ key: row.key, place: row.place, reason: WITHOUT_FORMER })
   row.formerly = first
 }
