@@ -9,6 +9,7 @@ import { newId } from '../../src/core/ids.ts'
 import { Pairs } from '../../src/domains/transfer/csv.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
+import { keyOfAddress } from '../../src/domains/transfer/pages.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
@@ -214,6 +215,26 @@ test('a reader who is gone is forgotten under all ids, so that a later file brin
   await undo(acme, first)
   const again = [{ kind: 'reader', id: 'other-ann' } as Item, PAGE, comment('1', 1, { authorId: 'other-ann' })]
   expect((await importInto(acme, again, { authors })).counts).toMatchObject({ readers: 1, comments: 1 })
+})
+
+test('a file that was taken back comes again on other pages, and what has stayed keeps its page', async () => {
+  const acme = await addTenant()
+  const page: Item = { kind: 'discussion', id: 'p', url: 'https://old.example/a', createdAt: at(0) }
+  const items = [...READERS, page, comment('1', 1), comment('2', 2)]
+  const first = await importInto(acme, items)
+  const headers = { 'x-api-key': acme.apiKey }
+  const find = unnamed("SELECT id FROM comments WHERE tenant_id = $1 AND body = 'Comment 1'")
+  const [touched] = await service.app.db.query<{ id: string }>(find, [acme.tenant.id])
+  expect((await service.call('POST', `/comments/${touched?.id}/pin`, { headers })).status).toBe(200)
+  await undo(acme, first)
+  const addresses = new Pairs([[keyOfAddress('https://old.example/a'), 'https://new.example/a']])
+  const again = await importInto(acme, items, { addresses })
+  expect(again.counts).toEqual({ discussions: 1, comments: 1, readers: 1 })
+  const pages = await service.call('GET', '/discussions', { headers })
+  expect(pages.json.data).toMatchObject([
+    { externalId: 'https://old.example/a', commentCount: 1 },
+    { externalId: 'https://new.example/a', commentCount: 1 },
+  ])
 })
 
 const WRITE = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status)

@@ -3,7 +3,7 @@ import type { TxSql } from '../../core/sql.ts'
 import { storeFormer } from './former.ts'
 import type { ImportedDiscussion, ImportedReader } from './imported.ts'
 import { findErasedNames } from './imports-sql.ts'
-import { idAt } from './keys.ts'
+import { idAt, keyOf } from './keys.ts'
 import { OF_ERASED_READER } from './sort-out.ts'
 import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
 import * as sql from './store-named-sql.ts'
@@ -51,7 +51,8 @@ interface Chosen<Row> {
 
 function choose<Row extends NamedItem>(row: Row, otherwiseAt: Date): Chosen<Row> {
   const createdAt = row.createdAt ?? otherwiseAt
-  return { row, createdAt, id: row.keptId ?? idAt(row.key, createdAt) }
+  // Under another `--map` or `--page` an item is another page, also beside one that an undo has left.
+  return { row, createdAt, id: row.keptId ?? idAt(keyOf(row.key, row.kind, row.externalId), createdAt) }
 }
 
 const isOfReader = (chosen: Chosen<NamedItem>): chosen is Chosen<ImportedReader> => chosen.row.kind === 'reader'
