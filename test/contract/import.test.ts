@@ -440,18 +440,28 @@ describe('pages and readers', () => {
   })
 
   test.each([
-    ['--map', readAddresses, 'old,new\n/a,/b\n/c,/d\n/a,/b\n/a,/e\n'],
-    ['--map by another scheme', readAddresses, 'http://a.example/a,/b\n/a,/c\n/d,/e\n/f,/g\nhttps://a.example/a,/h\n'],
-    ['--map with a last slash', readAddresses, '/a?b=/,/1\n/a?b=,/2\n/a/?c=1,/3\n/,/4\n/a?c=1,/5\n'],
-    ['--map without a first slash', readAddresses, '/a/b,/1\nb,/2\n/a,/3\n/b/a,/4\na/b/,/5\n'],
-    ['--map that is encoded', readAddresses, '/%C3%A4,/1\n/%c3%b6,/2\n/%C3%A4,/1\n/100%,/3\n/ä,/4\n'],
-    ['--map in another case', readAddresses, 'HTTP://A.example/a,/1\n/%2F,/2\n/A,/3\n/a,/4\nhttps://a.Example/a,/5\n'],
-    ['--map that is encoded in another case', readAddresses, '/a%2F,/1\n/%E9,/2\n/A%2F,/3\n/b,/4\n/%e9,/5\n'],
-    ['--authors', readAuthors, 'email,id\nann@example.com,1\nben,2\nAnn@example.com,1\nANN@example.com,3\n'],
-  ])('%s with two values for one is refused', async (_, read, text) => {
+    ['--map', readAddresses, 'old,new\n/a,/b\n/c,/d\n/a,/b\n/a,/e\n', 2],
+    [
+      '--map by another scheme',
+      readAddresses,
+      'http://a.example/a,/b\n/a,/c\n/d,/e\n/f,/g\nhttps://a.example/a,/h\n',
+      1,
+    ],
+    ['--map with a last slash', readAddresses, '/a?b=/,/1\n/a?b=,/2\n/a/?c=1,/3\n/,/4\n/a?c=1,/5\n', 3],
+    ['--map without a first slash', readAddresses, '/a/b,/1\nb,/2\n/a,/3\n/b/a,/4\na/b/,/5\n', 1],
+    ['--map that is encoded', readAddresses, '/%C3%A4,/1\n/%c3%b6,/2\n/%C3%A4,/1\n/100%,/3\n/ä,/4\n', 1],
+    [
+      '--map in another case',
+      readAddresses,
+      'HTTP://A.example/a,/1\n/%2F,/2\n/A,/3\n/a,/4\nhttps://a.Example/a,/5\n',
+      1,
+    ],
+    ['--map that is encoded in another case', readAddresses, '/a%2F,/1\n/%E9,/2\n/A%2F,/3\n/b,/4\n/%e9,/5\n', 2],
+    ['--authors', readAuthors, 'email,id\nann@example.com,1\nben,2\nAnn@example.com,1\nANN@example.com,3\n', 2],
+  ])('%s with two values for one is refused', async (_, read, text, other) => {
     const path = join(folder, 'twice.csv')
     writeFileSync(path, text)
-    await expect(read(path)).rejects.toThrow(`${path}: row 5 has another value than a row above it`)
+    await expect(read(path)).rejects.toThrow(`${path}: row 5 has another value than row ${other} for the same`)
   })
 
   test('--map finds a page without its campaign, unless it has the campaign’s address as well', async () => {

@@ -21,12 +21,12 @@ export class Pairs extends Map<string, string> {
   readonly #rows = new Map<string, number>()
   readonly #used = new Set<string>()
 
-  /** False where it has another one. */
-  add(from: string, to: string, row: number): boolean {
-    if (this.has(from)) return super.get(from) === to
+  /** Returns the row that has another one; null where none has. */
+  add(from: string, to: string, row: number): number | null {
+    if (this.has(from)) return super.get(from) === to ? null : (this.#rows.get(from) ?? null)
     this.#rows.set(from, row)
     this.set(from, to)
-    return true
+    return null
   }
 
   override get(from: string): string | undefined {
@@ -70,7 +70,8 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pair
       }
       const [from = '', to = ''] = [row[columns.from], row[columns.to]]
       if (from !== '' && to !== '' && !isPattern(heading, cells)) {
-        if (!pairs.add(keyOf(from), to, n)) throw new SourceError(`row ${n} has another value than a row above it`)
+        const other = pairs.add(keyOf(from), to, n)
+        if (other !== null) throw new SourceError(`row ${n} has another value than row ${other} for the same`)
       }
       // The redirects of a plugin may lead nowhere.
       else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns, with a comma between them`)
