@@ -430,11 +430,17 @@ describe('what POST /readers/{id}/merge refuses', () => {
     }
   })
 
-  test('a reader who was merged, on either side: 404', async () => {
+  test('a reader who was merged, on either side: 404 that names who stays', async () => {
     const [a, b, c] = [await newReader(), await newReader(), await newReader()]
     await merge(a.id, b.id)
-    expect((await merge(c.id, a.id)).json).toMatchObject({ status: 404, code: 'not_found' })
-    expect((await merge(b.id, a.id)).json).toMatchObject({ status: 404, code: 'not_found' })
+    const gone = { status: 404, code: 'not_found' }
+    const detail = `The reader to merge into was merged into ${b.id} before: merge into that one.`
+    expect((await merge(c.id, a.id)).json).toMatchObject({ ...gone, detail })
+    expect((await merge(b.id, a.id)).json).toMatchObject({ ...gone, detail })
+    expect((await merge(a.id, c.id)).json).toMatchObject({
+      ...gone,
+      detail: `The reader was merged into ${b.id} before.`,
+    })
     expect((await call('DELETE', `/readers/${a.id}`)).status).toBe(404)
   })
 

@@ -90,14 +90,18 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
   if (readerId === intoId) throw invalid('/into', 'same_reader', 'must be another reader')
   const { stays, names } = await app.db.transaction(async (tx) => {
     const rows = await sql.lockReaders(tx, tenantId, [readerId, intoId])
-    const into = requireHere(rows.find(({ id }) => id === intoId) ?? null, noTarget)
-    const found = rows.find(({ id }) => id === readerId) ?? null
+    const find = (id: Id): sql.LockedReader | undefined => rows.find((row) => row.id === id)
+    const mergeOf = (id: Id): Promise<sql.Merge | undefined> => sql.findMerge(tx, tenantId, id)
     const where = { tenantId_id: { tenantId, id: intoId } }
-    // Asked for again, it goes on.
-    if (found?.isErasing !== null && (await sql.findMerge(tx, tenantId, readerId))?.intoId === intoId) {
+    const into = find(intoId)
+    if (!isHere(into)) throw noTarget(await mergeOf(intoId))
+    const from = find(readerId)
+    if (!isHere(from)) {
+      const merge = await mergeOf(readerId)
+      if (merge?.intoId !== intoId) throw noReader(merge)
+      // Asked for again, it goes on.
       return { stays: await tx.prisma.reader.findUniqueOrThrow({ where }), names: [] }
     }
-    const from = requireHere(found, noReader)
     const now = new Date()
     await sql.beginMerge(tx, tenantId, readerId, intoId, now)
     const ban = strongerBan(from, into, now)
@@ -117,16 +121,24 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
   return stays
 }
 
-const noReader = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such reader.' })
-const noTarget = (): ServiceError => new ServiceError('not_found', { detail: 'There is no reader to merge into.' })
+const noReader = (merge?: sql.Merge): ServiceError =>
+  new ServiceError('not_found', {
+    detail: merge === undefined ? 'There is no such reader.' : `The reader was merged into ${merge.intoId} before.`,
+  })
+const noTarget = (merge?: sql.Merge): ServiceError =>
+  new ServiceError('not_found', {
+    detail:
+      merge === undefined
+        ? 'There is no reader to merge into.'
+        : `The reader to merge into was merged into ${merge.intoId} before: merge into that one.`,
+  })
 
-/** Throws `missing`, and `invalid_transition` for one who is being erased. */
-function requireHere(reader: sql.LockedReader | null, missing: () => ServiceError): sql.LockedReader {
-  if (reader === null || reader.isErasing === false) throw missing()
-  if (reader.isErasing === true) {
+/** Throws `invalid_transition` for one who is being erased. */
+function isHere(reader: sql.LockedReader | undefined): reader is sql.LockedReader {
+  if (reader?.isErasing === true) {
     throw new ServiceError('invalid_transition', { detail: 'The reader is being erased.' })
   }
-  return reader
+  return reader?.isErasing === null
 }
 
 /**
