@@ -1,5 +1,5 @@
 import { type JWTPayload, SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, type MockInstance, onTestFinished, test, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { inOneTransaction } from '../../src/core/scope.ts'
@@ -15,11 +15,13 @@ const GRIP_KEY = 'a-key-of-the-tests-which-has-32-bytes'
 const ORIGIN = 'https://news.example'
 let service: TestService
 let discussionId: string
+let warn: MockInstance<TestService['app']['log']['warn']>
 
 beforeAll(async () => {
   // Nobody takes what is published: that holds up nothing.
   const rate = { UNAUTHENTICATED_RATE_PER_SECOND: '1000', UNAUTHENTICATED_RATE_BURST: '1000' }
   service = await startService({ env: { ...rate, GRIP_URL: 'http://127.0.0.1:9', GRIP_KEY }, worker: false })
+  warn = vi.spyOn(service.app.log, 'warn')
   await service.call('PATCH', '/settings', { body: { allowedOrigins: [ORIGIN] } })
   discussionId = (await service.call('POST', '/discussions', { body: { externalId: newId() } })).json.id
   for (const status of ['approved', 'approved', 'approved']) {
@@ -128,6 +130,12 @@ describe('the service keeps a stream itself', () => {
     ['whose signature is none', () => Promise.resolve('x.y.z')],
     ['that is not signed', () => Promise.resolve('eyJhbGciOiJub25lIn0.eyJleHAiOjk5OTk5OTk5OTl9.')],
   ])('%s', async (_name, signature) => expectOwn(await pathWith(), { 'grip-sig': await signature() }))
+  test('and says once in its log that a signature does not fit', async () => {
+    for (let n = 0; n < 2; n++)
+      await expectOwn(await pathWith(), { 'grip-sig': await sign('a-key-of-nobody-of-the-tests-here') })
+    const lines = warn.mock.calls.filter((call) => String(call[1]).includes('Grip-Sig'))
+    expect(lines).toEqual([[{ reason: expect.any(String) as string }, expect.stringContaining('GRIP_KEY') as string]])
+  })
 })
 
 describe('the link of a held stream', () => {

@@ -22,6 +22,8 @@ nav a { margin-inline-end: 1rem }`
 const HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
+    // The icon.
+    'img-src data:',
     `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
     "base-uri 'none'",
     "form-action 'none'",

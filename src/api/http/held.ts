@@ -32,17 +32,29 @@ interface Held extends DiscussionKey {
 }
 
 /** Whether the request came through a GRIP proxy, which can hold its stream. */
-export async function isFromProxy({ settings }: App, { headers }: FastifyRequest): Promise<boolean> {
-  const { GRIP_KEY: key, GRIP_ISSUER: issuer } = settings
+export async function isFromProxy(app: App, { headers }: FastifyRequest): Promise<boolean> {
+  const { GRIP_KEY: key, GRIP_ISSUER: issuer } = app.settings
   const signature = headers['grip-sig']
   if (key === undefined || typeof signature !== 'string') return false
   try {
     await jwtVerify(signature, key, { requiredClaims: ['exp'], ...(issuer !== undefined && { issuer }) })
     return true
-  } catch {
+  } catch (error) {
+    warnOnce(app)(error)
     return false
   }
 }
+
+/** Anybody may send a signature: one line is enough. */
+const warnOnce = perApp(({ log }) => {
+  let hasWarned = false
+  return (error: unknown): void => {
+    if (hasWarned) return
+    hasWarned = true
+    const reason = error instanceof Error ? error.message : undefined
+    log.warn({ reason }, 'a Grip-Sig was not that of a proxy: compare GRIP_KEY and GRIP_ISSUER with the proxy’s')
+  }
+})
 
 /** Mounts the route at which proxies ask for what they miss, where there may be proxies. */
 export function registerHeld(server: FastifyInstance, app: App): void {
