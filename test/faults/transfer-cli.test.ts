@@ -136,6 +136,9 @@ describe('an import', { timeout: LONG }, () => {
     }
     const list = linesOfJson(await cli('import', 'list', '--tenant', 'acme'))
     expect(list).toContainEqual(expect.objectContaining({ source: 'tables', tables }))
+    writeFileSync(join(folder, 'of-another-site.csv'), '/elsewhere,/here\n')
+    const { stderr } = await cli(...IMPORT, 'items.jsonl', '--map', 'of-another-site.csv', '--dry-run')
+    expect(stderr).toBe('No row of --map was used: is it one of this site?\n')
   })
 
   test('is refused in one line, whatever is wrong with its files, and leaves no row', async () => {

@@ -143,7 +143,7 @@ async function* readOnce(run: Rehearsing, now: Date, before: number, onRead?: On
     const { counts, refused } = report
     // Each of the two times is half of the work.
     onRead?.(bytes)
-    watching.onProgress?.({ bytes: (before + bytes) / 2, items, counts, refused: refused.total })
+    watching.onProgress?.({ bytes: Math.round((before + bytes) / 2), items, counts, refused: refused.total })
   }
 }
 
