@@ -141,11 +141,11 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
   }
 
   /** Comments, one after the other, at the apis in turn. Says how many were acknowledged. */
-  async function write(count: number, at?: ServiceProcess): Promise<void> {
+  async function write(count: number, at?: ServiceProcess, text = 'comment'): Promise<void> {
     const headers = await service.as(newId())
     for (let n = 0; n < count; n++) {
       const api = at ?? service.apis[n % service.apis.length]
-      const body = { body: `comment ${n}` }
+      const body = { body: `${n} ${text}` }
       const { status } = await service.call('POST', `/discussions/${discussionId}/comments`, {
         body,
         headers,
@@ -267,11 +267,7 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
 
   test('events of long texts, live and in a replay of many', async () => {
     await listen(2)
-    const body = 'long '.repeat(1900)
-    const headers = await service.as('long')
-    for (let n = 0; n < 60; n++) {
-      await service.call('POST', `/discussions/${discussionId}/comments`, { body: { body: `${n} ${body}` }, headers })
-    }
+    await write(60, first(service.apis), 'long '.repeat(1900))
     await listen(2)
     await expectComplete(60)
   })
