@@ -6,10 +6,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import type { App } from '../../src/core/context.ts'
+import { ServiceError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import type { Param, Sql, Statement, TxSql } from '../../src/core/sql.ts'
 import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
+import { BATCH_ITEMS } from '../../src/domains/transfer/read-batches.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -316,4 +318,48 @@ describe('numbers and times', () => {
       lastCommentedAt: at(50),
     })
   })
+})
+
+test('a lost answer to any of its writes changes nothing, also not what an import tells', async () => {
+  const items = [
+    comment('waits', 3, { parentId: 'late', authorId: 'ben' }),
+    ...GOOD,
+    reaction({}),
+    reaction({ commentId: 'nowhere' }),
+    ...Array.from({ length: BATCH_ITEMS }, () => 'no item'),
+    reader('ben'),
+    comment('late', 2, { parentId: 'good' }),
+    comment('orphan', 4, { parentId: 'nowhere' }),
+  ]
+  const { db } = service.app
+  const audited = async (tenant: TestTenant) => (await get(tenant, '/audit-log?action=import.finish')).data.length
+  const run = async (lost: number) => {
+    const acme = await addTenant()
+    // The first transaction on a server holds the lock, and has no answer to lose.
+    let left = db.connections === 1 ? lost : lost + 1
+    const transaction: typeof db.transaction = async (work, lockWaitMs) => {
+      const isLost = left-- === 0
+      const result = await db.transaction(work, lockWaitMs)
+      if (isLost) throw new ServiceError('unavailable')
+      return result
+    }
+    const query: Sql = async (asked, params) => {
+      const rows = await db.query(asked, params)
+      if (asked.name === 'begin_import' && left-- === 0) throw new ServiceError('unavailable')
+      return rows
+    }
+    const lossy = { ...service.app, db: { ...db, transaction, query } }
+    const { id: _, file: __, ...report } = await importInto(acme, items, lossy)
+    expect(await findWrongCounts(db, acme.tenant.id)).toEqual([])
+    return { isPast: left >= 0, told: { report, finished: await audited(acme) } }
+  }
+  const undisturbed = await run(Infinity)
+  expect(undisturbed.told).toMatchObject({ report: { counts: { readers: 2, comments: 4, reactions: 1 } }, finished: 1 })
+  let lost = 0
+  for (; ; lost++) {
+    const { isPast, told } = await run(lost)
+    if (isPast) break
+    expect({ lost, ...told }).toEqual({ lost, ...undisturbed.told })
+  }
+  expect(lost).toBeGreaterThan(8)
 })

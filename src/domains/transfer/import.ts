@@ -13,9 +13,10 @@ import * as sql from './imports-sql.ts'
 import type { OnRead } from './item.ts'
 import type { PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
+import { patiently } from './patience.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
 import { type ImportFindings, NO_FINDINGS, type TableUses, type TransferCounts } from './report.ts'
-import { ImportStopped, note, patiently, type Run, storeInHalves, storeRows, type Watching } from './run.ts'
+import { ImportStopped, note, type Run, storeInHalves, storeRows, type Watching } from './run.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { takeWaiting } from './waiting.ts'
 
@@ -122,6 +123,7 @@ async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watchin
     source,
     startedAt,
     maxDepth: settings.maxDepth,
+    signal: watching.signal,
     counts: unfinished?.counts ?? {},
     changed: { ...NO_FINDINGS, ...unfinished?.changed },
     file,
@@ -172,7 +174,7 @@ async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
         await store(run, batch)
         // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.
         await folding
-        folding = foldTenant(run.app, run.tenantId)
+        folding = fold(run)
         // Its failure is told when it is its turn.
         folding.catch(() => undefined)
       })
@@ -183,13 +185,15 @@ async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
   }
   await folding
   await takeWaiting(run, signal)
-  await foldTenant(run.app, run.tenantId)
+  await fold(run)
 }
+
+const fold = ({ app, tenantId, signal }: Run): Promise<void> => patiently(signal, () => foldTenant(app, tenantId))
 
 async function addImport(run: Reading): Promise<void> {
   const { app, tenantId, importId, startedAt, file, rules } = run
   const row = { id: importId, source: rules.source, fileName: basename(file.path), startedAt }
-  await patiently(run, () => sql.insertImport(app.db.query, tenantId, row))
+  await patiently(run.signal, () => sql.insertImport(app.db.query, tenantId, row))
   run.isNew = false
 }
 
@@ -216,12 +220,17 @@ async function finish(run: Reading): Promise<ImportReport> {
   // A run that comes to its end has read all of the file: it has used what any run before it has.
   const tables = tableUsesOf(file)
   const report = { source: rules.source, file: basename(file.path), counts, already, refused, changed, tables }
-  const isKept = await app.db.transaction(async (tx) => {
-    if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return false
-    await sql.finishImport(tx, tenantId, importId, { now, refused, tables })
-    const after = { source: report.source, file: report.file, counts, refused: refused.total, changed: changed.total }
-    await recordAuditOfImport(tx, run, { action: 'import.finish', targetType: 'import', targetId: importId, after })
-    return true
-  })
+  const isKept = await patiently(run.signal, () =>
+    app.db.transaction(async (tx) => {
+      if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return false
+      // Not where the answer to a first try was lost.
+      if (!(await sql.finishImport(tx, tenantId, importId, { now, refused, tables }))) {
+        return (await sql.findProgress(tx, tenantId, importId)) !== undefined
+      }
+      const after = { source: report.source, file: report.file, counts, refused: refused.total, changed: changed.total }
+      await recordAuditOfImport(tx, run, { action: 'import.finish', targetType: 'import', targetId: importId, after })
+      return true
+    }),
+  )
   return { id: isKept ? importId : null, ...report }
 }

@@ -52,10 +52,10 @@ export const findUnfinished = async (
 const BEGIN = statement(
   'begin_import',
   `INSERT INTO imports (tenant_id, id, source, file_name, started_at)
-   SELECT id, $2, $3, $4, $5 FROM tenants WHERE id = $1 FOR SHARE`,
+   SELECT id, $2, $3, $4, $5 FROM tenants WHERE id = $1 FOR SHARE ON CONFLICT DO NOTHING`,
 )
 
-/** The tenant's row is locked: each erasure that begins later knows of this import. */
+/** The tenant's row is locked: each erasure that begins later knows of this import. Twice is once. */
 export const insertImport = (sql: Sql, tenantId: Id, row: Omit<ImportRow, 'counts' | 'changed'>): Promise<unknown> =>
   sql(BEGIN, [tenantId, row.id, row.source, row.fileName, row.startedAt])
 
@@ -64,28 +64,42 @@ const NOTE = statement(
   'UPDATE imports SET counts = $3::jsonb, changed = $4::jsonb WHERE tenant_id = $1 AND id = $2',
 )
 
+export interface ImportProgress {
+  counts: TransferCounts
+  changed: ImportFindings
+}
+
 /** Says how far an import has come, in the transaction that brings it so far. */
 export const noteProgress = (
   sql: Sql,
   tenantId: Id,
   importId: Id,
-  counts: TransferCounts,
-  changed: ImportFindings,
+  { counts, changed }: ImportProgress,
 ): Promise<unknown> => sql(NOTE, [tenantId, importId, JSON.stringify(counts), JSON.stringify(changed)])
+
+const PROGRESS = statement('import_progress', 'SELECT counts, changed FROM imports WHERE tenant_id = $1 AND id = $2')
+
+/** Undefined where there is no such import. */
+export const findProgress = async (sql: Sql, tenantId: Id, importId: Id): Promise<ImportProgress | undefined> =>
+  (await sql<ImportProgress>(PROGRESS, [tenantId, importId]))[0]
 
 const FINISH = statement(
   'finish_import',
   `WITH names AS (DELETE FROM import_items WHERE tenant_id = $1 AND import_id = $2 AND kind = 'name')
-   UPDATE imports SET finished_at = $3, refused = $4::jsonb, tables = $5::jsonb WHERE tenant_id = $1 AND id = $2`,
+   UPDATE imports SET finished_at = $3, refused = $4::jsonb, tables = $5::jsonb
+   WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL RETURNING id`,
 )
 
-export const finishImport = (
+/** False where it is finished, or gone. */
+export const finishImport = async (
   sql: Sql,
   tenantId: Id,
   importId: Id,
   { now, refused, tables }: { now: Date; refused: ImportFindings; tables: TableUses | null },
-): Promise<unknown> =>
-  sql(FINISH, [tenantId, importId, now, JSON.stringify(refused), tables === null ? null : JSON.stringify(tables)])
+): Promise<boolean> => {
+  const used = tables === null ? null : JSON.stringify(tables)
+  return (await sql<{ id: Id }>(FINISH, [tenantId, importId, now, JSON.stringify(refused), used])).length > 0
+}
 
 const REMOVE = statement(
   'remove_import',

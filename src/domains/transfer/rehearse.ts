@@ -89,6 +89,7 @@ export async function rehearseImport(
     source,
     startedAt: now,
     maxDepth: settings.maxDepth,
+    signal: watching.signal,
     counts: {},
     changed: NO_FINDINGS,
     isRehearsal: true,

@@ -1,11 +1,9 @@
-import { setTimeout } from 'node:timers/promises'
-
-import { ServiceError } from '../../core/errors.ts'
 import { codeOf } from '../../core/outage.ts'
 import type { Pace } from '../../core/pace.ts'
 import type { Rules } from './check.ts'
 import { deleteWaiting } from './imports-sql.ts'
 import type { Key } from './keys.ts'
+import { patiently } from './patience.ts'
 import { addFindings, type ImportFinding, type ImportFindings, type TransferCounts } from './report.ts'
 import type { ItemBatch, Stored, Work } from './store.ts'
 import { storeNamed } from './store-named.ts'
@@ -59,7 +57,7 @@ export async function storeInHalves<Each extends { place: string; key?: Key }>(
   storeSome: (items: readonly Each[]) => Promise<Stored>,
 ): Promise<void> {
   try {
-    const { already, refused } = await patiently(run, () => storeSome(items))
+    const { already, refused } = await patiently(run.signal, () => storeSome(items))
     run.already += already
     note(run, refused)
   } catch (error) {
@@ -89,21 +87,4 @@ function refusedValue(error: unknown): string | null {
 export function note(run: Run, refused: readonly ImportFinding[]): void {
   run.refused = addFindings(run.refused, refused)
   for (const finding of refused) run.watching.onFinding?.('refused', finding)
-}
-
-/** For so long an import tries again what meets the locks of others, or a database that is away. */
-const PATIENCE_MS = 60_000
-
-/** Nobody waits for an answer: it may take its time where a request would be refused. */
-export async function patiently<T>({ watching: { signal } }: Run, work: () => Promise<T>): Promise<T> {
-  const until = performance.now() + PATIENCE_MS
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      const mayPass = error instanceof ServiceError && error.code === 'unavailable'
-      if (!mayPass || performance.now() > until || signal?.aborted === true) throw error
-      await setTimeout(500)
-    }
-  }
 }

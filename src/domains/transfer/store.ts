@@ -1,9 +1,12 @@
+import { isDeepStrictEqual } from 'node:util'
+
 import type { App } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import type { ImportedItem } from './imported.ts'
-import { noteProgress } from './imports-sql.ts'
+import { findProgress, type ImportProgress, noteProgress } from './imports-sql.ts'
 import type { Key } from './keys.ts'
+import { mayPass, patiently } from './patience.ts'
 import { addCounts, addFindings, type ImportFinding, type ImportFindings, type TransferCounts } from './report.ts'
 import type { Known } from './sort-out.ts'
 import { findItems, touchPages } from './store-sql.ts'
@@ -17,6 +20,8 @@ export interface Work {
   source: string
   startedAt: Date
   maxDepth: number
+  /** Ends it. */
+  signal: AbortSignal | undefined
   /** What was taken, over all runs of this import. */
   counts: TransferCounts
   /** What was taken otherwise than it stands in the file, likewise. */
@@ -90,19 +95,26 @@ interface Step {
  */
 export async function advance(work: Work, run: (tx: TxSql) => Promise<Step | null>): Promise<void> {
   const { app, tenantId, importId } = work
-  const next = await app.db.transaction(async (tx) => {
+  let after: ImportProgress | null = null
+  const transaction = app.db.transaction(async (tx) => {
+    after = null
     const step = await run(tx)
-    if (step === null) return null
-    const after = {
-      counts: addCounts(work.counts, step.counts),
-      changed: addFindings(
-        work.changed,
-        step.changes.map(({ place, reason }) => ({ place, reason })),
-      ),
-    }
-    await noteProgress(tx, tenantId, importId, after.counts, after.changed)
+    if (step === null) return
+    const changes = step.changes.map(({ place, reason }) => ({ place, reason }))
+    after = { counts: addCounts(work.counts, step.counts), changed: addFindings(work.changed, changes) }
+    await noteProgress(tx, tenantId, importId, after)
     if (step.touchesPages === true) await touchPages(tx, tenantId)
-    return after
   })
-  if (next !== null) Object.assign(work, next)
+  await transaction.catch(async (error: unknown) => {
+    if (after === null || !mayPass(error) || !(await hasCommitted(work, after))) throw error
+  })
+  if (after !== null) Object.assign(work, after)
+}
+
+/** Whether a transaction was committed whose answer was lost. */
+async function hasCommitted(work: Work, after: ImportProgress): Promise<boolean> {
+  const { app, tenantId, importId, signal, counts, changed } = work
+  if (isDeepStrictEqual(after, { counts, changed })) return false
+  const stored = await patiently(signal, () => findProgress(app.db.query, tenantId, importId))
+  return isDeepStrictEqual(stored, after)
 }

@@ -1,0 +1,22 @@
+import { setTimeout } from 'node:timers/promises'
+
+import { ServiceError } from '../../core/errors.ts'
+
+/** For so long an import tries again what meets the locks of others, or a database that is away. */
+const PATIENCE_MS = 60_000
+
+/** Nobody waits for an answer: it may take its time where a request would be refused. */
+export async function patiently<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!mayPass(error) || performance.now() > until || signal?.aborted === true) throw error
+      await setTimeout(500)
+    }
+  }
+}
+
+/** Whether the same may succeed a little later. */
+export const mayPass = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable'
