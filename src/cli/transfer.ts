@@ -5,6 +5,7 @@ import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { PassThrough, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setFlagsFromString } from 'node:v8'
 import { createGzip, type Gzip } from 'node:zlib'
 
 import { z } from 'zod'
@@ -71,6 +72,8 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
     ...(addresses && { addresses }),
     ...(authors && { authors }),
   }
+  // By default V8 lets garbage grow to some three times of what is in use before it collects it.
+  setFlagsFromString('--heap-growing-percent=100')
   const run = options['dry-run'] === true ? rehearseImport : importFile
   return untilStopped(async (signal) => {
     const { onProgress, onFinding, end, stop } = showImport(file.path)
