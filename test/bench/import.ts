@@ -22,6 +22,8 @@ const PER_READER = 20
 const TABLES = ['readers', 'discussions', 'comments']
 /** What an import writes beside it: what each item has become, and the analytics. */
 const BESIDE = ['import_items', 'analytics_activity', 'analytics_discussions', 'analytics_buckets']
+/** Between the first comment and the last one. */
+const YEARS_MS = 2e11
 const CONNECTIONS = 4
 const SECONDS = 4
 const ROUNDS = 3
@@ -53,7 +55,7 @@ export async function benchImport(): Promise<void> {
 function makeItems(): Item[] {
   const random = randomOf(1)
   const below = (most: number): number => Math.floor(random() * most)
-  const at = (n: number): string => new Date(Date.UTC(2012, 0, 1) + n * 2_000_000).toISOString()
+  const at = (n: number): string => new Date(Date.UTC(2012, 0, 1) + Math.round(n * (YEARS_MS / COMMENTS))).toISOString()
   const discussions = Math.ceil(COMMENTS / PER_DISCUSSION)
   const readers = Math.ceil(COMMENTS / PER_READER)
   const items: Item[] = []
@@ -142,7 +144,8 @@ function startImport({ databaseUrl, keys }: BenchService, tenant: string, file: 
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH, NODE_ENV: 'production', DATABASE_URL: databaseUrl, ...keys },
   })
-  child.stdout.resume()
+  let said = ''
+  child.stdout.on('data', (text: Buffer) => (said = (said + text.toString()).slice(-2000)))
   const used = { cpuMs: 0, peakMb: 0 }
   const sample = (): void => {
     const { pid = 0 } = child
@@ -154,7 +157,7 @@ function startImport({ databaseUrl, keys }: BenchService, tenant: string, file: 
     sample,
     begun: once(child.stdout, 'data'),
     ended: exited.then(([code]) => {
-      if (code !== 0) throw new Error(`the import ended with ${code}`)
+      if (code !== 0) throw new Error(`the import ended with ${code}: ${said}`)
       return { ...used, seconds: (performance.now() - startedAt) / 1000 }
     }),
     stop: async () => {
