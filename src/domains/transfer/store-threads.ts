@@ -6,7 +6,7 @@ import type { Key } from './keys.ts'
 import type { ImportFinding } from './report.ts'
 import { type Known, sortOut, type ThreadItem } from './sort-out.ts'
 import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
-import { insertItems, lockReadersOfItems, noteHung } from './store-sql.ts'
+import { findItems, insertItems, lockReadersOfItems, noteHung } from './store-sql.ts'
 import * as sql from './store-threads-sql.ts'
 import {
   countReplies,
@@ -87,7 +87,10 @@ async function lockKnown(
   return { known, facts }
 }
 
-/** Locks the readers of these rows. Those whose erasure has begun are null from here on. */
+/**
+ * Locks the readers of these rows, and says in `known` who they are. Those whose erasure has begun
+ * are null.
+ */
 async function lockReaders(
   tx: TxSql,
   tenantId: Id,
@@ -95,12 +98,17 @@ async function lockReaders(
   known: Map<Key, Id | null>,
 ): Promise<void> {
   const keys = rows.map((row) => (row.kind === 'comment' ? row.authorKey : row.readerKey))
-  let left = [...new Set(keys.filter((key) => key !== null))].filter((key) => known.get(key) != null)
+  let left = [...new Set(keys.filter((key) => key !== null))]
   // Twice: a lock that was waited for may have moved an item to another reader.
   for (let n = 0; n < 2 && left.length > 0; n++) {
-    const locked = new Map((await lockReadersOfItems(tx, tenantId, left)).map(({ key, itemId }) => [key, itemId]))
-    for (const key of left) known.set(key, locked.get(key) ?? null)
-    left = left.filter((key) => !locked.has(key))
+    for (const { key, itemId } of await lockReadersOfItems(tx, tenantId, left)) known.set(key, itemId)
+    const missing = await findItems(
+      tx,
+      tenantId,
+      left.filter((key) => !known.has(key)),
+    )
+    left = n > 0 ? [] : missing.flatMap(({ key, itemId }) => (itemId === null ? [] : key))
+    for (const { key } of missing) if (!left.includes(key)) known.set(key, null)
   }
 }
 

@@ -49,7 +49,7 @@ export interface Stored {
   refused: ImportFinding[]
 }
 
-/** What the items of a batch, and what they refer to, have become so far. */
+/** What the items of a batch, and what they refer to but its readers, have become so far. */
 export async function findKnown(tx: TxSql, tenantId: Id, rows: readonly ImportedItem[]): Promise<Map<Key, Id | null>> {
   const keys = new Set<Key>()
   for (const row of rows) for (const key of keysOf(row)) if (key !== null) keys.add(key)
@@ -59,10 +59,10 @@ export async function findKnown(tx: TxSql, tenantId: Id, rows: readonly Imported
 function keysOf(row: ImportedItem): (Key | null)[] {
   switch (row.kind) {
     case 'comment':
-      return [row.key, row.discussionKey, row.parentKey, row.authorKey]
+      return [row.key, row.discussionKey, row.parentKey]
     case 'reaction':
     case 'report':
-      return [row.commentKey, row.readerKey]
+      return [row.commentKey]
     default:
       return [row.key]
   }
