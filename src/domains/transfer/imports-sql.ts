@@ -55,7 +55,9 @@ const BEGIN = statement(
    SELECT id, $2, $3, $4, $5 FROM tenants WHERE id = $1 FOR SHARE ON CONFLICT DO NOTHING`,
 )
 
-/** The tenant's row is locked: each erasure that begins later knows of this import. Twice is once. */
+/**
+ * The tenant's row is locked: each erasure that begins later knows of this import. Twice is once.
+ */
 export const insertImport = (sql: Sql, tenantId: Id, row: Omit<ImportRow, 'counts' | 'changed'>): Promise<unknown> =>
   sql(BEGIN, [tenantId, row.id, row.source, row.fileName, row.startedAt])
 

@@ -161,7 +161,10 @@ function isSecond({ kind, key }: ImportedItem, seen: KeyNumbers): boolean {
   return kind !== 'reaction' && kind !== 'report' && seen.size < MAX_REMEMBERED && !seen.add(key).isNew
 }
 
-/** Leaves out former readers whose ids are those of readers further up, or their external ids of former ones. */
+/**
+ * Leaves out former readers whose ids are those of readers further up, or whose external ids are
+ * those of former ones.
+ */
 function keepFirst(row: ImportedReader, seen: KeyNumbers, changes: ReadBatch['changes'], source: string): void {
   const isNew = (key: Key): boolean => seen.size >= MAX_REMEMBERED || seen.add(key).isNew
   const first = row.formerly.filter(({ key, externalId }) => isNew(key) && isNew(keyOf(source, 'name', externalId)))

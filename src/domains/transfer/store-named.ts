@@ -51,7 +51,8 @@ interface Chosen<Row> {
 
 function choose<Row extends NamedItem>(row: Row, otherwiseAt: Date): Chosen<Row> {
   const createdAt = row.createdAt ?? otherwiseAt
-  // Under another `--map` or `--page` an item is another page, also beside one that an undo has left.
+  // Under another `--map` or `--page` an item is another page, also beside one that an undo has
+  // left.
   return { row, createdAt, id: row.keptId ?? idAt(keyOf(row.key, row.kind, row.externalId), createdAt) }
 }
 
