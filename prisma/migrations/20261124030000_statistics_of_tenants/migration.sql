@@ -1,0 +1,33 @@
+-- With them, PostgreSQL takes a tenant that was not there when it counted for one of a row, and any
+-- index that begins with tenant_id for the right one (docs/decisions/0017). No writer waits for these.
+ALTER TABLE admins ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE analytics_activity ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE analytics_buckets ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE analytics_deltas ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE analytics_discussions ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE api_keys ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE attempts ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE audit_log ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE classifier_requests ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE classifier_secrets ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE comment_revisions ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE comments ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE deleted_endpoints ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE deliveries ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE discussions ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE events ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE idempotency_records ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE identity_key_sets ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE identity_secrets ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE import_items ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE import_waiting ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE imports ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE reactions ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE reader_merges ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE readers ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE reports ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE stream_counts ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE tenant_export_pieces ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE tenant_exports ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE webhook_endpoints ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE webhook_secrets ALTER COLUMN tenant_id SET STATISTICS 0;
