@@ -113,10 +113,8 @@ function examineStatement(statement: Node, script: Script): void {
   } else if ('AlterTableStmt' in statement) {
     const table = tableOf(statement)
     if (isNew(table)) return
-    const commands = commandsOf(statement)
-    // Only other changes of the table wait for this one.
-    if (commands.some(({ subtype }) => subtype !== 'AT_SetStatistics')) locked.add(table)
-    for (const command of commands) examineCommand(table, command, script)
+    locked.add(table)
+    for (const command of commandsOf(statement)) examineCommand(table, command, script)
   } else if ('CreateTrigStmt' in statement) {
     const table = statement.CreateTrigStmt.relation?.relname ?? ''
     if (!isNew(table)) locked.add(table)

@@ -20,20 +20,6 @@ test('the migrations lead to schema.prisma: nothing is left to change', async ()
   }
 })
 
-test('no column tenant_id has statistics, so that PostgreSQL plans for each tenant alike', async () => {
-  const pglite = await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
-  try {
-    const { rows } = await pglite.query<{ line: string }>(
-      `SELECT format('ALTER TABLE %s ALTER COLUMN tenant_id SET STATISTICS 0;', c.relname) AS line
-       FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-       WHERE a.attname = 'tenant_id' AND c.relkind = 'r' AND a.attstattarget IS DISTINCT FROM 0 ORDER BY 1`,
-    )
-    expect(rows.map(({ line }) => line)).toEqual([])
-  } finally {
-    await pglite.close()
-  }
-})
-
 describe('a migration that keeps writers waiting, or breaks the version before, is refused:', () => {
   test('none of these migrations is', async () => {
     expect(await refusals(readMigrations())).toEqual([])
@@ -100,11 +86,6 @@ describe('a migration that keeps writers waiting, or breaks the version before, 
     ['CREATE TABLE t (id uuid PRIMARY KEY, tenant_id uuid REFERENCES tenants (id)); CREATE INDEX i ON t (tenant_id);'],
     ['ALTER TABLE comments ADD COLUMN n int NOT NULL DEFAULT 0, ADD COLUMN at timestamptz DEFAULT CURRENT_TIMESTAMP;'],
     ["ALTER TYPE comment_status ADD VALUE 'hidden';"],
-    [
-      ['comments', 'readers', 'events']
-        .map((table) => `ALTER TABLE ${table} ALTER COLUMN tenant_id SET STATISTICS 0;`)
-        .join(' '),
-    ],
     ['-- concurrently\nDROP INDEX CONCURRENTLY IF EXISTS comments_author_id_idx;'],
   ])('but not %s', async (script) => {
     expect(await refusals([...readMigrations().slice(0, 1), parseMigration('29990101000000_good', script)])).toEqual([])
