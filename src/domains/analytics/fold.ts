@@ -87,7 +87,7 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
  * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
  * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
  * statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted tenant are
- * removed.
+ * removed. `ceased` has its tenant from a subselect, as `lock_import_readers` does.
  */
 const FOLD = statement(
   'analytics_fold',
@@ -128,7 +128,7 @@ const FOLD = statement(
    ),
    ceased AS (
      DELETE FROM analytics_activity a USING held h
-     WHERE a.tenant_id = $1 AND a.interval = h.interval AND a.at = h.at AND a.reader_id = h.reader_id
+     WHERE a.tenant_id = (SELECT $1::uuid) AND a.interval = h.interval AND a.at = h.at AND a.reader_id = h.reader_id
        AND h.had_actions + h.actions = 0 AND h.had_comments + h.comments = 0
    ),
    discussed AS (

@@ -10,7 +10,9 @@ export interface KnownItem {
 }
 
 // A plan that is made while the table is small stays: with ANY it could go through all items of the
-// tenant each time. LIMIT has it look each key up.
+// tenant each time. LIMIT has it look each key up. Where several indexes begin with tenant_id, the
+// tenant comes from a subselect: PostgreSQL takes one who was not there when it counted for one of a
+// row, and then any of these indexes for the right one.
 const FIND_ITEMS = statement(
   'find_import_items',
   `SELECT k.key, i.item_id AS "itemId" FROM unnest($2::uuid[]) AS k (key)
@@ -29,7 +31,7 @@ const LOCK_READERS = statement(
      WHERE i.kind = 'reader' ORDER BY i.item_id
    )
    SELECT i.key, r.id AS "itemId" FROM items i CROSS JOIN LATERAL (
-     SELECT id FROM readers WHERE tenant_id = $1 AND id = i.item_id AND erasing_at IS NULL LIMIT 1 FOR KEY SHARE) r`,
+     SELECT id FROM readers WHERE tenant_id = (SELECT $1::uuid) AND id = i.item_id AND erasing_at IS NULL LIMIT 1 FOR KEY SHARE) r`,
 )
 
 /**

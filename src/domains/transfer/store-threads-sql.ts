@@ -17,7 +17,7 @@ const FACTS = statement(
   'import_comment_facts',
   `SELECT c.* FROM unnest($2::uuid[]) AS k (id) CROSS JOIN LATERAL (
      SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", depth, created_at AS "createdAt"
-     FROM comments WHERE tenant_id = $1 AND id = k.id LIMIT 1) c`,
+     FROM comments WHERE tenant_id = (SELECT $1::uuid) AND id = k.id LIMIT 1) c`,
 )
 
 /** Those of these comments that there are. */
@@ -27,7 +27,7 @@ export const selectFacts = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise
 const LOCK_DISCUSSIONS = statement(
   'lock_import_discussions',
   `SELECT d.id FROM (SELECT id FROM unnest($2::uuid[]) AS t (id) ORDER BY id) k CROSS JOIN LATERAL (
-     SELECT id FROM discussions WHERE tenant_id = $1 AND id = k.id LIMIT 1 FOR NO KEY UPDATE) d`,
+     SELECT id FROM discussions WHERE tenant_id = (SELECT $1::uuid) AND id = k.id LIMIT 1 FOR NO KEY UPDATE) d`,
 )
 
 /** Locks discussions, in the order in which all writers lock. */

@@ -49,7 +49,7 @@ const DISCUSSIONS = statement(
   'discussions_of_made_comments',
   `WITH items AS MATERIALIZED ${ITEMS}
    SELECT DISTINCT c.discussion_id AS id FROM items i CROSS JOIN LATERAL (
-     SELECT discussion_id FROM comments WHERE tenant_id = $1 AND id = i.item_id LIMIT 1) c
+     SELECT discussion_id FROM comments WHERE tenant_id = (SELECT $1::uuid) AND id = i.item_id LIMIT 1) c
    ORDER BY 1`,
 )
 
@@ -128,7 +128,7 @@ const LOCK_READERS = statement(
   'lock_imported_readers',
   `WITH items AS MATERIALIZED ${ITEMS}
    SELECT r.id FROM (SELECT item_id FROM items ORDER BY item_id) i CROSS JOIN LATERAL (
-     SELECT id FROM readers WHERE tenant_id = $1 AND id = i.item_id LIMIT 1 FOR UPDATE) r`,
+     SELECT id FROM readers WHERE tenant_id = (SELECT $1::uuid) AND id = i.item_id LIMIT 1 FOR UPDATE) r`,
 )
 
 const REMOVE_READERS = statement(
