@@ -66,9 +66,8 @@ export async function importFile(
 ): Promise<ImportReport> {
   return holdingImports(app, tenantId, async (signal) => {
     const stopped = AbortSignal.any([signal, ...(watching.signal === undefined ? [] : [watching.signal])])
-    const pace = new Pace(app.db, stopped)
-    const run = await begin(ofTenant(app, tenantId), tenantId, file, watching, pace)
-    await pace.keep(() => readAll(run, stopped))
+    const run = await begin(ofTenant(app, tenantId), tenantId, file, watching, stopped)
+    await run.pace.keep(() => readAll(run, stopped))
     return finish(run)
   })
 }
@@ -85,15 +84,21 @@ export async function holdingImports<T>(
   const lost = new AbortController()
   // The embedded form has one connection, and one process.
   if (db.connections === 1) return work(lost.signal)
-  return db.transaction(async (tx) => {
+  const results: T[] = []
+  const holding = db.transaction(async (tx) => {
     if (!(await sql.tryLockImports(tx, tenantId))) throw new ImportRunning()
     const timer = setInterval(() => void sql.ping(tx).catch((error: unknown) => lost.abort(error)), PING_MS)
     try {
-      return await work(lost.signal)
+      results.push(await work(lost.signal))
     } finally {
       clearInterval(timer)
     }
   })
+  // The end of the lock is nothing to fail by.
+  await holding.catch((error: unknown) => {
+    if (results.length === 0) throw error
+  })
+  return results[0] as T
 }
 
 /** The server ends a transaction that is idle for 30 s. */
@@ -108,7 +113,13 @@ interface Reading extends Run {
   bytes: number
 }
 
-async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watching, pace: Pace): Promise<Reading> {
+async function begin(
+  app: App,
+  tenantId: Id,
+  file: ImportFile,
+  watching: Watching,
+  signal: AbortSignal,
+): Promise<Reading> {
   const { settings } = await loadTenant(app, tenantId)
   const source = file.as ?? file.source
   const fileName = basename(file.path)
@@ -123,15 +134,16 @@ async function begin(app: App, tenantId: Id, file: ImportFile, watching: Watchin
     source,
     startedAt,
     maxDepth: settings.maxDepth,
-    signal: watching.signal,
+    signal,
     counts: unfinished?.counts ?? {},
     changed: { ...NO_FINDINGS, ...unfinished?.changed },
+    pages: new Map(),
     file,
     isNew: unfinished === undefined,
     salt: await saltOf(app, tenantId, importId),
     rules: rulesOf(file, settings, now),
     watching,
-    pace,
+    pace: new Pace(app.db, signal),
     refused: NO_FINDINGS,
     already: 0,
     items: 0,

@@ -79,7 +79,11 @@ export const noteProgress = (
   { counts, changed }: ImportProgress,
 ): Promise<unknown> => sql(NOTE, [tenantId, importId, JSON.stringify(counts), JSON.stringify(changed)])
 
-const PROGRESS = statement('import_progress', 'SELECT counts, changed FROM imports WHERE tenant_id = $1 AND id = $2')
+// A transaction whose answer was lost may still be at its end: the lock waits for it.
+const PROGRESS = statement(
+  'import_progress',
+  'SELECT counts, changed FROM imports WHERE tenant_id = $1 AND id = $2 FOR SHARE',
+)
 
 /** Undefined where there is no such import. */
 export const findProgress = async (sql: Sql, tenantId: Id, importId: Id): Promise<ImportProgress | undefined> =>

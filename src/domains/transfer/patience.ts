@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 
 import { ServiceError } from '../../core/errors.ts'
+import { troubleOf } from '../../core/outage.ts'
 
 /** For so long an import tries again what meets the locks of others, or a database that is away. */
 const PATIENCE_MS = 60_000
@@ -19,4 +20,5 @@ export async function patiently<T>(signal: AbortSignal | undefined, work: () => 
 }
 
 /** Whether the same may succeed a little later. */
-export const mayPass = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable'
+export const mayPass = (error: unknown): boolean =>
+  troubleOf(error) !== null || (error instanceof ServiceError && error.code === 'unavailable')

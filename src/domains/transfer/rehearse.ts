@@ -92,6 +92,7 @@ export async function rehearseImport(
     signal: watching.signal,
     counts: {},
     changed: NO_FINDINGS,
+    pages: new Map(),
     isRehearsal: true,
     file,
     watching,

@@ -17,7 +17,7 @@ export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> 
   let stored: Stored = { already: 0, refused: [] }
   if (rows.length === 0) return stored
   await advance(work, async (tx) => {
-    const fresh = freshOf(rows, await findKnown(tx, work.tenantId, rows))
+    const fresh = freshOf(rows, await findKnown(tx, work, rows))
     const chosen = fresh.map((row) => choose(row, work.startedAt))
     stored = { already: rows.length - fresh.length, refused: [] }
     if (fresh.length === 0) return null

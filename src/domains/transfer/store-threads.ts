@@ -28,7 +28,7 @@ export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored
   let stored: Stored = { already: 0, refused: [] }
   if (rows.length === 0) return stored
   await advance(work, async (tx) => {
-    const { known, facts } = await lockKnown(tx, tenantId, rows)
+    const { known, facts } = await lockKnown(tx, work, rows)
     const fresh = freshOf(rows, known)
     const { comments, onComments, waiting, refused } = sortOut(fresh, known, batch.isLast)
     const left = refused.map(({ place, reason }) => ({ place, reason }))
@@ -68,10 +68,11 @@ export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored
  */
 async function lockKnown(
   tx: TxSql,
-  tenantId: Id,
+  work: Work,
   rows: readonly ThreadItem[],
 ): Promise<{ known: Known; facts: Map<Id, sql.CommentFacts> }> {
-  const known = await findKnown(tx, tenantId, rows)
+  const { tenantId } = work
+  const known = await findKnown(tx, work, rows)
   const idsOf = (keys: readonly (Key | null)[]): Id[] => [
     ...new Set(keys.flatMap((key) => (key === null ? [] : (known.get(key) ?? [])))),
   ]

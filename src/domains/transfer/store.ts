@@ -26,6 +26,8 @@ export interface Work {
   counts: TransferCounts
   /** What was taken otherwise than it stands in the file, likewise. */
   changed: ImportFindings
+  /** Pages that were looked up: a page keeps its discussion for good. */
+  pages: Map<Key, Id>
   /** Whether entries of the audit log are taken; undefined before the first one. */
   takesAudit?: boolean
   /** Whether nothing of it stays. */
@@ -49,11 +51,33 @@ export interface Stored {
   refused: ImportFinding[]
 }
 
+/** So many pages are remembered, in some 10 MB. */
+const MAX_PAGES = 50_000
+
 /** What the items of a batch, and what they refer to but its readers, have become so far. */
-export async function findKnown(tx: TxSql, tenantId: Id, rows: readonly ImportedItem[]): Promise<Map<Key, Id | null>> {
-  const keys = new Set<Key>()
-  for (const row of rows) for (const key of keysOf(row)) if (key !== null) keys.add(key)
-  return new Map((await findItems(tx, tenantId, [...keys])).map(({ key, itemId }) => [key, itemId]))
+export async function findKnown(
+  tx: TxSql,
+  { tenantId, pages }: Pick<Work, 'tenantId' | 'pages'>,
+  rows: readonly ImportedItem[],
+): Promise<Map<Key, Id | null>> {
+  const known = new Map<Key, Id | null>()
+  const unknown = new Set<Key>()
+  for (const row of rows) {
+    for (const key of keysOf(row)) {
+      if (key === null) continue
+      const page = pages.get(key)
+      if (page === undefined) unknown.add(key)
+      else known.set(key, page)
+    }
+  }
+  for (const { key, itemId } of await findItems(tx, tenantId, [...unknown])) known.set(key, itemId)
+  if (pages.size > MAX_PAGES) pages.clear()
+  for (const row of rows) {
+    if (row.kind !== 'comment') continue
+    const page = known.get(row.discussionKey)
+    if (page != null) pages.set(row.discussionKey, page)
+  }
+  return known
 }
 
 function keysOf(row: ImportedItem): (Key | null)[] {
