@@ -434,7 +434,7 @@ describe('what POST /readers/{id}/merge refuses', () => {
     const [a, b, c] = [await newReader(), await newReader(), await newReader()]
     await merge(a.id, b.id)
     const gone = { status: 404, code: 'not_found' }
-    const detail = `The reader to merge into was merged into ${b.id} before: merge into that one.`
+    const detail = `The reader to merge into was merged into ${b.id} before.`
     expect((await merge(c.id, a.id)).json).toMatchObject({ ...gone, detail })
     expect((await merge(b.id, a.id)).json).toMatchObject({ ...gone, detail })
     expect((await merge(a.id, c.id)).json).toMatchObject({

@@ -130,7 +130,7 @@ const noTarget = (merge?: sql.Merge): ServiceError =>
     detail:
       merge === undefined
         ? 'There is no reader to merge into.'
-        : `The reader to merge into was merged into ${merge.intoId} before: merge into that one.`,
+        : `The reader to merge into was merged into ${merge.intoId} before.`,
   })
 
 /** Throws `invalid_transition` for one who is being erased. */
