@@ -11,8 +11,8 @@ export interface KnownItem {
 
 // A plan that is made while the table is small stays: with ANY it could go through all items of the
 // tenant each time. LIMIT has it look each key up. Where several indexes begin with tenant_id, the
-// tenant comes from a subselect: PostgreSQL takes one who was not there when it counted for one of a
-// row, and then any of these indexes for the right one.
+// tenant comes from a subselect: PostgreSQL takes one who was not there when it counted for one of
+// a row, and then any of these indexes for the right one.
 const FIND_ITEMS = statement(
   'find_import_items',
   `SELECT k.key, i.item_id AS "itemId" FROM unnest($2::uuid[]) AS k (key)
