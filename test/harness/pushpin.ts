@@ -86,12 +86,15 @@ export async function makePushpin(): Promise<Pushpin> {
   }
 }
 
-/** Resolves once all of these answer, whatever it is. No vitest: benches use it too. */
+/**
+ * Resolves once all of these answer, whatever it is. A request that came before all programs of a
+ * Pushpin were there is never answered. No vitest: benches use it too.
+ */
 async function answer(urls: readonly string[]): Promise<void> {
   const deadline = Date.now() + 10_000
   for (;;) {
     try {
-      await Promise.all(urls.map((url) => fetch(url)))
+      await Promise.all(urls.map((url) => fetch(url, { signal: AbortSignal.timeout(1000) })))
       return
     } catch (error) {
       if (Date.now() > deadline) throw error
