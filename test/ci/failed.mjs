@@ -19,6 +19,7 @@ const PROMISES = [
   'migrations',
   'ordering',
   'places',
+  'pushpin',
   'redis',
   'soak',
   'stream',

@@ -130,11 +130,16 @@ describe('the service keeps a stream itself', () => {
     ['whose signature is none', () => Promise.resolve('x.y.z')],
     ['that is not signed', () => Promise.resolve('eyJhbGciOiJub25lIn0.eyJleHAiOjk5OTk5OTk5OTl9.')],
   ])('%s', async (_name, signature) => expectOwn(await pathWith(), { 'grip-sig': await signature() }))
-  test('and says once in its log that a signature does not fit', async () => {
-    for (let n = 0; n < 2; n++)
-      await expectOwn(await pathWith(), { 'grip-sig': await sign('a-key-of-nobody-of-the-tests-here') })
-    const lines = warn.mock.calls.filter((call) => String(call[1]).includes('Grip-Sig'))
-    expect(lines).toEqual([[{ reason: expect.any(String) as string }, expect.stringContaining('GRIP_KEY') as string]])
+  test('and says in its log, once an hour, that a signature does not fit', async () => {
+    const line = [{ reason: expect.any(String) as string }, expect.stringContaining('GRIP_KEY') as string]
+    const lines = (): unknown[] => warn.mock.calls.filter((call) => String(call[1]).includes('Grip-Sig'))
+    const signature = await sign('a-key-of-nobody-of-the-tests-here', 10_000)
+    for (let n = 0; n < 2; n++) await expectOwn(await pathWith(), { 'grip-sig': signature })
+    expect(lines()).toEqual([line])
+    vi.useFakeTimers({ now: Date.now() + 3_601_000, toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await expectOwn(await pathWith(), { 'grip-sig': signature })
+    expect(lines()).toEqual([line, line])
   })
 })
 
@@ -182,7 +187,7 @@ describe('the link of a held stream', () => {
   test.each([
     ['of another discussion', (link: string) => link.replace(discussionId, newId())],
     ['of another tenant', (link: string) => link.replace(service.tenant.id, newId())],
-    ['with another end', (link: string) => link.replace(/endsAt=\d+/, 'endsAt=9999999999999')],
+    ['with another end', (link: string) => link.replace(/next\/\d+/, 'next/9999999999999')],
     ['without its seal', (link: string) => link.replace(/&mac=.*/, '')],
     ['with half its seal', (link: string) => link.slice(0, -20)],
   ])('%s is 404', async (_name, change) => {
@@ -236,6 +241,8 @@ test('a replay of many bytes comes in parts, of which the last one holds', async
   for (; ; parts++) {
     seqs.push(...seqsOf(await response.text()))
     if (response.headers.get('grip-hold') !== null) break
+    // Not in the query: Pushpin leaves it out where it puts equal questions as one.
+    expect(new URL(linkOf(response), service.url).pathname.split('/').pop()).toBe(String(seqs.at(-1)))
     // Of a stream that was held before, Pushpin sends this with each part.
     response = await ask(linkOf(response), { 'grip-last': `discussion:${service.tenant.id}:${json.id}; last-id=0` })
     expect(parts, 'the same part again').toBeLessThan(count)

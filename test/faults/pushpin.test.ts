@@ -48,7 +48,7 @@ async function openGate(target: string): Promise<Gate> {
 
 /** A browser: it comes back by itself, with the last id that it has read. */
 class Browser {
-  readonly read: number[] = []
+  readonly read: number[]
   opened = 0
   goodbyes = 0
   incomplete = 0
@@ -56,8 +56,9 @@ class Browser {
   #isClosed = false
   readonly #url: string
 
-  constructor(url: string) {
+  constructor(url: string, from = 0) {
     this.#url = url
+    this.read = upTo(from)
     void this.#run()
   }
 
@@ -269,6 +270,9 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
     await listen(2)
     await write(60, first(service.apis), 'long '.repeat(1900))
     await listen(2)
+    await expectComplete(60)
+    // All at once, each from another place: what they have yet to read takes more than one answer.
+    browsers.push(...upTo(LISTENERS).map((from) => new Browser(url, from)))
     await expectComplete(60)
   })
 

@@ -19,12 +19,13 @@ import type { DiscussionKey } from '../../live/sql.ts'
 import { loadTenant } from '../../domains/tenants/tenants.ts'
 import { chargeReplay, countAddress } from './limits.ts'
 
-const PATH = '/api/v1/stream/:discussionId/next'
+const PATH = '/api/v1/stream/:discussionId/next/:endsAt'
 /**
  * Lifetimes end at whole minutes, so that many streams of a discussion have the same link: a proxy
  * follows equal links once.
  */
 const LIFETIME_STEP_MS = 60_000
+const WARN_EVERY_MS = 3_600_000
 
 /** A stream that a proxy holds: of which discussion, and until when (ms since 1970). */
 interface Held extends DiscussionKey {
@@ -40,17 +41,17 @@ export async function isFromProxy(app: App, { headers }: FastifyRequest): Promis
     await jwtVerify(signature, key, { requiredClaims: ['exp'], ...(issuer !== undefined && { issuer }) })
     return true
   } catch (error) {
-    warnOnce(app)(error)
+    warnOfSignature(app)(error)
     return false
   }
 }
 
-/** Anybody may send a signature: one line is enough. */
-const warnOnce = perApp(({ log }) => {
-  let hasWarned = false
+/** Anybody may send a signature: a line an hour is enough. */
+const warnOfSignature = perApp(({ log }) => {
+  let warnedAt = -Infinity
   return (error: unknown): void => {
-    if (hasWarned) return
-    hasWarned = true
+    if (Date.now() - warnedAt < WARN_EVERY_MS) return
+    warnedAt = Date.now()
     const reason = error instanceof Error ? error.message : undefined
     log.warn({ reason }, 'a Grip-Sig was not that of a proxy: compare GRIP_KEY and GRIP_ISSUER with the proxy’s')
   }
@@ -64,12 +65,19 @@ export function registerHeld(server: FastifyInstance, app: App): void {
   hub.onRepair(() => grip.repair())
   // Other processes take over at once.
   hub.onClose(async () => grip.recover())
-  server.route<{ Params: { discussionId: string } }>({
+  server.route<{ Params: LinkParams }>({
     method: 'GET',
-    url: PATH,
+    url: `${PATH}/:after?`,
     exposeHeadRoute: false,
     handler: async (request, reply) => continueHeld(app, request, reply),
   })
+}
+
+interface LinkParams {
+  discussionId: string
+  endsAt: string
+  /** The last event of the answer before, where that was not held. */
+  after?: string
 }
 
 interface HoldRequest {
@@ -105,18 +113,16 @@ export async function holdStream(
 /** The further answers: what a held stream has missed after the last event that it was sent. */
 async function continueHeld(
   app: App,
-  request: FastifyRequest<{ Params: { discussionId: string } }>,
+  request: FastifyRequest<{ Params: LinkParams }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const query = request.query as Record<string, unknown>
-  const held = readLink(app, request.params.discussionId, query)
+  const held = readLink(app, request.params, request.query as Record<string, unknown>)
   if (held === null || !(await isFromProxy(app, request))) {
     countAddress(app, request.ip)
     throw new ServiceError('not_found')
   }
   // After an answer that held nothing, `Grip-Last` is still that of the last hold.
-  const after = typeof query.after === 'string' ? query.after : null
-  const lastEventId = after ?? lastSent(request.headers['grip-last'], held) ?? ''
+  const lastEventId = request.params.after ?? lastSent(request.headers['grip-last'], held) ?? ''
   const page = held.endsAt > Date.now() ? await pageAfter(app, held, lastEventId) : null
   if (page !== null) return sendPage(app, reply, held, page)
   // Without a hold the proxy ends the stream, and the client comes back with its Last-Event-ID.
@@ -144,15 +150,14 @@ function sendPage(app: App, reply: FastifyReply, held: Held, page: Page, first =
 
 /** What a proxy does after an answer: it holds the stream, or asks for the rest of the replay. */
 function gripHeaders(app: App, held: Held, { upTo, isAll }: Page): Record<string, string | string[]> {
-  const link = linkOf(app, held)
-  if (!isAll) return { 'grip-link': `<${link}&after=${upTo}>; rel=next` }
+  if (!isAll) return { 'grip-link': `<${linkOf(app, held, upTo)}>; rel=next` }
   const heartbeat = Math.max(1, Math.round(app.settings.STREAM_HEARTBEAT_SECONDS))
   return {
     'grip-hold': 'stream',
     // A second channel without events: a proxy puts off the next question only for a stream all of
     // whose channels had some.
     'grip-channel': [`${CHANNELS.discussion(held)}; prev-id=${upTo}`, ALL_STREAMS],
-    'grip-link': `<${link}>; rel=next; timeout=${RENEW_SECONDS}`,
+    'grip-link': `<${linkOf(app, held)}>; rel=next; timeout=${RENEW_SECONDS}`,
     // Not after silence: events that are not for all would put it off.
     'grip-keep-alive': `:\\n\\n; format=cstring; timeout=${heartbeat}; mode=interval`,
   }
@@ -182,16 +187,20 @@ const macOf = (key: Buffer | undefined, { tenantId, discussionId, endsAt }: Held
     .update(`${tenantId} ${discussionId} ${endsAt}`)
     .digest()
 
-/** Where a proxy asks on. Only the service can make it: it is let in without a ticket. */
-function linkOf(app: App, held: Held): string {
+/**
+ * Where a proxy asks on. Only the service can make it: it is let in without a ticket. Pushpin puts
+ * questions of the same path and `Grip-Last` as one, whatever their queries say: what an answer
+ * depends on is in these two.
+ */
+function linkOf(app: App, held: Held, after?: number | string): string {
   const mac = macOf(keysOf(app)[0], held).toString('base64url')
-  const query = `tenant=${held.tenantId}&endsAt=${held.endsAt}&mac=${mac}`
-  return `${PATH.replace(':discussionId', held.discussionId)}?${query}`
+  const path = PATH.replace(':discussionId', held.discussionId).replace(':endsAt', String(held.endsAt))
+  return `${path}${after === undefined ? '' : `/${after}`}?tenant=${held.tenantId}&mac=${mac}`
 }
 
 /** What a link says; null where it is none of ours. */
-function readLink(app: App, discussionId: string, query: Record<string, unknown>): Held | null {
-  const { tenant: tenantId, endsAt, mac } = query
+function readLink(app: App, { discussionId, endsAt }: LinkParams, query: Record<string, unknown>): Held | null {
+  const { tenant: tenantId, mac } = query
   if (typeof tenantId !== 'string' || typeof mac !== 'string' || !isId(tenantId) || !isId(discussionId)) return null
   const held = { tenantId, discussionId, endsAt: Number(endsAt) }
   const given = Buffer.from(mac, 'base64url')
