@@ -83,7 +83,11 @@ class Browser {
   async #run(): Promise<void> {
     while (!this.#isClosed) {
       const lastEventId = String(this.read.at(-1) ?? 0)
-      const stream = await openStream(this.#url, { 'last-event-id': lastEventId }).catch(() => null)
+      // A Pushpin that starts lets some wait for a minute, and then closes their connections.
+      const late = new AbortController()
+      const timer = setTimeout(() => late.abort(), 5000)
+      const stream = await openStream(this.#url, { 'last-event-id': lastEventId }, late.signal).catch(() => null)
+      clearTimeout(timer)
       if (stream?.status === 200) {
         this.opened++
         this.#stream = stream
