@@ -15,7 +15,7 @@ import type { PageRule } from './pages.ts'
 import { storeOwn } from './own.ts'
 import { patiently } from './patience.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
-import { type ImportFindings, NO_FINDINGS, type TableUses, type TransferCounts } from './report.ts'
+import { type ImportFindings, NO_FINDINGS, sumsOf, type TableUses, type TransferCounts } from './report.ts'
 import { ImportStopped, note, type Run, storeInHalves, storeRows, type Watching } from './run.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { takeWaiting } from './waiting.ts'
@@ -239,7 +239,9 @@ async function finish(run: Reading): Promise<ImportReport> {
       if (!(await sql.finishImport(tx, tenantId, importId, { now, refused, tables }))) {
         return (await sql.findProgress(tx, tenantId, importId)) !== undefined
       }
-      const after = { source: report.source, file: report.file, counts, refused: refused.total, changed: changed.total }
+      const { source, file: name } = report
+      const used = tables === null ? {} : { tables: sumsOf(tables) }
+      const after = { source, file: name, counts, refused: refused.total, changed: changed.total, ...used }
       await recordAuditOfImport(tx, run, { action: 'import.finish', targetType: 'import', targetId: importId, after })
       return true
     }),

@@ -48,6 +48,10 @@ export interface TableUses {
   authors?: TableUse
 }
 
+/** The same without the rows that were not used. */
+export const sumsOf = (tables: TableUses): Record<string, Pick<TableUse, 'rows' | 'used'>> =>
+  Object.fromEntries(Object.entries(tables).map(([name, { rows, used }]: [string, TableUse]) => [name, { rows, used }]))
+
 const MAX_KEPT = 100
 
 export const NO_FINDINGS: ImportFindings = { total: 0, first: [] }
