@@ -432,6 +432,8 @@ describe('pages and readers', () => {
     const kept = { map: { rows: 3, used: 2, firstUnused: ['row 4'] }, authors: null }
     expect(await asAdmin(acme, `/imports/${id}`)).toMatchObject({ state: 'finished', tables: kept })
     expect((await asAdmin(acme, '/imports')).data).toMatchObject([{ id, tables: kept }])
+    const [audited] = (await get(acme, '/audit-log?action=import.finish')).data
+    expect(audited.after.tables).toEqual({ map: { rows: 3, used: 2 } })
     expect((await get(acme, '/discussions')).data.map((each: { externalId: string }) => each.externalId)).toEqual([
       'https://old.example/c',
       'https://old.example/articles/b',
@@ -699,6 +701,34 @@ describe('an import that is cut off', () => {
   })
 })
 
+test('pages that become one are reported, once for each but the first', async () => {
+  const acme = await addTenant()
+  const url = (id: string, address: string): Item => ({ kind: 'discussion', id, url: address, createdAt: at(0) })
+  const items = [
+    reader('ann'),
+    url('1', 'https://old.example/2015/story'),
+    url('2', 'https://old.example/other'),
+    url('3', 'https://old.example/2016/story'),
+    comment('a', 1, { discussionId: '1' }),
+    comment('b', 2, { discussionId: '3' }),
+    url('4', 'https://old.example/story'),
+  ]
+  const file = { source: 'jsonl', path: fileOf(items), page: 'slug' } as const
+  const reason = 'becomes one page with an item further up, whose title counts: story'
+  const changed = {
+    total: 2,
+    first: [
+      { place: 'line 4', reason },
+      { place: 'line 7', reason },
+    ],
+  }
+  expect(await rehearseImport(service.app, acme.tenant.id, file)).toMatchObject({ counts: { discussions: 2 }, changed })
+  expect(await importFile(service.app, acme.tenant.id, file)).toMatchObject({ counts: { discussions: 2 }, changed })
+  expect(await get(acme, '/discussions/by-external/story')).toMatchObject({ commentCount: 2 })
+  // Nothing of it is new the second time.
+  expect(await importFile(service.app, acme.tenant.id, file)).toMatchObject({ id: null, changed: { total: 0 } })
+})
+
 describe('an undo', () => {
   test('takes back all that nobody has touched, but for the pages; the file brings it again', async () => {
     const acme = await addTenant()
@@ -727,6 +757,8 @@ describe('an undo', () => {
       stays: { readers: 0, comments: 0 },
     })
     expect((await get(acme, '/audit-log?action=import.undo')).data).toHaveLength(1)
+    const report = await asAdmin(acme, `/imports/${id}`)
+    expect(report).toMatchObject({ state: 'undone', removed: { readers: 2, comments: 6 } })
     expect(await undoneAt()).toEqual(first)
     await importInto(acme, THREAD)
     const made = (lines: string[]) => lines.filter((line) => !/^(discussions|import_items) /.test(line))

@@ -1,6 +1,7 @@
 import { builder } from '../../schema/builder.ts'
 import { getImport, pageOfImports } from './imports.ts'
 import type { COUNTED, ImportFinding, ImportFindings, TableUse, TableUses, TransferCounts } from './report.ts'
+import type { Removed } from './undo-sql.ts'
 
 const FindingRef = builder.objectRef<ImportFinding>('ImportFinding').implement({
   description: 'Something of the file that was not taken as it stands there.',
@@ -68,6 +69,14 @@ const TablesRef = builder.objectRef<TableUses>('ImportTables').implement({
   }),
 })
 
+const RemovedRef = builder.objectRef<Partial<Removed>>('ImportRemoved').implement({
+  description: 'How many of each kind were removed when an import was taken back.',
+  fields: (t) => ({
+    readers: t.int({ description: 'Readers.', resolve: ({ readers = 0 }) => readers }),
+    comments: t.int({ description: 'Comments.', resolve: ({ comments = 0 }) => comments }),
+  }),
+})
+
 const StateRef = builder.enumType('ImportState', {
   description: 'How far an import is.',
   values: {
@@ -110,6 +119,11 @@ const ImportRef = builder.prismaObject('Import', {
       description:
         'What it has used of the tables that it was given. Null without tables, and until all of the file was read.',
       resolve: ({ tables }) => tables as TableUses | null,
+    }),
+    removed: t.field({
+      type: RemovedRef,
+      description: 'What of it was taken back, over all runs of the undo. The rest was touched since, and stays.',
+      resolve: ({ removed }) => removed as Partial<Removed>,
     }),
     startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it began.' }),
     finishedAt: t.expose('finishedAt', {

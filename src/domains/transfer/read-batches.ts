@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Pace } from '../../core/pace.ts'
 import { checkItem, type Rules } from './check.ts'
 import { WITHOUT_FORMER } from './former.ts'
-import type { ImportedItem, ImportedReader, OwnItem } from './imported.ts'
+import type { ImportedDiscussion, ImportedItem, ImportedReader, OwnItem } from './imported.ts'
 import type { Found } from './item.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from './keys.ts'
@@ -77,6 +77,7 @@ async function* readWindows(
         batch.refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
       }
     } else if (row?.kind === 'reader') keepFirst(row, seen, changes, rules.source)
+    else if (row?.kind === 'discussion') noteSamePage(row, seen, changes, rules.source)
     isFirst = false
     // The batch before is being stored: its next statement goes first.
     if (batch.items % ITEMS_AT_ONCE === 0) await setImmediate()
@@ -170,6 +171,17 @@ function keepFirst(row: ImportedReader, seen: KeyNumbers, changes: ReadBatch['ch
   const first = row.formerly.filter(({ key, externalId }) => isNew(key) && isNew(keyOf(source, 'name', externalId)))
   if (first.length < row.formerly.length) changes.push({ key: row.key, place: row.place, reason: WITHOUT_FORMER })
   row.formerly = first
+}
+
+/** Several pages of a source may have one external id at the tenant: then they are one. */
+function noteSamePage(
+  { key, place, externalId }: ImportedDiscussion,
+  seen: KeyNumbers,
+  changes: ReadBatch['changes'],
+  source: string,
+): void {
+  if (seen.size >= MAX_REMEMBERED || seen.add(keyOf(source, 'name', 'discussion', externalId)).isNew) return
+  changes.push({ key, place, reason: `becomes one page with an item further up, whose title counts: ${externalId}` })
 }
 
 /** Adds what was found to a batch, once it is checked. Returns how much text there is in it. */

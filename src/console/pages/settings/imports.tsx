@@ -108,8 +108,9 @@ function Report({ made, onClose }: { made: Import; onClose: () => void }) {
           </Text>
         ) : (
           <Text size="sm">
-            It was taken back: <Time at={made.undoneAt} />. This is what it had brought before. What somebody has
-            touched meanwhile has stayed, and pages stay.
+            It was taken back: <Time at={made.undoneAt} />, with {formatNumber(made.removed.comments)} of its comments
+            and {formatNumber(made.removed.readers)} of its readers. What somebody has touched meanwhile has stayed, and
+            pages stay. This is what it had brought before.
           </Text>
         )}
         <Table>
