@@ -106,12 +106,12 @@ const ofEach = (scope: EachLevel, level: string, order: Order): string =>
 function levelsOf(sort: CommentSort) {
   const order: Order = ORDERS[sort]
   const one = (scope: OneLevel) => ({
-    rest: oneLevel(`${scope}_${sort}`, unpinned(scope, order)),
-    pinnedFirst: oneLevel(`${scope}_${sort}_pinned_first`, withPinned(scope, order)),
+    rest: level(`${scope}_${sort}`, unpinned(scope, order)),
+    pinnedFirst: level(`${scope}_${sort}_pinned_first`, withPinned(scope, order)),
   })
   const each = (scope: EachLevel) => ({
-    rest: eachLevel(`${scope}_${sort}`, ofEach(scope, unpinned(scope, order), order)),
-    pinnedFirst: eachLevel(`${scope}_${sort}_pinned_first`, ofEach(scope, withPinned(scope, order), order)),
+    rest: level(`${scope}_${sort}`, ofEach(scope, unpinned(scope, order), order)),
+    pinnedFirst: level(`${scope}_${sort}_pinned_first`, ofEach(scope, withPinned(scope, order), order)),
   })
   return {
     roots: one('roots'),
@@ -127,22 +127,20 @@ function levelsOf(sort: CommentSort) {
  */
 const FEW = 31
 
+/** Whether a page has so few comments that it is not measured as it is read. */
+export const isShort = ({ limit }: { limit: number }): boolean => limit <= FEW
+
 interface Statements {
   few: StatementOf<ListedRow>
   many: StatementOf<ListedRow>
 }
 
-type Name<Of extends ListLevel> = `${Of}_${CommentSort}${'' | '_pinned_first'}`
+type Name = `${ListLevel}_${CommentSort}${'' | '_pinned_first'}`
 
-const oneLevel = (name: Name<OneLevel>, text: string): Statements => ({
+const level = (name: Name, text: string): Statements => ({
   few: statement(name, text),
   many: statement(`${name}_measured`, upToBytes(text, COMMENT_BYTES)),
 })
-
-function eachLevel(name: Name<EachLevel>, text: string): Statements {
-  const many = statement(`${name}_measured`, upToBytes(text, COMMENT_BYTES))
-  return { few: many, many }
-}
 
 const LEVELS = { newest: levelsOf('newest'), oldest: levelsOf('oldest'), top: levelsOf('top') } as const
 
@@ -185,9 +183,9 @@ function run(
   { sort, after, limit }: Level,
   tenantId: Id,
   of: Param[],
+  size: keyof Statements,
 ): Promise<ListedRow[]> {
   const { rest, pinnedFirst: whole } = LEVELS[sort][scope]
-  const size = limit <= FEW ? 'few' : 'many'
   if (after !== null && after.pinnedAt === null) {
     return sql<ListedRow>(rest[size], [tenantId, limit, ...of, ...keyOf(sort, after)])
   }
@@ -200,10 +198,12 @@ export const listLevel = (
   sql: Sql,
   tenantId: Id,
   { discussionId, parentId, ...level }: Level & { discussionId: Id; parentId: Id | null },
-): Promise<ListedRow[]> =>
-  parentId === null
-    ? run(sql, 'roots', level, tenantId, [discussionId])
-    : run(sql, 'replies', level, tenantId, [discussionId, parentId])
+): Promise<ListedRow[]> => {
+  const size = isShort(level) ? 'few' : 'many'
+  return parentId === null
+    ? run(sql, 'roots', level, tenantId, [discussionId], size)
+    : run(sql, 'replies', level, tenantId, [discussionId, parentId], size)
+}
 
 /** The roots in view of each of several discussions, `limit` of each, those of one together. */
 export const listRootsOfEach = (
@@ -211,7 +211,15 @@ export const listRootsOfEach = (
   tenantId: Id,
   discussionIds: readonly Id[],
   level: Level,
-): Promise<ListedRow[]> => run(sql, 'rootsOfEach', level, tenantId, [discussionIds])
+): Promise<ListedRow[]> => run(sql, 'rootsOfEach', level, tenantId, [discussionIds], 'many')
+
+/** The same for a few discussions of which short pages are read: no page is cut for another's sake. */
+export const listShortRootsOfEach = (
+  sql: Sql,
+  tenantId: Id,
+  discussionIds: readonly Id[],
+  level: Level,
+): Promise<ListedRow[]> => run(sql, 'rootsOfEach', level, tenantId, [discussionIds], 'few')
 
 /** The replies in view of each of several comments, `limit` of each, those of one together. */
 export const listReplies = (
@@ -220,7 +228,11 @@ export const listReplies = (
   parents: readonly { id: Id; discussionId: Id }[],
   level: Level,
 ): Promise<ListedRow[]> =>
-  run(sql, 'repliesOfEach', level, tenantId, [
-    parents.map(({ discussionId }) => discussionId),
-    parents.map(({ id }) => id),
-  ])
+  run(
+    sql,
+    'repliesOfEach',
+    level,
+    tenantId,
+    [parents.map(({ discussionId }) => discussionId), parents.map(({ id }) => id)],
+    'many',
+  )

@@ -13,15 +13,18 @@ import {
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
+import { sharedReads } from '../../core/shared-reads.ts'
 import { cutKeys, isCut } from '../../core/sql.ts'
 import { type Comment, getComment, toComment } from './comments.ts'
 import {
   type CommentSort,
+  isShort,
   type LevelPlace,
   type ListedRow,
   listLevel,
   listReplies,
   listRootsOfEach,
+  listShortRootsOfEach,
 } from './list-sql.ts'
 
 interface LevelArgs extends PageArgs {
@@ -69,14 +72,34 @@ const loadRoots = perRequest<Id, Listed>(async (ctx, group, discussionIds) => {
   const asked = [...new Set(discussionIds)]
   const [discussionId] = asked
   if (discussionId !== undefined && asked.length === 1) {
-    const rows = await listLevel(query, tenantId, { discussionId, parentId: null, ...level })
-    const roots = { comments: rows.map(toComment), isCut: isCut(rows) }
+    const roots = isShort(level)
+      ? await readRoots(ctx, group, discussionId)
+      : listedOf(await listLevel(query, tenantId, { discussionId, parentId: null, ...level }))
     return discussionIds.map(() => roots)
   }
   const rows = await listRootsOfEach(query, tenantId, asked, level)
   const listed = byKey(rows, asked, (row) => row.discussionId)
   return discussionIds.map((id) => listed.get(id) ?? NONE)
 })
+
+/** The roots of one discussion, for all requests that ask for short pages alike. */
+const readRoots = sharedReads<Id, Listed>({
+  most: 16,
+  load: async (sql, tenantId, group, discussionIds) => {
+    const level = JSON.parse(group) as NestedLevel
+    const asked = [...new Set(discussionIds)]
+    const [discussionId] = asked
+    if (discussionId !== undefined && asked.length === 1) {
+      const roots = listedOf(await listLevel(sql, tenantId, { discussionId, parentId: null, ...level }))
+      return discussionIds.map(() => roots)
+    }
+    const rows = await listShortRootsOfEach(sql, tenantId, asked, level)
+    const listed = byKey(rows, asked, (row) => row.discussionId)
+    return discussionIds.map((id) => listed.get(id) ?? NONE)
+  },
+})
+
+const listedOf = (rows: readonly ListedRow[]): Listed => ({ comments: rows.map(toComment), isCut: isCut(rows) })
 
 /**
  * A page of the replies in view of a comment, pinned ones first. One statement serves all comments

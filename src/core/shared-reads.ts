@@ -1,0 +1,63 @@
+import { type BatchEntry, inBatches } from './batches.ts'
+import { type Ctx, perApp, requireCaller } from './context.ts'
+import type { Id } from './ids.ts'
+import type { Sql } from './sql.ts'
+import { type Span, tracedFor } from './trace.ts'
+
+interface SharedRead<Key, Value> {
+  /** The most keys of one statement. */
+  most: number
+  /**
+   * Reads for all keys of one tenant and one `group` (the arguments that they have in common). The
+   * answers are in the order of the keys.
+   */
+  load: (sql: Sql, tenantId: Id, group: string, keys: readonly Key[]) => Promise<readonly Value[]>
+}
+
+interface Queued<Key> {
+  key: Key
+  span: Span | undefined
+}
+
+/**
+ * Joins what several requests of a tenant ask for at the same time: while one statement is under
+ * way, the keys that arrive go together in the next one; a lone one goes at once. So each answer is
+ * at least as new as its request. Tenants do not wait for one another. A request with a transaction
+ * of its own reads in that.
+ */
+export function sharedReads<Key, Value>({
+  most,
+  load,
+}: SharedRead<Key, Value>): (ctx: Ctx, group: string, key: Key) => Promise<Value> {
+  const batchesOf = perApp((app) => {
+    type Read = (queued: Queued<Key>) => Promise<Value>
+    /** Those under way, and how many requests wait for each. */
+    const open = new Map<string, { read: Read; requests: number }>()
+    const flush = async (tenantId: Id, group: string, batch: readonly BatchEntry<Queued<Key>, Value>[]) => {
+      const spans = batch.flatMap(({ input: { span } }) => span ?? [])
+      const keys = batch.map(({ input: { key } }) => key)
+      const values = await load(tracedFor(app, spans).db.query, tenantId, group, keys)
+      for (const [index, { resolve }] of batch.entries()) resolve(values[index] as Value)
+    }
+    return async (tenantId: Id, group: string, queued: Queued<Key>): Promise<Value> => {
+      const name = `${tenantId} ${group}`
+      let batches = open.get(name)
+      if (batches === undefined) {
+        batches = { read: inBatches(most, (batch) => flush(tenantId, group, batch)), requests: 0 }
+        open.set(name, batches)
+      }
+      batches.requests++
+      try {
+        return await batches.read(queued)
+      } finally {
+        if (--batches.requests === 0) open.delete(name)
+      }
+    }
+  })
+  return async (ctx, group, key) => {
+    const { app } = ctx
+    const { id } = requireCaller(ctx).tenant
+    if (app.scope === undefined) return batchesOf(app)(id, group, { key, span: app.span })
+    return (await load(app.db.query, id, group, [key]))[0] as Value
+  }
+}

@@ -1,0 +1,140 @@
+import { setTimeout } from 'node:timers/promises'
+
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+import { startService, type TestService, type TestTenant } from '../harness/service.ts'
+
+let service: TestService
+let ann: Record<string, string>
+
+const PAGES = Array.from({ length: 12 }, (_, n) => `page-${n}`)
+
+beforeAll(async () => {
+  // No page is kept, so that each is read.
+  service = await startService({ worker: false, env: { PAGE_CACHE_MB: '0' } })
+  ann = await service.as('ann')
+  for (const page of PAGES) await post(page, `first of ${page}`)
+})
+afterAll(() => service.close())
+
+async function post(page: string, body: string): Promise<void> {
+  const path = `/discussions/by-external/${page}/comments`
+  const { status } = await service.call('POST', path, { body: { body }, headers: ann })
+  expect(status).toBe(201)
+}
+
+async function bodiesOf(page: string, query = '', headers: Record<string, string> = {}): Promise<string[]> {
+  const { json } = await service.call('GET', `/discussions/by-external/${page}/comments?${query}`, { headers })
+  return (json.data as { body: string }[]).map(({ body }) => body)
+}
+
+async function countsOf(externalIds: readonly string[], headers: Record<string, string> = {}): Promise<number[]> {
+  const { json } = await service.call('POST', '/discussions/counts', { body: { externalIds }, headers })
+  return (json.data as { externalId: string; commentCount: number }[]).map(({ externalId, commentCount }, n) => {
+    expect(externalId).toBe(externalIds[n])
+    return commentCount
+  })
+}
+
+/** The names of the statements that run meanwhile, each so long that requests come during it. */
+async function statementsOf(run: () => Promise<unknown>): Promise<string[]> {
+  const { query } = service.app.db
+  const spy = vi.spyOn(service.app.db, 'query').mockImplementation(async (statement, params) => {
+    await setTimeout(100)
+    return query(statement, params)
+  })
+  await run()
+  const names = spy.mock.calls.map(([{ name }]) => name)
+  spy.mockRestore()
+  return names
+}
+
+test('pages that are asked for at the same time share statements, and each request gets its own', async () => {
+  const names = await statementsOf(async () => {
+    // One of them twice.
+    const asked = [...PAGES, 'page-3']
+    expect(await Promise.all(asked.map((page) => bodiesOf(page)))).toEqual(asked.map((page) => [`first of ${page}`]))
+  })
+  const reads = names.filter((name) => name.startsWith('roots'))
+  expect(reads.length).toBeLessThan(PAGES.length)
+  expect(reads).toContain('rootsOfEach_newest_pinned_first')
+})
+
+test('counts that are asked for at the same time share statements, and each request gets its own', async () => {
+  const names = await statementsOf(async () => {
+    const asked = PAGES.map((page, n) => (n % 2 === 0 ? [page, 'unknown', page] : ['unknown', page]))
+    const counts = await Promise.all(asked.map((ids) => countsOf(ids)))
+    expect(counts).toEqual(asked.map((_, n) => (n % 2 === 0 ? [1, 0, 1] : [0, 1])))
+  })
+  expect(names.filter((name) => name === 'discussion_counts').length).toBeLessThan(PAGES.length)
+})
+
+test('pages of several sizes and orders do not mix', async () => {
+  await post('long', 'one')
+  await post('long', 'two')
+  const queries = ['limit=1', 'limit=1&sort=oldest', 'limit=100', 'sort=oldest', 'sort=top&limit=1']
+  const asked = [...queries, ...queries]
+  const answers = await Promise.all(asked.map((query) => bodiesOf('long', query)))
+  const expected = [['two'], ['one'], ['two', 'one'], ['one', 'two'], ['two']]
+  expect(answers).toEqual([...expected, ...expected])
+})
+
+test('an answer is at least as new as its request, however many others are under way', async () => {
+  let isOver = false
+  const others = Array.from({ length: 6 }, async (_, n) => {
+    while (!isOver) await Promise.all([bodiesOf(`page-${n}`), countsOf(['busy'])])
+  })
+  for (let n = 1; n <= 25; n++) {
+    await post('busy', `${n}`)
+    const [bodies, counts] = await Promise.all([bodiesOf('busy', 'limit=1'), countsOf(['busy'])])
+    expect(bodies).toEqual([`${n}`])
+    expect(counts).toEqual([n])
+  }
+  isOver = true
+  await Promise.all(others)
+})
+
+test('tenants share no statement', async () => {
+  const other: TestTenant = await service.addTenant('other')
+  const key = { 'x-api-key': other.apiKey }
+  const body = { body: 'of the other tenant' }
+  const headers = { ...key, ...(await other.as('ann')) }
+  await service.call('POST', '/discussions/by-external/page-0/comments', { body, headers })
+  const rounds = Array.from({ length: 8 }, () =>
+    Promise.all([
+      bodiesOf('page-0'),
+      bodiesOf('page-0', '', key),
+      countsOf(['page-0', 'page-1']),
+      countsOf(['page-0', 'page-1'], key),
+    ]),
+  )
+  for (const answers of await Promise.all(rounds)) {
+    expect(answers).toEqual([['first of page-0'], ['of the other tenant'], [1, 1], [1, 0]])
+  }
+})
+
+test('a statement that fails fails its own requests alone', async () => {
+  const { query } = service.app.db
+  let isFailed = false
+  const spy = vi.spyOn(service.app.db, 'query').mockImplementation(async (statement, params) => {
+    if (isFailed || statement.name !== 'discussion_counts') return query(statement, params)
+    isFailed = true
+    throw new Error('the database says no')
+  })
+  const ask = () => service.call('POST', '/discussions/counts', { body: { externalIds: ['page-0'] } })
+  const statuses = (await Promise.all([ask(), ask(), ask()])).map(({ status }) => status)
+  spy.mockRestore()
+  expect(statuses.toSorted()).toEqual([200, 200, 500])
+  expect(await countsOf(['page-0'])).toEqual([1])
+})
+
+test('a request with a transaction of its own reads what it has written', async () => {
+  const { json } = await service.graphql(
+    `mutation { createComment(input: { externalId: "page-5", body: "keyed" }) {
+       comment { discussion { comments { edges { node { body } } } } } } }`,
+    {},
+    { ...ann, 'idempotency-key': 'keyed' },
+  )
+  const { edges } = json.data.createComment.comment.discussion.comments
+  expect(edges.map(({ node }: { node: { body: string } }) => node.body)).toEqual(['keyed', 'first of page-5'])
+})
