@@ -4,6 +4,12 @@ import type { Id } from './ids.ts'
 import type { Sql } from './sql.ts'
 import { type Span, tracedFor } from './trace.ts'
 
+/**
+ * Statements of one tenant and group that are under way at once. One leaves PostgreSQL idle while
+ * its answer is read; with more, fewer requests share each.
+ */
+const AT_ONCE = 2
+
 interface SharedRead<Key, Value> {
   /** The most keys of one statement. */
   most: number
@@ -20,9 +26,9 @@ interface Queued<Key> {
 }
 
 /**
- * Joins what several requests of a tenant ask for at the same time: while one statement is under
- * way, the keys that arrive go together in the next one; a lone one goes at once. So each answer is
- * at least as new as its request. Tenants do not wait for one another. A request with a transaction
+ * Joins what several requests of a tenant ask for at the same time: while statements are under way,
+ * the keys that arrive go together in the next one; a lone one goes at once. So each answer is at
+ * least as new as its request. Tenants do not wait for one another. A request with a transaction
  * of its own reads in that.
  */
 export function sharedReads<Key, Value>({
@@ -43,7 +49,7 @@ export function sharedReads<Key, Value>({
       const name = `${tenantId} ${group}`
       let batches = open.get(name)
       if (batches === undefined) {
-        batches = { read: inBatches(most, (batch) => flush(tenantId, group, batch)), requests: 0 }
+        batches = { read: inBatches(most, (batch) => flush(tenantId, group, batch), AT_ONCE), requests: 0 }
         open.set(name, batches)
       }
       batches.requests++

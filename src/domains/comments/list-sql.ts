@@ -106,12 +106,12 @@ const ofEach = (scope: EachLevel, level: string, order: Order): string =>
 function levelsOf(sort: CommentSort) {
   const order: Order = ORDERS[sort]
   const one = (scope: OneLevel) => ({
-    rest: level(`${scope}_${sort}`, unpinned(scope, order)),
-    pinnedFirst: level(`${scope}_${sort}_pinned_first`, withPinned(scope, order)),
+    rest: statementsOf(`${scope}_${sort}`, unpinned(scope, order)),
+    pinnedFirst: statementsOf(`${scope}_${sort}_pinned_first`, withPinned(scope, order)),
   })
   const each = (scope: EachLevel) => ({
-    rest: level(`${scope}_${sort}`, ofEach(scope, unpinned(scope, order), order)),
-    pinnedFirst: level(`${scope}_${sort}_pinned_first`, ofEach(scope, withPinned(scope, order), order)),
+    rest: statementsOf(`${scope}_${sort}`, ofEach(scope, unpinned(scope, order), order)),
+    pinnedFirst: statementsOf(`${scope}_${sort}_pinned_first`, ofEach(scope, withPinned(scope, order), order)),
   })
   return {
     roots: one('roots'),
@@ -137,7 +137,7 @@ interface Statements {
 
 type Name = `${ListLevel}_${CommentSort}${'' | '_pinned_first'}`
 
-const level = (name: Name, text: string): Statements => ({
+const statementsOf = (name: Name, text: string): Statements => ({
   few: statement(name, text),
   many: statement(`${name}_measured`, upToBytes(text, COMMENT_BYTES)),
 })
