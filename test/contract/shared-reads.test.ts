@@ -69,6 +69,25 @@ test('counts that are asked for at the same time share statements, and each requ
   expect(names.filter((name) => name === 'discussion_counts').length).toBeLessThan(PAGES.length)
 })
 
+test('what readers hold who look at the same time is read together, and each sees their own', async () => {
+  const { json } = await service.call('GET', '/discussions/by-external/page-1/comments')
+  const path = `/comments/${json.data[0].id}/reaction`
+  const types = ['like', 'love', null, 'laugh', 'wow', null]
+  const readers = await Promise.all(types.map((_, n) => service.as(`viewer-${n}`)))
+  for (const [n, type] of types.entries()) {
+    if (type !== null) await service.call('PUT', path, { body: { type }, headers: readers[n] ?? {} })
+  }
+  const look = (headers: Record<string, string>) =>
+    service.call('GET', '/discussions/by-external/page-1/comments', { headers })
+  // Their records are known from here on.
+  for (const headers of readers) await look(headers)
+  const names = await statementsOf(async () => {
+    const pages = await Promise.all(readers.map(look))
+    expect(pages.map((page) => page.json.data[0].viewerReaction)).toEqual(types)
+  })
+  expect(names.filter((name) => name === 'viewer_reactions').length).toBeLessThan(types.length)
+})
+
 test('pages of several sizes and orders do not mix', async () => {
   await post('long', 'one')
   await post('long', 'two')

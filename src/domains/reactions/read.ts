@@ -13,6 +13,7 @@ import {
 } from '../../core/cursor.ts'
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
+import { sharedReads } from '../../core/shared-reads.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { reactionType } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
@@ -43,10 +44,19 @@ const loadViewer = perRequest<Id, string | null>(async (ctx, _group, commentIds)
  * What the asserted reader holds on some comments, by the comment's id. Throws `identity_required`.
  */
 export async function viewerReactions(ctx: Ctx, commentIds: readonly Id[]): Promise<Map<Id, string>> {
-  const reader = await requireReader(ctx)
-  const rows = await selectViewerReactions(ctx.app.db.query, requireCaller(ctx).tenant.id, reader.id, commentIds)
-  return new Map(rows.map(({ commentId, type }) => [commentId, type]))
+  const { id: readerId } = await requireReader(ctx)
+  return readViewers(ctx, '', { readerId, commentIds })
 }
+
+const readViewers = sharedReads<{ readerId: Id; commentIds: readonly Id[] }, Map<Id, string>>({
+  most: 32,
+  load: async (sql, tenantId, _group, keys) => {
+    const rows = await selectViewerReactions(sql, tenantId, keys)
+    const held = keys.map(() => new Map<Id, string>())
+    for (const { n, commentId, type } of rows) held[n - 1]?.set(commentId, type)
+    return held
+  },
+})
 
 interface ListReactions extends PageArgs {
   type?: string | null | undefined
@@ -81,17 +91,36 @@ const loadHeld = perRequest<Id, HeldReaction[]>(async (ctx, group, commentIds) =
 
 const VIEWER = statement(
   'viewer_reactions',
-  `SELECT comment_id AS "commentId", type FROM reactions
-   WHERE tenant_id = $1 AND reader_id = $2 AND comment_id = ANY($3::uuid[]) AND type IS NOT NULL`,
+  `SELECT k.n, k.comment_id AS "commentId", r.type
+   FROM unnest($2::int[], $3::uuid[], $4::uuid[]) AS k (n, reader_id, comment_id)
+   CROSS JOIN LATERAL (
+     SELECT type FROM reactions WHERE tenant_id = $1 AND comment_id = k.comment_id AND reader_id = k.reader_id LIMIT 1
+   ) r WHERE r.type IS NOT NULL`,
 )
 
-/** What one reader holds on some comments. */
-const selectViewerReactions = (
+interface ViewerRow {
+  /** The place of the key, from 1. */
+  n: number
+  commentId: Id
+  type: string
+}
+
+/** What readers hold on some comments each. LATERAL keeps it from reading all reactions. */
+function selectViewerReactions(
   sql: Sql,
   tenantId: Id,
-  readerId: Id,
-  commentIds: readonly Id[],
-): Promise<{ commentId: Id; type: string }[]> => sql(VIEWER, [tenantId, readerId, commentIds])
+  keys: readonly { readerId: Id; commentIds: readonly Id[] }[],
+): Promise<ViewerRow[]> {
+  const pairs = keys.flatMap(({ readerId, commentIds }, index) =>
+    commentIds.map((commentId) => ({ n: index + 1, readerId, commentId })),
+  )
+  const columns = [
+    pairs.map(({ n }) => n),
+    pairs.map(({ readerId }) => readerId),
+    pairs.map(({ commentId }) => commentId),
+  ]
+  return sql<ViewerRow>(VIEWER, [tenantId, ...columns])
+}
 
 export interface HeldRow {
   commentId: Id
