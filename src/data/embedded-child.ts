@@ -1,19 +1,23 @@
 // The process in which `makeFiles` makes a database: its argument is the folder.
-import { PGlite } from '@electric-sql/pglite'
-
-import { overPGlite } from './embedded.ts'
+import { newPGlite, overPGlite } from './embedded.ts'
 import { migrate } from './migrate.ts'
 
 process.on('disconnect', () => process.exit(1))
-const pglite = new PGlite(process.argv[2] ?? '')
-const database = await overPGlite(pglite)
-await database.exclusively(migrate)
-// PostgreSQL's templates of new databases are half of the files, and this one never makes another.
-await pglite.exec('UPDATE pg_database SET datistemplate = false')
-for (const name of ['template0', 'template1']) await pglite.exec(`DROP DATABASE ${name}`)
-// The log of the migrations goes, too.
-await pglite.exec('SET wal_recycle = off')
-await pglite.exec('SELECT pg_switch_wal()')
-await pglite.exec('CHECKPOINT')
-await database.close()
-process.exit(0)
+
+async function makeDatabase(folder: string): Promise<void> {
+  const pglite = await newPGlite(folder)
+  const database = await overPGlite(pglite)
+  await database.exclusively(migrate)
+  // PostgreSQL's templates of new databases are half of the files, and this one never makes
+  // another.
+  await pglite.exec('UPDATE pg_database SET datistemplate = false')
+  for (const name of ['template0', 'template1']) await pglite.exec(`DROP DATABASE ${name}`)
+  // The log of the migrations goes, too.
+  await pglite.exec('SET wal_recycle = off')
+  await pglite.exec('SELECT pg_switch_wal()')
+  await pglite.exec('CHECKPOINT')
+  await database.close()
+  process.exit(0)
+}
+
+void makeDatabase(process.argv[2] ?? '')

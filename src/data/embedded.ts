@@ -2,10 +2,10 @@ import { fork } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve as absolute } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
 
-import { PGlite } from '@electric-sql/pglite'
+import type { PGlite } from '@electric-sql/pglite'
 
+import '../core/v8-flags.ts'
 import { ROOT } from '../core/root.ts'
 import { SettingsError } from '../core/settings.ts'
 import type { Database } from './database.ts'
@@ -14,11 +14,6 @@ import { removeOldDrafts } from './embedded-secrets.ts'
 import { lockFolder } from './folder-lock.ts'
 import { migrationAdapter, overPool, sqlOn } from './pool.ts'
 import { unpackTemplate } from './template.ts'
-
-// V8 compiles the functions of a WebAssembly program that run much a second time, to run faster. By
-// its own measure a start of PGlite spends half of its CPU on that. A busy service reaches this
-// one, too, within seconds.
-setFlagsFromString('--wasm-tiering-budget=180000000')
 
 /**
  * A PostgreSQL in this process (PGlite), its files below `dataDir`. PGlite has no lock of its own,
@@ -74,7 +69,7 @@ export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
 
 /** `files`, or a copy of them. PGlite says of damaged files only that it was aborted. */
 async function openFiles(folder: string, files: string): Promise<Database> {
-  const pglite = new PGlite(folder)
+  const pglite = await newPGlite(folder)
   await pglite.waitReady.catch((cause: unknown) => {
     throw new SettingsError(
       `DATA_DIR: the files of the database in ${absolute(files)} are damaged, or cannot be read and written: restore DATA_DIR from a backup, or move it away to begin with a new database`,
@@ -82,6 +77,12 @@ async function openFiles(folder: string, files: string): Promise<Database> {
     )
   })
   return overPGlite(pglite)
+}
+
+/** Loaded by those that use it alone: a process on a server does not. */
+export async function newPGlite(folder: string): Promise<PGlite> {
+  const { PGlite } = await import('@electric-sql/pglite')
+  return new PGlite(folder)
 }
 
 /** A PGlite as the service's database. `close` ends it, unless it is told what else to do. */
