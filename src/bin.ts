@@ -1,6 +1,5 @@
-#!/usr/bin/env node
 // `engagement-service` starts the service. With arguments it runs that command of the CLI.
 process.setSourceMapsEnabled(true)
 
-if (process.argv.length > 2) await import('./cli/cli.ts')
-else await import('./main.ts')
+if (process.argv.length > 2) void import('./cli/cli.ts')
+else void import('./main.ts')

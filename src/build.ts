@@ -13,10 +13,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
+
+import type { OutputOptions } from 'rolldown'
 
 import { ROOT as root } from './core/root.ts'
 import { packTemplate, readTemplate, templateFile } from './data/template.ts'
+import { codeFile } from './load.ts'
 
 /** Something to build: the step runs when the digest of its inputs is not the one in its stamp. */
 interface Step {
@@ -30,6 +33,11 @@ interface Step {
 if (!existsSync(join(root, 'src/main.ts'))) process.exit()
 /** A production install has no compilers. */
 const hasTools = existsSync(join(root, 'node_modules/tsx'))
+
+/** What can be started, each a file of `dist`. */
+const PROGRAMS = ['bin', 'main', 'cli/cli', 'cli/health', 'data/embedded-child']
+/** What loads them, and `npm run build` of a production install. */
+const HELPERS = Object.fromEntries(['build', 'load', 'keep-code', 'warm-up'].map((name) => [name, `src/${name}.ts`]))
 
 const files = (folder: string): string[] =>
   existsSync(join(root, folder))
@@ -114,6 +122,12 @@ await Promise.all([
   ),
 ])
 
+// A start with compiled code takes less than one that compiles.
+if (hasTools && !existsSync(codeFile('serve.cjs'))) {
+  console.error('Compiling the service …')
+  await run('../dist/warm-up.js')
+}
+
 async function buildFromDocuments(): Promise<void> {
   // It loads the schema, which needs the database client.
   await runDue({
@@ -154,11 +168,34 @@ async function buildFromDocuments(): Promise<void> {
  * the types.
  */
 async function buildService(): Promise<void> {
+  const output = [
+    ...(await bundleService(Object.fromEntries(PROGRAMS.map((path) => [basename(path), `src/${path}.ts`])), {
+      format: 'cjs',
+      entryFileNames: 'chunks/[name].cjs',
+      chunkFileNames: 'chunks/[name].cjs',
+    })),
+    ...(await bundleService(HELPERS, { format: 'esm', chunkFileNames: 'chunks/[name].js' })),
+  ]
+  for (const path of PROGRAMS) {
+    mkdirSync(dirname(join(root, `dist/${path}`)), { recursive: true })
+    const up = relative(dirname(path), 'load.js')
+    const text = `#!/usr/bin/env node\nimport { load } from '${up.startsWith('.') ? up : `./${up}`}'\n\nload('${basename(path)}')\n`
+    writeFileSync(join(root, `dist/${path}.js`), text)
+    output.push(`${path}.js`)
+  }
+  // Nothing else may run what an older build has left.
+  const kept = new Set(output.map((fileName) => `dist/${fileName}`))
+  for (const name of files('dist').filter((each) => /\.(c?js|d\.ts)(\.map)?$|\.code$/.test(each))) {
+    const isOther = /^dist\/(clients|console|widget|packages)\//.test(name)
+    if (!isOther && !kept.has(name)) rmSync(join(root, name), { force: true })
+  }
+}
+
+async function bundleService(input: Record<string, string>, options: OutputOptions): Promise<string[]> {
   const { rolldown } = await import('rolldown')
-  const entries = ['bin', 'main', 'build', 'cli/cli', 'cli/health', 'data/embedded-child']
   const build = await rolldown({
     cwd: root,
-    input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
+    input,
     platform: 'node',
     // Packages that read files of their own; GraphiQL, which is 9 MB and seldom asked for; and what
     // only a build needs.
@@ -172,22 +209,17 @@ async function buildService(): Promise<void> {
         name: 'own-maps',
         transform: { filter: { id: /node_modules/ }, handler: (code) => ({ code, map: { mappings: '' } }) },
       },
+      {
+        name: 'import-esm',
+        // A script of node:vm has no import(): src/load.ts gives it one. No map: lines stay.
+        renderChunk: (code, { fileName }) =>
+          fileName.endsWith('.cjs') ? { code: code.replaceAll(/\bimport(?=\(")/g, 'importEsm'), map: null } : null,
+      },
     ],
   })
-  const { output } = await build.write({
-    dir: 'dist',
-    format: 'esm',
-    chunkFileNames: 'chunks/[name].js',
-    sourcemap: true,
-    sourcemapExcludeSources: true,
-  })
+  const { output } = await build.write({ dir: 'dist', sourcemap: true, sourcemapExcludeSources: true, ...options })
   await build.close()
-  // Nothing else may run what an older build has left.
-  const kept = new Set(output.map(({ fileName }) => `dist/${fileName}`))
-  for (const name of files('dist').filter((each) => /\.(js|d\.ts)(\.map)?$/.test(each))) {
-    const isOther = /^dist\/(clients|console|widget|packages)\//.test(name)
-    if (!isOther && !kept.has(name)) rmSync(join(root, name), { force: true })
-  }
+  return output.map(({ fileName }) => fileName)
 }
 
 /** The modules that others import, and their types. */

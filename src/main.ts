@@ -26,7 +26,7 @@ const WHY_ONE = {
 const hasProcesses = ({ WORKERS, ROLE, DATABASE_URL }: Settings): boolean =>
   WORKERS > 1 && ROLE !== 'worker' && DATABASE_URL !== undefined
 
-await main().catch((error: unknown) => {
+void main().catch((error: unknown) => {
   if (error instanceof SettingsError) console.error(error.message)
   else console.error(error)
   process.exit(1)

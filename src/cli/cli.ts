@@ -310,14 +310,17 @@ function reasonOf(error: unknown): string {
   return (inner instanceof Error ? inner.message : String(inner)).split('\n')[0] ?? ''
 }
 
-try {
-  const text = await readCommandLine(COMMANDS, process.argv.slice(2))()
-  if (text !== '') console.log(text)
-} catch (error) {
-  console.error(isExpected(error) ? error.message : `The command failed: ${reasonOf(error)}`)
-  process.exitCode = error instanceof UsageError ? 2 : error instanceof StoppedError ? error.status : 1
+async function main(): Promise<void> {
+  try {
+    const text = await readCommandLine(COMMANDS, process.argv.slice(2))()
+    if (text !== '') console.log(text)
+  } catch (error) {
+    console.error(isExpected(error) ? error.message : `The command failed: ${reasonOf(error)}`)
+    process.exitCode = error instanceof UsageError ? 2 : error instanceof StoppedError ? error.status : 1
+  }
+  // The migration engine leaves a timer of 10 s behind, for which nobody should wait. What is
+  // printed goes out first.
+  process.stdout.write('', () => process.stderr.write('', () => process.exit()))
 }
 
-// The migration engine leaves a timer of 10 s behind, for which nobody should wait. What is printed
-// goes out first.
-process.stdout.write('', () => process.stderr.write('', () => process.exit()))
+void main()
