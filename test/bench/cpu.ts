@@ -20,7 +20,7 @@ interface Side {
 }
 
 /**
- * CPU of the api process for a request, beside the same of a bare server, turn by turn. CPU_BESIDE
+ * CPU of the api process for a request, and the rate, beside those of a bare server, turn by turn. CPU_BESIDE
  * names the `main.js` of another build to measure in turn with this one.
  */
 export async function benchCpu(): Promise<void> {
@@ -71,20 +71,25 @@ async function requestsOf(service: BenchService, { discussionIds, externalIds }:
 }
 
 async function report(title: string, sides: Readonly<Record<string, Side>>): Promise<void> {
-  const rounds: Record<string, number[]> = {}
+  const rounds: Record<string, Turn[]> = {}
   for (const side of Object.values(sides)) {
     for (let warmed = 0; warmed < WARM_REQUESTS;) warmed += (await turn(side, 1)).answered
   }
   for (let round = 0; round < ROUNDS; round++) {
     const all = Object.entries(sides)
     for (const [name, side] of round % 2 === 0 ? all : all.toReversed()) {
-      ;(rounds[name] ??= []).push((await turn(side, SECONDS)).micros)
+      ;(rounds[name] ??= []).push(await turn(side, SECONDS))
     }
   }
   console.log(`cpu: ${title}, ${CONNECTIONS} connections, median of ${ROUNDS} turns`)
   for (const [name, all] of Object.entries(rounds)) {
-    const ratio = median(all.map((micros, round) => micros / (rounds.bare?.[round] ?? NaN)))
-    console.log(`  ${name.padEnd(12)} ${median(all).toFixed(0)} µs a request, ${ratio.toFixed(2)} × bare`)
+    const [micros, rate] = (['micros', 'perSecond'] as const).map((figure) => ({
+      own: median(all.map((each) => each[figure])),
+      toBare: median(all.map((each, round) => each[figure] / (rounds.bare?.[round]?.[figure] ?? NaN))),
+    }))
+    console.log(
+      `  ${name.padEnd(12)} ${micros?.own.toFixed(0)} µs a request, ${micros?.toBare.toFixed(2)} × bare; ${rate?.own.toFixed(0)}/s, ${rate?.toBare.toFixed(2)} ×`,
+    )
   }
 }
 
@@ -92,15 +97,16 @@ interface Turn {
   answered: number
   /** Of CPU, for a request. */
   micros: number
+  perSecond: number
 }
 
 async function turn({ process: { pid, port }, requests }: Side, seconds: number): Promise<Turn> {
   const before = cpuMicrosOf(pid)
-  const { statuses } = await load({ port, connections: CONNECTIONS, seconds, requests })
+  const { statuses, perSecond } = await load({ port, connections: CONNECTIONS, seconds, requests })
   const wrong = Object.keys(statuses).filter((status) => !['200', '201'].includes(status))
   if (wrong.length > 0) throw new Error(`not all were answered: ${JSON.stringify(statuses)}`)
   const answered = Object.values(statuses).reduce((sum, n) => sum + n, 0)
-  return { answered, micros: (cpuMicrosOf(pid) - before) / answered }
+  return { answered, perSecond, micros: (cpuMicrosOf(pid) - before) / answered }
 }
 
 /** CPU of a process's threads, finer than the 10 ms of `cpuMsOf`. */
