@@ -105,7 +105,7 @@ describe('an import of another system, read over REST', () => {
       'https://daily.example/2019/05/harbour?edition=1&page=2',
     ])
     expect(await threadOf(imported, 'https://daily.example/2019/06/tram')).toEqual([
-      'Ann 2019-06-03T12:00:00.000Z: "The same Ann, on another page."',
+      'Ann 2019-06-03T12:00:00.000Z: "The same Ann, on another page. Right, @benk? Not ann@benk:disqus."',
     ])
     expect(await threadOf(imported, 'story-100')).toEqual([])
     expect(imported.report).toMatchObject({
@@ -122,11 +122,11 @@ describe('an import of another system, read over REST', () => {
     })
     expect(await threadOf(imported, '/harbour')).toEqual([
       'Ann 2019-05-02T09:15:00.000Z: "First line\\\\\\nsecond line with a ]]> in it.\\n\\n\\\\# Not a heading, and *emphasis* & more."',
-      '  The Editor 2019-05-02T10:00:00.000Z: "Thank you, Ann."',
+      '  Editor & Co. 2019-05-02T10:00:00.000Z: "Thank you, Ann."',
     ])
     expect(await pageOf(imported, '/harbour')).toEqual(['locked', 'Boats & bridges', 'https://new.example/harbour'])
     expect((await imported.get('/readers?externalId=subscriber-1')).data).toMatchObject([{ name: 'Ann' }])
-    expect((await imported.get('/readers?externalId=wordpress:3')).data).toMatchObject([{ name: 'The Editor' }])
+    expect((await imported.get('/readers?externalId=wordpress:3')).data).toMatchObject([{ name: 'Editor & Co.' }])
     expect(await pendingIn(imported)).toEqual(['Waiting for approval'])
     expect(imported.report).toMatchObject({
       counts: { comments: 4, discussions: 1, readers: 4 },

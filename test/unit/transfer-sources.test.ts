@@ -58,7 +58,7 @@ describe('disqus', () => {
       '201 <- - approved "Is it 5 > 3 \\\\*really\\\\*?\\n\\n> 1\\\\. a quote"',
       '203 <- - deleted null',
       '204 <- - rejected "Buy now: <http://spam.example/a_b_c>"',
-      '205 <- - approved "The same Ann, on another page."',
+      '205 <- - approved "The same Ann, on another page. Right, @benk? Not ann@benk:disqus."',
     ])
     expect(itemsOf(found, 'discussion')).toEqual([
       expect.objectContaining({ id: '100', externalId: 'story-100', state: 'open' }),
@@ -73,6 +73,7 @@ describe('disqus', () => {
       },
       expect.not.objectContaining({ externalId: expect.anything() }),
     ])
+    expect(itemsOf(found, 'discussion')[2]).toMatchObject({ title: 'A tram for the <East> – soon' })
     const readers = itemsOf(found, 'reader')
     expect(readers.map(({ name }) => name)).toEqual(['Ben K.', 'Ann', 'Watches', 'Buy'])
     expect(readers[0]).toMatchObject({ id: 'benk' })
@@ -102,7 +103,7 @@ describe('wordpress', () => {
       },
     ])
     expect(itemsOf(found, 'reader').map(({ name, profileUrl }) => [name, profileUrl])).toEqual([
-      ['The Editor', undefined],
+      ['Editor & Co.', undefined],
       ['Ann', 'https://ann.example/?a=1&b=2'],
       ['Ben', null],
       ['Spam', null],
@@ -322,7 +323,7 @@ describe('isso', () => {
     })
     expect(itemsOf(found, 'reader')).toMatchObject([
       { name: 'Ann', email: 'ann@reader.example', profileUrl: 'https://ann.example' },
-      { name: 'Ben' },
+      { name: 'Ben & <Bo>', profileUrl: 'https://ben.example/?a=1&b=2' },
       { id: 'guest', name: 'Guest' },
     ])
     expect(refusedIn(found)).toEqual([

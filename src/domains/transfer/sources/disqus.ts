@@ -1,3 +1,5 @@
+import { decodeHTMLStrict } from 'entities'
+
 import type { Found, OnRead, Source } from '../item.ts'
 import { htmlToMarkdown } from './html.ts'
 import { People } from './people.ts'
@@ -56,7 +58,8 @@ function* threadOf(record: XmlRecord): Generator<Found> {
       id,
       ...(identifier === '' ? {} : { externalId: identifier }),
       url: fields.get('link')?.trim() || null,
-      title: fields.get('title')?.trim() || null,
+      // Pages of WordPress have given Disqus their titles as HTML.
+      title: decodeHTMLStrict(fields.get('title') ?? '').trim() || null,
       state: isTrue(fields.get('isClosed')) || isTrue(fields.get('isDeleted')) ? 'locked' : 'open',
       createdAt: timeOf(fields.get('createdAt')),
     },
@@ -84,7 +87,7 @@ function* postOf(record: XmlRecord, people: People): Generator<Found> {
       discussionId,
       parentId: fields.get('parent/@dsq:id') || null,
       authorId: author.id,
-      body: isDeleted ? null : htmlToMarkdown(withoutRedirects(fields.get('message') ?? '')),
+      body: isDeleted ? null : htmlToMarkdown(asShown(fields.get('message') ?? '')),
       status: isDeleted ? 'deleted' : isTrue(fields.get('isSpam')) ? 'rejected' : 'approved',
       createdAt,
     },
@@ -93,9 +96,15 @@ function* postOf(record: XmlRecord, people: People): Generator<Found> {
 
 const REDIRECT = /https?:\/\/disq\.us\/url\?url=([\w%.~-]+)[^\s"'<>]*/g
 
-/** Disqus leads every link over an address of its own, which has the one of the link and a code. */
-const withoutRedirects = (html: string): string =>
-  html.replace(REDIRECT, (redirect, encoded: string) => {
+/** `@ann:disqus` stands for the user `ann`, whose name Disqus shows. */
+const MENTION = /(?<=^|[\s>(])@([\w-]+):disqus\b/g
+
+/**
+ * A message as Disqus shows it. Every link leads over an address of Disqus, which has the one of
+ * the link and a code.
+ */
+const asShown = (html: string): string =>
+  html.replace(MENTION, '@$1').replace(REDIRECT, (redirect, encoded: string) => {
     try {
       const address = decodeURIComponent(encoded).replace(/:[\w-]{20,40}$/, '')
       return address.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')

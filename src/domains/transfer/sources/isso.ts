@@ -2,6 +2,7 @@ import { mkdtemp, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
+import { decodeXML } from 'entities'
 import { z } from 'zod'
 
 import { type CommentItem, type Found, type OnRead, type Source, SourceError } from '../item.ts'
@@ -15,6 +16,9 @@ import { timeOfSeconds } from './times.ts'
 /** `isso/db/threads.py`. */
 const thread = z.object({ id: z.number(), uri: z.string().min(1), title: text })
 
+/** Isso stores what people say of themselves with `&`, `<` and `>` as entities. */
+const escaped = text.transform((value) => value && decodeXML(value))
+
 /** `isso/db/comments.py`. `remote_addr` and `voters`, a filter of such addresses, are not read. */
 const comment = z.object({
   tid: z.number(),
@@ -24,9 +28,9 @@ const comment = z.object({
   modified: z.number().nullish(),
   mode: z.number(),
   text,
-  author: text,
-  email: text,
-  website: text,
+  author: escaped,
+  email: escaped,
+  website: escaped,
   likes: z.number().nullish(),
   dislikes: z.number().nullish(),
 })
