@@ -699,6 +699,26 @@ describe('an import that is cut off', () => {
     const { revisions: _, ...rest } = counts
     expect(rehearsed).toMatchObject({ counts: rest, already: 0, pagesWithoutAddress: 0, refused: { total: 0 } })
   })
+
+  test('a rehearsal counts pages without an address and comments without an author', async () => {
+    const acme = await addTenant()
+    const written = { kind: 'comment', discussionId: '1', body: 'Text', createdAt: '2020-01-01T00:00:00Z' } as const
+    const path = fileOf([
+      { kind: 'reader', id: 'ann', name: 'Ann' },
+      { kind: 'discussion', id: '1', url: 'https://news.example/1' },
+      { kind: 'discussion', id: '2' },
+      { kind: 'discussion', id: '3', url: '' },
+      { ...written, id: '1', authorId: 'ann' },
+      { ...written, id: '2' },
+      { ...written, id: '3', authorId: 'nobody' },
+    ])
+    const rehearsed = await rehearseImport(service.app, acme.tenant.id, { source: 'jsonl', path })
+    expect(rehearsed).toMatchObject({
+      counts: { readers: 1, discussions: 3, comments: 3 },
+      pagesWithoutAddress: 2,
+      commentsWithoutAuthor: 2,
+    })
+  })
 })
 
 test('pages that become one are reported, once for each but the first', async () => {
