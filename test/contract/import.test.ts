@@ -171,6 +171,22 @@ describe('an import of our own form', () => {
     expect(lines.filter((line) => /^(events|deliveries) /.test(line))).toEqual([])
   })
 
+  test('is found by searches, and sort=top has its replies and reactions', async () => {
+    const acme = await addTenant()
+    await importInto(acme, [
+      ...THREAD,
+      comment('7', 7),
+      { kind: 'reaction', commentId: '6', readerId: 'ben', type: 'like', createdAt: at(9) },
+      comment('8', 8, { parentId: '7' }),
+    ])
+    const { id, lastCommentedAt } = await get(acme, '/discussions/by-external/page-p')
+    expect(lastCommentedAt).toBe(at(8))
+    const { data } = await get(acme, `/discussions/${id}/comments?sort=top`)
+    expect(data.map(({ body }: { body: string }) => body)).toEqual(['Comment 1', 'Comment 6', 'Comment 7'])
+    expect((await get(acme, '/discussions?search=page')).data).toMatchObject([{ id }])
+    expect((await get(acme, '/readers?search=Reader%20ben')).data).toMatchObject([{ externalId: 'jsonl:ben' }])
+  })
+
   test('shows on a page that was cached before', async () => {
     const acme = await addTenant()
     const post = (body: string) =>
