@@ -4,8 +4,16 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** A folder of tests. Without `isolate` a worker loads the service once for all its files. */
-const project = (name: string, isolate: boolean): TestProjectInlineConfiguration => ({
+const ALONE = '(database|leaks|webhooks-hostile)'
+
+/**
+ * A folder of tests, or these files. Without `isolate` a worker loads the service once for all its
+ * files.
+ */
+const project = (
+  name: string,
+  { files = `test/${name}/**/*.test.ts`, isolate = false } = {},
+): TestProjectInlineConfiguration => ({
   root,
   resolve: {
     // vitest would load the CommonJS and the ES form of graphql side by side, and one does not know
@@ -14,7 +22,8 @@ const project = (name: string, isolate: boolean): TestProjectInlineConfiguration
   },
   test: {
     name,
-    include: [`test/${name}/**/*.test.ts`],
+    // Not by an exclude: that would end the one of the command line.
+    include: [files],
     isolate,
     pool: 'forks',
     setupFiles: ['test/harness/patience.ts', 'test/harness/run-checks.ts'],
@@ -29,13 +38,14 @@ export default defineConfig({
   test: {
     projects: [
       // The service keeps nothing outside of an app, and no module is mocked.
-      project('contract', false),
-      project('unit', false),
-      project('browser', false),
-      project('cluster', false),
-      project('containers', false),
-      // They measure memory, set clocks, and listen to what their process does not catch.
-      project('faults', true),
+      project('contract'),
+      project('unit'),
+      project('browser'),
+      project('cluster'),
+      project('containers'),
+      // They measure the memory of their process, or listen to what it does not catch.
+      project('faults-alone', { files: `test/faults/@${ALONE}.test.ts`, isolate: true }),
+      project('faults', { files: `test/faults/!${ALONE}.test.ts` }),
     ],
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.
