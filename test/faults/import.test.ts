@@ -26,7 +26,7 @@ import { unnamed } from '../harness/sql.ts'
 import { dumpImported, findWrongCounts, writeItems } from '../harness/transfer.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
-const KILLS = Number(process.env.IMPORT_KILLS ?? effort(8, 4))
+const KILLS = Number(process.env.IMPORT_KILLS ?? effort(20, 2))
 /** So many that a kill has some hundred to fall among. */
 const COMMENTS = Math.max(8, KILLS) * 450
 const LONG = 300_000
