@@ -3,14 +3,17 @@ import type { Page } from 'playwright-core'
 
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
+/** The rules that look at colours. */
+export const COLORS = ['color-contrast', 'link-in-text-block']
+
 /**
  * What is wrong with the page as it stands: what axe finds by the rules of WCAG 2.2 A and AA and
- * its best practices, and badges whose words are cut off.
+ * its best practices (or by those of `rules`), and badges whose words are cut off.
  */
-export async function axeFindings(page: Page, within = ':root'): Promise<string[]> {
+export async function axeFindings(page: Page, within = ':root', rules = RULES): Promise<string[]> {
   // Past the page's policy, which refuses scripts that are put into it.
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe.source)
-  const options = { runOnly: RULES, resultTypes: ['violations'] }
+  const options = { runOnly: rules, resultTypes: ['violations'] }
   const run = `axe.run(${JSON.stringify(within)}, ${JSON.stringify(options)})`
   const { violations } = (await page.evaluate(run)) as AxeResults
   const broken = violations.flatMap(({ id, nodes }) =>
