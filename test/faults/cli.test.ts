@@ -35,6 +35,8 @@ import { holdsWithin } from '../harness/standstill.ts'
 const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
 const LONG = 120_000
 const REDIS_URL = process.env.REDIS_URL
+const SERVER_ONLY = onServer ? '' : ' (skipped: needs DATABASE_URL)'
+const EMBEDDED_ONLY = onServer ? ' (skipped: the same without DATABASE_URL)' : ''
 
 let folder: string
 let env: Env
@@ -94,7 +96,9 @@ function cli(args: string[], more: Env = {}, as: Pick<ExecFileOptions, 'uid'> = 
 }
 
 describe('npm run cli', { timeout: LONG }, () => {
-  test('readers merge makes two readers one, as often as it is called', async () => {
+  // Each command opens the embedded database again, which takes seconds: there the next test tries
+  // a merge.
+  test.skipIf(!onServer)(`readers merge makes two readers one, as often as it is called${SERVER_ONLY}`, async () => {
     const file = join(folder, 'readers.jsonl')
     const lines = [
       { kind: 'reader', id: 'old', name: 'Ann' },
@@ -296,6 +300,19 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect(again.json.revokedAt).toBe(revoked.json.revokedAt)
   })
 
+  test('doctor says that all is well and ends with 0; with something broken it ends with 1', async () => {
+    const well = await cli(['doctor'])
+    expect(well.stdout).not.toMatch(/^fail/m)
+    expect(well.stdout).toMatch(/^ok {4}settings /)
+    expect(well.code).toBe(0)
+    const ill = await cli(['doctor'], { PORT: 'x' })
+    expect(ill.stdout).toMatch(/^fail {2}settings +PORT: /)
+    expect(ill.code).toBe(1)
+  })
+})
+
+// A server changes none of it: it is in the command line, or in a DATA_DIR.
+describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout: LONG }, () => {
   test.each([[['help']], [['--help']], [['help', 'key']], [['key', 'create', '--help']], [['help', 'key', 'create']]])(
     '%s shows how it is used, and ends with 0',
     async (words) => {
@@ -403,16 +420,6 @@ describe('npm run cli', { timeout: LONG }, () => {
     const { code, stdout } = await cli([...SIGN, '--secret', 'x'.repeat(32), '--name', 'help'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
-  })
-
-  test('doctor says that all is well and ends with 0; with something broken it ends with 1', async () => {
-    const well = await cli(['doctor'])
-    expect(well.stdout).not.toMatch(/^fail/m)
-    expect(well.stdout).toMatch(/^ok {4}settings /)
-    expect(well.code).toBe(0)
-    const ill = await cli(['doctor'], { PORT: 'x' })
-    expect(ill.stdout).toMatch(/^fail {2}settings +PORT: /)
-    expect(ill.code).toBe(1)
   })
 })
 

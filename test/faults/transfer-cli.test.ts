@@ -35,6 +35,10 @@ import { writeItems } from '../harness/transfer.ts'
 const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
 const LONG = 120_000
 
+// Each command opens the embedded database again, which takes seconds: there is tried only what it
+// may change.
+const SERVER_ONLY = onServer ? '' : ' (skipped: the same with DATABASE_URL)'
+
 let folder: string
 let env: Env
 let drop = async (): Promise<void> => undefined
@@ -117,7 +121,7 @@ describe('an import', { timeout: LONG }, () => {
     }
   })
 
-  test('on a terminal shows a bar, what was not taken, and the report', async () => {
+  test.skipIf(!onServer)(`on a terminal shows a bar, what was not taken, and the report${SERVER_ONLY}`, async () => {
     const { code, stdout } = await onTerminal(...IMPORT, '--as', 'again', 'items.jsonl')
     expect(code).toBe(1)
     expect(stdout).toMatch(/100% \| 2 comments, 5 items/)
@@ -127,7 +131,7 @@ describe('an import', { timeout: LONG }, () => {
     expect(JSON.parse(report)).toMatchObject({ counts: { comments: 2 }, refused: { total: 1 } })
   })
 
-  test('says how much of its tables it has used, and so does the list', async () => {
+  test.skipIf(!onServer)(`says how much of its tables it has used, and so does the list${SERVER_ONLY}`, async () => {
     writeFileSync(join(folder, 'ids.csv'), 'ann,user-1\nben,user-2\n')
     const tables = { authors: { rows: 2, used: 1, firstUnused: ['row 2'] } }
     for (const more of [['--dry-run'], []]) {
@@ -141,42 +145,51 @@ describe('an import', { timeout: LONG }, () => {
     expect(stderr).toBe('No row of --map was used: is it one of this site?\n')
   })
 
-  test('is refused in one line, whatever is wrong with its files, and leaves no row', async () => {
-    mkdirSync(join(folder, 'a-folder'))
-    writeFileSync(join(folder, 'odd.csv'), 'old,new\n/a\n')
-    const before = linesOfJson(await cli('import', 'list', '--tenant', 'empty'))
-    const into = ['import', '--tenant', 'empty', '--from', 'jsonl'] as const
-    const wrong: [string[], string][] = [
-      [['nowhere.jsonl'], 'nowhere.jsonl: there is no such file'],
-      [['a-folder'], 'a-folder: is a folder, not a file'],
-      [['items.jsonl', '--map', 'nowhere.csv'], 'nowhere.csv: there is no such file'],
-      [['items.jsonl', '--map', 'odd.csv'], 'odd.csv: row 2 has not two columns, with a comma between them'],
-      [['items.jsonl', '--authors', 'a-folder'], 'a-folder: is a folder, not a file'],
-    ]
-    for (const [args, reason] of wrong) {
-      expect(await cli(...into, ...args), args.join(' ')).toEqual({ code: 1, stdout: '', stderr: `${reason}\n` })
-    }
-    expect(linesOfJson(await cli('import', 'list', '--tenant', 'empty'))).toEqual(before)
-  })
+  test.skipIf(!onServer)(
+    `is refused in one line, whatever is wrong with its files, and leaves no row${SERVER_ONLY}`,
+    async () => {
+      mkdirSync(join(folder, 'a-folder'))
+      writeFileSync(join(folder, 'odd.csv'), 'old,new\n/a\n')
+      const before = linesOfJson(await cli('import', 'list', '--tenant', 'empty'))
+      const into = ['import', '--tenant', 'empty', '--from', 'jsonl'] as const
+      const wrong: [string[], string][] = [
+        [['nowhere.jsonl'], 'nowhere.jsonl: there is no such file'],
+        [['a-folder'], 'a-folder: is a folder, not a file'],
+        [['items.jsonl', '--map', 'nowhere.csv'], 'nowhere.csv: there is no such file'],
+        [['items.jsonl', '--map', 'odd.csv'], 'odd.csv: row 2 has not two columns, with a comma between them'],
+        [['items.jsonl', '--authors', 'a-folder'], 'a-folder: is a folder, not a file'],
+      ]
+      for (const [args, reason] of wrong) {
+        expect(await cli(...into, ...args), args.join(' ')).toEqual({ code: 1, stdout: '', stderr: `${reason}\n` })
+      }
+      expect(linesOfJson(await cli('import', 'list', '--tenant', 'empty'))).toEqual(before)
+    },
+  )
 
-  test('takes a word that is no file for a command that is not there; a file needs no dot', async () => {
-    const stderr =
-      'there is no command import undos, and no file undos\n' +
-      'Commands: import, import list, import undo. npm run cli -- help describes them\n'
-    expect(await cli('import', 'undos', 'an-id', '--tenant', 'acme')).toEqual({ code: 2, stdout: '', stderr })
-    writeItems(join(folder, 'items'), [{ kind: 'reader', id: 'eve', name: 'Eve' }])
-    expect(await cli('import', 'items', '--tenant', 'acme', '--from', 'jsonl')).toMatchObject({ code: 0 })
-  })
+  test.skipIf(!onServer)(
+    `takes a word that is no file for a command that is not there; a file needs no dot${SERVER_ONLY}`,
+    async () => {
+      const stderr =
+        'there is no command import undos, and no file undos\n' +
+        'Commands: import, import list, import undo. npm run cli -- help describes them\n'
+      expect(await cli('import', 'undos', 'an-id', '--tenant', 'acme')).toEqual({ code: 2, stdout: '', stderr })
+      writeItems(join(folder, 'items'), [{ kind: 'reader', id: 'eve', name: 'Eve' }])
+      expect(await cli('import', 'items', '--tenant', 'acme', '--from', 'jsonl')).toMatchObject({ code: 0 })
+    },
+  )
 
-  test.each([
+  test.skipIf(onServer).each([
     [['items.jsonl', 'more.jsonl'], 'only one <file> is taken: "more.jsonl" is left over'],
     [['items.jsonl', '--dry-run', '--dry-run'], '--dry-run is given twice'],
     [['items.jsonl', '--from', 'disqus'], '--from is given twice'],
     [[], '<file> is required'],
-  ])('of %s is a wrong command line', async (args, what) => {
-    const { code, stdout, stderr } = await cli(...IMPORT, ...args)
-    expect({ code, stdout, first: stderr.split('\n')[0] }).toEqual({ code: 2, stdout: '', first: what })
-  })
+  ])(
+    `of %s is a wrong command line${onServer ? ' (skipped: the same without DATABASE_URL)' : ''}`,
+    async (args, what) => {
+      const { code, stdout, stderr } = await cli(...IMPORT, ...args)
+      expect({ code, stdout, first: stderr.split('\n')[0] }).toEqual({ code: 2, stdout: '', first: what })
+    },
+  )
 })
 
 const linesOfJson = ({ stdout }: Result): unknown => JSON.parse(stdout)
@@ -197,13 +210,13 @@ describe('an export', { timeout: LONG }, () => {
     expect(isExport(gunzipSync(readFileSync(join(folder, 'packed.jsonl.gz'))).toString())).toBe(true)
   })
 
-  test('without a file goes to standard output, and nothing else does', async () => {
+  test.skipIf(!onServer)(`without a file goes to standard output, and nothing else does${SERVER_ONLY}`, async () => {
     const { code, stdout, stderr } = await cli(...EXPORT)
     expect([code, isExport(stdout)]).toEqual([0, true])
     expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({ report: { tenant: 'acme' } })
   })
 
-  test('keeps the mode of the file that it replaces, and a link to it', async () => {
+  test.skipIf(!onServer)(`keeps the mode of the file that it replaces, and a link to it${SERVER_ONLY}`, async () => {
     const file = join(folder, 'kept.jsonl')
     writeFileSync(file, 'old')
     chmodSync(file, 0o640)
@@ -215,7 +228,7 @@ describe('an export', { timeout: LONG }, () => {
     expect(parts()).toEqual([])
   })
 
-  test('writes into a device and a pipe as they are', async () => {
+  test.skipIf(!onServer)(`writes into a device and a pipe as they are${SERVER_ONLY}`, async () => {
     // A link stands for the device: a test that fails does not replace it.
     symlinkSync('/dev/null', join(folder, 'null'))
     expect((await cli(...EXPORT, 'null')).code).toBe(0)
@@ -228,7 +241,7 @@ describe('an export', { timeout: LONG }, () => {
     expect(statSync(join(folder, 'fifo')).isFIFO()).toBe(true)
   })
 
-  test('is refused in one line where it cannot be written', async () => {
+  test.skipIf(!onServer)(`is refused in one line where it cannot be written${SERVER_ONLY}`, async () => {
     mkdirSync(join(folder, 'out'))
     for (const [file, reason] of [
       ['nowhere/out.jsonl', 'nowhere/out.jsonl: its folder is not there'],
