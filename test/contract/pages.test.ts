@@ -359,7 +359,7 @@ describe('the pages that are kept', () => {
         async () => get(page, '', await renamed(pick(['ann', 'bob']))),
       ]
       const known = new Map<string, { etag: string; text: string }>()
-      const until = Date.now() + effort(10_000)
+      const until = Date.now() + effort(5000, 2500)
       for (let n = 0; n < 300 && (n < 30 || ids.length <= 5 || Date.now() < until); n++) {
         // Some at once, so that a page is asked for while it changes.
         await Promise.all([pick(STEPS)(), pick(STEPS)(), get(page, 'replies=3&sort=top'), get(page, 'replies=3', bob)])

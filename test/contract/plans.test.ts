@@ -209,12 +209,14 @@ test.each<[string, PlanMode, number, () => Promise<TestTenant>]>([
   },
 )
 
-const GROW_IMPORT = unnamed(`WITH grown AS (
+// Of the tenant who has begun an import last.
+const GROW_IMPORT = unnamed(`WITH newest AS (SELECT tenant_id, id FROM imports ORDER BY started_at DESC LIMIT 1),
+   grown AS (
      INSERT INTO readers (tenant_id, id, external_id, profile_issued_at)
-     SELECT tenant_id, new_id(), new_id()::text, now() FROM imports, generate_series(1, 3000) n RETURNING tenant_id, id
+     SELECT tenant_id, new_id(), new_id()::text, now() FROM newest, generate_series(1, 3000) n RETURNING tenant_id, id
    )
    INSERT INTO import_items (tenant_id, import_id, key, kind, item_id, made)
-   SELECT tenant_id, i.id, new_id(), 'reader', g.id, false FROM grown g JOIN imports i USING (tenant_id)`)
+   SELECT tenant_id, i.id, new_id(), 'reader', g.id, false FROM grown g JOIN newest i USING (tenant_id)`)
 
 test.each<[string, PlanMode, () => Promise<TestTenant>]>([
   [AT_THE_BEGINNING, 'generic', async () => service],

@@ -413,7 +413,7 @@ test(
     let withdrawn = 0
     // So many, however slow the machine: else nothing was tried.
     const enough = 20
-    const until = Date.now() + effort(12_000)
+    const until = Date.now() + effort(6000, 3000)
     const property = fc.asyncProperty(commands, async (history) => {
       if (Date.now() > until && withdrawn > enough) return
       withdrawn += await inNewDiscussion(async (run) => {
@@ -440,7 +440,7 @@ test(
 test('nor afterwards, where everybody has written and moderated at once', { timeout: 120_000 }, async () => {
   let withdrawn = 0
   const enough = 10
-  const until = Date.now() + effort(6000)
+  const until = Date.now() + effort(3000, 1500)
   const property = fc.asyncProperty(fc.array(commands, { minLength: 3, maxLength: 3 }), async (histories) => {
     if (Date.now() > until && withdrawn > enough) return
     withdrawn += await inNewDiscussion(async (run) => {
