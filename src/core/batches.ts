@@ -5,27 +5,45 @@ export interface BatchEntry<Input, Output> {
   reject: (error: unknown) => void
 }
 
+interface Batching {
+  /** How many flushes are under way at most; 1 by default. */
+  atOnce?: number
+  /** A flush that takes longer holds no other up: it does not count any more. */
+  patienceMs?: number
+}
+
 /**
- * Joins what comes at the same time: `atOnce` flushes are under way at most, and what arrives
- * meanwhile goes together in the next one, at most `max` at once; a lone one goes at once. `max`
- * may depend on what waits. `flush` resolves all of its batch; where it rejects, those of the batch
- * that still wait are rejected too.
+ * Joins what comes at the same time: one `flush` is under way at a time, or `atOnce`, and what
+ * arrives meanwhile goes together in the next one, at most `max` at once; a lone one goes at once.
+ * `max` may depend on what waits. `flush` resolves all of its batch; where it rejects, those of the
+ * batch that still wait are rejected too.
  */
 export function inBatches<Input, Output>(
   max: number | ((waiting: readonly BatchEntry<Input, Output>[]) => number),
   flush: (batch: readonly BatchEntry<Input, Output>[]) => Promise<void>,
-  atOnce = 1,
+  { atOnce = 1, patienceMs }: Batching = {},
 ): (input: Input) => Promise<Output> {
   const waiting: BatchEntry<Input, Output>[] = []
   let underWay = 0
 
   async function drain(): Promise<void> {
+    let counts = true
     underWay++
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, typeof max === 'number' ? max : max(waiting))
-      await flush(batch).catch((error: unknown) => batch.forEach(({ reject }) => reject(error)))
+    const leave = (): void => {
+      if (counts) underWay--
+      counts = false
     }
-    underWay--
+    const giveWay = (): void => {
+      leave()
+      if (waiting.length > 0) void drain()
+    }
+    while (counts && waiting.length > 0) {
+      const batch = waiting.splice(0, typeof max === 'number' ? max : max(waiting))
+      const timer = patienceMs === undefined ? undefined : setTimeout(giveWay, patienceMs)
+      await flush(batch).catch((error: unknown) => batch.forEach(({ reject }) => reject(error)))
+      clearTimeout(timer)
+    }
+    leave()
   }
 
   return (input) =>

@@ -1,6 +1,7 @@
 import { type BatchEntry, inBatches } from './batches.ts'
 import { type Ctx, perApp, requireCaller } from './context.ts'
 import type { Id } from './ids.ts'
+import { tooBusy } from './patience.ts'
 import type { Sql } from './sql.ts'
 import { type Span, tracedFor } from './trace.ts'
 
@@ -9,6 +10,9 @@ import { type Span, tracedFor } from './trace.ts'
  * its answer is read; with more, fewer requests share each.
  */
 const AT_ONCE = 2
+
+/** A statement that takes longer holds no other request up, as one on a dead connection would. */
+const PATIENCE_MS = 100
 
 interface SharedRead<Key, Value> {
   /** The most keys of one statement. */
@@ -20,15 +24,19 @@ interface SharedRead<Key, Value> {
   load: (sql: Sql, tenantId: Id, group: string, keys: readonly Key[]) => Promise<readonly Value[]>
 }
 
+/** After `until`, and once `isGone`, it is not read any more. */
 interface Queued<Key> {
   key: Key
   span: Span | undefined
+  until: number
+  isGone: (() => boolean) | undefined
 }
 
 /**
  * Joins what several requests of a tenant ask for at the same time: while statements are under way,
  * the keys that arrive go together in the next one; a lone one goes at once. So each answer is at
- * least as new as its request. Tenants do not wait for one another. A request with a transaction
+ * least as new as its request. Tenants do not wait for one another, nor does anybody for a statement
+ * that takes long. A request with a transaction
  * of its own reads in that.
  */
 export function sharedReads<Key, Value>({
@@ -39,7 +47,14 @@ export function sharedReads<Key, Value>({
     type Read = (queued: Queued<Key>) => Promise<Value>
     /** Those under way, and how many requests wait for each. */
     const open = new Map<string, { read: Read; requests: number }>()
-    const flush = async (tenantId: Id, group: string, batch: readonly BatchEntry<Queued<Key>, Value>[]) => {
+    const flush = async (tenantId: Id, group: string, all: readonly BatchEntry<Queued<Key>, Value>[]) => {
+      const now = performance.now()
+      const batch = all.filter(({ input: { until, isGone }, reject }) => {
+        const isWanted = now < until && isGone?.() !== true
+        if (!isWanted) reject(tooBusy())
+        return isWanted
+      })
+      if (batch.length === 0) return
       const spans = batch.flatMap(({ input: { span } }) => span ?? [])
       const keys = batch.map(({ input: { key } }) => key)
       const values = await load(tracedFor(app, spans).db.query, tenantId, group, keys)
@@ -49,7 +64,8 @@ export function sharedReads<Key, Value>({
       const name = `${tenantId} ${group}`
       let batches = open.get(name)
       if (batches === undefined) {
-        batches = { read: inBatches(most, (batch) => flush(tenantId, group, batch), AT_ONCE), requests: 0 }
+        const limits = { atOnce: AT_ONCE, patienceMs: PATIENCE_MS }
+        batches = { read: inBatches(most, (batch) => flush(tenantId, group, batch), limits), requests: 0 }
         open.set(name, batches)
       }
       batches.requests++
@@ -63,7 +79,10 @@ export function sharedReads<Key, Value>({
   return async (ctx, group, key) => {
     const { app } = ctx
     const { id } = requireCaller(ctx).tenant
-    if (app.scope === undefined) return batchesOf(app)(id, group, { key, span: app.span })
+    if (app.scope === undefined) {
+      const until = performance.now() + app.db.maxWaitMs
+      return batchesOf(app)(id, group, { key, span: app.span, until, isGone: app.isGone })
+    }
     return (await load(app.db.query, id, group, [key]))[0] as Value
   }
 }

@@ -157,3 +157,32 @@ test('a request with a transaction of its own reads what it has written', async 
   const { edges } = json.data.createComment.comment.discussion.comments
   expect(edges.map(({ node }: { node: { body: string } }) => node.body)).toEqual(['keyed', 'first of page-5'])
 })
+
+test('nobody waits for statements that hang', async () => {
+  const { query } = service.app.db
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  let hanging = 0
+  const spy = vi.spyOn(service.app.db, 'query').mockImplementation(async (statement, params) => {
+    if (statement.name === 'discussion_counts' && hanging < 2) {
+      hanging++
+      await released
+    }
+    return query(statement, params)
+  })
+  const stuck = [countsOf(['page-0']), countsOf(['page-1'])]
+  await vi.waitFor(() => expect(hanging).toBe(2))
+  expect(await Promise.all([countsOf(['page-2']), countsOf(['page-3'])])).toEqual([[1], [1]])
+  release()
+  expect(await Promise.all(stuck)).toEqual([[1], [1]])
+  spy.mockRestore()
+})
+
+test('a request that has waited for as long as for a connection answers 503', async () => {
+  const { maxWaitMs } = service.app.db
+  // So short that each request has waited too long when its turn comes.
+  service.app.db.maxWaitMs = 0
+  const { status, headers } = await service.call('POST', '/discussions/counts', { body: { externalIds: ['page-0'] } })
+  service.app.db.maxWaitMs = maxWaitMs
+  expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+})
