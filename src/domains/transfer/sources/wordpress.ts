@@ -85,8 +85,8 @@ const fieldOf = ({ fields }: XmlRecord, name: string): string => fields.get(`wp:
 function* authorOf(record: XmlRecord, { people }: Reading): Generator<Found> {
   const id = fieldOf(record, 'author_id')
   if (id === '') return
-  const name = fieldOf(record, 'author_display_name') || fieldOf(record, 'author_login')
-  yield* people.once(`line ${record.line}`, { id, name: textOfHtml(name), ...emailOf(fieldOf(record, 'author_email')) })
+  const name = textOfHtml(fieldOf(record, 'author_display_name')) || fieldOf(record, 'author_login')
+  yield* people.once(`line ${record.line}`, { id, name, ...emailOf(fieldOf(record, 'author_email')) })
 }
 
 const emailOf = (email: string) => (email === '' ? {} : { email })
