@@ -1,7 +1,8 @@
 // Brings dist/ up to date. A step runs only when its inputs have changed, because each start waits
 // for this.
-import { execFile } from 'node:child_process'
+import { execFile, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -19,7 +20,7 @@ import type { OutputOptions } from 'rolldown'
 
 import { ROOT as root } from './core/root.ts'
 import { packTemplate, readTemplate, templateFile } from './data/template.ts'
-import { codeFile } from './load.ts'
+import { codeStamp } from './load.ts'
 
 /** Something to build: the step runs when the digest of its inputs is not the one in its stamp. */
 interface Step {
@@ -122,10 +123,11 @@ await Promise.all([
   ),
 ])
 
-// A start with compiled code takes less than one that compiles.
-if (hasTools && !existsSync(codeFile('serve.cjs'))) {
+// A start with compiled code takes less than one that compiles. Where this fails it says why, and
+// starts compile.
+if (hasTools && !existsSync(codeStamp)) {
   console.error('Compiling the service …')
-  await run('../dist/warm-up.js')
+  await once(fork(join(root, 'dist/warm-up.js')), 'exit')
 }
 
 async function buildFromDocuments(): Promise<void> {
@@ -185,7 +187,7 @@ async function buildService(): Promise<void> {
   }
   // Nothing else may run what an older build has left.
   const kept = new Set(output.map((fileName) => `dist/${fileName}`))
-  for (const name of files('dist').filter((each) => /\.(c?js|d\.ts)(\.map)?$|\.code$/.test(each))) {
+  for (const name of files('dist').filter((each) => /\.(c?js|d\.ts)(\.map)?$|\.code$|\/\.compiled-/.test(each))) {
     const isOther = /^dist\/(clients|console|widget|packages)\//.test(name)
     if (!isOther && !kept.has(name)) rmSync(join(root, name), { force: true })
   }

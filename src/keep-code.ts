@@ -1,4 +1,11 @@
 // `node --import dist/keep-code.js` keeps the compiled code of a program at its end.
 import { keepCode } from './load.ts'
 
-process.on('exit', keepCode)
+process.on('exit', () => {
+  try {
+    keepCode()
+  } catch (error) {
+    console.error(`The compiled code cannot be kept: ${error instanceof Error ? error.message : String(error)}`)
+    process.exitCode = 1
+  }
+})

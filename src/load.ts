@@ -22,10 +22,17 @@ const CHECKSUM_BYTES = 4
 const CHUNKS = join(ROOT, 'dist/chunks')
 
 const require = createRequire(import.meta.url)
-const scripts = new Map<string, Script>()
+/** What has been loaded and had to be compiled. */
+const compiled = new Map<string, Script>()
 
-/** Where the compiled code of a chunk is. Its name tells V8's version and flags. */
-export const codeFile = (chunk: string): string => `${join(CHUNKS, chunk)}.${cachedDataVersionTag().toString(16)}.code`
+/** Code is for this version of V8 and its flags alone. */
+const tag = cachedDataVersionTag().toString(16)
+
+/** Where the compiled code of a chunk is. */
+const codeFile = (chunk: string): string => `${join(CHUNKS, chunk)}.${tag}.code`
+
+/** It is there once the code of all programs has been kept. */
+export const codeStamp = join(ROOT, `dist/.compiled-${tag}`)
 
 /** Runs a program. */
 export const load = (name: string): void => void require(join(CHUNKS, `${name}.cjs`))
@@ -39,7 +46,7 @@ require.extensions['.cjs'] = (module, file) => {
     filename: file,
     ...(cachedData !== undefined && { cachedData }),
   })
-  scripts.set(basename(file), script)
+  if (cachedData === undefined || script.cachedDataRejected === true) compiled.set(basename(file), script)
   // Node maps the stacks of files that it compiles itself. So it compiles a line with the name of
   // the map; and by that line `import()` finds what this file would.
   const line = `module.exports = (name) => import(name)\n//# sourceMappingURL=${basename(file)}.map`
@@ -59,11 +66,10 @@ function readCode(chunk: string, source: Buffer): Buffer | undefined {
   return checksum(source, code).equals(content.subarray(0, CHECKSUM_BYTES)) ? code : undefined
 }
 
-/** Keeps the code of what has been loaded: of all functions that have run. */
+/** Keeps the code of what had to be compiled: of all functions that have run. */
 export function keepCode(): void {
-  for (const [chunk, script] of scripts) {
+  for (const [chunk, script] of compiled) {
     const path = codeFile(chunk)
-    if (existsSync(path)) continue
     const code = script.createCachedData()
     writeFileSync(`${path}.part`, Buffer.concat([checksum(readFileSync(join(CHUNKS, chunk)), code), code]))
     renameSync(`${path}.part`, path)

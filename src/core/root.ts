@@ -4,6 +4,9 @@ import { dirname, join } from 'node:path'
 /** The folder of the package. The sources and the bundle lie at different depths below it. */
 export const ROOT = ((): string => {
   let folder = import.meta.dirname
-  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder)
+  while (!existsSync(join(folder, 'package.json'))) {
+    if (folder === dirname(folder)) throw new Error(`no folder above ${import.meta.dirname} has a package.json`)
+    folder = dirname(folder)
+  }
   return folder
 })()
