@@ -35,9 +35,8 @@ interface Queued<Key> {
 /**
  * Joins what several requests of a tenant ask for at the same time: while statements are under way,
  * the keys that arrive go together in the next one; a lone one goes at once. So each answer is at
- * least as new as its request. Tenants do not wait for one another, nor does anybody for a statement
- * that takes long. A request with a transaction
- * of its own reads in that.
+ * least as new as its request. Tenants do not wait for one another, and nobody waits for a
+ * statement that takes long. A request with a transaction of its own reads in that.
  */
 export function sharedReads<Key, Value>({
   most,

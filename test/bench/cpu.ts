@@ -20,8 +20,8 @@ interface Side {
 }
 
 /**
- * CPU of the api process for a request, and the rate, beside those of a bare server, turn by turn. CPU_BESIDE
- * names the `main.js` of another build to measure in turn with this one.
+ * CPU of the api process for a request, and the rate, beside those of a bare server, turn by turn.
+ * CPU_BESIDE names the `main.js` of another build to measure in turn with this one.
  */
 export async function benchCpu(): Promise<void> {
   const open: { close(): Promise<void> }[] = []

@@ -223,7 +223,7 @@ const INSIDE =
   /node_modules|\bat \S+ \(|\.ts:\d+|SELECT .* FROM|INSERT INTO|UPDATE .* SET|violates|relation "|syntax error at|Prisma|PGlite|ZodError|TypeError|ECONN|FST_ERR/
 
 describe(`no request is answered in a way that is not documented (seed ${SEED})`, () => {
-  // A seed of its own for each: from one seed all routes would draw the same few shapes of requests.
+  // A seed of its own for each: from one, all routes would draw the same few shapes of requests.
   const named = DESCRIBED_ROUTES.map((described, n) => [described.title, described, SEED + n] as const)
   test.each(named)(
     '%s',

@@ -213,7 +213,7 @@ export const listRootsOfEach = (
   level: Level,
 ): Promise<ListedRow[]> => run(sql, 'rootsOfEach', level, tenantId, [discussionIds], 'many')
 
-/** The same for a few discussions of which short pages are read: no page is cut for another's sake. */
+/** The same for a few discussions and short pages: none is cut for another's sake. */
 export const listShortRootsOfEach = (
   sql: Sql,
   tenantId: Id,
