@@ -72,7 +72,7 @@ export async function ask<T>(url: string, method = 'GET', body?: object, key = n
   }
 }
 
-async function askOnce<T>(url: string, method: string, body: object | undefined, key: string): Promise<T> {
+async function askOnce<T>(url: string, method: string, body?: object, key = newKey()): Promise<T> {
   const headers = {
     ...(method === 'GET' ? {} : { 'X-Requested-With': 'engagement', 'Idempotency-Key': key }),
     ...(body && { 'Content-Type': 'application/json' }),
@@ -112,7 +112,8 @@ export const backendFor = (base: string, externalId: string) => {
     settings: () => ask<PublicSettings>(`${base}/settings`),
     /** Null before the first comment. */
     discussion: () => ask<Discussion | null>(at('/discussion')).catch(nullIfMissing),
-    ticket: () => ask<StreamTicket>(at('/ticket'), 'POST'),
+    // The stream asks again by itself, at growing intervals.
+    ticket: () => askOnce<StreamTicket>(at('/ticket'), 'POST'),
     comments: (query: Query) => ask<CommentPage>(at('/comments', query)),
     /** Null where the reader may not see it. */
     comment: (id: string) => ask<PageComment>(of(id)).catch(nullIfMissing),
