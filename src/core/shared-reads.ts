@@ -24,12 +24,14 @@ interface SharedRead<Key, Value> {
   load: (sql: Sql, tenantId: Id, group: string, keys: readonly Key[]) => Promise<readonly Value[]>
 }
 
-/** After `until`, and once `isGone`, it is not read any more. */
+/**
+ * After `until` it is not read any more. One whose client has gone is: others may wait for the page
+ * that is made of it.
+ */
 interface Queued<Key> {
   key: Key
   span: Span | undefined
   until: number
-  isGone: (() => boolean) | undefined
 }
 
 /**
@@ -48,10 +50,9 @@ export function sharedReads<Key, Value>({
     const open = new Map<string, { read: Read; requests: number }>()
     const flush = async (tenantId: Id, group: string, all: readonly BatchEntry<Queued<Key>, Value>[]) => {
       const now = performance.now()
-      const batch = all.filter(({ input: { until, isGone }, reject }) => {
-        const isWanted = now < until && isGone?.() !== true
-        if (!isWanted) reject(tooBusy())
-        return isWanted
+      const batch = all.filter(({ input: { until }, reject }) => {
+        if (now >= until) reject(tooBusy())
+        return now < until
       })
       if (batch.length === 0) return
       const spans = batch.flatMap(({ input: { span } }) => span ?? [])
@@ -80,7 +81,7 @@ export function sharedReads<Key, Value>({
     const { id } = requireCaller(ctx).tenant
     if (app.scope === undefined) {
       const until = performance.now() + app.db.maxWaitMs
-      return batchesOf(app)(id, group, { key, span: app.span, until, isGone: app.isGone })
+      return batchesOf(app)(id, group, { key, span: app.span, until })
     }
     return (await load(app.db.query, id, group, [key]))[0] as Value
   }
