@@ -1,5 +1,8 @@
+import { setTimeout } from 'node:timers/promises'
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { foldWaiting, forgetReader } from '../../src/domains/analytics/fold.ts'
 import { clearDeletedEndpoints } from '../../src/domains/webhooks/retention-sql.ts'
 import {
@@ -270,4 +273,25 @@ test('an erased reader is in no top and no number of readers; what was counted w
   expect(after.series.at(-1).activeReaders).toBe(before.series.at(-1).activeReaders - 1)
   const best = (await top()).readers.map(({ reader }: { reader: { id: string } }) => reader.id)
   expect(best).not.toContain(id)
+})
+
+test('a tenant that goes takes its analytics along, also what a fold is writing', async () => {
+  const { db, prisma } = service.app
+  const tables = ['deltas', 'activity', 'discussions', 'buckets'].map((name) => `analytics_${name}`)
+  const count = unnamed(tables.map((table) => `SELECT 1 FROM ${table} WHERE tenant_id = $1`).join(' UNION ALL '))
+  const waiting = unnamed(`INSERT INTO analytics_deltas (tenant_id, hour, discussion_id, reader_id, metric, n)
+     SELECT $1, now() - n * interval '1 hour', gen_random_uuid(), gen_random_uuid(), 'comments_approved', 1
+     FROM generate_series(1, 1500) n`)
+  for (const afterMs of [0, 5, 10, 20, 40, 80]) {
+    const id = newId()
+    await db.transaction((sql) => sql.prisma.tenant.create({ data: { id, slug: id } }))
+    await db.query(waiting, [id])
+    const folded = foldWaiting(service.app)
+    await setTimeout(afterMs)
+    await db.query(unnamed('DELETE FROM tenants WHERE id = $1'), [id])
+    await folded
+    while (await foldWaiting(service.app));
+    expect(await db.query(count, [id])).toEqual([])
+    expect(await prisma.tenant.count({ where: { id } })).toBe(0)
+  }
 })

@@ -86,12 +86,15 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
 /**
  * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
  * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
- * statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted tenant are
- * removed. `ceased` has its tenant from a subselect, as `lock_import_readers` does.
+ * statement's snapshot, and nobody else inserts such rows meanwhile. The rollups have no foreign key
+ * to the tenant: its row is locked, so that it goes after the fold, and its rollups with it. Deltas
+ * of a deleted tenant are removed. `ceased` has its tenant from a subselect, as
+ * `lock_import_readers` does.
  */
 const FOLD = statement(
   'analytics_fold',
-  `WITH taken AS (
+  `WITH tenant AS (SELECT id FROM tenants WHERE id = $1 FOR KEY SHARE),
+   taken AS (
      DELETE FROM analytics_deltas
      WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT id FROM analytics_deltas WHERE tenant_id = $1 ORDER BY id LIMIT $2))
      RETURNING hour, discussion_id, reader_id, metric, n
@@ -99,7 +102,7 @@ const FOLD = statement(
    spread AS MATERIALIZED (
      SELECT i.interval, date_trunc(i.interval::text, t.hour, 'UTC') AS at, t.discussion_id, t.reader_id, t.metric, t.n
      FROM taken t CROSS JOIN (VALUES ('hour'::analytics_interval), ('day')) i(interval)
-     WHERE EXISTS (SELECT FROM tenants WHERE id = $1)
+     WHERE EXISTS (SELECT FROM tenant)
    ),
    held AS MATERIALIZED (
      SELECT s.*, o.actions IS NULL AS is_new, coalesce(o.actions, 0) AS had_actions,

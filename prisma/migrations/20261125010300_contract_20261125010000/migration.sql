@@ -1,0 +1,1 @@
+ALTER TABLE analytics_buckets DROP CONSTRAINT analytics_buckets_tenant_id_fkey;
