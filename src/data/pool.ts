@@ -49,7 +49,13 @@ export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsRead
   const inTransaction: Db['transaction'] = (work, lockWaitMs) =>
     transaction(pool, beginning(limits, lockWaitMs), async (client) => {
       const session = prisma.on(client)
-      return work(txSql(sqlOn(client, isPreparing), session)).finally(() => session.end())
+      const { sql, end } = inTurn(client, isPreparing)
+      try {
+        return await work(txSql(sql, session))
+      } finally {
+        await end()
+        session.end()
+      }
     })
   return {
     ...form,
@@ -78,11 +84,48 @@ export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsRead
 
 export const sqlOn =
   (target: pg.Pool | pg.PoolClient, isPreparing: boolean): Sql =>
-  async <Row>(asked: Statement, params: readonly Param[] = []) => {
-    const { name, text } = asked
-    const values = encoderOf(asked)(params) as unknown[]
-    return (await target.query<Row & pg.QueryResultRow>({ ...(isPreparing ? { name } : {}), text, values })).rows
+  async <Row>(asked: Statement, params: readonly Param[] = []) =>
+    prepared<Row>(target, isPreparing, asked, params)()
+
+interface Turns {
+  sql: Sql
+  /** Fulfilled when no statement is under way or waits. Later ones are refused. */
+  end: () => Promise<void>
+}
+
+/**
+ * Statements of a transaction may be asked for side by side. The arrays of each are written at once,
+ * and it is sent when the one before it has its answer. What is sent after the end of the
+ * transaction would be a change by itself, of whoever has the connection by then.
+ */
+function inTurn(client: pg.PoolClient, isPreparing: boolean): Turns {
+  let last: Promise<unknown> = Promise.resolve()
+  let hasEnded = false
+  const sql: Sql = async <Row>(asked: Statement, params: readonly Param[] = []) => {
+    if (hasEnded) throw new Error(`the transaction of ${asked.name} has ended`)
+    const send = prepared<Row>(client, isPreparing, asked, params)
+    const answer = last.then(send)
+    last = answer.catch(() => undefined)
+    return answer
   }
+  const end = async (): Promise<void> => {
+    for (let awaited: unknown; awaited !== last;) await (awaited = last)
+    hasEnded = true
+  }
+  return { sql, end }
+}
+
+/** Writes the parameters of a statement; what it returns sends it. */
+function prepared<Row>(
+  target: pg.Pool | pg.PoolClient,
+  isPreparing: boolean,
+  asked: Statement,
+  params: readonly Param[],
+): () => Promise<Row[]> {
+  const { name, text } = asked
+  const query = { ...(isPreparing ? { name } : {}), text, values: encoderOf(asked)(params) as unknown[] }
+  return async () => (await target.query<Row & pg.QueryResultRow>(query)).rows
+}
 
 const encoders = new WeakMap<Statement, ArrayEncoder>()
 

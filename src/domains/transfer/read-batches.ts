@@ -15,8 +15,8 @@ export const BATCH_ITEMS = 2000
 /** As much text, in characters, so that few long ones are not much more. */
 const BATCH_LENGTH = 2_000_000
 
-/** So many items, some milliseconds of work, are checked before the database is listened to. */
-const ITEMS_AT_ONCE = 32
+/** So many items, a millisecond of work, are checked before the database is listened to. */
+const ITEMS_AT_ONCE = 8
 
 /** What was read together. */
 export interface ReadBatch {

@@ -81,10 +81,14 @@ async function lockKnown(
   const places = commentIds.length === 0 ? [] : await sql.selectFacts(tx, tenantId, commentIds)
   const discussionIds = new Set(places.map(({ discussionId }) => discussionId))
   for (const id of idsOf(rows.map((row) => (row.kind === 'comment' ? row.discussionKey : null)))) discussionIds.add(id)
-  await sql.lockDiscussions(tx, tenantId, [...discussionIds])
-  await lockReaders(tx, tenantId, rows, known)
   const involved = [...commentIds, ...rows.flatMap((row) => (row.kind === 'comment' ? [row.id] : []))]
-  const facts = new Map((await sql.selectFacts(tx, tenantId, involved)).map((each) => [each.id, each]))
+  // They are sent in this order, without a wait in between.
+  const [, , found] = await Promise.all([
+    sql.lockDiscussions(tx, tenantId, [...discussionIds]),
+    lockReaders(tx, tenantId, rows, known),
+    sql.selectFacts(tx, tenantId, involved),
+  ])
+  const facts = new Map(found.map((each) => [each.id, each]))
   return { known, facts }
 }
 
@@ -238,18 +242,23 @@ async function insertComments(
       return { commentId: id, revision, body, createdAt: replacedAt }
     }),
   )
-  if (comments.length > 0) await sql.insertComments(tx, tenantId, comments)
-  if (revisions.length > 0) await sql.insertRevisions(tx, tenantId, revisions)
-  await insertItems(tx, tenantId, importId, [
+  // The database works at one of them while the next one is written.
+  const inserting = comments.length === 0 ? null : sql.insertComments(tx, tenantId, comments)
+  const items = [
     ...placed.map(({ row, id }) => {
       const { key, kind, editedAt, deletedAt, pinnedAt, firstApprovedAt } = row
       const latestAt = latestOf(work, [editedAt, deletedAt, pinnedAt, firstApprovedAt])
       return { key, kind, itemId: id, made: true, latestAt }
     }),
     ...there.map(({ key, kind, id }) => ({ key, kind, itemId: id, made: false, latestAt: null })),
+  ]
+  await Promise.all([
+    inserting,
+    revisions.length === 0 ? null : sql.insertRevisions(tx, tenantId, revisions),
+    insertItems(tx, tenantId, importId, items),
+    sql.addReplies(tx, tenantId, repliesOfOthers),
+    placed.length === 0 ? null : sql.addComments(tx, tenantId, changesOf(placed)),
   ])
-  await sql.addReplies(tx, tenantId, repliesOfOthers)
-  if (placed.length > 0) await sql.addComments(tx, tenantId, changesOf(placed))
 }
 
 function countByType(reactions: readonly Pick<sql.NewReaction, 'commentId' | 'type'>[]) {

@@ -1,0 +1,61 @@
+import { setTimeout } from 'node:timers/promises'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { newId } from '../../src/core/ids.ts'
+import type { Sql, TxSql } from '../../src/core/sql.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { unnamed } from '../harness/sql.ts'
+
+const RENAME = unnamed('UPDATE tenants SET slug = $2 WHERE id = $1 RETURNING slug')
+const FIND = unnamed('SELECT slug FROM tenants WHERE id = $1')
+const FAIL = unnamed("SELECT $1::uuid, 'none'::int")
+
+let service: TestService
+let id: string
+
+beforeAll(async () => {
+  service = await startService({ worker: false })
+  id = service.tenant.id
+})
+afterAll(() => service.close())
+
+const rename = (sql: Sql, name: string): Promise<unknown> => sql(RENAME, [id, name])
+const slug = async (sql: Sql = service.app.db.query): Promise<string | undefined> =>
+  (await sql<{ slug: string }>(FIND, [id]))[0]?.slug
+
+test('statements that are asked for side by side run in their order', async () => {
+  const names = Array.from({ length: 20 }, () => newId())
+  const seen = await service.app.db.transaction((sql) =>
+    Promise.all(names.flatMap((name) => [rename(sql, name).then(() => undefined), slug(sql)])),
+  )
+  expect(seen.filter((name) => name !== undefined)).toEqual(names)
+  expect(await slug()).toBe(names.at(-1))
+})
+
+test('nothing changes where one of them fails, and none runs after the end', async () => {
+  const before = await slug()
+  let late: Promise<unknown> = Promise.resolve()
+  const run = service.app.db.transaction((sql) => {
+    // It goes on although the transaction has failed.
+    late = rename(sql, newId())
+      .catch(() => undefined)
+      .then(() => rename(sql, newId()))
+      .catch(() => undefined)
+      .then(() => rename(sql, newId()))
+    late.catch(() => undefined)
+    return Promise.all([sql(FAIL, [id]), rename(sql, newId()), rename(sql, newId())])
+  })
+  await expect(run).rejects.toThrow('invalid input syntax')
+  await expect(late).rejects.toThrow(/aborted|has ended/)
+  expect(await slug()).toBe(before)
+})
+
+test('a statement that comes after the end of its transaction is refused', async () => {
+  let kept: TxSql | undefined
+  await service.app.db.transaction(async (sql) => void (kept = sql))
+  const before = await slug()
+  await setTimeout(10)
+  await expect(rename(kept as TxSql, newId())).rejects.toThrow('has ended')
+  expect(await slug()).toBe(before)
+})
