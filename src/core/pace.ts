@@ -85,9 +85,13 @@ export class Pace {
     return Math.ceil(most / Math.min(1 + RESTS * this.others, MAX_PARTS))
   }
 
-  /** How many statements of others were under way at once of late, on average. */
+  /**
+   * How many statements of others were under way at once of late, on average. Those of one moment
+   * alone are chance: a probe, a sweep, a reader now and then.
+   */
   get others(): number {
-    return this.#samples.reduce((sum, each) => sum + each, 0) / Math.max(1, this.#samples.length)
+    const met = this.#samples.filter((others) => others > 0)
+    return met.length < 2 ? 0 : met.reduce((sum, others) => sum + others) / this.#samples.length
   }
 
   async #ask(): Promise<void> {

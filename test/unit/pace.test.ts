@@ -69,6 +69,16 @@ test('slices are shorter the more others do, down to a sixteenth', async () => {
   })
 })
 
+test('a statement that is met at one moment alone is chance', async () => {
+  let asked = 0
+  const pace = new Pace(busy(async () => (++asked % 20 === 5 ? 1 : 0)))
+  await pace.keep(async () => {
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(6), { timeout: 10_000, interval: 20 })
+    expect(pace.others).toBe(0)
+    expect(pace.sized(2000)).toBe(2000)
+  })
+})
+
 test('a rest ends when the others do, and when the job is stopped', async () => {
   const sliceOf = async (pace: Pace): Promise<string> => {
     // It would rest for 9 s.
