@@ -573,6 +573,28 @@ describe('pages and readers', () => {
   })
 })
 
+test('a field that is misspelt is told, whatever it is called, and what waits keeps it', async () => {
+  const acme = await addTenant()
+  const odd = (item: Item, fields: object): Item => ({ ...item, ...fields })
+  const items = [
+    odd(comment('2', 2, { parentId: '1' }), { autorId: 'ann', [`\0${'x'.repeat(100)}`]: 1 }),
+    odd(reader('ann'), { ban: { at: null, untill: null } }),
+    page('p'),
+    odd(comment('1', 1), { revisions: [{ body: 'a', createdAt: '2020-01-01T00:00:00Z', at: 1 }], __proto__: {} }),
+  ]
+  const file = { source: 'jsonl', path: fileOf(items) } as const
+  const rehearsed = await rehearseImport(service.app, acme.tenant.id, file)
+  const { counts, changed } = await importFile(service.app, acme.tenant.id, file)
+  expect(counts).toMatchObject({ comments: 2, readers: 1, revisions: 1 })
+  const reasons = Object.fromEntries(changed.first.map(({ place, reason }) => [place, reason]))
+  expect(reasons).toMatchObject({
+    'line 1': 'leaves out "autorId", which is no field of this kind, and 1 more like it',
+    'line 2': 'leaves out "ban.untill", which is no field of this kind',
+    'line 4': 'leaves out "revisions.at", which is no field of this kind',
+  })
+  expect(rehearsed.changed.total).toBe(changed.total)
+})
+
 test.runIf(onServer)('an import takes small steps from its start while others use the database', async () => {
   const acme = await addTenant()
   const [{ name } = { name: '' }] = await service.app.db.query<{ name: string }>(DATABASE)

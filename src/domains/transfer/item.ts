@@ -217,6 +217,25 @@ export const KINDS = ITEMS.map(({ shape }) => shape.kind.value)
 
 export const item = z.discriminatedUnion('kind', ITEMS, `must be one of ${KINDS.join(', ')}`)
 
+/** The paths of fields that an item has and its kind does not, as `ban.untill`. */
+export function unknownFields(given: { kind: string }): string[] {
+  const schema = ITEMS.find(({ shape }) => shape.kind.value === given.kind)
+  return schema === undefined ? [] : unknownIn(schema, given, '')
+}
+
+function unknownIn(schema: unknown, given: unknown, path: string): string[] {
+  if (typeof given !== 'object' || given === null) return []
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return unknownIn(schema.unwrap(), given, path)
+  if (schema instanceof z.ZodArray && Array.isArray(given)) {
+    return given.flatMap((each) => unknownIn(schema.element, each, path))
+  }
+  if (!(schema instanceof z.ZodObject)) return []
+  const { shape } = schema
+  return Object.entries(given).flatMap(([field, value]) =>
+    Object.hasOwn(shape, field) ? unknownIn(shape[field], value, `${path}${field}.`) : [path + field],
+  )
+}
+
 export type HeaderItem = z.input<typeof headerItem>
 export type SettingsItem = z.input<typeof settingsItem>
 export type EndpointItem = z.input<typeof endpointItem>
