@@ -60,11 +60,12 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
       if (isSignalled) return
       isSignalled = true
       const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
-      // SIGINT comes from a terminal: there, nobody balances load. Nor to a process that starts.
-      const drain = signal === 'SIGINT' || !hasStarted ? 0 : Math.min(DRAIN_SECONDS, grace / 2)
+      // SIGINT comes from a terminal: there, nobody balances load. Nor to a process that starts, or a worker.
+      const isBalanced = signal !== 'SIGINT' && hasStarted && settings.ROLE !== 'worker'
+      const drain = isBalanced ? Math.min(DRAIN_SECONDS, grace / 2) : 0
       const late = sleep(Math.min(START_MS, grace * 250), undefined, { ref: false })
       const stopped = Promise.race([started, late]).then(() => stop(drain))
-      void stopInTime(stopped, grace, log.child({ signal }))
+      void stopInTime(stopped, { grace, drain }, log.child({ signal }))
     })
   }
   try {
@@ -90,15 +91,23 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   }
 }
 
-/** Ends the process once it has stopped, or when the grace period is over. */
-async function stopInTime(stopped: Promise<void>, graceSeconds: number, log: Logger): Promise<void> {
+/**
+ * Ends the process once it has stopped, or when the grace period is over. Seconds: `drain` is a part
+ * of it.
+ */
+async function stopInTime(
+  stopped: Promise<void>,
+  { grace, drain }: Record<'grace' | 'drain', number>,
+  log: Logger,
+): Promise<void> {
   const startedAt = performance.now()
-  log.info(`stopping, within ${graceSeconds} s`)
+  const more = drain === 0 ? '' : `; it takes requests for ${drain} s more (DRAIN_SECONDS)`
+  log.info(`stopping, within ${grace} s${more}`)
   // Each part has less than the whole grace period; this is for one that hangs.
   setTimeout(() => {
     log.error('the grace period is over, but not everything has stopped')
     process.exit(1)
-  }, graceSeconds * 1000).unref()
+  }, grace * 1000).unref()
   await stopped
   log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
   // Lines are written by another thread. An exit writes the rest itself, which may overtake them.

@@ -240,7 +240,7 @@ async function encryptionFinding(sql: Sql, keys: SealKeys, hasSecrets: boolean):
       `${counted(old.secrets, 'secret is', 'secrets are')} sealed with the old key ${old.key}: run cli secrets reseal`,
     )
   }
-  return ok('encryption', 'ENCRYPTION_KEY opens what is stored')
+  return ok('encryption', 'the encryption key opens what is stored')
 }
 
 const LIMIT = statement(

@@ -299,13 +299,13 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
   test(
     'a signal, also twice, is told of in two lines: how long it takes at most, and when it is over',
     async () => {
-      const run = start({ LOG_LEVEL: 'info' })
+      const run = start({ LOG_LEVEL: 'info', DRAIN_SECONDS: '1' })
       await run.ready
       run.signal('SIGTERM')
       expect(await stop(run)).toEqual({ code: 0, signal: null })
       const lines = run.stderr.trim().split('\n')
       expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
-        { signal: 'SIGTERM', msg: 'stopping, within 5 s' },
+        { signal: 'SIGTERM', msg: 'stopping, within 5 s; it takes requests for 1 s more (DRAIN_SECONDS)' },
         { signal: 'SIGTERM', msg: 'stopped', ms: expect.any(Number) as number },
       ])
     },
