@@ -4,11 +4,11 @@ import { expect, test } from 'vitest'
 
 import { createBackend } from '../demo/backend.ts'
 import { fillArticles } from '../demo/readers.ts'
-import { hasBrowser } from '../harness/browser.ts'
+import { hasBrowser, PICTURES } from '../harness/browser.ts'
 import { startService } from '../harness/service.ts'
 import { openNewspaper } from '../harness/widget.ts'
 
-const FILE = join(import.meta.dirname, 'screenshots/widget.png')
+const FILE = join(PICTURES, 'widget.png')
 
 test.skipIf(!hasBrowser || process.env.SCREENSHOTS === undefined)(
   'the picture of the widget in the README (made where SCREENSHOTS is set)',

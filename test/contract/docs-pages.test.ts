@@ -44,10 +44,33 @@ test('GET /docs/guides/ leads to every page of the documentation, and each link 
   expect(seen.size).toBe(count + schemas + 1)
 })
 
+test('the pictures of the guides are served, and each is shown', async () => {
+  const shown = new Set<string>()
+  for (const name of ['widget', 'console']) {
+    const address = `${service.url}/docs/guides/${name}`
+    const html = await (await fetch(address)).text()
+    for (const [, source = ''] of html.matchAll(/<img src="([^"]*)"/g)) shown.add(new URL(source, address).href)
+  }
+  const pictures = readdirSync(join(ROOT, 'docs/pictures'))
+  expect([...shown].toSorted()).toEqual(pictures.map((name) => `${service.url}/docs/pictures/${name}`).toSorted())
+  for (const address of shown) {
+    const answer = await fetch(address)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png'])
+    // As PNG begins.
+    expect(
+      Buffer.from(await answer.arrayBuffer())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG')
+  }
+})
+
 test('a page runs no script, loads nothing, and is not sent again to a client that has it', async () => {
   const page = await fetch(`${service.url}/docs/reference/errors`)
   expect(page.headers.get('content-type')).toMatch(/^text\/html/)
-  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; img-src data:; style-src 'sha256-/)
+  expect(page.headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; img-src 'self' data:; style-src 'sha256-/,
+  )
   const html = await page.text()
   expect(html).toContain('<h2 id="discussion_locked">')
   expect(html).not.toMatch(/<script|<img|src=|Made from/)
@@ -78,11 +101,14 @@ test.each(['/docs/../package.json', '/docs/..%2fpackage.json', '/docs/guides/../
 
 const folders = readdirSync(join(ROOT, 'docs'), { withFileTypes: true }).filter((each) => each.isDirectory())
 
-test.each(folders.map(({ name }) => name))('GET /docs/%s leads to an index of all its pages', async (name) => {
-  const answer = await fetch(`${service.url}/docs/${name}`)
-  expect(answer.url).toBe(`${service.url}/docs/${name}/`)
-  expect(answer.status).toBe(200)
-  const html = await answer.text()
-  const files = readdirSync(join(ROOT, 'docs', name)).filter((file) => file !== 'README.md')
-  expect(files.filter((file) => !html.includes(`href="${file.replace('.md', '')}"`))).toEqual([])
-})
+test.each(folders.map(({ name }) => name).filter((name) => name !== 'pictures'))(
+  'GET /docs/%s leads to an index of all its pages',
+  async (name) => {
+    const answer = await fetch(`${service.url}/docs/${name}`)
+    expect(answer.url).toBe(`${service.url}/docs/${name}/`)
+    expect(answer.status).toBe(200)
+    const html = await answer.text()
+    const files = readdirSync(join(ROOT, 'docs', name)).filter((file) => file !== 'README.md')
+    expect(files.filter((file) => !html.includes(`href="${file.replace('.md', '')}"`))).toEqual([])
+  },
+)

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
@@ -104,14 +105,16 @@ async function attach(
     })
 }
 
+/** Pictures that the docs show. */
+export const PICTURES = join(import.meta.dirname, '../../docs/pictures')
+
 /**
- * A picture of the page in `test/browser/screenshots/`, as the README shows some; made where
- * SCREENSHOTS is set.
+ * A picture of the page, made where SCREENSHOTS is set: in the docs, where they have it, or else in
+ * `test/browser/screenshots`.
  */
 export async function shoot(page: Page, name: string): Promise<void> {
   if (process.env.SCREENSHOTS === undefined) return
-  await page.screenshot({
-    path: join(import.meta.dirname, '../browser/screenshots', `${name}.png`),
-    animations: 'disabled',
-  })
+  const shown = join(PICTURES, `${name}.png`)
+  const other = join(import.meta.dirname, '../browser/screenshots', `${name}.png`)
+  await page.screenshot({ path: existsSync(shown) ? shown : other, animations: 'disabled' })
 }

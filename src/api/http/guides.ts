@@ -15,6 +15,7 @@ const STYLE = `:root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-
 body { max-width: 60rem; margin: 0 auto; padding: 1rem }
 pre { overflow-x: auto; padding: 1rem; border: 1px solid #8886; border-radius: 6px }
 pre, code { font: 0.875rem/1.5 ui-monospace, monospace }
+img { max-width: 100%; height: auto }
 table { display: block; overflow-x: auto; border-collapse: collapse }
 th, td { padding: 0.25rem 0.75rem; border: 1px solid #8886; text-align: start; vertical-align: top }
 nav a { margin-inline-end: 1rem }`
@@ -22,8 +23,8 @@ nav a { margin-inline-end: 1rem }`
 const HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
-    // The icon.
-    'img-src data:',
+    // Its pictures, and the icon.
+    "img-src 'self' data:",
     `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
     "base-uri 'none'",
     "form-action 'none'",
@@ -53,13 +54,16 @@ export function registerGuides(server: FastifyInstance): void {
 
 function readPages(): Map<string, Asset> {
   if (!existsSync(FOLDER)) return new Map()
-  const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(md|json)$/.test(name))
+  const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.(md|json|png)$/.test(name),
+  )
   return new Map(names.map((name) => [addressOf(name), assetOfFile(name)]))
 }
 
 function assetOfFile(name: string): Asset {
   const bytes = readFileSync(join(FOLDER, name))
-  return name.endsWith('.json') ? assetOf('application/json', bytes, HEADERS) : render(name, bytes.toString())
+  if (name.endsWith('.json')) return assetOf('application/json', bytes, HEADERS)
+  return name.endsWith('.png') ? assetOf('image/png', bytes, HEADERS) : render(name, bytes.toString())
 }
 
 /** Below `/docs/`: `guides/rest.md` is `guides/rest`, and a folder's README the folder. */
@@ -93,7 +97,11 @@ function render(name: string, text: string): Asset {
     // What is not in `docs` is not served: its links become text, and its pictures go.
     let isOutside = false
     token.children = children.flatMap((child) => {
-      if (child.type === 'image') return []
+      if (child.type === 'image') {
+        const source = linkFrom(name, child.attrGet('src') ?? '')
+        if (source !== null) child.attrSet('src', source)
+        return source === null ? [] : [child]
+      }
       if (child.type === 'link_open') {
         const target = linkFrom(name, child.attrGet('href') ?? '')
         isOutside = target === null
