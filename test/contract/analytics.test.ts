@@ -282,13 +282,14 @@ test('a tenant that goes takes its analytics along, also what a fold is writing'
   const waiting = unnamed(`INSERT INTO analytics_deltas (tenant_id, hour, discussion_id, reader_id, metric, n)
      SELECT $1, now() - n * interval '1 hour', gen_random_uuid(), gen_random_uuid(), 'comments_approved', 1
      FROM generate_series(1, 1500) n`)
-  for (const afterMs of [0, 5, 10, 20, 40, 80]) {
+  for (const afterMs of [0, 10, 30, 80]) {
     const id = newId()
     await db.transaction((sql) => sql.prisma.tenant.create({ data: { id, slug: id } }))
     await db.query(waiting, [id])
     const folded = foldWaiting(service.app)
     await setTimeout(afterMs)
-    await db.query(unnamed('DELETE FROM tenants WHERE id = $1'), [id])
+    // It waits for the fold, however busy the machine is.
+    await db.transaction((sql) => sql(unnamed('DELETE FROM tenants WHERE id = $1'), [id]), 60_000)
     await folded
     while (await foldWaiting(service.app));
     expect(await db.query(count, [id])).toEqual([])
