@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import { backendFor } from '../../src/clients/widget/backend.ts'
+
+const asked: string[] = []
+
+/** What the site's backend answers, in turn; nothing at all where there is none left. */
+const answers: Response[] = []
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+    asked.push(`${init.method} ${url} ${new Headers(init.headers).get('idempotency-key') ?? ''}`.trim())
+    const answer = answers.shift()
+    if (answer === undefined) throw new TypeError('fetch failed')
+    return answer
+  })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+  asked.length = 0
+  answers.length = 0
+})
+
+/** Its code, with all waits over at once. */
+async function codeOf(run: Promise<unknown>): Promise<string> {
+  const ended = run.then(
+    () => 'answered',
+    (error: Error) => error.message,
+  )
+  await vi.runAllTimersAsync()
+  return ended
+}
+
+const backend = () => backendFor('https://news.example/engagement', 'a-story')
+
+test('a page is asked for four times before it is given up', async () => {
+  expect(await codeOf(backend().settings())).toBe('network')
+  expect(asked).toEqual(Array.from({ length: 4 }, () => 'GET https://news.example/engagement/settings'))
+})
+
+test('a ticket is asked for once: the stream asks again by itself, at growing intervals', async () => {
+  expect(await codeOf(backend().ticket())).toBe('network')
+  expect(asked).toHaveLength(1)
+  answers.push(new Response('<h1>Bad gateway</h1>', { status: 502 }))
+  expect(await codeOf(backend().ticket())).toBe('unavailable')
+  expect(asked).toHaveLength(2)
+})
+
+test('a second attempt has the key of the first, and what is refused is not asked again', async () => {
+  answers.push(new Response('{"code":"internal"}', { status: 500 }), new Response('{"code":"banned"}', { status: 403 }))
+  expect(await codeOf(backend().post({ body: 'a text' }, 'one-intent'))).toBe('banned')
+  expect(asked.map((each) => each.split(' ').at(-1))).toEqual(['one-intent', 'one-intent'])
+})
