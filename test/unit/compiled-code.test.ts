@@ -1,12 +1,13 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
 
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { ROOT } from '../../src/core/root.ts'
 
@@ -94,4 +95,55 @@ test('a command runs where V8 refuses the code', async () => {
 
 test('a process with other flags of V8 does not read the code', async () => {
   expect(await runCommand('--max-semi-space-size=32')).toEqual([])
+})
+
+describe('a warm-up', () => {
+  /** Starts it with this in the place of the service. `isKept`: whether it says that code is kept. */
+  function warmUp(service: string) {
+    const dist = join(root, 'dist')
+    for (const name of ['warm-up.js', 'keep-code.js']) cpSync(join(ROOT, 'dist', name), join(dist, name))
+    writeFileSync(join(dist, 'main.js'), service)
+    const temporary = mkdtempSync(join(root, 'tmp-'))
+    const child = spawn(process.execPath, [join(dist, 'warm-up.js')], {
+      env: { PATH: process.env.PATH, TMPDIR: temporary },
+    })
+    let said = ''
+    child.stderr.on('data', (text: Buffer) => void (said += text.toString()))
+    const ended = once(child, 'close').then(([code]) => ({
+      code: code as number | null,
+      said,
+      isKept: readdirSync(dist).some((name) => name.startsWith('.compiled')),
+      left: readdirSync(temporary),
+    }))
+    return { child, ended, temporary }
+  }
+
+  test('whose service fails says so, and leaves nothing', async () => {
+    expect(await warmUp('process.exit(3)').ended).toEqual({
+      code: 1,
+      said: 'The service is not compiled ahead: main.js has failed\n',
+      isKept: false,
+      left: [],
+    })
+  })
+
+  test('that is stopped takes its service along, and leaves nothing', async () => {
+    const { child, ended, temporary } = warmUp(
+      `import { writeFileSync } from 'node:fs'
+       writeFileSync(process.env.DATA_DIR + '/pid', String(process.pid))
+       setInterval(() => undefined, 1000)`,
+    )
+    const pid = await vi.waitFor(
+      () => {
+        const [folder = ''] = readdirSync(temporary)
+        const text = readFileSync(join(temporary, folder, 'pid'), 'utf8')
+        expect(text).toMatch(/^\d+$/)
+        return Number(text)
+      },
+      { timeout: 30_000, interval: 20 },
+    )
+    child.kill('SIGTERM')
+    expect(await ended).toEqual({ code: 1, said: '', isKept: false, left: [] })
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), { timeout: 10_000 })
+  })
 })
