@@ -41,9 +41,9 @@ async function expectSound({ tenant }: TestTenant): Promise<void> {
 }
 
 /** More than are stored together. */
-const MANY = effort(7000, 3000)
+const MANY = effort(7000, 2200)
 const CIRCLES = effort(300)
-const LENGTH = Number(process.env.IMPORT_CHAIN ?? effort(12_000, 4500))
+const LENGTH = Number(process.env.IMPORT_CHAIN ?? effort(12_000, 2200))
 
 /** A chain of replies, the last one first. */
 const chain = (length: number, more: object = {}): Item[] =>
@@ -96,10 +96,10 @@ test('circles, short and long, are broken once each, with all that hangs on them
   const circle = (name: string, length: number): Item[] =>
     Array.from({ length }, (_, n) => comment(`${name}-${n}`, n % 60, { parentId: `${name}-${(n + 1) % length}` }))
   const items = [
-    ...circle('long', effort(5000, 2500)),
+    ...circle('long', effort(5000, 2200)),
     ...Array.from({ length: CIRCLES }, (_, n) => circle(`short-${n}`, 2)).flat(),
     // A path that leads into a circle, whose end is no part of it.
-    ...Array.from({ length: effort(3000, 2500) }, (_, n) =>
+    ...Array.from({ length: effort(3000, 300) }, (_, n) =>
       comment(`path-${n}`, n % 60, { parentId: n === 0 ? 'long-0' : `path-${n - 1}` }),
     ),
   ]

@@ -25,6 +25,7 @@ import { BATCH_ITEMS } from '../../src/domains/transfer/read-batches.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
@@ -670,9 +671,12 @@ describe('an import in steps of one item', () => {
 })
 
 describe('an import that is cut off', () => {
+  /** More than are stored together. */
+  const MANY = effort(5000, BATCH_ITEMS + 300)
+
   test('stops between two transactions where it is asked to, and goes on with the same', async () => {
     const acme = await addTenant()
-    const items = [reader('ann'), page('p'), ...Array.from({ length: 5000 }, (_, n) => comment(`${n}`, n % 60))]
+    const items = [reader('ann'), page('p'), ...Array.from({ length: MANY }, (_, n) => comment(`${n}`, n % 60))]
     const path = fileOf(items)
     const controller = new AbortController()
     const file = { source: 'jsonl', path } as const
@@ -686,13 +690,13 @@ describe('an import that is cut off', () => {
     const { data } = await get(acme, '/discussions')
     expect(data[0].commentCount).toBe(BATCH_ITEMS - 2)
     const report = await importFile(service.app, acme.tenant.id, file)
-    expect(report).toMatchObject({ counts: { readers: 1, comments: 5000 }, already: BATCH_ITEMS })
+    expect(report).toMatchObject({ counts: { readers: 1, comments: MANY }, already: BATCH_ITEMS })
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })
 
   test('keeps what it has used of its tables, also in a run before it was cut off', async () => {
     const acme = await addTenant()
-    const items = [reader('ann'), page('p'), ...Array.from({ length: 5000 }, (_, n) => comment(`${n}`, n % 60))]
+    const items = [reader('ann'), page('p'), ...Array.from({ length: MANY }, (_, n) => comment(`${n}`, n % 60))]
     const file = { source: 'jsonl', path: fileOf([...items, reader('ben')]) } as const
     const table = join(folder, 'ids.csv')
     writeFileSync(table, 'ann,user-1\ncem,user-3\nben,user-2\n')

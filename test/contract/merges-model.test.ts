@@ -188,7 +188,7 @@ test(
   'merges, one of them an erasure, beside writes of the same readers lose nothing and leave nothing behind',
   { timeout: 120_000 },
   async () => {
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < effort(6, 2); round++) {
       const world = await makeWorld()
       const [a, b, c, d, e] = world.people as [Person, Person, Person, Person, Person]
       await STEPS.post(world, { kind: 'post', a: 4, b: 1, c: 0 })
