@@ -6,6 +6,7 @@ import { finishErasure } from '../../src/domains/privacy/erase.ts'
 import { beginErasure } from '../../src/domains/privacy/sql.ts'
 import { expectExactCounts as expectExact } from '../harness/counts.ts'
 import { dumpTables } from '../harness/dump.ts'
+import { effort } from '../harness/effort.ts'
 import { type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
@@ -393,12 +394,13 @@ test('more rows than one batch, over many discussions, go as well', async () => 
   await setMode('delete')
   const person = await newPerson()
   const mine = await post('many-0', person.headers, person.word)
+  const count = effort(130, 110)
   const write = async (n: number): Promise<void> => {
     const { id } = await post(`many-${n % 7}`, person.headers, `${person.word} ${n}`)
     if (n % 10 === 0) await post(`many-${n % 7}`, bob, 'kept', id)
     await ok('POST', `/comments/${id}/reactions`, { type: 'like' }, person.headers)
   }
-  for (let n = 0; n < 130; n += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => write(n + k)))
+  for (let n = 0; n < count; n += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => write(n + k)))
   await erase(mine.author.id)
   await expectExactCounts()
   const dump = await dumpTables(service.app.db)

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { exportLines, exportTenant } from '../../src/domains/transfer/export.ts'
 import { importFile } from '../../src/domains/transfer/import.ts'
+import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { dumpImported, findWrongCounts } from '../harness/transfer.ts'
 
@@ -166,7 +167,7 @@ test('an export that is imported into an empty tenant exports the same to the by
         ...before.lines.map((line) => (JSON.parse(line) as { kind: string }).kind),
       ])
     }),
-    { numRuns: Number(process.env.EXPORT_RUNS ?? 6), examples: [[OF_EACH_KIND]] },
+    { numRuns: Number(process.env.EXPORT_RUNS ?? effort(6, 3)), examples: [[OF_EACH_KIND]] },
   )
   expect([...kinds].sort()).toEqual([
     'audit',

@@ -152,7 +152,7 @@ describe('an import of our own form', () => {
         expect([refused.total, changed.total]).toEqual([0, 0])
         expect(await dumpImported(service.app.db, shuffled.tenant.id, ['imports'])).toEqual(expected)
       }),
-      { numRuns: 8 },
+      { numRuns: effort(8, 4) },
     )
   })
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { createHealthServer } from '../../src/api/http/health.ts'
 import { onServer } from '../harness/database.ts'
+import { effort } from '../harness/effort.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { METRICS_TOKEN, startService, type TestService } from '../harness/service.ts'
@@ -333,7 +334,7 @@ describe('POST /webhooks/{id}/replay', () => {
 
   test('of many events, which wait behind what happens meanwhile', async () => {
     const { id } = await registerVerified()
-    const queued = onServer ? 100_000 : 10_000
+    const queued = effort(100_000, 4000)
     const span = await happened(2 * queued)
     const { json } = await post(`${id}/replay`, span)
     expect(json).toEqual({ queued })
