@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs'
-
-import { PGlite } from '@electric-sql/pglite'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { type Json, type Statement, statement, type StatementOf } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { TYPES } from '../../src/data/pool.ts'
 import { describeParameters, describeStatement, DRIVER_TYPES, loadStatements } from '../../src/statements.ts'
-import { openTestDatabase } from '../harness/database.ts'
+import { lendPGlite, openTestDatabase } from '../harness/database.ts'
 import { faults } from '../harness/faults.ts'
 import { checkParameters, fits } from '../harness/parameters.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -38,7 +35,7 @@ test('a name stands for one text', () => {
 })
 
 test('the columns of a statement are those that PostgreSQL describes', async () => {
-  const pglite = await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
+  const { pglite, giveBack } = await lendPGlite()
   const describe = (text: string): Promise<string> => describeStatement(pglite, { ...unnamed(text), name: 'a_name' })
   expect(await describe('SELECT id, created_at AS "createdAt", settings FROM tenants WHERE id = $1')).toBe(
     '  a_name: { "id": string; "createdAt": Date; "settings": Json }',
@@ -51,7 +48,7 @@ test('the columns of a statement are those that PostgreSQL describes', async () 
     '  a_name: ["uuid[]","timestamp with time zone"],',
   )
   expect(await takes('SELECT 1')).toBe('  a_name: [],')
-  await pglite.close()
+  await giveBack()
 })
 
 test.each<[string, fitting: unknown[], unfitting: unknown[]]>([

@@ -68,8 +68,14 @@ export async function openTestDatabase(): Promise<Database> {
 const empty: { pglite: PGlite; before: Look }[] = []
 
 async function openEmptyPGlite(): Promise<Database> {
+  const { pglite, giveBack } = await lendPGlite()
+  return checkingParameters(await overPGlite(pglite, giveBack))
+}
+
+/** The embedded database itself, migrated and empty, until it is given back. */
+export async function lendPGlite(): Promise<{ pglite: PGlite; giveBack: () => Promise<void> }> {
   const { pglite, before } = empty.pop() ?? (await makePGlite())
-  const database = await overPGlite(pglite, async () => {
+  const giveBack = async (): Promise<void> => {
     // PGlite goes by the clock of the process, and keeps its counts back until an instant that a
     // test may have set far ahead.
     if (vi.isFakeTimers()) return pglite.close()
@@ -78,8 +84,8 @@ async function openEmptyPGlite(): Promise<Database> {
     // A test may have changed more than rows.
     if ((await look(pglite)).state === before.state) empty.push({ pglite, before })
     else await pglite.close()
-  })
-  return checkingParameters(database)
+  }
+  return { pglite, giveBack }
 }
 
 async function makePGlite(): Promise<{ pglite: PGlite; before: Look }> {
@@ -89,11 +95,21 @@ async function makePGlite(): Promise<{ pglite: PGlite; before: Look }> {
 
 const loadPGlite = (): Promise<PGlite> => PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
 
-/** A PGlite that nothing was migrated on. To make one from nothing takes 4 s of CPU time. */
-export async function makeBarePGlite(): Promise<PGlite> {
-  const pglite = await loadPGlite()
+/** PGlites of this process that nothing was migrated on since they were given back. */
+const bare: PGlite[] = []
+
+/**
+ * A PGlite that nothing was migrated on, until it is given back. To make one from nothing takes 4 s
+ * of CPU time.
+ */
+export async function lendBarePGlite(): Promise<{ pglite: PGlite; giveBack: () => Promise<void> }> {
+  const pglite = bare.pop() ?? (await loadPGlite())
   await pglite.exec('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
-  return pglite
+  const giveBack = async (): Promise<void> => {
+    await pglite.exec('DISCARD ALL')
+    bare.push(pglite)
+  }
+  return { pglite, giveBack }
 }
 
 /**

@@ -10,7 +10,7 @@ import { explainUnfinished } from '../../src/data/migration-failures.ts'
 import { parseMigration, readMigrations } from '../../src/data/migration-files.ts'
 import { migrationAdapter } from '../../src/data/pool.ts'
 import { wholeScripts } from '../../src/data/migration-scripts.ts'
-import { makeBarePGlite, openTestDatabase } from '../harness/database.ts'
+import { lendBarePGlite, openTestDatabase } from '../harness/database.ts'
 import { SILENT } from '../harness/log.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -21,7 +21,7 @@ test.each([
   ['before its script is committed', false],
   ['after its script is committed', true],
 ])('a migration whose process dies %s is made good by the next start', async (_when, isCommitted) => {
-  const pglite = await makeBarePGlite()
+  const { pglite, giveBack } = await lendBarePGlite()
   const pool = poolOn(pglite)
   const dying = wholeScripts(new PrismaPg(pool), async (script) => {
     if (!isMigration(script)) return pool.query(script)
@@ -39,11 +39,11 @@ test.each([
   expect(rows.every(({ done }) => done)).toBe(true)
   expect(await migrate(migrationAdapter(pool))).toEqual([])
   await pool.end()
-  await pglite.close()
+  await giveBack()
 })
 
 test('a script that fails leaves nothing of itself, and is told', async () => {
-  const pglite = await makeBarePGlite()
+  const { pglite, giveBack } = await lendBarePGlite()
   const pool = poolOn(pglite)
   const connection = await migrationAdapter(pool).connect()
   await expect(connection.executeScript('CREATE TABLE half (id int); CREATE TABL other ();')).rejects.toThrow(
@@ -53,7 +53,7 @@ test('a script that fails leaves nothing of itself, and is told', async () => {
   await connection.executeScript('CREATE TABLE whole (id int); -- a comment; with a semicolon')
   expect((await pool.query("SELECT to_regclass('whole') AS name")).rows).toEqual([{ name: 'whole' }])
   await pool.end()
-  await pglite.close()
+  await giveBack()
 })
 
 test.each([
@@ -122,7 +122,7 @@ test('a start beside a newer release says so', async () => {
 })
 
 test('a database with tables of another program is refused, and left as it is', async () => {
-  const pglite = await makeBarePGlite()
+  const { pglite, giveBack } = await lendBarePGlite()
   const pool = poolOn(pglite)
   await pool.query('CREATE TABLE notes (id int)')
   await expect(migrate(migrationAdapter(pool))).rejects.toThrow(
@@ -132,7 +132,7 @@ test('a database with tables of another program is refused, and left as it is', 
     { tablename: 'notes' },
   ])
   await pool.end()
-  await pglite.close()
+  await giveBack()
 })
 
 const note = ({ db }: Database, name: string): Promise<unknown> =>

@@ -1,22 +1,20 @@
-import { readFileSync } from 'node:fs'
-
-import { PGlite } from '@electric-sql/pglite'
 import { PrismaPGlite } from 'pglite-prisma-adapter'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { pendingChanges } from '../../src/data/migrate.ts'
 import { parseMigration, readMigrations } from '../../src/data/migration-files.ts'
+import { lendPGlite } from '../harness/database.ts'
 import { refusals } from '../harness/migration-rules.ts'
 import { NEXT_RELEASE } from '../harness/releases.ts'
 
 // By PGlite's own adapter: the comparison reads a column type that Prisma's adapter for pg does not
 // know.
 test('the migrations lead to schema.prisma: nothing is left to change', async () => {
-  const pglite = await PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
+  const { pglite, giveBack } = await lendPGlite()
   try {
     expect(await pendingChanges(new PrismaPGlite(pglite))).toBe('')
   } finally {
-    await pglite.close()
+    await giveBack()
   }
 })
 

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 
 import { poolOn } from '../../src/data/embedded-session.ts'
-import { makeBarePGlite, openTestDatabase } from '../harness/database.ts'
+import { lendBarePGlite, openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 
 test('what waits for a connection when the database is closed is answered', async () => {
@@ -39,7 +39,7 @@ test('a transaction that failed leaves nothing to the next statement', async () 
 })
 
 test('a PGlite whose program has ended is not asked again', async () => {
-  const pglite = await makeBarePGlite()
+  const { pglite, giveBack } = await lendBarePGlite()
   const pool = poolOn(pglite)
   pool.on('error', () => undefined)
   const asked = vi.spyOn(pglite, 'execProtocolRaw')
@@ -49,6 +49,7 @@ test('a PGlite whose program has ended is not asked again', async () => {
   const times = asked.mock.calls.length
   await expect(pool.query('SELECT 3')).rejects.toThrow('PGlite is closed')
   expect(asked).toHaveBeenCalledTimes(times)
+  asked.mockRestore()
   await pool.end()
-  await pglite.close()
+  await giveBack()
 })
