@@ -36,8 +36,11 @@ const MOMENTS: readonly (number | ((started: Start) => Promise<unknown>))[] = [
   1600,
   1800,
   2100,
-  ({ port }) => vi.waitFor(() => fetch(`http://127.0.0.1:${port}/healthz`), { ...WAIT, interval: 1 }),
-  ({ output }) => vi.waitFor(() => expect(output.stdout).toContain('is ready'), { ...WAIT, interval: 1 }),
+  ({ port }) => vi.waitFor(() => fetch(`http://127.0.0.1:${port}/healthz`), WAIT),
+  ({ child, output }) =>
+    vi.waitFor(async () => {
+      while (!output.stdout.includes('is ready')) await once(child.stdout, 'data')
+    }, WAIT),
 ]
 const until = (moment: (typeof MOMENTS)[number], started: Start): Promise<unknown> =>
   typeof moment === 'number' ? pause(moment) : moment(started)
@@ -104,7 +107,7 @@ async function expectCleanEnd({ ended, mark, output, port }: Start): Promise<voi
   expect(['0 null', 'null SIGTERM'], output.stderr).toContain(`${String(code)} ${String(signal)}`)
   const levels = output.stderr.split('\n').flatMap((line) => (line === '' ? [] : levelOf(line)))
   expect(Math.max(0, ...levels), output.stderr).toBeLessThan(50)
-  // A child that makes the embedded database ends by itself, a moment after its parent.
+  // A child ends by itself, a moment after its parent.
   await vi.waitFor(() => expect(processesOf(mark)).toEqual([]), { timeout: 3000, interval: 20 })
   const server = createServer().listen(port, '127.0.0.1')
   await once(server, 'listening')
@@ -121,8 +124,7 @@ function levelOf(line: string): number {
 }
 
 const kinds: [kind: string, env: Env, isSkipped: boolean, hasChildren: boolean][] = [
-  // Embedded it has a child that makes the database.
-  ['one process', {}, false, !onServer],
+  ['one process', {}, false, false],
   ['WORKERS=2, without Redis', { WORKERS: '2' }, !onServer, true],
 ]
 
