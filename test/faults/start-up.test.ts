@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { misspellings, readSettings } from '../../src/core/settings.ts'
+import { tlsOptions } from '../../src/api/http/server.ts'
+import { misspellings, readSettings, SettingsError } from '../../src/core/settings.ts'
+import { openOutbound } from '../../src/worker/outbound.ts'
 import { makeCertificates } from '../harness/certificates.ts'
 import { createServerDatabase, makeDataDir, onServer } from '../harness/database.ts'
 import { freePort } from '../harness/ports.ts'
@@ -16,6 +18,8 @@ const WAIT = { timeout: 30_000, interval: 10 }
 const LONG = 60_000
 const NOBODY = 'postgres://postgres@127.0.0.1:1/nothing'
 const SECRETS = { ADMIN_JWT_SECRET: 'a'.repeat(32), ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') }
+/** The same as they are read. */
+const READ_SECRETS = { ADMIN_JWT_SECRET: SECRETS.ADMIN_JWT_SECRET, ENCRYPTION_KEY: Buffer.alloc(32) }
 
 let folder: string
 let taken: Server
@@ -147,7 +151,7 @@ const WRONG_BY_ITSELF: readonly Wrong[] = [
 ]
 
 test.each(WRONG_BY_ITSELF)('%s: one line that names it', (_what, name, env) => {
-  const secrets = () => ({ ADMIN_JWT_SECRET: SECRETS.ADMIN_JWT_SECRET, ENCRYPTION_KEY: Buffer.alloc(32) })
+  const secrets = () => READ_SECRETS
   expect(() => readSettings({}, secrets)).not.toThrow()
   expect(() => readSettings(env, secrets)).toThrow(new RegExp(`^${name}: \\S.{4,}$`))
 })
@@ -180,7 +184,7 @@ test.each([
 ])('%s is told, with the nearest name', (wrong, right) => {
   const line = `${wrong}: there is no such setting: did you mean ${right}?`
   expect(misspellings({ [wrong]: 'x', [right]: 'x', PATH: '/bin' })).toEqual([line])
-  const secrets = () => ({ ADMIN_JWT_SECRET: SECRETS.ADMIN_JWT_SECRET, ENCRYPTION_KEY: Buffer.alloc(32) })
+  const secrets = () => READ_SECRETS
   expect(() => readSettings({ [wrong]: 'x' }, secrets)).not.toThrow()
   expect(() => readSettings({ [wrong]: 'x', NODE_ENV: 'production', EMBEDDED: 'true' }, secrets)).not.toThrow()
 })
@@ -199,47 +203,70 @@ test('what other programs have in the environment is not told', () => {
   expect(misspellings(Object.fromEntries(others.map((name) => [name, 'x'])))).toEqual([])
 })
 
+test.each([
+  ['TLS_CERT_FILE is no certificate', 'TLS_CERT_FILE', 'garbage', 'garbage'],
+  ['TLS_KEY_FILE is missing', 'TLS_KEY_FILE', 'cert.pem', 'none'],
+  ['TLS_KEY_FILE is no key', 'TLS_KEY_FILE', 'cert.pem', 'garbage'],
+])('%s: one line that names it', (_what, name, cert, key) => {
+  const settings = readSettings({ TLS_CERT_FILE: file(cert), TLS_KEY_FILE: file(key) }, () => READ_SECRETS)
+  expectOneLine(() => tlsOptions({ settings }), name)
+})
+
+test('WEBHOOK_CA_FILE is no certificate: one line that names it', () => {
+  const settings = readSettings({ WEBHOOK_CA_FILE: file('garbage') }, () => READ_SECRETS)
+  expectOneLine(() => openOutbound(settings), 'WEBHOOK_CA_FILE')
+})
+
+/** `main.ts` prints the message of such an error and nothing else, as the tests below prove. */
+function expectOneLine(work: () => unknown, name: string): void {
+  expect(work).toThrow(SettingsError)
+  expect(work).toThrow(new RegExp(`^${name}: \\S[^\\n]{4,300}$`))
+}
+
 // One data folder that is made already: it is not what is tried.
 describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, () => {
   let DATA_DIR: string
-  let refused: Run
 
-  beforeAll(async () => {
+  beforeAll(() => {
     DATA_DIR = newDataDir()
-    refused = start({ DATA_DIR, PORT: takenPort })
-    await refused.exited
-  }, LONG)
+  })
 
-  test(
-    'PORT is in use: one line, and the credentials are still to come',
-    async () => {
+  describe('that another process has', () => {
+    let refused: Run
+    let holder: Run
+
+    beforeAll(async () => {
+      refused = start({ DATA_DIR, PORT: takenPort })
+      await refused.exited
+      holder = start({ DATA_DIR })
+      await holder.ready
+    }, LONG)
+    afterAll(async () => expect(await stop(holder)).toEqual({ code: 0, signal: null }))
+
+    test('PORT is in use: one line, and the credentials are still to come', async () => {
       await expectRefusal(refused, 'PORT')
-      const next = start({ DATA_DIR })
-      await next.ready
-      expect(next.stdout).toMatch(/ek_[0-9a-f]{64}/)
-      expect(await stop(next)).toEqual({ code: 0, signal: null })
-    },
-    LONG,
-  )
+      expect(holder.stdout).toMatch(/ek_[0-9a-f]{64}/)
+    })
 
+    test(
+      'DATA_DIR is in use by another process, which goes on',
+      async () => {
+        await expectRefusal(start({ DATA_DIR }), 'DATA_DIR')
+        const url = /http:\S+/.exec(holder.stdout)?.[0]
+        expect((await fetch(`${url}/readyz`)).status).toBe(200)
+      },
+      LONG,
+    )
+  })
+
+  // One of each part of a start that finds such a setting.
   test.each([
     [
       'TLS_CERT_FILE is missing',
       'TLS_CERT_FILE',
       () => ({ TLS_CERT_FILE: file('none'), TLS_KEY_FILE: file('cert.pem') }),
     ],
-    [
-      'TLS_CERT_FILE is no certificate',
-      'TLS_CERT_FILE',
-      () => ({ TLS_CERT_FILE: file('garbage'), TLS_KEY_FILE: file('garbage') }),
-    ],
-    [
-      'TLS_KEY_FILE is no key',
-      'TLS_KEY_FILE',
-      () => ({ TLS_CERT_FILE: file('cert.pem'), TLS_KEY_FILE: file('garbage') }),
-    ],
     ['WEBHOOK_CA_FILE is missing', 'WEBHOOK_CA_FILE', () => ({ WEBHOOK_CA_FILE: file('none') })],
-    ['WEBHOOK_CA_FILE is no certificate', 'WEBHOOK_CA_FILE', () => ({ WEBHOOK_CA_FILE: file('garbage') })],
     ['HOST is not of this machine', 'HOST', () => ({ HOST: '203.0.113.1' })],
     ['DATA_DIR is a file', 'DATA_DIR', () => ({ DATA_DIR: file('garbage') })],
     ['DATA_DIR has damaged secrets', 'DATA_DIR', damagedDataDir],
@@ -251,33 +278,38 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
     LONG,
   )
 
+  test(
+    'ENCRYPTION_KEY is another one than before: it starts, and one warning says so',
+    async () => {
+      const foreign = start({ DATA_DIR, ENCRYPTION_KEY: SECRETS.ENCRYPTION_KEY })
+      await foreign.ready
+      expect(await stop(foreign)).toEqual({ code: 0, signal: null })
+      const lines = foreign.stderr.split('\n').filter((line) => line !== '')
+      expect(lines).toEqual([
+        expect.stringMatching(/"ENCRYPTION_KEY: 1 stored secret is sealed with other keys \([0-9a-f]{8}\)/),
+      ])
+    },
+    LONG,
+  )
+
   function damagedDataDir(): Env {
     const damaged = emptyDataDir()
     mkdirSync(damaged)
     writeFileSync(join(damaged, 'secrets.json'), '{"ADMIN_JWT_SECRET": "')
     return { DATA_DIR: damaged }
   }
-
-  test(
-    'DATA_DIR is in use by another process, which goes on',
-    async () => {
-      const holder = start({ DATA_DIR })
-      await holder.ready
-      await expectRefusal(start({ DATA_DIR }), 'DATA_DIR')
-      const url = /http:\S+/.exec(holder.stdout)?.[0]
-      expect((await fetch(`${url}/readyz`)).status).toBe(200)
-      expect(await stop(holder)).toEqual({ code: 0, signal: null })
-    },
-    LONG,
-  )
 })
 
 describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
-  test(
-    'with PORT=0 all that gives its address has the port that the system chose',
-    async () => {
-      const run = start({})
+  describe('that has started', () => {
+    let run: Run
+
+    beforeAll(async () => {
+      run = start({ LOG_LEVEL: 'info', DRAIN_SECONDS: '1' })
       await run.ready
+    }, LONG)
+
+    test('with PORT=0 all that gives its address has the port that the system chose', async () => {
       const [url = ''] = /http:\S+/.exec(run.stdout) ?? []
       const response = await fetch(`${url}/api/v1/stream/ticket`, {
         method: 'POST',
@@ -291,16 +323,9 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
       const documentAt = async (name: string) => (await (await fetch(`${url}/api/v1/${name}`)).json()) as object
       expect(await documentAt('openapi.json')).toMatchObject({ servers: [{ url }] })
       expect(await documentAt('asyncapi.json')).toMatchObject({ servers: { service: { host: new URL(url).host } } })
-      expect(await stop(run)).toEqual({ code: 0, signal: null })
-    },
-    LONG,
-  )
+    })
 
-  test(
-    'a signal, also twice, is told of in two lines: how long it takes at most, and when it is over',
-    async () => {
-      const run = start({ LOG_LEVEL: 'info', DRAIN_SECONDS: '1' })
-      await run.ready
+    test('a signal, also twice, is told of in two lines: how long it takes at most, and when it is over', async () => {
       run.signal('SIGTERM')
       expect(await stop(run)).toEqual({ code: 0, signal: null })
       const lines = run.stderr.trim().split('\n')
@@ -308,9 +333,8 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
         { signal: 'SIGTERM', msg: 'stopping, within 5 s; it takes requests for 1 s more (DRAIN_SECONDS)' },
         { signal: 'SIGTERM', msg: 'stopped', ms: expect.any(Number) as number },
       ])
-    },
-    LONG,
-  )
+    })
+  })
 
   test(
     'shows the credentials of the first start only, and keeps everything over SIGTERM and kill -9',
@@ -342,25 +366,6 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
       expect((await post(thirdRun, 'two')).status).toBe(200)
       expect(await stop(thirdRun)).toEqual({ code: 0, signal: null })
       expect([firstRun, secondRun, thirdRun].map(({ stderr }) => stderr)).toEqual(['', '', ''])
-    },
-    LONG,
-  )
-
-  test(
-    'another ENCRYPTION_KEY than the one of before: it starts, and one warning says so',
-    async () => {
-      const DATA_DIR = newDataDir()
-      const firstRun = start({ DATA_DIR })
-      await firstRun.ready
-      expect(await stop(firstRun)).toEqual({ code: 0, signal: null })
-      const foreign = start({ DATA_DIR, ENCRYPTION_KEY: SECRETS.ENCRYPTION_KEY })
-      await foreign.ready
-      expect(await stop(foreign)).toEqual({ code: 0, signal: null })
-      const lines = foreign.stderr.split('\n').filter((line) => line !== '')
-      expect(lines).toEqual([
-        expect.stringMatching(/"ENCRYPTION_KEY: 1 stored secret is sealed with other keys \([0-9a-f]{8}\)/),
-      ])
-      expect(firstRun.stderr).toBe('')
     },
     LONG,
   )

@@ -256,7 +256,7 @@ function fromFramework(error: unknown): ServiceError | undefined {
  * HTTPS with HTTP/2 where a certificate is set; browsers open only six HTTP/1.1 connections to one
  * site.
  */
-function tlsOptions({ settings }: App): object {
+export function tlsOptions({ settings }: Pick<App, 'settings'>): object {
   const { TLS_CERT_FILE, TLS_KEY_FILE } = settings
   if (TLS_CERT_FILE === undefined || TLS_KEY_FILE === undefined) return {}
   const read = (name: string, file: string): Buffer => {
