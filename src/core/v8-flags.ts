@@ -3,4 +3,4 @@ import { setFlagsFromString } from 'node:v8'
 // V8 compiles the functions of a WebAssembly program that run much a second time, to run faster. By
 // its own measure a start of PGlite spends half of its CPU on that. A busy service reaches this
 // one, too, within seconds.
-setFlagsFromString('--wasm-tiering-budget=180000000')
+setFlagsFromString('--wasm-tiering-budget=800000000')
