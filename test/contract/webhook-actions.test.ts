@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 
 import { WEBHOOK_EVENT_TYPES } from '../../src/core/events.ts'
 import { createHealthServer } from '../../src/api/http/health.ts'
-import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'

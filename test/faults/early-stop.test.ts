@@ -37,10 +37,7 @@ const MOMENTS: readonly (number | ((started: Start) => Promise<unknown>))[] = [
   1800,
   2100,
   ({ port }) => vi.waitFor(() => fetch(`http://127.0.0.1:${port}/healthz`), WAIT),
-  ({ child, output }) =>
-    vi.waitFor(async () => {
-      while (!output.stdout.includes('is ready')) await once(child.stdout, 'data')
-    }, WAIT),
+  ({ output }) => vi.waitFor(() => expect(output.stdout).toContain('is ready'), WAIT),
 ]
 const until = (moment: (typeof MOMENTS)[number], started: Start): Promise<unknown> =>
   typeof moment === 'number' ? pause(moment) : moment(started)
