@@ -10,12 +10,11 @@ import { codegen } from '@graphql-codegen/core'
 import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
 import * as operations from '@graphql-codegen/typescript-operations'
 import { lexicographicSortSchema, parse, printSchema } from 'graphql'
-import { format, resolveConfig } from 'prettier'
 import { z } from 'zod'
 
 import { schema } from './src/api/graphql/schema.ts'
 import { settingsFragments, settingsTable } from './src/api/reference/settings.ts'
-import { writeOrCheck } from './src/api/reference/write.ts'
+import { writeFormatted, writeOrCheck } from './src/api/reference/write.ts'
 import { AUDIT_ACTIONS } from './src/core/audit.ts'
 import { item } from './src/domains/transfer/item.ts'
 import { describeStatements } from './src/statements.ts'
@@ -40,10 +39,9 @@ if (!isForBuild) writeFileSync(join(root, 'src/generated/statements.ts'), await 
 
 /** The JSON Schema of an item of the JSON Lines form (docs/guides/moving.md). */
 async function writeTransferSchema(name: string): Promise<void> {
-  const file = join(root, name)
   const title = 'A line of the JSON Lines form'
   const content = JSON.stringify({ title, ...z.toJSONSchema(item, { io: 'input' }) })
-  writeOrCheck(file, await format(content, { ...(await resolveConfig(file)), filepath: file }))
+  await writeFormatted(join(root, name), content)
 }
 
 async function writeDocuments(folder: string, filename: string, how: object): Promise<void> {

@@ -31,7 +31,9 @@ export type Audience = 'public' | 'tenant' | 'recipient'
 
 /** Who made the change. In the log a reader keeps only the kind after an erasure. */
 export type EventActor =
-  { kind: 'reader'; readerId: Id; externalId: string } | { kind: 'moderator' } | { kind: 'system' }
+  | { kind: 'reader'; readerId: Id; externalId: string }
+  | { kind: 'moderator' }
+  | { kind: 'system' }
 
 /** An event as it stands in the log. `actor` and `data` are JSON text, kept to the byte. */
 export interface StoredEvent {

@@ -3,13 +3,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { format, resolveConfig } from 'prettier'
-
 import { ROOT } from '../../core/root.ts'
 import { schema } from '../graphql/schema.ts'
 import { eventTypes, withEventNames } from './client-events.ts'
 import { referencePages } from './doc-pages.ts'
-import { writeOrCheck } from './write.ts'
+import { writeFormatted } from './write.ts'
 
 const BROWSER = 'src/clients/browser/stream.ts'
 
@@ -19,6 +17,5 @@ const files = {
   [BROWSER]: withEventNames(readFileSync(join(ROOT, BROWSER), 'utf8')),
 }
 for (const [name, content] of Object.entries(files)) {
-  const file = join(ROOT, name)
-  writeOrCheck(file, await format(content, { ...(await resolveConfig(file)), filepath: file }))
+  await writeFormatted(join(ROOT, name), content)
 }

@@ -3,7 +3,9 @@
 
 /** Who did it. A reader has ids, until they are erased. */
 export type Actor =
-  { kind: 'reader'; readerId?: string; externalId?: string } | { kind: 'moderator' } | { kind: 'system' }
+  | { kind: 'reader'; readerId?: string; externalId?: string }
+  | { kind: 'moderator' }
+  | { kind: 'system' }
 
 /** A reader of the tenant's site, as its backend asserts them. */
 export interface Reader {

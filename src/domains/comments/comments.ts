@@ -35,7 +35,14 @@ export interface Comment {
 
 /** Strings of a comment that are no text of its author. */
 type NoText =
-  'id' | 'discussionId' | 'parentId' | 'pinnedAt' | 'editedAt' | 'deletedAt' | 'viewerReaction' | 'createdAt'
+  | 'id'
+  | 'discussionId'
+  | 'parentId'
+  | 'pinnedAt'
+  | 'editedAt'
+  | 'deletedAt'
+  | 'viewerReaction'
+  | 'createdAt'
 
 type StringField = { [Name in keyof Comment]-?: string extends Comment[Name] ? Name : never }[keyof Comment]
 

@@ -38,7 +38,9 @@ interface AuthorCondition {
 }
 
 type RuleOutcome =
-  { refuse: string; message: string } | { hold: HoldReason } | { hold: HoldReason; where: Readonly<AuthorCondition> }
+  | { refuse: string; message: string }
+  | { hold: HoldReason }
+  | { hold: HoldReason; where: Readonly<AuthorCondition> }
 
 type Rule = (text: JudgedText, settings: TenantSettings) => RuleOutcome | null
 
