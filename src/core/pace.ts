@@ -86,12 +86,13 @@ export class Pace {
   }
 
   /**
-   * How many statements of others were under way at once of late, on average. Those of one moment
-   * alone are chance: a probe, a sweep, a reader now and then.
+   * How many statements of others were under way at once of late, on average. A single one of a
+   * second is chance: a probe, a sweep, a reader now and then.
    */
   get others(): number {
-    const met = this.#samples.filter((others) => others > 0)
-    return met.length < 2 ? 0 : met.reduce((sum, others) => sum + others) / this.#samples.length
+    const { length } = this.#samples
+    const met = this.#samples.reduce((sum, others) => sum + others, 0)
+    return length === 0 || (length > 1 && met < 2) ? 0 : met / length
   }
 
   async #ask(): Promise<void> {

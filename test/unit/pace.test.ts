@@ -56,12 +56,15 @@ test('a job that is alone does not rest', async () => {
 })
 
 test('slices are shorter the more others do, down to a sixteenth', async () => {
-  let others = 0.05
-  const pace = new Pace(busy(async () => others))
+  let asked = 0
+  let others: number | undefined
+  const pace = new Pace(busy(async () => (++asked, others ?? (asked % 10 === 0 ? 1 : 0))))
   expect(pace.sized(2000)).toBe(2000)
   await pace.keep(async () => {
-    await vi.waitFor(() => expect(pace.others).toBeCloseTo(0.05, 10), { timeout: 10_000, interval: 20 })
-    expect(pace.sized(2000)).toBe(1000)
+    // Two of the last twenty.
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(21), { timeout: 10_000, interval: 20 })
+    expect(pace.others).toBe(0.1)
+    expect(pace.sized(2000)).toBe(667)
     others = 3
     await untilKnown(pace, 3)
     expect(pace.sized(2000)).toBe(125)
@@ -69,7 +72,21 @@ test('slices are shorter the more others do, down to a sixteenth', async () => {
   })
 })
 
-test('a statement that is met at one moment alone is chance', async () => {
+test('a job looks before it begins', async () => {
+  const pace = new Pace(busy(async () => 1))
+  await pace.keep(async () => expect(pace.sized(2000)).toBe(125))
+})
+
+test('several statements that are met at one moment are no chance', async () => {
+  let asked = 0
+  const pace = new Pace(busy(async () => (++asked === 2 ? 30 : 0)))
+  await pace.keep(async () => {
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(6), { timeout: 10_000, interval: 20 })
+    expect(pace.sized(2000)).toBe(125)
+  })
+})
+
+test('a single statement that is met at one moment is chance', async () => {
   let asked = 0
   const pace = new Pace(busy(async () => (++asked % 20 === 5 ? 1 : 0)))
   await pace.keep(async () => {
