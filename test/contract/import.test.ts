@@ -578,22 +578,67 @@ test('a field that is misspelt is told, whatever it is called, and what waits ke
   const acme = await addTenant()
   const odd = (item: Item, fields: object): Item => ({ ...item, ...fields })
   const items = [
-    odd(comment('2', 2, { parentId: '1' }), { autorId: 'ann', [`\0${'x'.repeat(100)}`]: 1 }),
+    odd(comment('2', 2, { parentId: '1' }), { autorId: 'ann', ['__proto__']: 1, [`\0${'x'.repeat(100)}`]: 1 }),
     odd(reader('ann'), { ban: { at: null, untill: null } }),
     page('p'),
-    odd(comment('1', 1), { revisions: [{ body: 'a', createdAt: '2020-01-01T00:00:00Z', at: 1 }], __proto__: {} }),
+    odd(comment('3', 3), { body: undefined, text: 'Where does it stand?' }),
+    odd(comment('1', 1), { revisions: [{ body: 'a', createdAt: '2020-01-01T00:00:00Z', at: 1 }] }),
+    odd(reader('bob'), { ['\u009b2J\u202eevil']: 1 }),
+    odd(reader('eve'), Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`field${n}`, n]))),
   ]
   const file = { source: 'jsonl', path: fileOf(items) } as const
   const rehearsed = await rehearseImport(service.app, acme.tenant.id, file)
-  const { counts, changed } = await importFile(service.app, acme.tenant.id, file)
-  expect(counts).toMatchObject({ comments: 2, readers: 1, revisions: 1 })
+  const { counts, changed, refused } = await importFile(service.app, acme.tenant.id, file)
+  expect(counts).toMatchObject({ comments: 2, readers: 3, revisions: 1 })
   const reasons = Object.fromEntries(changed.first.map(({ place, reason }) => [place, reason]))
   expect(reasons).toMatchObject({
-    'line 1': 'leaves out "autorId", which is no field of this kind, and 1 more like it',
+    'line 1': 'leaves out "autorId", which is no field of this kind, and 2 more like it',
     'line 2': 'leaves out "ban.untill", which is no field of this kind',
-    'line 4': 'leaves out "revisions.at", which is no field of this kind',
+    'line 5': 'leaves out "revisions.at", which is no field of this kind',
+    // A terminal would take it for a command.
+    'line 6': String.raw`leaves out "\u{9b}2J\u{202e}evil", which is no field of this kind`,
+    'line 7': 'leaves out "field0", which is no field of this kind, and more than 99 more like it',
   })
-  expect(rehearsed.changed.total).toBe(changed.total)
+  const reason = 'has no text; it has "text", which is no field of this kind'
+  expect(refused).toEqual({ total: 1, first: [{ place: 'line 4', reason }] })
+  expect(rehearsed).toMatchObject({ changed: { total: changed.total }, refused })
+})
+
+test('a field that is misspelt in what only an export has is told as well', async () => {
+  const acme = await addTenant()
+  const odd = (item: object, fields: object): string => JSON.stringify({ ...item, ...fields })
+  const id = '01a2077a-164d-77c2-b649-6092fa40e0d1'
+  const audit = { kind: 'audit', id, actorKind: 'system', action: 'tenant.update', targetType: 'tenant', at: at(1) }
+  const endpoint = {
+    kind: 'endpoint',
+    id,
+    url: 'https://hooks.example.com/a',
+    eventTypes: ['comment_created'],
+    createdAt: at(1),
+  }
+  const items = [
+    { kind: 'header', form: 'engagement-service', version: 1, tenant: 'x', exportedAt: at(59) },
+    odd({ kind: 'settings', settings: { maxDepth: 3 } }, { setings: 1 }),
+    odd(endpoint, { polcy: 1 }),
+    odd(audit, { befor: 1 }),
+  ].map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
+  const file = { source: 'jsonl', path: fileOf(items) } as const
+  const told: string[] = []
+  const onFinding = (kind: string, { place, reason }: { place: string; reason: string }): void =>
+    void told.push(`${kind} ${place} ${reason}`)
+  const rehearsed = await rehearseImport(service.app, acme.tenant.id, file, { onFinding })
+  const atFirst = told.splice(0)
+  const imported = await importFile(service.app, acme.tenant.id, file, { onFinding })
+  expect(imported.refused.first).toEqual([])
+  expect(imported).toMatchObject({ counts: { settings: 1, endpoints: 1, auditEntries: 1 }, refused: { total: 0 } })
+  expect(told).toEqual(
+    ['setings', 'polcy', 'befor'].map(
+      (name, n) => `changed line ${n + 2} leaves out "${name}", which is no field of this kind`,
+    ),
+  )
+  expect(atFirst).toEqual(told)
+  expect(rehearsed.changed).toEqual(imported.changed)
+  expect(await importFile(service.app, acme.tenant.id, file)).toMatchObject({ already: 3, changed: { total: 0 } })
 })
 
 test.runIf(onServer)('an import takes small steps from its start while others use the database', async () => {

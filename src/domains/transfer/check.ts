@@ -16,6 +16,7 @@ import {
   type ReactionItem,
   type ReaderItem,
   type ReportItem,
+  unknownIn,
 } from './item.ts'
 import { idAt, type Key, keyOf } from './keys.ts'
 import { type AddressMap, identifyPage, type PageRule } from './pages.ts'
@@ -55,15 +56,20 @@ class Refused extends Error {}
 const inWords = ([{ pointer, message }]: [FieldError, ...FieldError[]], field = pointer.slice(1)): string =>
   `${field.replaceAll('/', '.') || 'it'} ${message}`
 
-/** Checks an item of a source. It may be anything. */
-export function checkItem(given: unknown, place: string, rules: Rules): Checked {
+/** Checks an item of a source. Of it only the kind is sure. */
+export function checkItem(given: { kind: string }, place: string, rules: Rules): Checked {
+  // What is missing may stand in a field that is misspelt.
+  const refuse = (reason: string): Checked => {
+    const unknown = unknownIn(given)
+    return { refused: unknown === null ? reason : `${reason}; it has ${unknown}` }
+  }
   const parsed = check(itemSchema, given)
-  if ('errors' in parsed) return { refused: inWords(parsed.errors) }
+  if ('errors' in parsed) return refuse(inWords(parsed.errors))
   const changes: string[] = []
   try {
     return { row: importedOf(parsed.data, { ...rules, place, changes }), changes }
   } catch (error) {
-    if (error instanceof Refused) return { refused: error.message }
+    if (error instanceof Refused) return refuse(error.message)
     throw error
   }
 }

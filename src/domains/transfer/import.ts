@@ -12,11 +12,10 @@ import type { Pairs } from './csv.ts'
 import * as sql from './imports-sql.ts'
 import type { OnRead } from './item.ts'
 import type { PageRule } from './pages.ts'
-import { storeOwn } from './own.ts'
 import { patiently } from './patience.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
 import { type ImportFindings, NO_FINDINGS, sumsOf, type TableUses, type TransferCounts } from './report.ts'
-import { ImportStopped, note, type Run, storeInHalves, storeRows, type Watching } from './run.ts'
+import { ImportStopped, note, type Run, storeOwnItems, storeRows, type Watching } from './run.ts'
 import { readSource, type SourceName } from './sources.ts'
 import { takeWaiting } from './waiting.ts'
 
@@ -214,13 +213,12 @@ async function store(run: Reading, { rows, own, changes, refused, already, items
   run.already += already
   const isAudit = ({ row }: (typeof own)[number]): boolean => row.kind === 'audit'
   // Settings say how deep threads are; entries of the audit log are about what comes before them.
-  await storeInHalves(
+  await storeOwnItems(
     run,
     own.filter((each) => !isAudit(each)),
-    (some) => storeOwn(run, some),
   )
   await storeRows(run, { rows, changes, hasWaited: false, isLast: false })
-  await storeInHalves(run, own.filter(isAudit), (some) => storeOwn(run, some))
+  await storeOwnItems(run, own.filter(isAudit))
   run.items += items
   run.watching.onProgress?.({ bytes: run.bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }

@@ -110,4 +110,11 @@ export interface ImportedReport extends OnComment {
 /** What only our own form has. It refers to nothing. */
 export type OwnItem = SettingsItem | EndpointItem | AuditItem
 
+/** Where it stands, and how its source has changed it, if it has. */
+export interface PlacedOwn<Row = OwnItem> {
+  place: string
+  row: Row
+  changed: string | undefined
+}
+
 export type ImportedItem = ImportedReader | ImportedDiscussion | ImportedComment | ImportedReaction | ImportedReport

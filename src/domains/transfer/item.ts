@@ -217,23 +217,43 @@ export const KINDS = ITEMS.map(({ shape }) => shape.kind.value)
 
 export const item = z.discriminatedUnion('kind', ITEMS, `must be one of ${KINDS.join(', ')}`)
 
-/** The paths of fields that an item has and its kind does not, as `ban.untill`. */
-export function unknownFields(given: { kind: string }): string[] {
+/** So much of the name of a field is told. */
+const MAX_NAME = 50
+/** So many are counted. */
+const MAX_NAMES = 100
+
+/** Names what an item has and its kind does not: `"ban.untill", which is no field of this kind`. */
+export function unknownIn(given: { kind: string }): string | null {
   const schema = ITEMS.find(({ shape }) => shape.kind.value === given.kind)
-  return schema === undefined ? [] : unknownIn(schema, given, '')
+  const found = new Set<string>()
+  for (const field of unknownFields(schema, given, '')) {
+    if (found.add(field).size > MAX_NAMES) break
+  }
+  const [first, ...more] = found
+  if (first === undefined) return null
+  const name = JSON.stringify(first.slice(0, MAX_NAME)).replaceAll(/\p{C}/gu, escaped)
+  const count = found.size > MAX_NAMES ? `more than ${MAX_NAMES - 1}` : more.length
+  const others = more.length === 0 ? '' : `, and ${count} more like it`
+  return `${name}, which is no field of this kind${others}`
 }
 
-function unknownIn(schema: unknown, given: unknown, path: string): string[] {
-  if (typeof given !== 'object' || given === null) return []
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return unknownIn(schema.unwrap(), given, path)
-  if (schema instanceof z.ZodArray && Array.isArray(given)) {
-    return given.flatMap((each) => unknownIn(schema.element, each, path))
+/** A terminal would take some for commands. */
+const escaped = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16)}}`
+
+function* unknownFields(schema: unknown, given: unknown, path: string): Generator<string> {
+  if (typeof given !== 'object' || given === null) return
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
+    yield* unknownFields(schema.unwrap(), given, path)
+  } else if (schema instanceof z.ZodArray && Array.isArray(given)) {
+    for (const each of given) yield* unknownFields(schema.element, each, path)
+  } else if (schema instanceof z.ZodObject) {
+    const { shape } = schema
+    for (const field in given) {
+      if (Object.hasOwn(shape, field)) {
+        yield* unknownFields(shape[field], (given as Record<string, unknown>)[field], `${path}${field}.`)
+      } else yield path + field
+    }
   }
-  if (!(schema instanceof z.ZodObject)) return []
-  const { shape } = schema
-  return Object.entries(given).flatMap(([field, value]) =>
-    Object.hasOwn(shape, field) ? unknownIn(shape[field], value, `${path}${field}.`) : [path + field],
-  )
 }
 
 export type HeaderItem = z.input<typeof headerItem>

@@ -40,15 +40,15 @@ const AUDIT_ENTRIES = statement(
 )
 
 /**
- * Gives how many of them were not there. What entries say of these readers, who were erased, is
- * left out.
+ * Gives the ids of those that were not there. What entries say of these readers, who were erased,
+ * is left out.
  */
 export async function insertImportedAuditEntries(
   sql: Sql,
   { tenantId, importId }: OfImport,
   entries: readonly AuditItem[],
   erased: ReadonlySet<string>,
-): Promise<number> {
+): Promise<Set<string>> {
   const isOfErased = ({ targetType, targetId }: AuditItem): boolean =>
     targetType === 'reader' && targetId != null && erased.has(targetId)
   const json = (entry: AuditItem, value: unknown): string | null =>
@@ -66,5 +66,5 @@ export async function insertImportedAuditEntries(
     entries.map((entry) => json(entry, entry.after)),
     entries.map(({ at }) => new Date(at)),
   ])
-  return rows.length
+  return new Set(rows.map(({ id }) => id))
 }

@@ -5,45 +5,45 @@ import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings } from '../../core/tenant-settings.ts'
 import { adoptSettings } from '../settings/settings.ts'
 import { adoptEndpoint } from '../webhooks/adopt.ts'
-import type { OwnItem } from './imported.ts'
+import type { PlacedOwn } from './imported.ts'
 import type { AuditItem, EndpointItem, SettingsItem } from './item.ts'
 import { keyOf } from './keys.ts'
 import { findAuditEntries, insertImportedAuditEntries, takesAuditEntries } from './own-sql.ts'
-import { addCounts, type TransferCounts } from './report.ts'
+import { addCounts, type ImportFinding, type TransferCounts } from './report.ts'
 import { advance, type Stored, type Work } from './store.ts'
 import { findItems, lockReadersOfItems } from './store-sql.ts'
 
-interface Placed<Row> {
-  place: string
-  row: Row
-}
+const changesOf = (placed: readonly PlacedOwn[]): ImportFinding[] =>
+  placed.flatMap(({ place, changed }) => (changed === undefined ? [] : [{ place, reason: changed }]))
 
 /** Stores what only an export of this service has: settings, endpoints, audit entries. */
-export async function storeOwn(work: Work, rows: readonly Placed<OwnItem>[]): Promise<Stored> {
+export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<Stored> {
   const stored: Stored = { already: 0, refused: [] }
-  for (const { place, row } of rows) {
+  for (const placed of rows) {
+    const { place, row } = placed
     if (row.kind === 'audit') continue
-    const outcome = await storeOne(work, row)
+    const outcome = await storeOne(work, { ...placed, row })
     if (outcome === 'same') stored.already++
     else if (outcome !== 'taken') stored.refused.push({ place, reason: outcome })
   }
   await storeAudit(
     work,
-    rows.flatMap(({ place, row }) => (row.kind === 'audit' ? [{ place, row }] : [])),
+    rows.flatMap(({ row, ...rest }) => (row.kind === 'audit' ? [{ ...rest, row }] : [])),
     stored,
   )
   return stored
 }
 
 /** `taken`, or `same` where it is there, or why it cannot be taken. */
-async function storeOne(work: Work, row: SettingsItem | EndpointItem): Promise<string> {
+async function storeOne(work: Work, placed: PlacedOwn<SettingsItem | EndpointItem>): Promise<string> {
+  const { row } = placed
   let outcome = ''
   try {
     await advance(work, async (tx) => {
       const [result, counts] =
         row.kind === 'settings' ? await takeSettings(tx, work, row) : await takeEndpoint(tx, work, row)
       outcome = result
-      return { counts: result === 'taken' ? counts : {}, changes: [] }
+      return result === 'taken' ? { counts, changes: changesOf([placed]) } : { counts: {}, changes: [] }
     })
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'validation_failed') throw error
@@ -70,7 +70,7 @@ async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<
 }
 
 /** Only an empty audit log takes entries: among others they would pass for what was done here. */
-async function storeAudit(work: Work, entries: readonly Placed<AuditItem>[], stored: Stored): Promise<void> {
+async function storeAudit(work: Work, entries: readonly PlacedOwn<AuditItem>[], stored: Stored): Promise<void> {
   if (entries.length === 0) return
   const { app, tenantId } = work
   const sound = entries.filter(({ place, row }) => {
@@ -84,8 +84,9 @@ async function storeAudit(work: Work, entries: readonly Placed<AuditItem>[], sto
     const rows = sound.map(({ row }) => row)
     const erased = await erasedAmong(tx, work, rows)
     const made = await insertImportedAuditEntries(tx, { tenantId, importId: work.importId }, rows, erased)
-    stored.already += sound.length - made
-    return { counts: addCounts({}, { auditEntries: made }), changes: [] }
+    stored.already += sound.length - made.size
+    const changes = changesOf(sound.filter(({ row }) => made.has(row.id)))
+    return { counts: addCounts({}, { auditEntries: made.size }), changes }
   })
 }
 
@@ -107,7 +108,11 @@ function troubleOf({ id, actorId, actorKind, targetType, action }: AuditItem): s
   return targetType === 'import' || isOfImport ? 'is an entry of an import, which no export has' : null
 }
 
-async function leaveOut({ app, tenantId }: Work, entries: readonly Placed<AuditItem>[], stored: Stored): Promise<void> {
+async function leaveOut(
+  { app, tenantId }: Work,
+  entries: readonly PlacedOwn<AuditItem>[],
+  stored: Stored,
+): Promise<void> {
   const ids = entries.map(({ row }) => row.id)
   const there = await findAuditEntries(app.db.query, tenantId, ids)
   const [first, ...others] = entries.filter(({ row }) => !there.has(row.id))

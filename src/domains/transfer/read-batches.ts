@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Pace } from '../../core/pace.ts'
 import { checkItem, type Rules } from './check.ts'
 import { WITHOUT_FORMER } from './former.ts'
-import type { ImportedDiscussion, ImportedItem, ImportedReader, OwnItem } from './imported.ts'
+import type { ImportedDiscussion, ImportedItem, ImportedReader, PlacedOwn } from './imported.ts'
 import type { Found } from './item.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from './keys.ts'
@@ -21,7 +21,7 @@ const ITEMS_AT_ONCE = 8
 /** What was read together. */
 export interface ReadBatch {
   rows: ImportedItem[]
-  own: { place: string; row: OwnItem }[]
+  own: PlacedOwn[]
   changes: (ImportFinding & { key: Key })[]
   refused: ImportFinding[]
   /** Reactions and reports that were read before. */
@@ -193,17 +193,18 @@ export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst =
     return 0
   }
   const { row, changes } = checked
+  const changed = 'changed' in each ? each.changed : undefined
   if (!('key' in row)) {
-    if (row.kind !== 'header') batch.own.push({ place, row })
+    if (row.kind !== 'header') batch.own.push({ place, row, changed })
     else if (isFirst) rules.keepsIds = true
     else batch.refused.push({ place, reason: 'is a header, which stands first alone' })
     return 0
   }
   batch.rows.push(row)
-  if ('changed' in each && each.changed !== undefined) {
-    changes.push(each.changed)
+  if (changed !== undefined) {
+    changes.push(changed)
     // It may have to wait.
-    row.item = { ...row.item, changed: each.changed }
+    row.item = { ...row.item, changed }
   }
   batch.changes.push(...changes.map((reason) => ({ place, reason, key: row.key })))
   return row.kind === 'comment'

@@ -180,6 +180,10 @@ async function lookAtOwn(run: Rehearsing, own: ReadBatch['own']): Promise<void> 
   run.report.counts = addCounts(run.report.counts, run.counts)
   run.counts = {}
   for (const finding of refused) note(run, 'refused', finding)
+  const { first, total } = run.changed
+  for (const finding of first) note(run, 'changed', finding)
+  run.report.changed = { ...run.report.changed, total: run.report.changed.total + total - first.length }
+  run.changed = NO_FINDINGS
 }
 
 /** What imports have made of these items, and of what they refer to. */

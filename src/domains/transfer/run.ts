@@ -2,7 +2,9 @@ import { codeOf } from '../../core/outage.ts'
 import type { Pace } from '../../core/pace.ts'
 import type { Rules } from './check.ts'
 import { deleteWaiting } from './imports-sql.ts'
+import type { PlacedOwn } from './imported.ts'
 import type { Key } from './keys.ts'
+import { storeOwn } from './own.ts'
 import { patiently } from './patience.ts'
 import { addFindings, type ImportFinding, type ImportFindings, type TransferCounts } from './report.ts'
 import type { ItemBatch, Stored, Work } from './store.ts'
@@ -39,11 +41,19 @@ export interface Run extends Work {
   already: number
 }
 
-export async function storeRows(run: Run, batch: ItemBatch): Promise<void> {
+export const storeRows = (run: Run, batch: ItemBatch): Promise<void> =>
+  tellingChanges(run, async () => {
+    for (const storeSome of [storeNamed, storeThreads]) {
+      await storeInHalves(run, batch.rows, (rows) => storeSome(run, { ...batch, rows }))
+    }
+  })
+
+export const storeOwnItems = (run: Run, items: readonly PlacedOwn[]): Promise<void> =>
+  tellingChanges(run, () => storeInHalves(run, items, (some) => storeOwn(run, some)))
+
+async function tellingChanges(run: Run, store: () => Promise<void>): Promise<void> {
   const before = run.changed.first.length
-  for (const storeSome of [storeNamed, storeThreads]) {
-    await storeInHalves(run, batch.rows, (rows) => storeSome(run, { ...batch, rows }))
-  }
+  await store()
   for (const finding of run.changed.first.slice(before)) run.watching.onFinding?.('changed', finding)
 }
 
@@ -51,7 +61,7 @@ export async function storeRows(run: Run, batch: ItemBatch): Promise<void> {
  * Stores items together. Where the database refuses a value, it stores them in halves, down to the
  * item that has it: that one is refused, and the import goes on.
  */
-export async function storeInHalves<Each extends { place: string; key?: Key }>(
+async function storeInHalves<Each extends { place: string; key?: Key }>(
   run: Run,
   items: readonly Each[],
   storeSome: (items: readonly Each[]) => Promise<Stored>,

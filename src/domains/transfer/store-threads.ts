@@ -82,7 +82,7 @@ async function lockKnown(
   const discussionIds = new Set(places.map(({ discussionId }) => discussionId))
   for (const id of idsOf(rows.map((row) => (row.kind === 'comment' ? row.discussionKey : null)))) discussionIds.add(id)
   const involved = [...commentIds, ...rows.flatMap((row) => (row.kind === 'comment' ? [row.id] : []))]
-  // They are sent in this order, without a wait in between.
+  // They are asked for side by side. The facts hang on the pages, which are locked first.
   const [, , found] = await Promise.all([
     sql.lockDiscussions(tx, tenantId, [...discussionIds]),
     lockReaders(tx, tenantId, rows, known),

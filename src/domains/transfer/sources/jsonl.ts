@@ -1,8 +1,5 @@
-import { type Found, type Item, KINDS, type Source, SourceError, unknownFields } from '../item.ts'
+import { type Found, type Item, KINDS, type Source, SourceError, unknownIn } from '../item.ts'
 import { readLines } from './files.ts'
-
-/** So much of the name of a field is told. */
-const MAX_NAME = 50
 
 /** Our own form: an item a line. It alone has a header, settings, endpoints and audit entries. */
 export const jsonl: Source = {
@@ -24,18 +21,13 @@ export const jsonl: Source = {
       hasBegun = true
       const place = `line ${n}`
       if (item === null) yield { place, refused: line === null ? 'is too long' : 'is not a JSON object' }
-      else if (item.kind !== undefined) yield { place, item, ...leftOut(item) }
-      else yield { place, refused: `kind is required: one of ${KINDS.join(', ')}` }
+      else if (item.kind !== undefined) {
+        // A field that is misspelt would be missed years later.
+        const unknown = unknownIn(item)
+        yield { place, item, ...(unknown !== null && { changed: `leaves out ${unknown}` }) }
+      } else yield { place, refused: `kind is required: one of ${KINDS.join(', ')}` }
     }
   },
-}
-
-/** A field that is misspelt would be missed years later. */
-function leftOut(item: Item): { changed?: string } {
-  const [first, ...more] = new Set(unknownFields(item))
-  if (first === undefined) return {}
-  const others = more.length === 0 ? '' : `, and ${more.length} more like it`
-  return { changed: `leaves out ${JSON.stringify(first.slice(0, MAX_NAME))}, which is no field of this kind${others}` }
 }
 
 /** The pipeline checks what is in it. */
