@@ -52,10 +52,18 @@ export async function forgetReader(sql: Sql, tenantId: Id, readerId: Id): Promis
  */
 const LOCK_KEY = "hashtextextended('analytics ' || $1::uuid, 0)"
 
-const TRY_LOCK = statement('analytics_try_lock', `SELECT pg_try_advisory_xact_lock(${LOCK_KEY}) AS "isHeld"`)
+// The tenant first, as a deletion of the tenant does.
+const TRY_LOCK = statement(
+  'analytics_try_lock',
+  `WITH tenant AS (SELECT id FROM tenants WHERE id = $1 FOR KEY SHARE)
+   SELECT CASE WHEN (SELECT count(*) FROM tenant) >= 0 THEN pg_try_advisory_xact_lock(${LOCK_KEY}) END AS "isHeld"`,
+)
 const LOCK = statement('analytics_lock', `SELECT pg_advisory_xact_lock(${LOCK_KEY})`)
 
-/** False where another transaction is at the tenant's rollups. */
+/**
+ * False where another transaction is at the tenant's rollups. Otherwise the tenant does not go
+ * before the transaction ends: its rollups, which have no foreign key to it, go with it.
+ */
 const tryLockRollups = async (sql: Sql, tenantId: Id): Promise<boolean> =>
   (await sql<{ isHeld: boolean }>(TRY_LOCK, [tenantId]))[0]?.isHeld === true
 
@@ -86,15 +94,13 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
 /**
  * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
  * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
- * statement's snapshot, and nobody else inserts such rows meanwhile. The rollups have no foreign key
- * to the tenant: its row is locked, so that it goes after the fold, and its rollups with it. Deltas
- * of a deleted tenant are removed. `ceased` has its tenant from a subselect, as
+ * statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted tenant are
+ * removed. `ceased` has its tenant from a subselect, as
  * `lock_import_readers` does.
  */
 const FOLD = statement(
   'analytics_fold',
-  `WITH tenant AS (SELECT id FROM tenants WHERE id = $1 FOR KEY SHARE),
-   taken AS (
+  `WITH taken AS (
      DELETE FROM analytics_deltas
      WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT id FROM analytics_deltas WHERE tenant_id = $1 ORDER BY id LIMIT $2))
      RETURNING hour, discussion_id, reader_id, metric, n
@@ -102,7 +108,7 @@ const FOLD = statement(
    spread AS MATERIALIZED (
      SELECT i.interval, date_trunc(i.interval::text, t.hour, 'UTC') AS at, t.discussion_id, t.reader_id, t.metric, t.n
      FROM taken t CROSS JOIN (VALUES ('hour'::analytics_interval), ('day')) i(interval)
-     WHERE EXISTS (SELECT FROM tenant)
+     WHERE EXISTS (SELECT FROM tenants WHERE id = $1)
    ),
    held AS MATERIALIZED (
      SELECT s.*, o.actions IS NULL AS is_new, coalesce(o.actions, 0) AS had_actions,
