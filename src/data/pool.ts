@@ -94,9 +94,9 @@ interface Turns {
 }
 
 /**
- * Statements of a transaction may be asked for side by side. The arrays of each are written at once,
- * and it is sent when the one before it has its answer. What is sent after the end of the
- * transaction would be a change by itself, of whoever has the connection by then.
+ * Statements of a transaction may be asked for side by side; Prisma's wait for no turn. The arrays
+ * of each are written at once, and it is sent when the one before it has its answer. What is sent
+ * after the end of the transaction would be a change by itself, of whoever has the connection then.
  */
 function inTurn(client: pg.PoolClient, isPreparing: boolean): Turns {
   let last: Promise<unknown> = Promise.resolve()
@@ -152,7 +152,9 @@ async function transaction<T>(pool: pg.Pool, begin: string, work: (client: pg.Po
   try {
     await client.query(begin)
     const result = await work(client)
-    await client.query('COMMIT')
+    const { command } = await client.query('COMMIT')
+    // A statement has failed, and whoever asked for it has not said so.
+    if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement of it had failed')
     return result
   } catch (error) {
     await client.query('ROLLBACK').catch(onError)
