@@ -144,7 +144,8 @@ async function buildFromDocuments(): Promise<void> {
     ],
     build: () => run('tsx/dist/cli.mjs', 'codegen.ts', '--documents'),
   })
-  const generated = files('src/generated')
+  // Tests make the types of the rows, which the service is checked with and does not run with.
+  const generated = files('src/generated').filter((name) => basename(name) !== 'statements.ts')
   await runDue(
     {
       name: 'service',
