@@ -60,6 +60,24 @@ export function defineCommand<Shape extends z.ZodRawShape>(
  * UsageError.
  */
 export function readCommandLine(commands: Commands, words: readonly string[]): () => Promise<string> {
+  try {
+    return commandOf(commands, words)
+  } catch (error) {
+    const taken = error instanceof UsageError ? takenByNpm(commands) : undefined
+    if (taken === undefined) throw error
+    throw new UsageError(`npm has taken --${taken} for itself`, 'Write -- before the command: npm run cli -- help')
+  }
+}
+
+/** An option of a command that was given to npm, which keeps it in the environment. */
+function takenByNpm(commands: Commands): string | undefined {
+  const { env } = process
+  if (env.npm_lifecycle_event !== 'cli') return undefined
+  const options = Object.values(commands).flatMap(({ shape }) => Object.keys(shape))
+  return options.find((option) => (env[`npm_config_${option.replaceAll('-', '_')}`] ?? '') !== '')
+}
+
+function commandOf(commands: Commands, words: readonly string[]): () => Promise<string> {
   const [first = ''] = words
   const asked = first === 'help' ? words.slice(1) : ['--version', '-v'].includes(first) ? ['version'] : words
   const named = asked.filter((word) => word !== '--help' && word !== '-h')
