@@ -60,7 +60,8 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
       if (isSignalled) return
       isSignalled = true
       const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
-      // SIGINT comes from a terminal: there, nobody balances load. Nor to a process that starts, or a worker.
+      // SIGINT comes from a terminal: there, nobody balances load. Nor to a process that starts, or
+      // to a worker.
       const isBalanced = signal !== 'SIGINT' && hasStarted && settings.ROLE !== 'worker'
       const drain = isBalanced ? Math.min(DRAIN_SECONDS, grace / 2) : 0
       const late = sleep(Math.min(START_MS, grace * 250), undefined, { ref: false })
@@ -92,8 +93,8 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
 }
 
 /**
- * Ends the process once it has stopped, or when the grace period is over. Seconds: `drain` is a part
- * of it.
+ * Ends the process once it has stopped, or when the grace period is over. `drain` is a part of it,
+ * both in seconds.
  */
 async function stopInTime(
   stopped: Promise<void>,

@@ -98,7 +98,7 @@ test('a process with other flags of V8 does not read the code', async () => {
 })
 
 describe('a warm-up', () => {
-  /** Starts it with this in the place of the service. `isKept`: whether it says that code is kept. */
+  /** Starts it with this in place of the service. `isKept`: whether it says that code is kept. */
   function warmUp(service: string) {
     const dist = join(root, 'dist')
     for (const name of ['warm-up.js', 'keep-code.js']) cpSync(join(ROOT, 'dist', name), join(dist, name))
