@@ -16,7 +16,7 @@ import {
   readTables,
   tomorrow,
 } from '../harness/analytics.ts'
-import { effort } from '../harness/effort.ts'
+import { effort, forTime } from '../harness/effort.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -203,7 +203,7 @@ test(
   { timeout: 90_000 },
   async () => {
     const done = new Set<string>()
-    const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 50, size: 'max' }), async (steps) => {
+    const hold = forTime(12_000, async (steps: Step[]) => {
       for (const each of steps) {
         await STEPS[each.kind](sides[each.side] ?? sides[0]!, each)
         done.add(each.kind)
@@ -213,12 +213,8 @@ test(
     // However little time there is, each kind of step is taken once, with comments to take it on.
     const each = [...(['create', 'create', 'deliver', 'react'] as const), ...kinds]
     const tour = each.map((kind, n): Step => ({ kind, side: 0, a: n % 2, b: n, c: 3 }))
-    await fc.assert(property, {
-      numRuns: effort(25),
-      interruptAfterTimeLimit: 12_000,
-      endOnFailure: true,
-      examples: [[tour]],
-    })
+    const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 50, size: 'max' }), hold)
+    await fc.assert(property, { numRuns: effort(25), endOnFailure: true, examples: [[tour]] })
     expect([...done].sort()).toEqual([...kinds].sort())
   },
 )

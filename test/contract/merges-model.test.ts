@@ -5,7 +5,7 @@ import { newId } from '../../src/core/ids.ts'
 import { foldWaiting } from '../../src/domains/analytics/fold.ts'
 import { countTables, daysBefore, rankTables, readTables, tomorrow } from '../harness/analytics.ts'
 import { expectExactCounts } from '../harness/counts.ts'
-import { effort } from '../harness/effort.ts'
+import { effort, forTime } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -164,7 +164,7 @@ test(
   'after any history of writes and merges each row is of who its reader is now, and every number is a count',
   { timeout: 120_000 },
   async () => {
-    const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60, size: 'max' }), async (steps) => {
+    const hold = forTime(12_000, async (steps: Step[]) => {
       const world = await makeWorld()
       for (let n = 0; n < 4; n++) await STEPS.post(world, { kind: 'post', a: n, b: n * 2 + 1, c: 0 })
       for (const each of steps) {
@@ -173,7 +173,8 @@ test(
       }
       await checkWorld(world)
     })
-    await fc.assert(property, { numRuns: effort(30), interruptAfterTimeLimit: 12_000, endOnFailure: true })
+    const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60, size: 'max' }), hold)
+    await fc.assert(property, { numRuns: effort(30), endOnFailure: true })
   },
 )
 

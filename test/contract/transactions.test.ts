@@ -51,6 +51,13 @@ test('nothing changes where one of them fails, and none runs after the end', asy
   expect(await slug()).toBe(before)
 })
 
+test('a failure that nobody looks at fails the transaction', async () => {
+  const before = await slug()
+  const run = service.app.db.transaction((sql) => Promise.allSettled([rename(sql, newId()), sql(FAIL, [id])]))
+  await expect(run).rejects.toThrow('was rolled back')
+  expect(await slug()).toBe(before)
+})
+
 test('a statement that comes after the end of its transaction is refused', async () => {
   let kept: TxSql | undefined
   await service.app.db.transaction(async (sql) => void (kept = sql))
