@@ -186,7 +186,7 @@ function announcement(app: App, where: string, credentials: FirstCredentials | n
 
   Console    ${url}/console/
   Guides     ${url}/docs/guides/
-  Reference  ${url}/docs
+  REST API   ${url}/docs
 `
   if (credentials === null) return { text, hasCredentials: false }
   const { tenant, apiKey, identitySecret, admin } = credentials

@@ -80,7 +80,7 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
     try {
       const report = await run(app, tenantId, file, { onProgress, onFinding, signal })
       if (report.refused.total > 0) process.exitCode = 1
-      const printed = end(report)
+      const printed = end(options['dry-run'] === true ? { dryRun: true, ...report } : report)
       for (const table of ['map', 'authors'] as const) {
         if (report.tables?.[table]?.used === 0) console.error(`No row of --${table} was used: is it one of this site?`)
       }

@@ -317,8 +317,10 @@ function mistakesOfDatabase(given: Env, parsed: Parsed): string[] {
 /** The embedded form makes those that are not given; of a server all processes have the same. */
 function missingSecrets(parsed: Parsed): string[] {
   if (parsed.DATABASE_URL === undefined) return []
-  const names = ['ADMIN_JWT_SECRET', 'ENCRYPTION_KEY'] as const
-  return names.filter((name) => parsed[name] === undefined).map((name) => `${name}: is required with DATABASE_URL`)
+  const makers = { ADMIN_JWT_SECRET: 'openssl rand -hex 32', ENCRYPTION_KEY: 'openssl rand -base64 32' }
+  return (['ADMIN_JWT_SECRET', 'ENCRYPTION_KEY'] as const)
+    .filter((name) => parsed[name] === undefined)
+    .map((name) => `${name}: is required with DATABASE_URL: make it once, with \`${makers[name]}\`, and keep it`)
 }
 
 function missingOfTls(parsed: Parsed): string[] {

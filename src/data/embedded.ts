@@ -56,7 +56,7 @@ export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
     }
     if (mayBeNew) return
     throw new SettingsError(
-      `DATA_DIR: there is no database in ${folder}: give the command the DATA_DIR or DATABASE_URL of the service, or make a new database there with the command migrate`,
+      `DATA_DIR: there is no database in ${folder}: give the command the DATA_DIR or DATABASE_URL of the service, or make a new database there with the command \`migrate\``,
     )
   }
   const user = process.getuid?.() ?? owner

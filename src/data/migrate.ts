@@ -68,7 +68,8 @@ async function applyMissing(database: Database, log: Logger, migrations: readonl
     const missing = await findMissing(database, migrations)
     // Another process has just done it.
     if (missing.length === 0) return
-    log.info({ migrations: missing }, 'the database is upgraded')
+    const isEmpty = missing.length === migrations.length
+    log.info({ migrations: missing }, isEmpty ? 'the tables are made' : 'the database is upgraded')
     for (const [index, { name, after }] of migrations.entries()) {
       if (after === null || !missing.includes(name)) continue
       await migrate(adapter, migrations.slice(0, index))

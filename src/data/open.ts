@@ -67,7 +67,7 @@ export async function expectService(settings: Settings): Promise<void> {
     const [found] = await database.db.query<{ hasService: boolean }>(HAS_SERVICE)
     if (found?.hasService === true) return
     throw new SettingsError(
-      'DATABASE_URL: there is no service in this database: start the service on it first, or make its tables with the command migrate',
+      'DATABASE_URL: there is no service in this database: start the service on it first, or make its tables with the command `migrate`',
     )
   } finally {
     await database.close()

@@ -231,10 +231,10 @@ export function unknownIn(given: { kind: string }): string | null {
   }
   const [first, ...more] = found
   if (first === undefined) return null
-  const name = JSON.stringify(first.slice(0, MAX_NAME)).replaceAll(/\p{C}/gu, escaped)
+  const shown = JSON.stringify(first.slice(0, MAX_NAME)).replaceAll(/\p{C}/gu, escaped)
   const count = found.size > MAX_NAMES ? `more than ${MAX_NAMES - 1}` : more.length
   const others = more.length === 0 ? '' : `, and ${count} more like it`
-  return `${name}, which is no field of this kind${others}`
+  return `${shown}, which is no field of this kind${others}`
 }
 
 /** A terminal would take some for commands. */

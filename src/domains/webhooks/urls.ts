@@ -30,7 +30,8 @@ function refuseUrl(text: string, settings: UrlSettings): [code: string, message:
   const isHttp = protocol === 'http:' && settings.WEBHOOK_ALLOW_HTTP
   if (protocol !== 'https:' && !isHttp) return ['https_required', 'must be an https URL']
   if (username !== '' || password !== '') return ['credentials_not_allowed', 'must not hold credentials']
-  if (!createPortRule(settings)(url)) return ['port_not_allowed', 'must not point to a port of another service']
+  if (!createPortRule(settings)(url))
+    return ['port_not_allowed', 'must not use a port that is kept for another kind of service']
   const address = literalAddress(hostname)
   if (address !== null && !createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)(address)) {
     return ['address_not_allowed', 'must not point to a private or reserved address']
