@@ -14,6 +14,7 @@ import {
   readTables,
   tomorrow,
 } from '../harness/analytics.ts'
+import { onServer } from '../harness/database.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -296,4 +297,19 @@ test('a tenant that goes takes its analytics along, also what a fold is writing'
     expect(await db.query(count, [id])).toEqual([])
     expect(await prisma.tenant.count({ where: { id } })).toBe(0)
   }
+})
+test.runIf(onServer)('a tenant that goes waits for a fold of the release before, which does not lock it', async () => {
+  const { db } = service.app
+  const id = newId()
+  await db.transaction((sql) => sql.prisma.tenant.create({ data: { id, slug: id } }))
+  let deleting: Promise<unknown> = Promise.resolve()
+  await db.transaction(async (sql) => {
+    await sql(unnamed("SELECT pg_advisory_xact_lock(hashtextextended('analytics ' || $1::uuid, 0))"), [id])
+    deleting = db.transaction((other) => other(unnamed('DELETE FROM tenants WHERE id = $1'), [id]), 60_000)
+    await setTimeout(50)
+    const row = 'INSERT INTO analytics_discussions VALUES ($1, now(), gen_random_uuid(), 1)'
+    await sql(unnamed(row), [id])
+  })
+  await deleting
+  expect(await db.query(unnamed('SELECT 1 FROM analytics_discussions WHERE tenant_id = $1'), [id])).toEqual([])
 })
