@@ -41,8 +41,7 @@ function start(program: string, ...args: string[]): { child: ChildProcess; ended
 async function warmUp(): Promise<void> {
   const { child, ended } = start('main.js')
   const timer = setTimeout(() => child.kill('SIGKILL'), READY_MS)
-  await Promise.race([once(child, 'message'), ended])
-  clearTimeout(timer)
+  await Promise.race([once(child, 'message'), ended]).finally(() => clearTimeout(timer))
   child.kill()
   await ended
   await start('cli/cli.js', 'tenant', 'list').ended
