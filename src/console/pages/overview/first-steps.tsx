@@ -25,14 +25,14 @@ export function FirstSteps({ apiKeys, readers }: Pick<FirstStepsQuery, 'apiKeys'
       <Text size="sm">There are no comments yet. The figures begin with the first one.</Text>
       <List type="ordered" spacing="md">
         <Step number={1} isDone={hasKey}>
-          <Anchor component={Link} to="/keys">
+          <Anchor component={Link} to="/keys" underline="always">
             Create a key
           </Anchor>{' '}
           without capabilities for the backend of your pages: it can do what readers do, and no more. Put it where that
           backend reads its secrets.
         </Step>
         <Step number={2} isDone={readers.edges.length > 0}>
-          <Anchor component={Link} to="/identity">
+          <Anchor component={Link} to="/identity" underline="always">
             Sign an identity
           </Anchor>{' '}
           for the reader who is signed in on your site: the page has a snippet for your backend’s language.
