@@ -95,8 +95,8 @@ interface Turns {
 
 /**
  * Statements of a transaction may be asked for side by side; Prisma's wait for no turn. The arrays
- * of each are written at once, and it is sent when the one before it has its answer. What is sent
- * after the end of the transaction would be a change by itself, of whoever has the connection then.
+ * of each are written at once, and it is sent when the one before it has its answer. After the end
+ * of the transaction it is refused: it would run outside of it, perhaps in that of another caller.
  */
 function inTurn(client: pg.PoolClient, isPreparing: boolean): Turns {
   let last: Promise<unknown> = Promise.resolve()
@@ -153,7 +153,7 @@ async function transaction<T>(pool: pg.Pool, begin: string, work: (client: pg.Po
     await client.query(begin)
     const result = await work(client)
     const { command } = await client.query('COMMIT')
-    // A statement has failed, and whoever asked for it has not said so.
+    // A statement has failed, and its caller has hidden the error.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement of it had failed')
     return result
   } catch (error) {

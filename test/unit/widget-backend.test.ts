@@ -4,7 +4,7 @@ import { backendFor } from '../../src/clients/widget/backend.ts'
 
 const asked: string[] = []
 
-/** What the site's backend answers, in turn; nothing at all where there is none left. */
+/** The next answers of the site's backend. Where none is left, the connection fails. */
 const answers: Response[] = []
 
 beforeEach(() => {
@@ -49,7 +49,7 @@ test('a ticket is asked for once: the stream asks again by itself, at growing in
   expect(asked).toHaveLength(2)
 })
 
-test('a second attempt has the key of the first, and what is refused is not asked again', async () => {
+test('a second attempt has the idempotency key of the first one, and there is none after a refusal', async () => {
   answers.push(new Response('{"code":"internal"}', { status: 500 }), new Response('{"code":"banned"}', { status: 403 }))
   expect(await codeOf(backend().post({ body: 'a text' }, 'one-intent'))).toBe('banned')
   expect(asked.map((each) => each.split(' ').at(-1))).toEqual(['one-intent', 'one-intent'])

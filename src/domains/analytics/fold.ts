@@ -95,8 +95,7 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
  * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
  * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
  * statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted tenant are
- * removed. `ceased` has its tenant from a subselect, as
- * `lock_import_readers` does.
+ * removed. `ceased` has its tenant from a subselect, as `lock_import_readers` does.
  */
 const FOLD = statement(
   'analytics_fold',

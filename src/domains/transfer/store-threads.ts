@@ -242,8 +242,6 @@ async function insertComments(
       return { commentId: id, revision, body, createdAt: replacedAt }
     }),
   )
-  // The database works at one of them while the next one is written.
-  const inserting = comments.length === 0 ? null : sql.insertComments(tx, tenantId, comments)
   const items = [
     ...placed.map(({ row, id }) => {
       const { key, kind, editedAt, deletedAt, pinnedAt, firstApprovedAt } = row
@@ -252,8 +250,9 @@ async function insertComments(
     }),
     ...there.map(({ key, kind, id }) => ({ key, kind, itemId: id, made: false, latestAt: null })),
   ]
+  // The next one is sent as soon as the one before has its answer.
   await Promise.all([
-    inserting,
+    comments.length === 0 ? null : sql.insertComments(tx, tenantId, comments),
     revisions.length === 0 ? null : sql.insertRevisions(tx, tenantId, revisions),
     insertItems(tx, tenantId, importId, items),
     sql.addReplies(tx, tenantId, repliesOfOthers),
