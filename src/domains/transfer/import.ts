@@ -86,6 +86,7 @@ export async function holdingImports<T>(
   const results: T[] = []
   const holding = db.transaction(async (tx) => {
     if (!(await sql.tryLockImports(tx, tenantId))) throw new ImportRunning()
+    await sql.ping(tx)
     const timer = setInterval(() => void sql.ping(tx).catch((error: unknown) => lost.abort(error)), PING_MS)
     try {
       results.push(await work(lost.signal))

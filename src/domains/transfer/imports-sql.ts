@@ -14,9 +14,14 @@ const TRY_LOCK = statement(
 export const tryLockImports = async (sql: Sql, tenantId: Id): Promise<boolean> =>
   (await sql<{ isHeld: boolean }>(TRY_LOCK, [tenantId]))[0]?.isHeld === true
 
-const PING = statement('import_ping', 'SELECT 1')
+// A query keeps its snapshot until the next statement of its transaction. With that, PostgreSQL
+// could clear away no row version that has been replaced since: those of the import itself.
+const PING = statement('import_ping', 'SHOW transaction_isolation')
 
-/** Keeps a transaction from being taken for one that was forgotten. */
+/**
+ * Keeps a transaction from being taken for one that was forgotten, and has it let go of the
+ * snapshot of the statement before.
+ */
 export const ping = (sql: Sql): Promise<unknown> => sql(PING)
 
 export interface ImportRow {
