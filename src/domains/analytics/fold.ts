@@ -37,14 +37,14 @@ export async function foldTenant({ db }: Pick<App, 'db'>, tenantId: Id): Promise
 }
 
 /**
- * Takes a reader out of all that analytics hold by reader: the tops and the numbers of active
- * readers. What was counted without a name, comments, reactions and reports, stays as it is. To be
- * called last in the transaction that erases the reader, as the changes of that transaction name
- * the reader to analytics.
+ * Folds what is waiting of a reader who has nothing left: no comments, reactions and reports. Then
+ * nothing of theirs waits, and as each number is exact, the rollups do not name them either. What
+ * was counted without a name stays as it is. To be called last in the transaction that erases the
+ * reader, as the changes of that transaction name the reader to analytics.
  */
 export async function forgetReader(sql: Sql, tenantId: Id, readerId: Id): Promise<void> {
-  await lockRollups(sql, tenantId)
-  await forgetActivity(sql, tenantId, readerId)
+  await sql(LOCK, [tenantId])
+  await sql(FOLD_READER, [tenantId, readerId])
 }
 
 /**
@@ -58,6 +58,7 @@ const TRY_LOCK = statement(
   `WITH tenant AS (SELECT id FROM tenants WHERE id = $1 FOR KEY SHARE)
    SELECT CASE WHEN (SELECT count(*) FROM tenant) >= 0 THEN pg_try_advisory_xact_lock(${LOCK_KEY}) END AS "isHeld"`,
 )
+/** Waits for a worker that is changing the tenant's rollups. */
 const LOCK = statement('analytics_lock', `SELECT pg_advisory_xact_lock(${LOCK_KEY})`)
 
 /**
@@ -66,9 +67,6 @@ const LOCK = statement('analytics_lock', `SELECT pg_advisory_xact_lock(${LOCK_KE
  */
 const tryLockRollups = async (sql: Sql, tenantId: Id): Promise<boolean> =>
   (await sql<{ isHeld: boolean }>(TRY_LOCK, [tenantId]))[0]?.isHeld === true
-
-/** Waits for a worker that is changing the tenant's rollups. */
-const lockRollups = async (sql: Sql, tenantId: Id): Promise<void> => void (await sql(LOCK, [tenantId]))
 
 // It hops from tenant to tenant in the primary key: it costs by tenants, not by deltas.
 const WAITING = statement(
@@ -92,16 +90,14 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
   .join(', ')
 
 /**
- * Folds a tenant's oldest deltas into the rollups: one statement, so that every reader sees a delta
+ * Folds some of a tenant's deltas into the rollups: one statement, so that every reader sees a delta
  * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
  * statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted tenant are
  * removed. `ceased` has its tenant from a subselect, as `lock_import_readers` does.
  */
-const FOLD = statement(
-  'analytics_fold',
+const fold = (which: string): string =>
   `WITH taken AS (
-     DELETE FROM analytics_deltas
-     WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT id FROM analytics_deltas WHERE tenant_id = $1 ORDER BY id LIMIT $2))
+     DELETE FROM analytics_deltas WHERE tenant_id = $1 AND ${which}
      RETURNING hour, discussion_id, reader_id, metric, n
    ),
    spread AS MATERIALIZED (
@@ -154,27 +150,14 @@ const FOLD = statement(
      ) r ON r.interval = s.interval AND r.at = s.at
      ON CONFLICT (tenant_id, interval, at) DO UPDATE SET ${ADDED}
    )
-   SELECT count(*)::int AS count FROM taken`,
-)
+   SELECT count(*)::int AS count FROM taken`
 
-/** See FOLD. Returns how many deltas there were, at most `limit`. */
+const FOLD = statement(
+  'analytics_fold',
+  fold('id = ANY (ARRAY(SELECT id FROM analytics_deltas WHERE tenant_id = $1 ORDER BY id LIMIT $2))'),
+)
+const FOLD_READER = statement('analytics_fold_reader', fold('reader_id = $2'))
+
+/** Folds the oldest ones. Returns how many there were, at most `limit`. */
 const foldDeltas = async (sql: Sql, tenantId: Id, limit: number): Promise<number> =>
   (await sql<{ count: number }>(FOLD, [tenantId, limit]))[0]?.count ?? 0
-
-const FORGET = statement(
-  'analytics_forget_reader',
-  `WITH unnamed AS (
-     UPDATE analytics_deltas SET reader_id = NULL WHERE tenant_id = $1 AND reader_id = $2
-   ),
-   gone AS (
-     DELETE FROM analytics_activity WHERE tenant_id = $1 AND reader_id = $2 RETURNING interval, at, actions
-   )
-   UPDATE analytics_buckets b SET active_readers = b.active_readers - 1
-   FROM gone g WHERE b.tenant_id = $1 AND b.interval = g.interval AND b.at = g.at AND g.actions > 0`,
-)
-
-/**
- * Takes a reader's name off deltas, and the reader out of the numbers of active readers. The caller
- * holds the lock.
- */
-const forgetActivity = (sql: Sql, tenantId: Id, readerId: Id): Promise<unknown> => sql(FORGET, [tenantId, readerId])

@@ -30,7 +30,7 @@ const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<vo
   // Again: an import under way may have met the reader just before it all began.
   forgetInImports,
   withdrawExports,
-  // The last of all: what goes before it is counted under the reader's name.
+  // The last of all: what goes before it is counted under the reader's name, until it is folded.
   forgetInAnalytics,
 ]
 
