@@ -95,21 +95,27 @@ interface Turns {
 
 /**
  * Statements of a transaction may be asked for side by side; Prisma's wait for no turn. The arrays
- * of each are written at once, and it is sent when the one before it has its answer. After the end
- * of the transaction it is refused: it would run outside of it, perhaps in that of another caller.
+ * of each are written at once. The first one is sent before those of the next ones are written, and
+ * each other one when the one before it has its answer. After the end of the transaction it is
+ * refused: it would run outside of it, perhaps in that of another caller.
  */
 function inTurn(client: pg.PoolClient, isPreparing: boolean): Turns {
-  let last: Promise<unknown> = Promise.resolve()
+  let last: Promise<unknown> | undefined
   let hasEnded = false
   const sql: Sql = async <Row>(asked: Statement, params: readonly Param[] = []) => {
     if (hasEnded) throw new Error(`the transaction of ${asked.name} has ended`)
     const send = prepared<Row>(client, isPreparing, asked, params)
-    const answer = last.then(send)
-    last = answer.catch(() => undefined)
+    const answer = last === undefined ? send() : last.then(send)
+    const over = answer
+      .catch(() => undefined)
+      .then(() => {
+        if (last === over) last = undefined
+      })
+    last = over
     return answer
   }
   const end = async (): Promise<void> => {
-    for (let awaited: unknown; awaited !== last;) await (awaited = last)
+    while (last !== undefined) await last
     hasEnded = true
   }
   return { sql, end }
