@@ -76,17 +76,20 @@ async function lockKnown(
   const idsOf = (keys: readonly (Key | null)[]): Id[] => [
     ...new Set(keys.flatMap((key) => (key === null ? [] : (known.get(key) ?? [])))),
   ]
-  const commentIds = idsOf(rows.map((row) => (row.kind === 'comment' ? row.parentKey : row.commentKey)))
+  const ofComments = rows.filter((row) => row.kind === 'comment')
+  const hungOn = idsOf(rows.map((row) => (row.kind === 'comment' ? null : row.commentKey)))
   // Where comments stand never changes: it says what to lock.
-  const places = commentIds.length === 0 ? [] : await sql.selectFacts(tx, tenantId, commentIds)
+  const places = hungOn.length === 0 ? [] : await sql.selectFacts(tx, tenantId, hungOn)
   const discussionIds = new Set(places.map(({ discussionId }) => discussionId))
-  for (const id of idsOf(rows.map((row) => (row.kind === 'comment' ? row.discussionKey : null)))) discussionIds.add(id)
-  const involved = [...commentIds, ...rows.flatMap((row) => (row.kind === 'comment' ? [row.id] : []))]
+  for (const id of idsOf(ofComments.map(({ discussionKey }) => discussionKey))) discussionIds.add(id)
+  // A parent of another page need not be locked: its reply will not hang on it.
+  const parents = idsOf(ofComments.map(({ parentKey }) => parentKey))
+  const involved = new Set([...hungOn, ...parents, ...ofComments.map(({ id }) => id)])
   // They are asked for side by side. The facts hang on the pages, which are locked first.
   const [, , found] = await Promise.all([
     sql.lockDiscussions(tx, tenantId, [...discussionIds]),
     lockReaders(tx, tenantId, rows, known),
-    sql.selectFacts(tx, tenantId, involved),
+    sql.selectFacts(tx, tenantId, [...involved]),
   ])
   const facts = new Map(found.map((each) => [each.id, each]))
   return { known, facts }
