@@ -772,6 +772,14 @@ describe('an import that is cut off', () => {
     expect((await importInto(acme, THREAD)).counts).toMatchObject({ comments: 6 })
   })
 
+  test.runIf(onServer)('holds no snapshot, for which PostgreSQL would keep replaced row versions', async () => {
+    const holders = unnamed(`SELECT query FROM pg_stat_activity
+       WHERE datname = current_database() AND state = 'idle in transaction' AND backend_xmin IS NOT NULL`)
+    await holdingImports(service.app, service.tenant.id, async () => {
+      expect(await service.app.db.query(holders)).toEqual([])
+    })
+  })
+
   test('a rehearsal says what would come, and writes nothing', async () => {
     const acme = await addTenant()
     const before = await dump()

@@ -40,7 +40,8 @@ export async function foldTenant({ db }: Pick<App, 'db'>, tenantId: Id): Promise
  * Folds what is waiting of a reader who has nothing left: no comments, reactions and reports. Then
  * nothing of theirs waits, and as each number is exact, the rollups do not name them either. What
  * was counted without a name stays as it is. To be called last in the transaction that erases the
- * reader, as the changes of that transaction name the reader to analytics.
+ * reader, as the changes of that transaction name the reader to analytics. The reader's row is
+ * locked by then, so the tenant does not go meanwhile.
  */
 export async function forgetReader(sql: Sql, tenantId: Id, readerId: Id): Promise<void> {
   await sql(LOCK, [tenantId])
