@@ -91,10 +91,10 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
   .join(', ')
 
 /**
- * Folds some of a tenant's deltas into the rollups: one statement, so that every reader sees a delta
- * either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in this
- * statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted tenant are
- * removed. `ceased` has its tenant from a subselect, as `lock_import_readers` does.
+ * Folds some of a tenant's deltas into the rollups: one statement, so that every reader sees a
+ * delta either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in
+ * this statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted
+ * tenant are removed. `ceased` has its tenant from a subselect, as `lock_import_readers` does.
  */
 const fold = (which: string): string =>
   `WITH taken AS (
