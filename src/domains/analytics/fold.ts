@@ -41,7 +41,8 @@ export async function foldTenant({ db }: Pick<App, 'db'>, tenantId: Id): Promise
  * nothing of theirs waits, and as each number is exact, the rollups do not name them either. What
  * was counted without a name stays as it is. To be called last in the transaction that erases the
  * reader, as the changes of that transaction name the reader to analytics. The reader's row is
- * locked by then, so the tenant does not go meanwhile.
+ * locked by then, so the tenant does not go meanwhile. A reader whose merge is under way still has
+ * rows when an erasure begins: it is called once more when these are gone.
  */
 export async function forgetReader(sql: Sql, tenantId: Id, readerId: Id): Promise<void> {
   await sql(LOCK, [tenantId])
