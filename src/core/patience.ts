@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import { LRUCache } from 'lru-cache'
 
+import { growing } from './growing.ts'
 import { type App, perApp } from './context.ts'
 import { ServiceError } from './errors.ts'
 import type { Id } from './ids.ts'
@@ -174,7 +175,7 @@ interface TenantApp {
 }
 
 const tenantApps = perApp((root) => {
-  const known = new LRUCache<Id, TenantApp>({ max: MAX_TENANTS })
+  const known = new LRUCache<Id, TenantApp>(growing(MAX_TENANTS))
   return (tenantId: Id): TenantApp => {
     const existing = known.get(tenantId)
     if (existing !== undefined) return existing

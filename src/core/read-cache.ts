@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
+import { growing } from './growing.ts'
 import { type CacheNews, CHANNELS } from './bus.ts'
 import { afterCommit, type App, perApp } from './context.ts'
 
@@ -42,9 +43,9 @@ export function createReadCache<Value>(options: {
   keep?: (value: Value) => boolean
 }): ReadCache<Value> {
   const { max, maxAgeMs = MAX_AGE_MS, read, keep = () => true } = options
-  const entries = new LRUCache<string, CachedRead<Value>>({ max })
+  const entries = new LRUCache<string, CachedRead<Value>>(growing(max))
   /** Unlike entries these do not age, and outlive what is forgotten. */
-  const found = new LRUCache<string, true>({ max })
+  const found = new LRUCache<string, true>(growing(max))
 
   const start = (key: string): Promise<Value> => {
     const entry: CachedRead<Value> = { value: read(key), since: performance.now() }

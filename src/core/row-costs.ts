@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
+import { growing } from './growing.ts'
 import type { Id } from './ids.ts'
 
 /** A tenant writes apart from when its rows would take this long in a statement. */
@@ -35,8 +36,8 @@ export class RowCosts {
   #statementMs = 0
   #lastTenant: Id | null = null
   #aloneFrom = 0
-  readonly #rowMs = new LRUCache<Id, number>({ max: MAX_TENANTS, ttl: QUIET_MS, perf: CLOCK })
-  readonly #held = new LRUCache<Id, true>({ max: MAX_TENANTS, ttl: HOLD_MS, perf: CLOCK })
+  readonly #rowMs = new LRUCache<Id, number>({ ...growing(MAX_TENANTS), ttl: QUIET_MS, perf: CLOCK })
+  readonly #held = new LRUCache<Id, true>({ ...growing(MAX_TENANTS), ttl: HOLD_MS, perf: CLOCK })
 
   /** Whether no tenant but the last one has written lately: nobody waits for its statements. */
   get isAlone(): boolean {

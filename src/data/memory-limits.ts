@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
+import { growing } from '../core/growing.ts'
 import { TokenBucket, type BucketKind, type Limits, type Rate } from '../core/limits.ts'
 
 /**
@@ -18,7 +19,7 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
  * key's bucket out.
  */
 export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Rate) => B & object) {
-  const room = (kind: BucketKind) => new LRUCache<string, B & object>({ max: MAX_BUCKETS[kind] })
+  const room = (kind: BucketKind) => new LRUCache<string, B & object>(growing(MAX_BUCKETS[kind]))
   const rooms = { caller: room('caller'), address: room('address'), login: room('login'), ticket: room('ticket') }
   return (kind: BucketKind, name: string, rate: Rate): B => {
     const kept = rooms[kind].get(name)

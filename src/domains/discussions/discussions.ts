@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
+import { growing } from '../../core/growing.ts'
 import { recordAudit } from '../../core/audit.ts'
 import { afterCommit, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import {
@@ -185,7 +186,7 @@ function findRow(ctx: Ctx, { id, externalId }: DiscussionName): Promise<Discussi
 }
 
 // A discussion is there for good, and keeps its external id: what is known once is known.
-const knownIds = perApp(() => new LRUCache<string, Id>({ max: 200_000 }))
+const knownIds = perApp(() => new LRUCache<string, Id>(growing(200_000)))
 
 // A tenant's id has one length: no external id can make the one look like the other.
 const ofExternalId = (tenantId: Id, externalId: string): string => `${tenantId}:${externalId}`

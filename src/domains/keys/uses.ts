@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
+import { growing } from '../../core/growing.ts'
 import { type App, perApp } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { recordUses } from './sql.ts'
@@ -22,7 +23,7 @@ interface Use {
 export class KeyUses {
   readonly #app: Pick<App, 'db' | 'log'>
   /** When a use of it was last taken up, by the key's id. */
-  readonly #noted = new LRUCache<Id, number>({ max: 10_000 })
+  readonly #noted = new LRUCache<Id, number>(growing(10_000))
   #waiting: Use[] = []
 
   constructor(app: Pick<App, 'db' | 'log'>) {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
+import { growing } from '../../core/growing.ts'
 import { type App, perApp } from '../../core/context.ts'
 import type { StoredEvent } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
@@ -15,7 +16,7 @@ export interface ReactionDraft extends Omit<ReactionRow, 'eventId' | 'trace'> {
 }
 
 /** The discussions of comments that this process has written reactions to. They never change. */
-const discussionsOf = perApp(() => new LRUCache<string, Id>({ max: 10_000 }))
+const discussionsOf = perApp(() => new LRUCache<string, Id>(growing(10_000)))
 
 const keyOf = ({ tenantId, commentId }: ReactionDraft): string => `${tenantId} ${commentId}`
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
+import { growing } from '../../core/growing.ts'
 import { CHANNELS } from '../../core/bus.ts'
 import { type App, perApp, type Tenant } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
@@ -60,7 +61,7 @@ async function fetchKeys({ url }: DueKeySet, fetchJson: FetchJson) {
   }
 }
 
-const hastened = perApp(() => new LRUCache<Id, true>({ max: 10_000, ttl: HASTE_MS }))
+const hastened = perApp(() => new LRUCache<Id, true>({ ...growing(10_000), ttl: HASTE_MS }))
 
 /**
  * Asks the workers for the tenant's key set at once, at most every 10 s: a token names a key that

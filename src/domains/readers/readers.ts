@@ -9,6 +9,7 @@ import {
   requireIdentity,
   type Tenant,
 } from '../../core/context.ts'
+import { growing } from '../../core/growing.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
@@ -42,7 +43,7 @@ interface Writing {
 }
 
 const readers = perApp((app) => {
-  const known = new LRUCache<string, Known>({ max: 50_000, ttl: FIVE_MINUTES_MS })
+  const known = new LRUCache<string, Known>({ ...growing(50_000), ttl: FIVE_MINUTES_MS })
   const underWay = new Map<string, Writing>()
   const forget = (key: string): void => {
     known.delete(key)
