@@ -67,12 +67,13 @@ export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
   }
 }
 
-/** `files`, or a copy of them. PGlite says of damaged files only that it was aborted. */
+/** `files`, or a copy of them. PGlite says of damaged files little but that it was aborted. */
 async function openFiles(folder: string, files: string): Promise<Database> {
   const pglite = await newPGlite(folder)
   await pglite.waitReady.catch((cause: unknown) => {
+    const reason = String(cause).split('\n')[0]
     throw new SettingsError(
-      `DATA_DIR: the files of the database in ${absolute(files)} are damaged, or cannot be read and written: restore DATA_DIR from a backup, or move it away to begin with a new database`,
+      `DATA_DIR: the files of the database in ${absolute(files)} are damaged, or cannot be read and written (${reason}): restore DATA_DIR from a backup, or move it away to begin with a new database`,
       { cause },
     )
   })
