@@ -26,6 +26,8 @@ const project = (
     include: [files],
     isolate,
     pool: 'forks',
+    // Workers that keep all cores busy gain nothing by threads that collect garbage beside them.
+    execArgv: isolate ? [] : ['--single-threaded-gc'],
     setupFiles: ['test/harness/patience.ts', 'test/harness/run-checks.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,

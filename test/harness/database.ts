@@ -93,7 +93,16 @@ async function makePGlite(): Promise<{ pglite: PGlite; before: Look }> {
   return { pglite, before: await look(pglite) }
 }
 
-const loadPGlite = (): Promise<PGlite> => PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]) })
+async function loadPGlite(): Promise<PGlite> {
+  return PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]), pgliteWasmModule: await program() })
+}
+
+let compiled: Promise<WebAssembly.Module> | undefined
+
+/** PGlites of one process share it: to compile it for each takes half a second of CPU time. */
+const program = (): Promise<WebAssembly.Module> => (compiled ??= WebAssembly.compile(readFileSync(PROGRAM)))
+
+const PROGRAM = new URL('pglite.wasm', import.meta.resolve('@electric-sql/pglite'))
 
 /** PGlites of this process that nothing was migrated on since they were given back. */
 const bare: PGlite[] = []
