@@ -212,7 +212,16 @@ async function insertComments(
   reactions: Hung['reactions'],
 ): Promise<void> {
   const { tenantId, importId } = work
-  const repliesOfOthers = countReplies(placed)
+  // What takes long to write comes after what keeps the database busy meanwhile.
+  const isReplied = sql.addReplies(tx, tenantId, countReplies(placed))
+  const areItems = insertItems(tx, tenantId, importId, [
+    ...placed.map(({ row, id }) => {
+      const { key, kind, editedAt, deletedAt, pinnedAt, firstApprovedAt } = row
+      const latestAt = latestOf(work, [editedAt, deletedAt, pinnedAt, firstApprovedAt])
+      return { key, kind, itemId: id, made: true, latestAt }
+    }),
+    ...there.map(({ key, kind, id }) => ({ key, kind, itemId: id, made: false, latestAt: null })),
+  ])
   const counts = countByType(reactions.filter(({ isOnNew }) => isOnNew))
   // There are many: V8 makes an object that is spread into another one field by field.
   const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }): sql.NewComment => {
@@ -245,20 +254,12 @@ async function insertComments(
       return { commentId: id, revision, body, createdAt: replacedAt }
     }),
   )
-  const items = [
-    ...placed.map(({ row, id }) => {
-      const { key, kind, editedAt, deletedAt, pinnedAt, firstApprovedAt } = row
-      const latestAt = latestOf(work, [editedAt, deletedAt, pinnedAt, firstApprovedAt])
-      return { key, kind, itemId: id, made: true, latestAt }
-    }),
-    ...there.map(({ key, kind, id }) => ({ key, kind, itemId: id, made: false, latestAt: null })),
-  ]
   // The next one is sent as soon as the one before has its answer.
   await Promise.all([
+    isReplied,
+    areItems,
     comments.length === 0 ? null : sql.insertComments(tx, tenantId, comments),
     revisions.length === 0 ? null : sql.insertRevisions(tx, tenantId, revisions),
-    insertItems(tx, tenantId, importId, items),
-    sql.addReplies(tx, tenantId, repliesOfOthers),
     placed.length === 0 ? null : sql.addComments(tx, tenantId, changesOf(placed)),
   ])
 }
