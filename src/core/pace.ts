@@ -10,8 +10,10 @@ const SAMPLES = 20
 const RESTS = 20
 /** It works a twentieth of the time at least, so that it comes to its end. */
 const MAX_RESTS = 19
-/** A slice has a sixteenth of its items at least: each costs something by itself. */
-const MAX_PARTS = 16
+/** A slice is cut in so many parts more for each statement of others under way. */
+const PARTS = 40
+/** It keeps a thirty-second of its items at least: each costs something by itself. */
+const MAX_PARTS = 32
 /** A slice may have waited long, for a lock or for a database that was away. */
 const MAX_REST_MS = 60_000
 
@@ -82,7 +84,7 @@ export class Pace {
    * longer: short slices slow many posts a little, and long ones some posts much.
    */
   sized(most: number): number {
-    return Math.ceil(most / Math.min(1 + RESTS * this.others, MAX_PARTS))
+    return Math.ceil(most / Math.min(1 + PARTS * this.others, MAX_PARTS))
   }
 
   /**

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
+import { BATCH_ITEMS } from '../../src/domains/transfer/read-batches.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -41,9 +42,9 @@ async function expectSound({ tenant }: TestTenant): Promise<void> {
 }
 
 /** More than are stored together. */
-const MANY = effort(7000, 2200)
+const MANY = effort(7000, BATCH_ITEMS + 200)
 const CIRCLES = effort(300)
-const LENGTH = Number(process.env.IMPORT_CHAIN ?? effort(12_000, 2200))
+const LENGTH = Number(process.env.IMPORT_CHAIN ?? effort(12_000, BATCH_ITEMS + 200))
 
 /** A chain of replies, the last one first. */
 const chain = (length: number, more: object = {}): Item[] =>

@@ -10,6 +10,7 @@ import { Pairs } from '../../src/domains/transfer/csv.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
 import { keyOfAddress } from '../../src/domains/transfer/pages.ts'
+import { BATCH_ITEMS } from '../../src/domains/transfer/read-batches.ts'
 import { undoImport } from '../../src/domains/transfer/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { effort } from '../harness/effort.ts'
@@ -32,7 +33,7 @@ afterAll(async () => {
 })
 
 /** Half of the items, of which all are more than are stored together. */
-const MANY = effort(2500, 1300)
+const MANY = effort(2500, BATCH_ITEMS / 2 + 300)
 
 const addTenant = (): Promise<TestTenant> => service.addTenant(`undos-${++names}`)
 

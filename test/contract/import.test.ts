@@ -653,7 +653,7 @@ test.runIf(onServer)('an import takes small steps from its start while others us
   const items: number[] = []
   const onProgress = (progress: Progress): void => void items.push(progress.items)
   await importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { onProgress })
-  expect(items[0]).toBe(BATCH_ITEMS / 16)
+  expect(items[0]).toBe(BATCH_ITEMS / 32)
   expect(items.at(-1)).toBe(302)
   await ended
 })

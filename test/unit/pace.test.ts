@@ -55,26 +55,26 @@ test('a job that is alone does not rest', async () => {
   expect(asked, 'asked after the job').toBe(before)
 })
 
-test('slices are shorter the more others do, down to a sixteenth', async () => {
+test('slices are shorter the more others do, down to a thirty-second', async () => {
   let asked = 0
   let others: number | undefined
   const pace = new Pace(busy(async () => (++asked, others ?? (asked % 10 === 0 ? 1 : 0))))
-  expect(pace.sized(2000)).toBe(2000)
+  expect(pace.sized(4000)).toBe(4000)
   await pace.keep(async () => {
     // Two of the last twenty.
     await vi.waitFor(() => expect(asked).toBeGreaterThan(21), { timeout: 10_000, interval: 20 })
     expect(pace.others).toBe(0.1)
-    expect(pace.sized(2000)).toBe(667)
+    expect(pace.sized(4000)).toBe(800)
     others = 3
     await untilKnown(pace, 3)
-    expect(pace.sized(2000)).toBe(125)
+    expect(pace.sized(4000)).toBe(125)
     expect(pace.sized(3)).toBe(1)
   })
 })
 
 test('a job looks before it begins', async () => {
   const pace = new Pace(busy(async () => 1))
-  await pace.keep(async () => expect(pace.sized(2000)).toBe(125))
+  await pace.keep(async () => expect(pace.sized(4000)).toBe(125))
 })
 
 test('several statements that are met at one moment are no chance', async () => {
@@ -82,7 +82,7 @@ test('several statements that are met at one moment are no chance', async () => 
   const pace = new Pace(busy(async () => (++asked === 2 ? 30 : 0)))
   await pace.keep(async () => {
     await vi.waitFor(() => expect(asked).toBeGreaterThan(6), { timeout: 10_000, interval: 20 })
-    expect(pace.sized(2000)).toBe(125)
+    expect(pace.sized(4000)).toBe(125)
   })
 })
 
@@ -92,7 +92,7 @@ test('a single statement that is met at one moment is chance', async () => {
   await pace.keep(async () => {
     await vi.waitFor(() => expect(asked).toBeGreaterThan(6), { timeout: 10_000, interval: 20 })
     expect(pace.others).toBe(0)
-    expect(pace.sized(2000)).toBe(2000)
+    expect(pace.sized(4000)).toBe(4000)
   })
 })
 

@@ -10,8 +10,11 @@ import { type Key, keyOf } from './keys.ts'
 import type { ImportFinding } from './report.ts'
 import type { SourceName } from './sources.ts'
 
-/** Items that are read together. As many are stored together at most. */
-export const BATCH_ITEMS = 2000
+/**
+ * Items that are read together. As many are stored together at most. Files are often in the order of
+ * time: of more items, more are of one page, and more replies are stored with their parents.
+ */
+export const BATCH_ITEMS = 4000
 /** As much text, in characters, so that few long ones are not much more. */
 const BATCH_LENGTH = 2_000_000
 
