@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
-import { BATCH_ITEMS } from '../../src/domains/transfer/read-batches.ts'
+import { BATCH_ITEMS, BATCH_LENGTH } from '../../src/domains/transfer/read-batches.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -34,6 +34,9 @@ function importInto({ tenant }: TestTenant, items: readonly Item[]): Promise<Imp
   return importFile(service.app, tenant.id, { source: 'jsonl', path })
 }
 
+const TRANSACTIONS = unnamed(
+  'SELECT count(DISTINCT xmin::text)::int AS transactions FROM comments WHERE tenant_id = $1 AND depth = 1',
+)
 const WAITING = unnamed('SELECT key FROM import_waiting WHERE tenant_id = $1')
 
 async function expectSound({ tenant }: TestTenant): Promise<void> {
@@ -89,6 +92,18 @@ test('many replies to one comment that comes last are taken with it', async () =
     comment('root', 1),
   ])
   expect([counts, changed.total]).toEqual([{ readers: 1, discussions: 1, comments: MANY + 1, reactions: MANY / 2 }, 0])
+  await expectSound(acme)
+})
+
+test('long replies to one comment that comes last are stored with no more text at once than of a file', async () => {
+  const acme = await addTenant()
+  const body = 'long '.repeat(1900).trim()
+  const length = Math.ceil((2.5 * BATCH_LENGTH) / body.length)
+  const replies = Array.from({ length }, (_, n) => comment(`r${n}`, 5, { parentId: 'root', body }))
+  const { counts } = await importInto(acme, [...replies, reader('ann'), page('p'), comment('root', 1)])
+  expect(counts).toEqual({ readers: 1, discussions: 1, comments: length + 1 })
+  const stored = await service.app.db.query<{ transactions: number }>(TRANSACTIONS, [acme.tenant.id])
+  expect(stored[0]?.transactions).toBeGreaterThanOrEqual(3)
   await expectSound(acme)
 })
 

@@ -16,7 +16,7 @@ import type { SourceName } from './sources.ts'
  */
 export const BATCH_ITEMS = 4000
 /** As much text, in characters, so that few long ones are not much more. */
-const BATCH_LENGTH = 2_000_000
+export const BATCH_LENGTH = 2_000_000
 
 /** So many items, a millisecond of work, are checked before the database is listened to. */
 const ITEMS_AT_ONCE = 8

@@ -1,6 +1,6 @@
 import * as sql from './imports-sql.ts'
 import type { Key } from './keys.ts'
-import { BATCH_ITEMS, newBatch, type ReadBatch, takeFound } from './read-batches.ts'
+import { BATCH_ITEMS, BATCH_LENGTH, newBatch, type ReadBatch, takeFound } from './read-batches.ts'
 import { ImportStopped, note, type Run, storeRows } from './run.ts'
 import { OF_ERASED_READER } from './sort-out.ts'
 import { reasonOf } from './threads.ts'
@@ -39,21 +39,38 @@ async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): P
 const keysOf = (items: readonly sql.WaitedItem[]): Key[] => items.map(({ key }) => key)
 
 async function takeWaited(run: Run, items: readonly sql.WaitedItem[], signal: AbortSignal): Promise<void> {
-  if (signal.aborted) throw new ImportStopped()
-  const batch = checkAgain(run, items)
-  await run.pace.slice(async () => {
-    await refuseWaited(run, items, batch)
-    await storeRows(run, { rows: batch.rows, changes: batch.changes, hasWaited: true, isLast: true })
-  })
+  for (const { taken, batch } of checkAgain(run, items)) {
+    if (signal.aborted) throw new ImportStopped()
+    await run.pace.slice(async () => {
+      await refuseWaited(run, taken, batch)
+      await storeRows(run, { rows: batch.rows, changes: batch.changes, hasWaited: true, isLast: true })
+    })
+  }
 }
 
-function checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): ReadBatch {
-  const batch = newBatch()
-  for (const { item, place } of items) {
-    if (item === null) takeFound(batch, { refused: OF_ERASED_READER, place }, rules)
-    else takeFound(batch, { item, place, ...(item.changed !== undefined && { changed: item.changed }) }, rules)
+interface Checked {
+  taken: sql.WaitedItem[]
+  batch: ReadBatch
+}
+
+/** What has waited, checked, in parts that have as much text as is stored together. */
+function* checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): Generator<Checked> {
+  let length = 0
+  let part: Checked = { taken: [], batch: newBatch() }
+  for (const each of items) {
+    const { item, place } = each
+    const found =
+      item === null
+        ? { refused: OF_ERASED_READER, place }
+        : { item, place, ...(item.changed !== undefined && { changed: item.changed }) }
+    length += takeFound(part.batch, found, rules)
+    part.taken.push(each)
+    if (length < BATCH_LENGTH) continue
+    yield part
+    length = 0
+    part = { taken: [], batch: newBatch() }
   }
-  return batch
+  if (part.taken.length > 0) yield part
 }
 
 /** What was fit to wait may not be fit to be taken: the tenant's settings change. */
@@ -75,16 +92,17 @@ async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
   const item = found === null ? undefined : await sql.findWaiting(app.db.query, tenantId, importId, found.key)
   if (found === null || item === undefined) return false
   if (signal.aborted) throw new ImportStopped()
-  const batch = checkAgain(run, [item])
-  const { rows, changes } = batch
-  await refuseWaited(run, [item], batch)
   const reason = reasonOf('circle', run.maxDepth)
-  await storeRows(run, {
-    rows: rows.map((row) => (found.isInCircle && row.kind === 'comment' ? { ...row, parentKey: null } : row)),
-    changes: found.isInCircle ? [...changes, { key: item.key, place: item.place, reason }] : changes,
-    hasWaited: true,
-    isLast: true,
-  })
+  for (const { taken, batch } of checkAgain(run, [item])) {
+    const { rows, changes } = batch
+    await refuseWaited(run, taken, batch)
+    await storeRows(run, {
+      rows: rows.map((row) => (found.isInCircle && row.kind === 'comment' ? { ...row, parentKey: null } : row)),
+      changes: found.isInCircle ? [...changes, { key: item.key, place: item.place, reason }] : changes,
+      hasWaited: true,
+      isLast: true,
+    })
+  }
   await takeBelow(run, [item.key], signal)
   return true
 }
