@@ -213,7 +213,6 @@ async function insertComments(
 ): Promise<void> {
   const { tenantId, importId } = work
   // What takes long to write comes after what keeps the database busy meanwhile.
-  const isReplied = sql.addReplies(tx, tenantId, countReplies(placed))
   const areItems = insertItems(tx, tenantId, importId, [
     ...placed.map(({ row, id }) => {
       const { key, kind, editedAt, deletedAt, pinnedAt, firstApprovedAt } = row
@@ -222,6 +221,7 @@ async function insertComments(
     }),
     ...there.map(({ key, kind, id }) => ({ key, kind, itemId: id, made: false, latestAt: null })),
   ])
+  const isReplied = sql.addReplies(tx, tenantId, countReplies(placed))
   const counts = countByType(reactions.filter(({ isOnNew }) => isOnNew))
   // There are many: V8 makes an object that is spread into another one field by field.
   const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }): sql.NewComment => {
@@ -256,8 +256,8 @@ async function insertComments(
   )
   // The next one is sent as soon as the one before has its answer.
   await Promise.all([
-    isReplied,
     areItems,
+    isReplied,
     comments.length === 0 ? null : sql.insertComments(tx, tenantId, comments),
     revisions.length === 0 ? null : sql.insertRevisions(tx, tenantId, revisions),
     placed.length === 0 ? null : sql.addComments(tx, tenantId, changesOf(placed)),
