@@ -71,7 +71,8 @@ export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
 async function openFiles(folder: string, files: string): Promise<Database> {
   const pglite = await newPGlite(folder)
   await pglite.waitReady.catch((cause: unknown) => {
-    const reason = String(cause).split('\n')[0]
+    const { message, name, errno } = Object(cause) as { message?: string; name?: string; errno?: number }
+    const [reason] = (message ?? `${name} ${errno}`).split('\n')
     throw new SettingsError(
       `DATA_DIR: the files of the database in ${absolute(files)} are damaged, or cannot be read and written (${reason}): restore DATA_DIR from a backup, or move it away to begin with a new database`,
       { cause },
