@@ -11,8 +11,8 @@ import type { ImportFinding } from './report.ts'
 import type { SourceName } from './sources.ts'
 
 /**
- * Items that are read together. As many are stored together at most. Files are often in the order of
- * time: of more items, more are of one page, and more replies are stored with their parents.
+ * Items that are read together. As many are stored together at most. Files are often in the order
+ * of time: of more items, more are of one page, and more replies are stored with their parents.
  */
 export const BATCH_ITEMS = 4000
 /** As much text, in characters, so that few long ones are not much more. */
