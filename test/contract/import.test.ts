@@ -377,6 +377,22 @@ describe('what does not fit', () => {
     await expect(importFile(service.app, acme.tenant.id, { source: 'jsonl', path })).rejects.toThrow(/damaged/)
   })
 
+  test('a file that is damaged further down says what of it was taken, and how it is taken back', async () => {
+    const acme = await addTenant()
+    const many = Array.from({ length: BATCH_ITEMS }, (_, n) => comment(`${n}`, n % 60))
+    const path = join(folder, 'cut-late.gz')
+    const items = [reader('ann'), page('p'), ...many, ...many]
+    writeFileSync(path, gzipSync(items.map((item) => JSON.stringify(item)).join('\n')).subarray(0, -8))
+    const cut = await importFile(service.app, acme.tenant.id, { source: 'jsonl', path }).catch(String)
+    const [found] = await listImports(service.app, acme.tenant.id)
+    expect(found).toMatchObject({ finishedAt: null, refused: { total: 0, first: [] } })
+    const { comments } = found?.counts as { comments: number }
+    expect(cut).toBe(
+      `Error: ${path}: the file is damaged: unexpected end of file. ${comments} comments were taken and stay: import a whole file, which adds the others, or take them back by \`import undo ${found?.id}\``,
+    )
+    expect(await undoImport(service.app, acme.tenant.id, found?.id ?? '')).toMatchObject({ removed: { comments } })
+  })
+
   test('hostile text does no harm', async () => {
     const acme = await addTenant()
     const body = '<img src=x onerror=alert(1)> [a](javascript:alert(1)) \0 \uD800'

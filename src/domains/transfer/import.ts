@@ -10,7 +10,7 @@ import { loadTenant } from '../tenants/tenants.ts'
 import type { Rules } from './check.ts'
 import type { Pairs } from './csv.ts'
 import * as sql from './imports-sql.ts'
-import type { OnRead } from './item.ts'
+import { type OnRead, SourceError } from './item.ts'
 import type { PageRule } from './pages.ts'
 import { patiently } from './patience.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
@@ -66,9 +66,20 @@ export async function importFile(
   return holdingImports(app, tenantId, async (signal) => {
     const stopped = AbortSignal.any([signal, ...(watching.signal === undefined ? [] : [watching.signal])])
     const run = await begin(ofTenant(app, tenantId), tenantId, file, watching, stopped)
-    await run.pace.keep(() => readAll(run, stopped))
+    await run.pace
+      .keep(() => readAll(run, stopped))
+      .catch((error: unknown) => {
+        throw withWhatStays(error, run)
+      })
     return finish(run)
   })
+}
+
+/** Who reads that a file is damaged might think that nothing of it was taken. */
+function withWhatStays(error: unknown, { importId, counts: { comments = 0 } }: Run): unknown {
+  if (!(error instanceof SourceError) || comments === 0) return error
+  const stays = `${comments} comments were taken and stay: import a whole file, which adds the others, or take them back by \`import undo ${importId}\``
+  return new SourceError(`${error.message}. ${stays}`, { cause: error })
 }
 
 /**
