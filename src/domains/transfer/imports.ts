@@ -6,8 +6,10 @@ import type { Import } from '../../generated/prisma/client.ts'
 import { forgetReaderItems, moveReaderItems, refuseReaderName } from './imports-sql.ts'
 
 /** The imports of a tenant, newest first, with what was taken and what was not. */
-export const listImports = ({ prisma }: App, tenantId: Id) =>
-  prisma.import.findMany({ where: { tenantId }, omit: { tenantId: true }, orderBy: { id: 'desc' } })
+export async function listImports({ prisma }: App, tenantId: Id): Promise<Omit<Import, 'tenantId'>[]> {
+  const rows = await prisma.import.findMany({ where: { tenantId }, omit: { tenantId: true }, orderBy: { id: 'desc' } })
+  return rows.map(withFindings)
+}
 
 /** A page of them, for an admin. */
 export async function pageOfImports(ctx: Ctx, args: PageArgs): Promise<Page<Import>> {
@@ -32,7 +34,7 @@ export async function getImport(ctx: Ctx, { id }: { id: string }): Promise<Impor
   return withFindings(found)
 }
 
-const withFindings = (row: Import): Import => ({
+const withFindings = <Row extends Pick<Import, 'refused' | 'changed'>>(row: Row): Row => ({
   ...row,
   refused: findingsOf(row.refused),
   changed: findingsOf(row.changed),
