@@ -26,6 +26,7 @@ import { undoImport } from '../../src/domains/transfer/undo.ts'
 import { onServer } from '../harness/database.ts'
 import { dumpTables } from '../harness/dump.ts'
 import { effort } from '../harness/effort.ts'
+import { last } from '../harness/processes.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
@@ -384,13 +385,13 @@ describe('what does not fit', () => {
     const items = [reader('ann'), page('p'), ...many, ...many]
     writeFileSync(path, gzipSync(items.map((item) => JSON.stringify(item)).join('\n')).subarray(0, -8))
     const cut = await importFile(service.app, acme.tenant.id, { source: 'jsonl', path }).catch(String)
-    const [found] = await listImports(service.app, acme.tenant.id)
+    const found = last(await listImports(service.app, acme.tenant.id))
     expect(found).toMatchObject({ finishedAt: null, refused: { total: 0, first: [] } })
-    const { comments } = found?.counts as { comments: number }
+    const { comments } = found.counts as { comments: number }
     expect(cut).toBe(
-      `Error: ${path}: the file is damaged: unexpected end of file. ${comments} comments were taken and stay: import a whole file, which adds the others, or take them back by \`import undo ${found?.id}\``,
+      `Error: ${path}: the file is damaged: unexpected end of file. ${comments} comments were taken and stay: import a whole file, which adds the others, or take them back by \`import undo ${found.id}\``,
     )
-    expect(await undoImport(service.app, acme.tenant.id, found?.id ?? '')).toMatchObject({ removed: { comments } })
+    expect(await undoImport(service.app, acme.tenant.id, found.id)).toMatchObject({ removed: { comments } })
   })
 
   test('hostile text does no harm', async () => {
