@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import { LRUCache } from 'lru-cache'
 
-import { growing } from './growing.ts'
 import { type App, perApp } from './context.ts'
 import { ServiceError } from './errors.ts'
+import { growing } from './growing.ts'
 import type { Id } from './ids.ts'
 import { type Db, isLockFailure, LockFailure } from './sql.ts'
 

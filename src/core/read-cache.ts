@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
-import { growing } from './growing.ts'
 import { type CacheNews, CHANNELS } from './bus.ts'
 import { afterCommit, type App, perApp } from './context.ts'
+import { growing } from './growing.ts'
 
 /**
  * What was read from the database, at most this old. News on the bus drops an entry sooner; without

@@ -389,7 +389,7 @@ describe('what does not fit', () => {
     expect(found).toMatchObject({ finishedAt: null, refused: { total: 0, first: [] } })
     const { comments } = found.counts as { comments: number }
     expect(cut).toBe(
-      `Error: ${path}: the file is damaged: unexpected end of file. ${comments} comments were taken and stay: import a whole file, which adds the others, or take them back by \`import undo ${found.id}\``,
+      `Error: ${path}: the file is damaged: unexpected end of file. What came before that stays (comments: ${comments}): import a whole file, which adds the rest, or take it back by \`import undo ${found.id}\``,
     )
     expect(await undoImport(service.app, acme.tenant.id, found.id)).toMatchObject({ removed: { comments } })
   })

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
-import { growing } from '../../core/growing.ts'
 import { recordAudit } from '../../core/audit.ts'
 import { afterCommit, type Ctx, perApp, requireCaller } from '../../core/context.ts'
 import {
@@ -16,6 +15,7 @@ import {
   pageSize,
 } from '../../core/cursor.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
+import { growing } from '../../core/growing.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/shared-reads.ts'

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
-import { growing } from '../../core/growing.ts'
 import { type App, perApp } from '../../core/context.ts'
 import type { StoredEvent } from '../../core/events.ts'
+import { growing } from '../../core/growing.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { type IfLocked, sharedWriter } from '../../core/shared-writer.ts'
 import type { Span } from '../../core/trace.ts'

@@ -9,8 +9,8 @@ import {
   requireIdentity,
   type Tenant,
 } from '../../core/context.ts'
-import { growing } from '../../core/growing.ts'
 import { ServiceError } from '../../core/errors.ts'
+import { growing } from '../../core/growing.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { announceChange, followCacheNews } from '../../core/read-cache.ts'
 import { isReaderGone, ReaderGone } from './gone.ts'

@@ -78,7 +78,7 @@ export async function importFile(
 /** Who reads that a file is damaged might think that nothing of it was taken. */
 function withWhatStays(error: unknown, { importId, counts: { comments = 0 } }: Run): unknown {
   if (!(error instanceof SourceError) || comments === 0) return error
-  const stays = `${comments} comments were taken and stay: import a whole file, which adds the others, or take them back by \`import undo ${importId}\``
+  const stays = `What came before that stays (comments: ${comments}): import a whole file, which adds the rest, or take it back by \`import undo ${importId}\``
   return new SourceError(`${error.message}. ${stays}`, { cause: error })
 }
 
