@@ -38,12 +38,21 @@ async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): P
 
 const keysOf = (items: readonly sql.WaitedItem[]): Key[] => items.map(({ key }) => key)
 
-async function takeWaited(run: Run, items: readonly sql.WaitedItem[], signal: AbortSignal): Promise<void> {
+/** The rows of a batch as they are stored, and what is told of them. */
+type Storing = (batch: ReadBatch) => Pick<ReadBatch, 'rows' | 'changes'>
+
+async function takeWaited(
+  run: Run,
+  items: readonly sql.WaitedItem[],
+  signal: AbortSignal,
+  storing: Storing = (batch) => batch,
+): Promise<void> {
   for (const { taken, batch } of checkAgain(run, items)) {
     if (signal.aborted) throw new ImportStopped()
     await run.pace.slice(async () => {
       await refuseWaited(run, taken, batch)
-      await storeRows(run, { rows: batch.rows, changes: batch.changes, hasWaited: true, isLast: true })
+      const { rows, changes } = storing(batch)
+      await storeRows(run, { rows, changes, hasWaited: true, isLast: true })
     })
   }
 }
@@ -91,18 +100,12 @@ async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
   const found = topOf(await sql.selectPathUp(app.db.query, tenantId, importId))
   const item = found === null ? undefined : await sql.findWaiting(app.db.query, tenantId, importId, found.key)
   if (found === null || item === undefined) return false
-  if (signal.aborted) throw new ImportStopped()
   const reason = reasonOf('circle', run.maxDepth)
-  for (const { taken, batch } of checkAgain(run, [item])) {
-    const { rows, changes } = batch
-    await refuseWaited(run, taken, batch)
-    await storeRows(run, {
-      rows: rows.map((row) => (found.isInCircle && row.kind === 'comment' ? { ...row, parentKey: null } : row)),
-      changes: found.isInCircle ? [...changes, { key: item.key, place: item.place, reason }] : changes,
-      hasWaited: true,
-      isLast: true,
-    })
-  }
+  const atTop: Storing = ({ rows, changes }) => ({
+    rows: rows.map((row) => (row.kind === 'comment' ? { ...row, parentKey: null } : row)),
+    changes: [...changes, { key: item.key, place: item.place, reason }],
+  })
+  await takeWaited(run, [item], signal, found.isInCircle ? atTop : undefined)
   await takeBelow(run, [item.key], signal)
   return true
 }
