@@ -40,6 +40,14 @@ const PROGRAMS = ['bin', 'main', 'cli/cli', 'cli/health', 'data/embedded-child']
 /** What loads them, and `npm run build` of a production install. */
 const HELPERS = Object.fromEntries(['build', 'load', 'keep-code', 'warm-up'].map((name) => [name, `src/${name}.ts`]))
 
+/** What packages do at each start, and nobody here needs. */
+const SKIPPED = [
+  // Whether this is Cloudflare. On Node 20 the question loads fetch.
+  { module: /\/pg\/lib\/stream\.js$/, code: "typeof Response === 'function'", instead: 'false' },
+  // HTTP/2 of got, which is not used: it makes a TLS context, with all certificates of Node.
+  { module: /\/http2-wrapper\/source\/utils\/js-stream-socket\.js$/, code: /^.+$/s, instead: '' },
+]
+
 const files = (folder: string): string[] =>
   existsSync(join(root, folder))
     ? readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -194,6 +202,15 @@ async function buildService(): Promise<void> {
   }
 }
 
+function withoutSkipped(code: string, id: string): string {
+  for (const skipped of SKIPPED.filter(({ module }) => module.test(id))) {
+    const rest = code.replace(skipped.code, skipped.instead)
+    if (rest === code) throw new Error(`${id} is not as src/build.ts knows it`)
+    code = rest
+  }
+  return code
+}
+
 async function bundleService(input: Record<string, string>, options: OutputOptions): Promise<string[]> {
   const { rolldown } = await import('rolldown')
   const build = await rolldown({
@@ -209,8 +226,11 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
     // takes 80 ms and 47 MB, without them 25 ms and 12 MB.
     plugins: [
       {
-        name: 'own-maps',
-        transform: { filter: { id: /node_modules/ }, handler: (code) => ({ code, map: { mappings: '' } }) },
+        name: 'packages',
+        transform: {
+          filter: { id: /node_modules/ },
+          handler: (code, id) => ({ code: withoutSkipped(code, id), map: { mappings: '' } }),
+        },
       },
       {
         name: 'import-esm',
@@ -220,7 +240,15 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
       },
     ],
   })
-  const { output } = await build.write({ dir: 'dist', sourcemap: true, sourcemapExcludeSources: true, ...options })
+  const { output } = await build.write({
+    dir: 'dist',
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    // V8 keeps a text of ASCII alone in half of the memory.
+    charset: 'ascii',
+    comments: { legal: true, annotation: false, jsdoc: false },
+    ...options,
+  })
   await build.close()
   return output.map(({ fileName }) => fileName)
 }
