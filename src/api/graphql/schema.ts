@@ -22,4 +22,4 @@ import { builder } from '../../schema/builder.ts'
 import { showNearest } from '../../schema/unknown-values.ts'
 
 /** The one definition of every field, rule and permission. */
-export const schema = showNearest(builder.toSchema())
+export const schema = showNearest(builder.toSchema({ sortSchema: false }))

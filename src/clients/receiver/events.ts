@@ -38,7 +38,7 @@ export interface Comment {
   /** The body as sanitised HTML, safe to insert into a page. Null for a tombstone. */
   bodyHtml: string | null
   /** The state of the comment. Only an approved comment is public. */
-  status: 'approved' | 'deleted' | 'pending' | 'rejected'
+  status: 'pending' | 'approved' | 'rejected' | 'deleted'
   /** When it was pinned. */
   pinnedAt: string | null
   /** When it was last edited. */
@@ -88,7 +88,7 @@ export interface Discussion {
   /** The address of the page. */
   url: string | null
   /** Who may write in it. */
-  state: 'archived' | 'locked' | 'open'
+  state: 'open' | 'locked' | 'archived'
   /** The number of approved comments, exact at every commit. */
   commentCount: number
   /** The stream position of this answer. Open the stream with it to miss nothing. */
