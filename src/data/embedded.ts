@@ -81,10 +81,20 @@ async function openFiles(folder: string, files: string): Promise<Database> {
   return overPGlite(pglite)
 }
 
+/**
+ * PostgreSQL's own 128 MB of buffers would be in memory from the start on. What it has no place for
+ * is in the system's cache.
+ */
+export const startParams = ({ defaultStartParams }: Pick<typeof PGlite, 'defaultStartParams'>): string[] => [
+  ...defaultStartParams,
+  '-c',
+  'shared_buffers=32MB',
+]
+
 /** Loaded by those that use it alone: a process on a server does not. */
 export async function newPGlite(folder: string): Promise<PGlite> {
   const { PGlite } = await import('@electric-sql/pglite')
-  return new PGlite(folder)
+  return new PGlite(folder, { startParams: startParams(PGlite) })
 }
 
 /** A PGlite as the service's database. `close` ends it, unless it is told what else to do. */

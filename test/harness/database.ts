@@ -7,7 +7,7 @@ import { inject, vi } from 'vitest'
 
 import type { Deadlines } from '../../src/data/connection.ts'
 import type { Database } from '../../src/data/database.ts'
-import { overPGlite } from '../../src/data/embedded.ts'
+import { overPGlite, startParams } from '../../src/data/embedded.ts'
 import { openServer } from '../../src/data/server.ts'
 import { checkingParameters } from './parameters.ts'
 
@@ -94,7 +94,11 @@ async function makePGlite(): Promise<{ pglite: PGlite; before: Look }> {
 }
 
 async function loadPGlite(): Promise<PGlite> {
-  return PGlite.create({ loadDataDir: new Blob([readFileSync(inject('dump'))]), pgliteWasmModule: await program() })
+  return PGlite.create({
+    loadDataDir: new Blob([readFileSync(inject('dump'))]),
+    pgliteWasmModule: await program(),
+    startParams: startParams(PGlite),
+  })
 }
 
 let compiled: Promise<WebAssembly.Module> | undefined
