@@ -186,13 +186,16 @@ export const tableUsesOf = ({ addresses, authors }: ImportFile): TableUses | nul
     : { ...(addresses && { map: addresses.use() }), ...(authors && { authors: authors.use() }) }
 
 async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
-  const onRead: OnRead = (bytes) => void (run.bytes = bytes)
+  let bytes = 0
+  const onRead: OnRead = (read) => void (bytes = read)
   const found = readSource(run.file.source, run.file.path, onRead, run.salt)
   let folding: Promise<void> = Promise.resolve()
   try {
     for await (const batch of readBatches(found, run.rules, run.file.source, run.pace)) {
       if (signal.aborted) throw new ImportStopped()
       if (run.isNew) await addImport(run)
+      // More is read than stored.
+      run.bytes = Math.round(bytes * ((run.items + batch.items) / batch.read))
       await run.pace.slice(async () => {
         await store(run, batch)
         // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.

@@ -8,20 +8,25 @@ import type { Found } from './item.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from './keys.ts'
 import type { ImportFinding } from './report.ts'
+import { parentsFirst } from './sort-out.ts'
 import type { SourceName } from './sources.ts'
 
-/**
- * Items that are read together. As many are stored together at most. Files are often in the order
- * of time: of more items, more are of one page, and more replies are stored with their parents.
- */
+/** Items that are stored together at most. */
 export const BATCH_ITEMS = 4000
 /** As much text, in characters, so that few long ones are not much more. */
 export const BATCH_LENGTH = 2_000_000
 
+/**
+ * Items that are read together. Files are often in the order of time: of more items, more are of
+ * one page, and more replies are stored with their parents. The first ones are fewer.
+ */
+const WINDOW_ITEMS = 4 * BATCH_ITEMS
+const WINDOW_LENGTH = 4 * BATCH_LENGTH
+
 /** So many items, a millisecond of work, are checked before the database is listened to. */
 const ITEMS_AT_ONCE = 8
 
-/** What was read together. */
+/** What is stored together. */
 export interface ReadBatch {
   rows: ImportedItem[]
   own: PlacedOwn[]
@@ -30,9 +35,19 @@ export interface ReadBatch {
   /** Reactions and reports that were read before. */
   already: number
   items: number
+  /** Items that are read by now, of this batch and of later ones too. */
+  read: number
 }
 
-export const newBatch = (): ReadBatch => ({ rows: [], own: [], changes: [], refused: [], already: 0, items: 0 })
+export const newBatch = (): ReadBatch => ({
+  rows: [],
+  own: [],
+  changes: [],
+  refused: [],
+  already: 0,
+  items: 0,
+  read: 0,
+})
 
 /** So many keys are remembered, in some 100 MB, to tell of those that come twice. */
 const MAX_REMEMBERED = 5_000_000
@@ -47,87 +62,155 @@ export async function* readBatches(
   source: SourceName,
   pace: Pick<Pace, 'sized' | 'rest'>,
 ): AsyncGenerator<ReadBatch> {
-  for await (const batches of ahead(readWindows(found, rules, source, pace))) yield* batches
+  const progress = { read: 0 }
+  for await (const window of ahead(readWindows(found, rules, source, pace, progress))) {
+    for (const batch of window.batches(pace)) yield { ...batch, read: progress.read }
+  }
 }
 
-/** The same items each time, in batches of the size that the pace says. */
+/** The same items each time. */
 async function* readWindows(
   found: AsyncIterable<Found>,
   rules: Rules,
   source: SourceName,
   pace: Pick<Pace, 'sized' | 'rest'>,
-): AsyncGenerator<ReadBatch[]> {
+  progress: { read: number },
+): AsyncGenerator<Window> {
   const seen = new KeyNumbers()
-  let window = new Window()
-  let batch = window.add()
-  let most = pace.sized(BATCH_ITEMS)
-  let beganAt = performance.now()
-  let isFirst = true
+  let window = new Window(BATCH_ITEMS)
+  let since = { items: 0, at: performance.now(), most: pace.sized(BATCH_ITEMS) }
   for await (const each of found) {
-    batch.items++
-    window.items++
-    const { rows, changes } = batch
-    const before = { rows: rows.length, changes: changes.length }
-    window.length += takeFound(batch, each, rules, isFirst)
-    const row = rows[before.rows]
-    const isHungBefore = row !== undefined && window.hasHung(row)
-    if (row !== undefined && (isHungBefore || isSecond(row, seen))) {
-      rows.pop()
-      changes.splice(before.changes)
-      if (isHungBefore) batch.already++
-      // Other sources name a reader and a page with every comment.
-      else if (row.kind === 'comment' || source === 'jsonl') {
-        batch.refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
-      }
-    } else if (row?.kind === 'reader') keepFirst(row, seen, changes, rules.source)
-    else if (row?.kind === 'discussion') noteSamePage(row, seen, changes, rules.source)
-    isFirst = false
+    window.take(each, { rules, source, seen, isFirst: progress.read === 0 })
+    progress.read++
+    since.items++
     // The batch before is being stored: its next statement goes first.
-    if (batch.items % ITEMS_AT_ONCE === 0) await setImmediate()
-    const isWhole = window.items >= BATCH_ITEMS || window.length >= BATCH_LENGTH
-    if (batch.items < most && !isWhole) continue
-    await pace.rest(performance.now() - beganAt)
-    if (isWhole) {
-      yield window.close()
-      window = new Window()
+    if (progress.read % ITEMS_AT_ONCE === 0) await setImmediate()
+    if (since.items < since.most && !window.isWhole) continue
+    await pace.rest(performance.now() - since.at)
+    if (window.isWhole) {
+      yield window
+      window = new Window(Math.min(progress.read, WINDOW_ITEMS))
     }
-    batch = window.add()
-    most = pace.sized(BATCH_ITEMS)
-    beganAt = performance.now()
+    since = { items: 0, at: performance.now(), most: pace.sized(BATCH_ITEMS) }
   }
-  if (window.items > 0) yield window.close()
+  if (window.items > 0) yield window
+}
+
+interface Reading {
+  rules: Rules
+  source: SourceName
+  seen: KeyNumbers
+  /** Whether nothing of the file was read before. */
+  isFirst: boolean
 }
 
 /** What is read before any of it is stored. */
 class Window {
   items = 0
-  length = 0
-  private readonly batches: ReadBatch[] = []
+  private length = 0
+  private readonly whole = newBatch()
   private readonly hung = new Set<Key>()
+  private readonly most: number
 
-  add(): ReadBatch {
-    const batch = newBatch()
-    this.batches.push(batch)
-    return batch
+  constructor(most: number) {
+    this.most = most
+  }
+
+  get isWhole(): boolean {
+    return this.items >= this.most || this.length >= WINDOW_LENGTH
+  }
+
+  take(each: Found, { rules, source, seen, isFirst }: Reading): void {
+    this.items++
+    const { rows, changes, refused } = this.whole
+    const before = { rows: rows.length, changes: changes.length }
+    this.length += takeFound(this.whole, each, rules, isFirst)
+    const row = rows[before.rows]
+    if (row === undefined) return
+    const isHungBefore = this.hasHung(row)
+    if (isHungBefore || isSecond(row, seen)) {
+      rows.pop()
+      changes.splice(before.changes)
+      if (isHungBefore) this.whole.already++
+      // Other sources name a reader and a page with every comment.
+      else if (row.kind === 'comment' || source === 'jsonl') {
+        refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
+      }
+    } else if (row.kind === 'reader') keepFirst(row, seen, changes, rules.source)
+    else if (row.kind === 'discussion') noteSamePage(row, seen, changes, rules.source)
   }
 
   /** Whether it is a reaction or a report that was asked for before. */
-  hasHung({ kind, key }: ImportedItem): boolean {
+  private hasHung({ kind, key }: ImportedItem): boolean {
     if (kind !== 'reaction' && kind !== 'report') return false
     const isKnown = this.hung.has(key)
     this.hung.add(key)
     return isKnown
   }
 
-  /** The batches. Readers and pages without a time have that of their first comment here. */
-  close(): ReadBatch[] {
-    const rows = this.batches.flatMap((batch) => batch.rows)
-    const firstAt = earliest(rows)
-    for (const row of rows) {
+  /**
+   * What was read, page by page. Readers and pages without a time have that of their first comment
+   * here.
+   */
+  *batches(pace: Pick<Pace, 'sized'>): Generator<ReadBatch> {
+    const { own, changes, refused, already } = this.whole
+    const firstAt = earliest(this.whole.rows)
+    for (const row of this.whole.rows) {
       if (row.kind === 'reader' || row.kind === 'discussion') row.createdAt ??= firstAt.get(row.key) ?? null
     }
-    return this.batches.filter(({ items }) => items > 0)
+    const rows = pageByPage(this.whole.rows)
+    const changesOf = grouped(changes, ({ key }) => key)
+    const isAudit = ({ row }: PlacedOwn): boolean => row.kind === 'audit'
+    // What has no row of its own counts to the first batch. Entries of the audit log are about what
+    // comes before them.
+    let rest = { own: own.filter((each) => !isAudit(each)), refused, already, items: this.items - rows.length }
+    let from = 0
+    do {
+      const most = pace.sized(BATCH_ITEMS)
+      let to = from
+      for (let length = 0; to < rows.length && to - from < most && length < BATCH_LENGTH; to++) {
+        length += lengthOf(rows[to])
+      }
+      const some = rows.slice(from, to)
+      if (to === rows.length) rest.own.push(...own.filter(isAudit))
+      yield {
+        ...newBatch(),
+        ...rest,
+        rows: some,
+        changes: some.flatMap(({ key }) => changesOf.get(key) ?? []),
+        items: rest.items + some.length,
+      }
+      rest = { own: [], refused: [], already: 0, items: 0 }
+      from = to
+    } while (from < rows.length)
   }
+}
+
+/**
+ * Readers and pages, then all of a page together: parents before what replies to them, then what
+ * hangs on these comments. What hangs on a comment further up in the file comes by itself.
+ */
+function pageByPage(rows: readonly ImportedItem[]): ImportedItem[] {
+  const comments = rows.filter((row) => row.kind === 'comment')
+  const onComments = rows.filter((row) => row.kind === 'reaction' || row.kind === 'report')
+  const pageOf = new Map(comments.map(({ key, discussionKey }) => [key, discussionKey]))
+  const hung = grouped(onComments, ({ commentKey }) => pageOf.get(commentKey))
+  const pages = [...grouped(comments, ({ discussionKey }) => discussionKey)]
+  return [
+    ...rows.filter(({ kind }) => kind === 'reader' || kind === 'discussion'),
+    ...pages.flatMap(([page, all]) => [...parentsFirst(all), ...(hung.get(page) ?? [])]),
+    ...(hung.get(undefined) ?? []),
+  ]
+}
+
+function grouped<Each, By>(all: readonly Each[], by: (each: Each) => By): Map<By, Each[]> {
+  const groups = new Map<By, Each[]>()
+  for (const each of all) {
+    const group = groups.get(by(each))
+    if (group === undefined) groups.set(by(each), [each])
+    else group.push(each)
+  }
+  return groups
 }
 
 /** When the first comment of each reader and discussion was written, as far as these tell. */
@@ -210,7 +293,9 @@ export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst =
     row.item = { ...row.item, changed }
   }
   batch.changes.push(...changes.map((reason) => ({ place, reason, key: row.key })))
-  return row.kind === 'comment'
-    ? (row.body?.length ?? 0) + row.revisions.reduce((sum, { body }) => sum + body.length, 0)
-    : 0
+  return lengthOf(row)
 }
+
+/** Characters of text in it. */
+const lengthOf = (row?: ImportedItem): number =>
+  row?.kind === 'comment' ? (row.body?.length ?? 0) + row.revisions.reduce((sum, { body }) => sum + body.length, 0) : 0

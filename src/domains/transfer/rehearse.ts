@@ -145,7 +145,8 @@ async function* readOnce(run: Rehearsing, now: Date, before: number, onRead?: On
     const { counts, refused } = report
     // Each of the two times is half of the work.
     onRead?.(bytes)
-    watching.onProgress?.({ bytes: Math.round((before + bytes) / 2), items, counts, refused: refused.total })
+    const taken = bytes * (items / batch.read)
+    watching.onProgress?.({ bytes: Math.round((before + taken) / 2), items, counts, refused: refused.total })
   }
 }
 

@@ -80,7 +80,7 @@ function fateOf({ authorKey, discussionKey, parentKey }: ImportedComment, decidi
 }
 
 /** The same comments; a reply comes after what it replies to. */
-function parentsFirst(rows: readonly ImportedComment[]): Iterable<ImportedComment> {
+export function parentsFirst(rows: readonly ImportedComment[]): Iterable<ImportedComment> {
   const byKey = new Map(rows.map((row) => [row.key, row]))
   const ordered = new Set<ImportedComment>()
   for (const row of rows) {
