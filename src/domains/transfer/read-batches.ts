@@ -159,30 +159,30 @@ class Window {
       if (row.kind === 'reader' || row.kind === 'discussion') row.createdAt ??= firstAt.get(row.key) ?? null
     }
     const rows = pageByPage(this.whole.rows)
+    this.whole.rows.length = 0
     const changesOf = grouped(changes, ({ key }) => key)
     const isAudit = ({ row }: PlacedOwn): boolean => row.kind === 'audit'
     // What has no row of its own counts to the first batch. Entries of the audit log are about what
     // comes before them.
     let rest = { own: own.filter((each) => !isAudit(each)), refused, already, items: this.items - rows.length }
-    let from = 0
     do {
       const most = pace.sized(BATCH_ITEMS)
-      let to = from
-      for (let length = 0; to < rows.length && to - from < most && length < BATCH_LENGTH; to++) {
-        length += lengthOf(rows[to])
+      let items = 0
+      for (let length = 0; items < Math.min(most, rows.length) && length < BATCH_LENGTH; items++) {
+        length += lengthOf(rows[items])
       }
-      const some = rows.slice(from, to)
-      if (to === rows.length) rest.own.push(...own.filter(isAudit))
+      // Nothing holds what is stored.
+      const some = rows.splice(0, items)
+      if (rows.length === 0) rest.own.push(...own.filter(isAudit))
       yield {
         ...newBatch(),
         ...rest,
         rows: some,
         changes: some.flatMap(({ key }) => changesOf.get(key) ?? []),
-        items: rest.items + some.length,
+        items: rest.items + items,
       }
       rest = { own: [], refused: [], already: 0, items: 0 }
-      from = to
-    } while (from < rows.length)
+    } while (rows.length > 0)
   }
 }
 
