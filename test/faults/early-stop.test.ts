@@ -38,8 +38,8 @@ function isReady({ output }: Start): Promise<unknown> {
   return vi.waitFor(() => expect(output.stdout).toContain('is ready'), WAIT)
 }
 
-/** Stops a start at each of the moments, by `stop`. */
-async function stopAtEach(env: Env, stop: (started: Start) => void): Promise<void> {
+/** Stops a start at each of the moments by `stop`, and expects that nothing is left of it. */
+async function expectCleanEndAtEach(env: Env, stop: (started: Start) => void): Promise<void> {
   let wholeMs = 0
   // The latest first: how long a start takes on this machine, as busy as it is.
   for (const moment of MOMENTS.toReversed()) {
@@ -141,14 +141,14 @@ describe.each(kinds)('%s', { concurrent: onServer }, (_kind, env, isSkipped, has
 
   test.skipIf(isSkipped)(
     `SIGTERM at any moment of the start: a clean end, and nothing is left${skipped}`,
-    () => stopAtEach(env, ({ child }) => child.kill('SIGTERM')),
+    () => expectCleanEndAtEach(env, ({ child }) => child.kill('SIGTERM')),
     LONG,
   )
 
   const alone = hasChildren ? '' : ' (skipped: it is alone in its group)'
   test.skipIf(isSkipped || !hasChildren)(
     `SIGTERM to all processes of a group at any moment: the same${skipped}${alone}`,
-    () => stopAtEach(env, ({ child }) => process.kill(-child.pid, 'SIGTERM')),
+    () => expectCleanEndAtEach(env, ({ child }) => process.kill(-child.pid, 'SIGTERM')),
     LONG,
   )
 })
