@@ -2,7 +2,7 @@ import { PGlite } from '@electric-sql/pglite'
 
 import { LAST_ID, newId } from '../../src/core/ids.ts'
 import { type Sql, statement } from '../../src/core/sql.ts'
-import { overPGlite } from '../../src/data/embedded.ts'
+import { overPGlite, startParams } from '../../src/data/embedded.ts'
 import { migrate } from '../../src/data/migrate.ts'
 import { listLevel } from '../../src/domains/comments/list-sql.ts'
 import { selectComment } from '../../src/domains/comments/row.ts'
@@ -17,7 +17,7 @@ const TENANT = statement('bench_tenant', "INSERT INTO tenants (id, slug) VALUES 
 /** Statements on the embedded database, beside the same by PGlite's own `query`. */
 export async function benchEmbedded(): Promise<void> {
   console.log("embedded: ms a statement, median of five rounds, through the driver beside PGlite's own query")
-  const pglite = await PGlite.create()
+  const pglite = await PGlite.create({ startParams: startParams(PGlite) })
   const { db, exclusively, close } = await overPGlite(pglite)
   try {
     await exclusively(migrate)

@@ -688,6 +688,8 @@ describe('an import in steps of one item', () => {
       { kind: 'reaction', commentId: '2', readerId: 'ann', type: 'like', createdAt: at(5) },
       comment('2', 2, { parentId: '1' }),
       { kind: 'reaction', commentId: '2', readerId: 'ann', type: 'love', createdAt: at(6) },
+      // So many that the parent is not read with its reply.
+      ...Array.from({ length: BATCH_ITEMS }, () => ({ kind: 'reader', id: 'ann' }) as const),
       comment('1', 1),
     ]
     const outcomeOf = async () => {
@@ -713,12 +715,13 @@ describe('an import in steps of one item', () => {
     writeFileSync(
       path,
       `<rss xmlns:wp="http://wordpress.org/export/1.2/"><channel><item><link>https://a.example/x</link>
-       <wp:post_id>1</wp:post_id>${commentOf(1, 2)}${commentOf(2, 0)}</item></channel></rss>`,
+       <wp:post_id>1</wp:post_id>${commentOf(1, 2)}${commentOf(2, 1)}</item></channel></rss>`,
     )
     inSteps()
     const { counts, changed } = await importFile(service.app, tenant.id, { source: 'wordpress', path })
     expect(counts).toMatchObject({ comments: 2 })
-    expect(changed).toMatchObject({ total: 2 })
+    // Their times, and that one of them leaves the circle.
+    expect(changed).toMatchObject({ total: 3 })
   })
 
   test('ends with the error of analytics, which keep up beside it', async () => {

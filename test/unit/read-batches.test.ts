@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import type { Found, Item } from '../../src/domains/transfer/item.ts'
-import { BATCH_ITEMS, BATCH_LENGTH, type ReadBatch, readBatches } from '../../src/domains/transfer/read-batches.ts'
+import { BATCH_ITEMS, BATCH_LENGTH, readBatches } from '../../src/domains/transfer/read-batches.ts'
 import { comment } from '../harness/transfer.ts'
 
 const RULES = {
@@ -14,21 +14,27 @@ const RULES = {
   now: new Date(),
 }
 
-interface TestPace {
+interface Options {
+  keepsIds?: boolean
   sized?: (most: number) => number
   rest?: (workedMs: number) => Promise<void>
+  /** Is told how many items were read. */
+  onRead?: (items: number) => void
 }
 
-async function* batchesOf(
-  items: Iterable<Item>,
-  { keepsIds = false, ...pace }: TestPace & { keepsIds?: boolean } = {},
-): AsyncGenerator<ReadBatch> {
+/** The batches of these items, each of as many bytes as it has as JSON. */
+async function* batchesOf(items: Iterable<Item>, { keepsIds = false, onRead, ...pace }: Options = {}) {
+  const file = { bytes: 0 }
   async function* found(): AsyncGenerator<Found> {
     let n = 0
-    for (const item of items) yield { place: `${++n}`, item }
+    for (const item of items) {
+      file.bytes += JSON.stringify(item).length
+      onRead?.(++n)
+      yield { place: `${n}`, item }
+    }
   }
   const whole = { sized: (most: number) => most, rest: async () => undefined, ...pace }
-  yield* readBatches(found(), { ...RULES, keepsIds }, 'jsonl', whole)
+  yield* readBatches(found(), { ...RULES, keepsIds }, 'jsonl', whole, file)
 }
 
 const many = (n: number, itemOf: (n: number) => Item = (each) => comment(`${each}`, 1)): Item[] =>
@@ -81,50 +87,89 @@ test('a file in the order of time comes page by page, parents before replies', a
   expect(replies).toBeGreaterThan(ITEMS * 0.7)
 })
 
-test('what hangs on comments comes after them, and entries of the audit log come last', async () => {
-  const reaction = (n: number): Item => ({ kind: 'reaction', commentId: `${n}`, readerId: 'ann', type: 'like' })
-  const entry: Item = {
-    kind: 'audit',
-    id: '01a2077a-164d-77c2-b649-6092fa40e0d1',
-    actorKind: 'system',
-    action: 'tenant.update',
-    targetType: 'tenant',
-    at: '2020-01-01T00:00:00Z',
-  }
-  const items = [
-    reaction(1),
+const reaction = (n: number): Item => ({ kind: 'reaction', commentId: `${n}`, readerId: 'ann', type: 'like' })
+const entry: Item = {
+  kind: 'audit',
+  id: '01a2077a-164d-77c2-b649-6092fa40e0d1',
+  actorKind: 'system',
+  action: 'tenant.update',
+  targetType: 'tenant',
+  at: '2020-01-01T00:00:00Z',
+}
+
+test('what hangs on comments comes after those of their page, and entries of the audit log come last', async () => {
+  const items: Item[] = [
+    reaction(0),
     entry,
     ...many(BATCH_ITEMS, (n) => ({ ...comment(`${n}`, 1), discussionId: `p${n % 2}` })),
-    { kind: 'discussion', id: 'p0', externalId: 'p0' } as const,
-    { kind: 'reader', id: 'ann' } as const,
+    { kind: 'discussion', id: 'p0', externalId: 'p0' },
+    { kind: 'reader', id: 'ann' },
   ]
-  const kinds: string[] = []
-  for await (const { rows, own, refused } of batchesOf(items, { keepsIds: true, sized: () => 100 })) {
-    kinds.push(
-      ...rows.map(({ kind }) => kind),
-      ...own.map(({ row }) => row.kind),
-      ...refused.map(({ reason }) => reason),
-    )
+  for (const sized of [(most: number) => most, () => 100, () => 1]) {
+    const kinds: string[] = []
+    for await (const { rows, own, refused } of batchesOf(items, { keepsIds: true, sized })) {
+      kinds.push(...rows.map(({ kind }) => kind), ...own.map(({ row }) => row.kind), ...refused.map(() => 'refused'))
+    }
+    expect(kinds.filter((kind, n) => kind !== kinds[n - 1])).toEqual([
+      // What was read first …
+      'comment',
+      'reaction',
+      'comment',
+      'audit',
+      // … and the rest.
+      'discussion',
+      'reader',
+      'comment',
+    ])
   }
-  expect(kinds.filter((kind, n) => kind !== kinds[n - 1])).toEqual([
-    'comment',
-    'reaction',
-    'audit',
-    'discussion',
-    'reader',
-    'comment',
-  ])
 })
 
-test('long texts are few in a batch, and what is read is never less than what is stored', async () => {
-  const body = 'x'.repeat(10_000)
-  let stored = 0
-  const texts: number[] = []
-  for await (const { rows, items, read } of batchesOf(many(2000, (n) => comment(`${n}`, 1, { body })))) {
-    stored += items
-    expect(read).toBeGreaterThanOrEqual(stored)
-    texts.push(rows.length * body.length)
+test('batches of all kinds of items keep to the pace', async () => {
+  const sizes: number[] = []
+  const items = [...many(BATCH_ITEMS * 3), ...many(BATCH_ITEMS * 3, () => entry)]
+  for await (const { rows, own, items: size } of batchesOf(items, { keepsIds: true, sized: () => 500 })) {
+    expect(rows.length + own.length).toBe(size)
+    sizes.push(size)
   }
-  expect(stored).toBe(2000)
-  expect(Math.max(...texts)).toBeLessThan(BATCH_LENGTH + body.length)
+  expect(new Set(sizes)).toEqual(new Set([500]))
+})
+
+test('bytes grow with what is stored, up to those of the file', async () => {
+  const items = [
+    ...many(BATCH_ITEMS * 2, (n) => comment(`${n}`, 1, { body: 'x'.repeat(500) })),
+    ...many(BATCH_ITEMS * 3, reaction),
+    ...many(BATCH_ITEMS, (n) => ({ ...comment(`${n}`, 1), body: '' })),
+  ]
+  const bytes: number[] = []
+  let stored = 0
+  for await (const batch of batchesOf(items, { sized: () => 1000 })) {
+    bytes.push(batch.bytes)
+    stored += batch.items
+  }
+  expect(stored).toBe(items.length)
+  expect(bytes).toEqual(bytes.toSorted((a, b) => a - b))
+  expect(bytes.at(-1)).toBe(items.reduce((sum, item) => sum + JSON.stringify(item).length, 0))
+})
+
+test.each([
+  ['long', 'x'.repeat(10_000)],
+  // As HTML it is six times as long.
+  ['quoted', '"'.repeat(2000)],
+])('%s texts are few in a batch', async (_, body) => {
+  const texts: number[] = []
+  for await (const { rows } of batchesOf(many(2000, (n) => comment(`${n}`, 1, { body })))) {
+    const lengths = rows.map((row) => (row.kind === 'comment' ? (row.bodyHtml?.length ?? 0) : 0))
+    texts.push(lengths.reduce((sum, length) => sum + length, 0))
+  }
+  expect(texts.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(2000 * body.length)
+  expect(Math.max(...texts)).toBeLessThan(BATCH_LENGTH + 20_000)
+})
+
+test('who takes no more batches waits for no more items', async () => {
+  let read = 0
+  for await (const batch of batchesOf(many(BATCH_ITEMS * 20), { onRead: (items) => (read = items) })) {
+    expect(batch.items).toBe(BATCH_ITEMS)
+    break
+  }
+  expect(read).toBeLessThan(BATCH_ITEMS + 100)
 })

@@ -186,16 +186,14 @@ export const tableUsesOf = ({ addresses, authors }: ImportFile): TableUses | nul
     : { ...(addresses && { map: addresses.use() }), ...(authors && { authors: authors.use() }) }
 
 async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
-  let bytes = 0
-  const onRead: OnRead = (read) => void (bytes = read)
+  const read = { bytes: 0 }
+  const onRead: OnRead = (bytes) => void (read.bytes = bytes)
   const found = readSource(run.file.source, run.file.path, onRead, run.salt)
   let folding: Promise<void> = Promise.resolve()
   try {
-    for await (const batch of readBatches(found, run.rules, run.file.source, run.pace)) {
+    for await (const batch of readBatches(found, run.rules, run.file.source, run.pace, read)) {
       if (signal.aborted) throw new ImportStopped()
       if (run.isNew) await addImport(run)
-      // More is read than stored.
-      run.bytes = Math.round(bytes * ((run.items + batch.items) / batch.read))
       await run.pace.slice(async () => {
         await store(run, batch)
         // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.
@@ -223,7 +221,7 @@ async function addImport(run: Reading): Promise<void> {
   run.isNew = false
 }
 
-async function store(run: Reading, { rows, own, changes, refused, already, items }: ReadBatch): Promise<void> {
+async function store(run: Reading, { rows, own, changes, refused, already, items, bytes }: ReadBatch): Promise<void> {
   note(run, refused)
   run.already += already
   const isAudit = ({ row }: (typeof own)[number]): boolean => row.kind === 'audit'
@@ -235,6 +233,7 @@ async function store(run: Reading, { rows, own, changes, refused, already, items
   await storeRows(run, { rows, changes, hasWaited: false, isLast: false })
   await storeOwnItems(run, own.filter(isAudit))
   run.items += items
+  run.bytes = bytes
   run.watching.onProgress?.({ bytes: run.bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }
 

@@ -21,7 +21,7 @@ export const BATCH_LENGTH = 2_000_000
  * one page, and more replies are stored with their parents. The first ones are fewer.
  */
 const WINDOW_ITEMS = 4 * BATCH_ITEMS
-const WINDOW_LENGTH = 4 * BATCH_LENGTH
+const WINDOW_LENGTH = 3 * BATCH_LENGTH
 
 /** So many items, a millisecond of work, are checked before the database is listened to. */
 const ITEMS_AT_ONCE = 8
@@ -35,8 +35,8 @@ export interface ReadBatch {
   /** Reactions and reports that were read before. */
   already: number
   items: number
-  /** Items that are read by now, of this batch and of later ones too. */
-  read: number
+  /** Of the file, up to here. */
+  bytes: number
 }
 
 export const newBatch = (): ReadBatch => ({
@@ -46,11 +46,16 @@ export const newBatch = (): ReadBatch => ({
   refused: [],
   already: 0,
   items: 0,
-  read: 0,
+  bytes: 0,
 })
 
 /** So many keys are remembered, in some 100 MB, to tell of those that come twice. */
 const MAX_REMEMBERED = 5_000_000
+
+/** How far a file is read. */
+export interface FileRead {
+  bytes: number
+}
 
 /**
  * The items of a source, checked, in batches of the size that the pace says. An id counts once.
@@ -61,70 +66,92 @@ export async function* readBatches(
   rules: Rules,
   source: SourceName,
   pace: Pick<Pace, 'sized' | 'rest'>,
+  file: FileRead = { bytes: 0 },
 ): AsyncGenerator<ReadBatch> {
-  const progress = { read: 0 }
-  for await (const window of ahead(readWindows(found, rules, source, pace, progress))) {
-    for (const batch of window.batches(pace)) yield { ...batch, read: progress.read }
+  const reading = { rules, source, file, seen: new KeyNumbers(), items: 0, isOver: false }
+  for await (const window of ahead(readWindows(found, reading, pace))) {
+    for (const batch of window.batches(pace)) {
+      let isTaken = false
+      try {
+        yield batch
+        isTaken = true
+      } finally {
+        // Nobody waits for what is being read meanwhile.
+        reading.isOver = !isTaken
+      }
+    }
   }
 }
 
-/** The same items each time. */
+/** The same windows each time, whatever the pace. */
 async function* readWindows(
   found: AsyncIterable<Found>,
-  rules: Rules,
-  source: SourceName,
+  reading: Reading,
   pace: Pick<Pace, 'sized' | 'rest'>,
-  progress: { read: number },
 ): AsyncGenerator<Window> {
-  const seen = new KeyNumbers()
-  let window = new Window(BATCH_ITEMS)
+  const { file } = reading
+  let window = new Window(BATCH_ITEMS, file.bytes)
   let since = { items: 0, at: performance.now(), most: pace.sized(BATCH_ITEMS) }
   for await (const each of found) {
-    window.take(each, { rules, source, seen, isFirst: progress.read === 0 })
-    progress.read++
+    window.take(each, reading)
+    reading.items++
     since.items++
     // The batch before is being stored: its next statement goes first.
-    if (progress.read % ITEMS_AT_ONCE === 0) await setImmediate()
+    if (reading.items % ITEMS_AT_ONCE === 0) await setImmediate()
+    if (reading.isOver) return
     if (since.items < since.most && !window.isWhole) continue
     await pace.rest(performance.now() - since.at)
     if (window.isWhole) {
-      yield window
-      window = new Window(Math.min(progress.read, WINDOW_ITEMS))
+      yield window.endAt(file.bytes)
+      window = new Window(Math.min(Math.max(reading.items, BATCH_ITEMS), WINDOW_ITEMS), window.to)
     }
     since = { items: 0, at: performance.now(), most: pace.sized(BATCH_ITEMS) }
   }
-  if (window.items > 0) yield window
+  if (window.items > 0) yield window.endAt(file.bytes)
 }
 
+/** A file that is being read. */
 interface Reading {
   rules: Rules
   source: SourceName
+  file: FileRead
   seen: KeyNumbers
-  /** Whether nothing of the file was read before. */
-  isFirst: boolean
+  items: number
+  /** Whether nobody takes what is still read. */
+  isOver: boolean
 }
 
 /** What is read before any of it is stored. */
 class Window {
   items = 0
+  /** Bytes of the file before its end. */
+  to: number
   private length = 0
+  private readonly from: number
+  private readonly most: number
   private readonly whole = newBatch()
   private readonly hung = new Set<Key>()
-  private readonly most: number
 
-  constructor(most: number) {
+  constructor(most: number, from: number) {
     this.most = most
+    this.from = from
+    this.to = from
   }
 
   get isWhole(): boolean {
     return this.items >= this.most || this.length >= WINDOW_LENGTH
   }
 
-  take(each: Found, { rules, source, seen, isFirst }: Reading): void {
+  endAt(bytes: number): this {
+    this.to = bytes
+    return this
+  }
+
+  take(each: Found, { rules, source, seen, items }: Reading): void {
     this.items++
     const { rows, changes, refused } = this.whole
     const before = { rows: rows.length, changes: changes.length }
-    this.length += takeFound(this.whole, each, rules, isFirst)
+    this.length += takeFound(this.whole, each, rules, items === 0)
     const row = rows[before.rows]
     if (row === undefined) return
     const isHungBefore = this.hasHung(row)
@@ -149,46 +176,59 @@ class Window {
   }
 
   /**
-   * What was read, page by page. Readers and pages without a time have that of their first comment
-   * here.
+   * What was read: settings and endpoints, then readers and pages, then page by page what is on
+   * them, and then entries of the audit log, which are about what comes before them. Readers and
+   * pages without a time have that of their first comment here.
    */
   *batches(pace: Pick<Pace, 'sized'>): Generator<ReadBatch> {
-    const { own, changes, refused, already } = this.whole
-    const firstAt = earliest(this.whole.rows)
-    for (const row of this.whole.rows) {
+    const { rows, own, changes, refused, already } = this.whole
+    const firstAt = earliest(rows)
+    for (const row of rows) {
       if (row.kind === 'reader' || row.kind === 'discussion') row.createdAt ??= firstAt.get(row.key) ?? null
     }
-    const rows = pageByPage(this.whole.rows)
-    this.whole.rows.length = 0
-    const changesOf = grouped(changes, ({ key }) => key)
     const isAudit = ({ row }: PlacedOwn): boolean => row.kind === 'audit'
-    // What has no row of its own counts to the first batch. Entries of the audit log are about what
-    // comes before them.
-    let rest = { own: own.filter((each) => !isAudit(each)), refused, already, items: this.items - rows.length }
+    const left = [...own.filter((each) => !isAudit(each)), ...pageByPage(rows), ...own.filter(isAudit)]
+    // Nothing holds what is stored.
+    own.length = 0
+    rows.length = 0
+    const changesOf = grouped(changes, ({ key, place }) => `${key} ${place}`)
+    // What has become no row counts to the first batch.
+    let rest = { refused, already, items: this.items - left.length }
+    let items = 0
     do {
-      const most = pace.sized(BATCH_ITEMS)
-      let items = 0
-      for (let length = 0; items < Math.min(most, rows.length) && length < BATCH_LENGTH; items++) {
-        length += lengthOf(rows[items])
-      }
-      // Nothing holds what is stored.
-      const some = rows.splice(0, items)
-      if (rows.length === 0) rest.own.push(...own.filter(isAudit))
+      const some = left.splice(0, fitting(left, pace.sized(BATCH_ITEMS)))
+      const someRows = some.filter(isRow)
+      items += rest.items + some.length
       yield {
-        ...newBatch(),
         ...rest,
-        rows: some,
-        changes: some.flatMap(({ key }) => changesOf.get(key) ?? []),
-        items: rest.items + items,
+        rows: someRows,
+        own: some.filter(isOwn),
+        changes: someRows.flatMap(({ key, place }) => changesOf.get(`${key} ${place}`) ?? []),
+        items: rest.items + some.length,
+        bytes: Math.round(this.from + ((this.to - this.from) * items) / this.items),
       }
-      rest = { own: [], refused: [], already: 0, items: 0 }
-    } while (rows.length > 0)
+      rest = { refused: [], already: 0, items: 0 }
+    } while (left.length > 0)
   }
+}
+
+const isRow = (each: ImportedItem | PlacedOwn): each is ImportedItem => 'key' in each
+const isOwn = (each: ImportedItem | PlacedOwn): each is PlacedOwn => !isRow(each)
+
+/** How many of these fit into a batch that has `most` at most: one at least. */
+function fitting(all: readonly (ImportedItem | PlacedOwn)[], most: number): number {
+  let length = 0
+  const end = all.findIndex((each, n) => {
+    const isFull = n >= most || length >= BATCH_LENGTH
+    length += lengthOf(each)
+    return isFull
+  })
+  return end === -1 ? all.length : end
 }
 
 /**
  * Readers and pages, then all of a page together: parents before what replies to them, then what
- * hangs on these comments. What hangs on a comment further up in the file comes by itself.
+ * hangs on these comments. What hangs on comments that were read before comes last.
  */
 function pageByPage(rows: readonly ImportedItem[]): ImportedItem[] {
   const comments = rows.filter((row) => row.kind === 'comment')
@@ -281,10 +321,14 @@ export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst =
   const { row, changes } = checked
   const changed = 'changed' in each ? each.changed : undefined
   if (!('key' in row)) {
-    if (row.kind !== 'header') batch.own.push({ place, row, changed })
-    else if (isFirst) rules.keepsIds = true
-    else batch.refused.push({ place, reason: 'is a header, which stands first alone' })
-    return 0
+    if (row.kind === 'header') {
+      if (isFirst) rules.keepsIds = true
+      else batch.refused.push({ place, reason: 'is a header, which stands first alone' })
+      return 0
+    }
+    const own = { place, row, changed }
+    batch.own.push(own)
+    return lengthOf(own)
   }
   batch.rows.push(row)
   if (changed !== undefined) {
@@ -296,6 +340,11 @@ export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst =
   return lengthOf(row)
 }
 
-/** Characters of text in it. */
-const lengthOf = (row?: ImportedItem): number =>
-  row?.kind === 'comment' ? (row.body?.length ?? 0) + row.revisions.reduce((sum, { body }) => sum + body.length, 0) : 0
+/** Characters of text in it: of the item as it was read, or as it is stored, where that is more. */
+function lengthOf(each: ImportedItem | PlacedOwn): number {
+  if (isOwn(each)) return JSON.stringify(each.row).length
+  const texts = Object.values(each.item).map((value) => (typeof value === 'string' ? value.length : 0))
+  const read = texts.reduce((sum, length) => sum + length, 0)
+  if (each.kind !== 'comment') return read
+  return Math.max(read, each.bodyHtml?.length ?? 0) + each.revisions.reduce((sum, { body }) => sum + body.length, 0)
+}

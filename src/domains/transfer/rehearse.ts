@@ -135,18 +135,17 @@ async function* readOnce(run: Rehearsing, now: Date, before: number, onRead?: On
   const { app, tenantId, importId, file, watching, pace, report } = run
   const { settings } = await loadTenant(app, tenantId)
   const salt = await saltOf(app, tenantId, importId)
-  let bytes = 0
+  const read = { bytes: 0 }
   let items = 0
-  const found = readSource(file.source, file.path, (read) => void (bytes = read), salt)
-  for await (const batch of readBatches(found, rulesOf(file, settings, now), file.source, pace)) {
+  const found = readSource(file.source, file.path, (bytes) => void (read.bytes = bytes), salt)
+  for await (const batch of readBatches(found, rulesOf(file, settings, now), file.source, pace, read)) {
     if (watching.signal?.aborted === true) throw new ImportStopped()
     yield batch
     items += batch.items
     const { counts, refused } = report
     // Each of the two times is half of the work.
-    onRead?.(bytes)
-    const taken = bytes * (items / batch.read)
-    watching.onProgress?.({ bytes: Math.round((before + taken) / 2), items, counts, refused: refused.total })
+    onRead?.(batch.bytes)
+    watching.onProgress?.({ bytes: Math.round((before + batch.bytes) / 2), items, counts, refused: refused.total })
   }
 }
 

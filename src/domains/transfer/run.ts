@@ -18,9 +18,9 @@ export class ImportStopped extends Error {
 
 /** How far an import is. */
 export interface Progress {
-  /** Bytes of the file that were read. */
+  /** Bytes of the file whose items were taken or refused. */
   bytes: number
-  /** Items that were read. */
+  /** These items. */
   items: number
   counts: TransferCounts
   refused: number
