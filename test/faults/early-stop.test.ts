@@ -40,8 +40,8 @@ function isReady({ output }: Start): Promise<unknown> {
 
 /** Stops a start at each of the moments by `stop`, and expects that nothing is left of it. */
 async function expectCleanEndAtEach(env: Env, stop: (started: Start) => void): Promise<void> {
-  // A guess for the first one of all, which has the most to do. Then the latest moment says how long
-  // a start takes on this machine, as busy as it is.
+  // A guess for the first one, which has the most to do. Then the latest moment says how long a
+  // start takes on this machine, as busy as it is.
   let wholeMs = 1000
   for (const moment of [0.3, ...MOMENTS.toReversed()]) {
     const began = performance.now()
