@@ -79,14 +79,20 @@ const newBar = (format: string): cliProgress.SingleBar =>
 function showLines(): Shown {
   const print = (line: object): void => console.log(JSON.stringify(line))
   let last = -Infinity
+  let untold: Progress | undefined
   return {
     onProgress: (progress) => {
+      untold = progress
       if (performance.now() - last < LINE_MS) return
       last = performance.now()
+      untold = undefined
       print({ progress })
     },
     onFinding: (kind, finding) => print({ [kind]: finding }),
-    end: (report) => JSON.stringify({ report }),
+    end: (report) => {
+      if (untold !== undefined) print({ progress: untold })
+      return JSON.stringify({ report })
+    },
     stop: () => undefined,
   }
 }
@@ -118,7 +124,7 @@ function showBar(path: string): Shown {
       if (first[kind].length < MAX_SHOWN) first[kind].push(finding)
     },
     end: (report) => {
-      const { counts } = report as Pick<ImportReport, 'counts'>
+      const { counts, source } = report as Pick<ImportReport, 'counts' | 'source'>
       bar.update(bar.getTotal(), { comments: counts.comments ?? 0 })
       bar.stop()
       for (const [kind, title] of [
@@ -128,7 +134,8 @@ function showBar(path: string): Shown {
         const { total } = (report as Partial<ImportReport>)[kind] ?? { total: 0 }
         if (total === 0) continue
         console.error(`${title}: ${total}`)
-        if (kind === 'refused') console.error('  What can only be counted, as votes without voters, is one of these.')
+        if (kind === 'refused' && source !== 'jsonl')
+          console.error('  What can only be counted, as votes without voters, is one of these.')
         for (const { place, reason } of first[kind]) console.error(`  ${place} ${reason}`)
         if (total > first[kind].length) console.error('  … For all of it, send the output to a file.')
       }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -9,6 +9,7 @@ import { Pairs } from '../../src/domains/transfer/csv.ts'
 import { exportTenant } from '../../src/domains/transfer/export.ts'
 import { type ImportFile, importFile, type ImportReport } from '../../src/domains/transfer/import.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
+import { BATCH_ITEMS } from '../../src/domains/transfer/read-batches.ts'
 import { rehearseImport, type Rehearsal } from '../../src/domains/transfer/rehearse.ts'
 import { effort } from '../harness/effort.ts'
 import { startService, type TestService, type TestTenant } from '../harness/service.ts'
@@ -198,3 +199,21 @@ test('a rehearsal of a long chain whose newest reply stands first takes no longe
   const [inOrder, reversed] = [await timeOf(chain(length, false)), await timeOf(chain(length, true))]
   expect(reversed).toBeLessThan(3 * inOrder)
 }, 120_000)
+
+test('the progress of both only grows, up to the whole file', async () => {
+  const { tenant } = await addTenant()
+  const items = Array.from({ length: 2 * BATCH_ITEMS + 1 }, (_, n): Item => ({ kind: 'reader', id: `${n}` }))
+  const file = { source: 'jsonl', path: fileOf(items) } as const
+  for (const run of [rehearseImport, importFile]) {
+    const steps: { bytes: number; items: number }[] = []
+    await run(service.app, tenant.id, file, {
+      onProgress: ({ bytes, items: done }) => steps.push({ bytes, items: done }),
+    })
+    for (const name of ['bytes', 'items'] as const) {
+      const values = steps.map((step) => step[name])
+      expect(values).toEqual(values.toSorted((a, b) => a - b))
+    }
+    expect(steps.length).toBeGreaterThan(2)
+    expect(steps.at(-1)).toEqual({ bytes: statSync(file.path).size, items: items.length })
+  }
+})

@@ -5,8 +5,8 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
+  readdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -127,6 +127,8 @@ describe('an import', { timeout: LONG }, () => {
       const lines = linesOf(result)
       expect(lines).toContainEqual({ refused: { place: 'line 5', reason: expect.stringContaining('page') } })
       expect(lines).toContainEqual({ changed: { place: 'line 4', reason: expect.stringContaining('top level') } })
+      const { size } = statSync(join(folder, 'items.jsonl'))
+      expect(lines.findLast((line) => 'progress' in line)).toMatchObject({ progress: { bytes: size, items: 5 } })
       expect(lines.at(-1)).toMatchObject({
         report: { source: 'jsonl', counts: { readers: 1, discussions: 1, comments: 2 }, refused: { total: 1 } },
       })

@@ -5,7 +5,6 @@ import type { Db, TxSql } from '../../core/sql.ts'
 import { loadTenant } from '../tenants/tenants.ts'
 import { keysOf, WITHOUT_FORMER } from './former.ts'
 import { type ImportFile, rulesOf, saltOf, tableUsesOf } from './import.ts'
-import type { OnRead } from './item.ts'
 import type { Key } from './keys.ts'
 import { storeOwn } from './own.ts'
 import { type ReadBatch, readBatches } from './read-batches.ts'
@@ -100,12 +99,15 @@ export async function rehearseImport(
     survey: new Survey(),
     report,
   }
-  let size = 0
-  const watchingSize: OnRead = (bytes) => void (size = bytes)
-  for await (const batch of readOnce(run, now, 0, watchingSize)) await look(run, batch)
+  const looked = { bytes: 0, items: 0 }
+  for await (const batch of readOnce(run, now)) {
+    await look(run, batch)
+    looked.bytes = batch.bytes
+    looked.items += batch.items
+  }
   run.survey.settle(run.maxDepth)
   await run.pace.keep(async () => {
-    for await (const batch of readOnce(run, now, size)) await run.pace.slice(() => tell(run, batch))
+    for await (const batch of readOnce(run, now, looked)) await run.pace.slice(() => tell(run, batch))
   })
   return { ...run.report, tables: tableUsesOf(file) }
 }
@@ -131,7 +133,7 @@ function undoing(app: App): App {
   return { ...app, db: Object.assign(Object.create(db) as Db, { transaction }) }
 }
 
-async function* readOnce(run: Rehearsing, now: Date, before: number, onRead?: OnRead): AsyncGenerator<ReadBatch> {
+async function* readOnce(run: Rehearsing, now: Date, before = { bytes: 0, items: 0 }): AsyncGenerator<ReadBatch> {
   const { app, tenantId, importId, file, watching, pace, report } = run
   const { settings } = await loadTenant(app, tenantId)
   const salt = await saltOf(app, tenantId, importId)
@@ -142,10 +144,10 @@ async function* readOnce(run: Rehearsing, now: Date, before: number, onRead?: On
     if (watching.signal?.aborted === true) throw new ImportStopped()
     yield batch
     items += batch.items
-    const { counts, refused } = report
     // Each of the two times is half of the work.
-    onRead?.(batch.bytes)
-    watching.onProgress?.({ bytes: Math.round((before + batch.bytes) / 2), items, counts, refused: refused.total })
+    const bytes = Math.round((before.bytes + batch.bytes) / 2)
+    const done = Math.round((before.items + items) / 2)
+    watching.onProgress?.({ bytes, items: done, counts: report.counts, refused: report.refused.total })
   }
 }
 
