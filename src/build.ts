@@ -217,6 +217,10 @@ function withoutSkipped(code: string, id: string): string {
   return code
 }
 
+function escaped(character: string): string {
+  return `\\u{${character.codePointAt(0)?.toString(16)}}`
+}
+
 async function bundleService(input: Record<string, string>, options: OutputOptions): Promise<string[]> {
   const { rolldown } = await import('rolldown')
   const build = await rolldown({
@@ -246,8 +250,8 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
       },
       {
         name: 'ascii',
-        // What `charset` leaves: the names in licences.
-        renderChunk: (code) => ({ code: code.replaceAll(/\P{ASCII}/gu, '?'), map: null }),
+        // What `charset` leaves: names in licences.
+        renderChunk: (code) => ({ code: code.replaceAll(/\P{ASCII}/gu, escaped), map: null }),
       },
     ],
   })
