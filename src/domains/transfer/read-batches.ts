@@ -340,11 +340,14 @@ export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst =
   return lengthOf(row)
 }
 
-/** Characters of text in it: of the item as it was read, or as it is stored, where that is more. */
+/** Characters of text in it: as it was read, or as it is stored, where that is more. */
 function lengthOf(each: ImportedItem | PlacedOwn): number {
   if (isOwn(each)) return JSON.stringify(each.row).length
-  const texts = Object.values(each.item).map((value) => (typeof value === 'string' ? value.length : 0))
-  const read = texts.reduce((sum, length) => sum + length, 0)
-  if (each.kind !== 'comment') return read
-  return Math.max(read, each.bodyHtml?.length ?? 0) + each.revisions.reduce((sum, { body }) => sum + body.length, 0)
+  if (each.kind === 'comment') {
+    const { item, bodyHtml, revisions } = each
+    const read = 'body' in item ? (item.body?.length ?? 0) : 0
+    return Math.max(read, bodyHtml?.length ?? 0) + revisions.reduce((sum, { body }) => sum + body.length, 0)
+  }
+  const texts = Object.values(each.item).filter((value) => typeof value === 'string')
+  return texts.reduce((sum, { length }) => sum + length, 0)
 }
