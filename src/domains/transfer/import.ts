@@ -121,7 +121,6 @@ interface Reading extends Run {
   isNew: boolean
   salt: string
   items: number
-  bytes: number
 }
 
 async function begin(
@@ -158,7 +157,6 @@ async function begin(
     refused: NO_FINDINGS,
     already: 0,
     items: 0,
-    bytes: 0,
   }
 }
 
@@ -233,8 +231,7 @@ async function store(run: Reading, { rows, own, changes, refused, already, items
   await storeRows(run, { rows, changes, hasWaited: false, isLast: false })
   await storeOwnItems(run, own.filter(isAudit))
   run.items += items
-  run.bytes = bytes
-  run.watching.onProgress?.({ bytes: run.bytes, items: run.items, counts: run.counts, refused: run.refused.total })
+  run.watching.onProgress?.({ bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }
 
 /** Says that it is done: in its row, and in the audit log. One that has met no new item goes. */
