@@ -15,7 +15,7 @@ let counter = 0
 
 const UNKNOWN = '019a0000-0000-7000-8000-000000000000'
 const FAST = { backoffBaseMs: 10, timeoutMs: 400 }
-const WAIT = { timeout: 8000, interval: 20 }
+const WAIT = { timeout: 20_000, interval: 20 }
 
 beforeAll(async () => {
   receiver = await startReceiver()
