@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
+import type { LookupFunction } from 'node:net'
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 
 import { type Got, got, type Request } from 'got'
@@ -53,21 +54,17 @@ type OutboundSettings = Pick<
   'WEBHOOK_ALLOWED_CIDRS' | 'WEBHOOK_ALLOWED_PORTS' | 'WEBHOOK_CA_FILE' | 'WEBHOOK_ALLOW_HTTP'
 >
 
-/** Opens the shared agents. Throws a SettingsError where WEBHOOK_CA_FILE cannot be used. */
+/**
+ * The agents are shared by all requests, and opened by the first one. Throws a SettingsError where
+ * WEBHOOK_CA_FILE cannot be used.
+ */
 export function openOutbound(settings: OutboundSettings, resolve: Resolve = resolveHost): Outbound {
   const isAllowed = createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)
   const isAllowedPort = createPortRule(settings)
-  const shared = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS } as const
-  const agentOptions = { ...shared, lookup: guardedLookup(isAllowed, resolve) }
-  const http = new HttpAgent(agentOptions)
-  const https = new HttpsAgent({ ...agentOptions, secureContext: secureContext(settings.WEBHOOK_CA_FILE) })
-  const client = got.extend({
-    agent: { http, https },
-    headers: { 'user-agent': USER_AGENT },
-    followRedirect: false,
-    retry: { limit: 0 },
-    throwHttpErrors: false,
-  })
+  const { WEBHOOK_CA_FILE: caFile } = settings
+  const withCertificates = caFile === undefined ? undefined : contextWith(caFile)
+  const open = (): Client => openClient(guardedLookup(isAllowed, resolve), withCertificates ?? createSecureContext())
+  let opened: Client | undefined
   /**
    * Of an address in the URL itself no look-up is made, so none of the agents' checks would see it.
    */
@@ -79,7 +76,7 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
     if (!isAllowedPort(url)) throw new PortRefused('this port is not allowed')
   }
   const send = (request: OutboundRequest & { method: 'GET' | 'POST' }): Promise<OutboundAnswer> =>
-    exchange(client, requireAllowed, request)
+    exchange((opened ??= open()).got, requireAllowed, request)
   return {
     post: (request) => send({ ...request, method: 'POST' }),
     fetchJson: async (url) => {
@@ -90,6 +87,31 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
       if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
       return parseJson(answer.body.toString('utf8'))
     },
+    close: () => opened?.close(),
+  }
+}
+
+interface Client {
+  got: Got
+  close(): void
+}
+
+/**
+ * One TLS context serves all connections: to make one, Node parses some 150 root certificates. That
+ * is 2 % of a start, so a process makes it only when it sends something.
+ */
+function openClient(lookup: LookupFunction, secureContext: SecureContext): Client {
+  const options = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS, lookup } as const
+  const http = new HttpAgent(options)
+  const https = new HttpsAgent({ ...options, secureContext })
+  return {
+    got: got.extend({
+      agent: { http, https },
+      headers: { 'user-agent': USER_AGENT },
+      followRedirect: false,
+      retry: { limit: 0 },
+      throwHttpErrors: false,
+    }),
     close: () => {
       http.destroy()
       https.destroy()
@@ -97,12 +119,10 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
   }
 }
 
-/** One context for all connections: each of its own would parse some 150 root certificates. */
-function secureContext(caFile: string | undefined): SecureContext {
-  if (caFile === undefined) return createSecureContext()
+function contextWith(caFile: string): SecureContext {
   try {
     const pem = readFileSync(caFile, 'utf8')
-    // The context would take any text without a word.
+    // The context takes any text and reports no error.
     void new X509Certificate(pem)
     return createSecureContext({ ca: [...rootCertificates, pem] })
   } catch (cause) {

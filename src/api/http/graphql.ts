@@ -37,7 +37,9 @@ interface HttpSide extends Once {
  * both.
  */
 export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
-  const answer = createYogaHandler(app, http)
+  // Yoga loads Node's fetch, which is 3 % of a start: the first request opens it.
+  let opened: Handler | undefined
+  const answer: Handler = (request, reply) => (opened ??= createYogaHandler(app, http))(request, reply)
   const streams = createEventStreams(app)
   // Of these routes alone: as a hook of the server it would look at every request of REST as well.
   const preHandler: preHandlerHookHandler = (request, reply, done) => {
