@@ -14,10 +14,10 @@ export const UNKNOWN_DEPTH = -1
  * Where the statement puts the depth. A text within the JSON cannot hold it: its quotes are escaped
  * there.
  */
-export const DEPTH_SLOT = `"depth":${UNKNOWN_DEPTH}`
+const DEPTH_SLOT = `"depth":${UNKNOWN_DEPTH}`
 
 /** What the JSON of a comment to create says of its status, until the statement has decided. */
-export const STATUS_SLOT = '"status":"approved"'
+const STATUS_SLOT = '"status":"approved"'
 
 /** What a new comment has from the defaults of its columns. */
 type Default = 'pinnedAt' | 'editedAt' | 'deletedAt' | 'revision' | 'replyCount' | 'reactionCounts'
@@ -40,7 +40,7 @@ export interface CreateRow extends Judgement, HoldPolicy, Given {
   replyEventId: Id | null
   /** The actor of the event, JSON text. */
   actor: string
-  /** The comment, JSON text with DEPTH_SLOT and STATUS_SLOT. */
+  /** The comment, JSON text, with UNKNOWN_DEPTH and the status `approved`. */
   comment: string
   /** The trace of the request; null where it has none. */
   trace: string | null
@@ -74,7 +74,10 @@ export interface CreateResult {
    * Of `comment_created`; a `notification_reply` has the next one. Null where nothing was created.
    */
   seq: number | null
-  /** The JSON text of the reply notification's data; null where nobody is told. */
+  audience: 'public' | 'tenant'
+  /** The JSON text of the data of `comment_created`; null where nothing was created. */
+  data: string | null
+  /** The same of the reply's notification; null where nobody is told. */
   replyData: string | null
   recipientId: Id | null
   /** Of the whole batch. */
@@ -238,7 +241,8 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
      FROM ruled
    ),
    numbered AS MATERIALIZED (
-     SELECT d.*, ${unlessPlain('s.notifies,')}
+     SELECT d.*, ${unlessPlain('s.notifies,')} ${filledIn(given('comment'))} AS filled,
+       CASE WHEN status = 'approved' THEN 'public' ELSE 'tenant' END AS audience,
        CASE WHEN is_created THEN last_seq ${unlessPlain('- s.notifies')} + ${
          isOne
            ? '1'
@@ -282,12 +286,12 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
    ),`)}
    happened AS ${arePlain ? 'NOT ' : ''}MATERIALIZED (
      SELECT n, ${given('tenantId')} AS tenant_id, ${given('discussionId')} AS discussion_id, seq, ${given('createdEventId')} AS event_id,
-       'comment_created' AS type, CASE WHEN status = 'approved' THEN 'public' ELSE 'tenant' END AS audience,
-       NULL::uuid AS recipient_id, ${given('actor')} AS actor, ${ofData(given('comment'))} || '}' AS data, ${given('trace')} AS trace
+       'comment_created' AS type, audience, NULL::uuid AS recipient_id, ${given('actor')} AS actor,
+       ${CREATED_DATA} AS data, ${given('trace')} AS trace
      FROM numbered WHERE is_created${unlessPlain(`
      UNION ALL
      SELECT n, tenant_id, discussion_id, seq + 1, reply_event_id, 'notification_reply', 'recipient', recipient_id, actor,
-       ${ofData('comment')} || ',"parentCommentId":"' || parent_id || '","recipient":{"readerId":"' || recipient_id
+       '{"comment":' || filled || ',"parentCommentId":"' || parent_id || '","recipient":{"readerId":"' || recipient_id
          || '","externalId":' || to_json(recipient_external_id) || '}}', trace
      FROM numbered WHERE notifies = 1`)}
    ),
@@ -297,7 +301,8 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
    ),
    queued AS (${queueDeliveries('happened')})
    SELECT c.outcome, c.depth, CASE WHEN is_created THEN c.status ELSE 'pending' END AS status, c.is_asked AS "isAsked",
-     c.is_created AND (c.status = 'pending' OR c.flagged) AS "isQueued", c.seq,
+     c.is_created AND (c.status = 'pending' OR c.flagged) AS "isQueued", c.seq, c.audience,
+     CASE WHEN is_created THEN ${CREATED_DATA} END AS data,
      ${arePlain ? 'NULL AS "replyData", NULL::uuid AS "recipientId"' : 'r.data AS "replyData", r.recipient_id AS "recipientId"'},
      (SELECT count(*) FROM queued) AS deliveries
    FROM numbered c${unlessPlain(`
@@ -306,10 +311,12 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
   )
 }
 
-/** SQL: the beginning of an event's data, with what only the statement knows of the comment. */
-const ofData = (comment: string): string =>
-  `'{"comment":' || replace(replace(${comment}, '${DEPTH_SLOT}', '"depth":' || depth),
-     '${STATUS_SLOT}', '"status":"' || status || '"')`
+/** SQL: the JSON of a comment with what only the statement knows of it. */
+const filledIn = (comment: string): string =>
+  `replace(replace(${comment}, '${DEPTH_SLOT}', '"depth":' || depth), '${STATUS_SLOT}', '"status":"' || status || '"')`
+
+/** SQL: the data of `comment_created`. */
+const CREATED_DATA = `'{"comment":' || filled || '}'`
 
 const WAIT = { ifLocked: '', otherwise: () => "'not_found'" } as const
 const SKIP = {

@@ -4,13 +4,13 @@ import { newId } from '../../core/ids.ts'
 import { type IfLocked, sharedWriter } from '../../core/shared-writer.ts'
 import type { Span } from '../../core/trace.ts'
 import { announce } from '../discussions/append-events.ts'
-import { DEPTH_SLOT, type CreateResult, type CreateRow, insertComments, STATUS_SLOT } from './create-sql.ts'
+import { type CreateResult, type CreateRow, insertComments } from './create-sql.ts'
 import { tellClassifiers, tellModerators } from './change.ts'
 
 /** A comment to create, before its statement gives it an id, a time and a number. */
 export interface CommentDraft {
   row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment' | 'trace'>
-  /** The comment's JSON, made at the last moment, with DEPTH_SLOT and STATUS_SLOT. */
+  /** `comment` of the row, made at the last moment. */
   toJson: (id: string, createdAt: Date) => string
   /** Of the request, where it is traced. */
   span?: Span | undefined
@@ -92,19 +92,19 @@ function rowOf({ row, toJson, span }: CommentDraft, now: Date): CreateRow {
 
 function eventsOf(row: CreateRow, result: CreateResult, occurredAt: Date): StoredEvent[] {
   const { tenantId, discussionId, actor } = row
-  const { seq, depth, status, replyData, recipientId } = result
-  if (seq === null) return []
+  const { seq, audience, data, replyData, recipientId } = result
+  if (seq === null || data === null) return []
   const created: StoredEvent = {
     tenantId,
     discussionId,
     seq,
     id: row.createdEventId,
     type: 'comment_created',
-    audience: status === 'approved' ? 'public' : 'tenant',
+    audience,
     recipientId: null,
     occurredAt,
     actor,
-    data: `{"comment":${fill(row, depth, status)}}`,
+    data,
   }
   if (replyData === null || row.replyEventId === null) return [created]
   const reply: StoredEvent = {
@@ -121,7 +121,3 @@ function eventsOf(row: CreateRow, result: CreateResult, occurredAt: Date): Store
   }
   return [created, reply]
 }
-
-/** The comment's JSON with what only the statement knew, as the statement itself fills it in. */
-const fill = ({ comment }: CreateRow, depth: number, status: string): string =>
-  comment.replace(DEPTH_SLOT, () => `"depth":${depth}`).replace(STATUS_SLOT, () => `"status":"${status}"`)
