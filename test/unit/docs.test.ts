@@ -70,12 +70,6 @@ describe('code blocks', () => {
     const { query }: { query: string } = JSON.parse(body)
     expect(validate(schema, parse(query))).toEqual([])
   })
-
-  const { scripts }: { scripts: Record<string, string> } = JSON.parse(read('package.json'))
-  test.each(blocksOf('sh'))('%s runs only scripts of the package', (_place, content) => {
-    const names = [...content.matchAll(/\bnpm run (?:--silent )?([\w:]+)/g)].map(([, name = '']) => name)
-    expect(names.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
-  })
 })
 
 const settings = readSettings({}, () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }))
@@ -131,6 +125,12 @@ describe('requests to the API', () => {
 
   test.each(blocksOf('sh'))('of %s have a route', (_place, content) => {
     expect(requestsIn(content).flatMap(([method, address]) => wrongWith(method, address) ?? [])).toEqual([])
+  })
+
+  test.each(blocksOf('http'))('of %s have a route', (_place, content) => {
+    const requests = [...content.matchAll(/^([A-Z]+) +(\S+)/gm)]
+    expect(requests.flatMap(([, method = '', address = '']) => wrongWith(method, address) ?? [])).toEqual([])
+    expect(requests.length).toBeGreaterThan(0)
   })
 
   /** Paths of the handler in a publisher's backend. */
