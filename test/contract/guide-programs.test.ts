@@ -140,6 +140,19 @@ describe('run against the service', () => {
     }
   })
 
+  test('webhooks:2 and webhooks:3 name only headers that a delivery has', () => {
+    const sent = Object.keys(signedHeaders(request, [secret, stranger], new Date(), body))
+    for (const name of ['webhooks:2', 'webhooks:3']) {
+      const named = blocks.get(name)?.content.match(/x-service-[a-z-]+/gi) ?? []
+      expect(named.length, name).toBeGreaterThan(1)
+      for (const header of named)
+        expect(
+          sent.map((each) => each.toLowerCase()),
+          name,
+        ).toContain(header.toLowerCase())
+    }
+  })
+
   const python = findProgram('python3')
   test.skipIf(python === undefined)(
     `webhooks:2: Python takes what is genuine alone${python === undefined ? ' (skipped: it is not here)' : ''}`,

@@ -12,10 +12,13 @@ import { startService, type TestService } from '../harness/service.ts'
 
 const pages = new Map(readPages().map((page) => [page.path, page]))
 
-/** The shell blocks of a guide, each after a line that names it. */
+/**
+ * The shell blocks of a guide, each after a line that names it. Left out is the site of the widget's
+ * guide: it needs packages of npm, and test/contract/guide-programs runs it.
+ */
 const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])
-    .filter(({ language }) => language === 'sh')
+    .filter(({ language, content }) => language === 'sh' && !/npm install|server\.mjs/.test(content))
     .map(({ content, line }) => `echo; echo "== ${guide}:${line}"\n${content}`)
     .join('\n')
 
@@ -45,7 +48,7 @@ describe.skipIf(!hasTools)(
       mkdirSync(join(folder, 'node_modules'))
       symlinkSync(ROOT, join(folder, 'node_modules/engagement-service'))
       const port = await freePort()
-      const script = ['rest', 'graphql', 'stream', 'moderation', 'privacy', 'webhooks']
+      const script = ['rest', 'graphql', 'stream', 'moderation', 'privacy', 'widget', 'webhooks']
         .map(scriptOf)
         .join('\n')
         .replaceAll('admin@example.com', service.admin.email)
@@ -61,6 +64,7 @@ describe.skipIf(!hasTools)(
           ...process.env,
           BASE: service.url,
           BOOTSTRAP_API_KEY: service.apiKey,
+          BOOTSTRAP_IDENTITY_SECRET: service.identitySecret.secret,
           BOOTSTRAP_ADMIN_PASSWORD: service.admin.password,
           ANN: await as('reader-1'),
           BEN: await as('reader-2'),
@@ -113,6 +117,10 @@ describe.skipIf(!hasTools)(
       expect(of('moderation')).toContain('"action":"comment.approve"')
       expect(of('moderation')).toContain(`"email":"${service.admin.email}"`)
       expect(of('privacy')).toContain('"externalId":"reader-2"')
+    })
+
+    test('widget: the settings have the origin of its site', () => {
+      expect(of('widget')).toContain('"allowedOrigins":["http://localhost:3000"]')
     })
 
     test('webhooks: the endpoint is verified, and the receiver prints what has arrived', () => {
