@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { describe, expect, test } from 'vitest'
+
+import { readSettings } from '../../src/core/settings.ts'
+import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { ROOT } from '../harness/markdown.ts'
+
+// docs/reference/choices.md is written by hand: its numbers must be those of the code.
+
+const page = readFileSync(join(ROOT, 'docs/reference/choices.md'), 'utf8').replace(/\s+/g, ' ')
+
+const environment = readSettings({}, () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }))
+const defaults = tenantSettings({})
+
+/** The number that a file of `src` calls `name`: a product or a quotient of literals. */
+function constant(file: string, name: string): number {
+  const source = readFileSync(join(ROOT, 'src', file), 'utf8')
+  const [, text] = new RegExp(`^(?:export )?const ${name} = ([\\d_.*/ ]+)$`, 'm').exec(source) ?? []
+  if (text === undefined) throw new Error(`src/${file} has no number ${name}: say in this test where it is now`)
+  return text
+    .replaceAll('_', '')
+    .split('*')
+    .reduce((product, factor) => product * Number(factor), 1)
+}
+
+const seconds = (file: string, name: string): number => constant(file, name) / 1000
+const minutes = (file: string, name: string): number => seconds(file, name) / 60
+const hours = (file: string, name: string): number => minutes(file, name) / 60
+const kib = (file: string, name: string): number => constant(file, name) / 1024
+
+const DOCUMENT = 'api/graphql/document-rules.ts'
+const MARKDOWN = 'domains/comments/markdown.ts'
+const HISTORY = 'domains/comments/history-sql.ts'
+const HANDSHAKES = 'worker/handshakes.ts'
+
+/** What the page says, with `{}` for each number, and the numbers. */
+const SAID: readonly (readonly [text: string, ...numbers: number[]])[] = [
+  ['The largest body has {} KiB', kib('api/http/server.ts', 'MAX_BODY_BYTES')],
+  ['JSON is nested {} levels deep', constant('core/json-depth.ts', 'MAX_JSON_DEPTH')],
+  ['Of wrong values the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
+  ['The lists of an answer take {} MB', constant('core/cursor.ts', 'MAX_ANSWER_BYTES') / 1e6],
+  [
+    'for each {} events or {} KiB that it replays',
+    constant('api/http/limits.ts', 'EVENTS_PER_TOKEN'),
+    kib('api/http/limits.ts', 'BYTES_PER_TOKEN'),
+  ],
+  ['the browser is told to come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
+  ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],
+  ['may come over {} minutes, one', constant('domains/tenants/login-limits.ts', 'WINDOW_SECONDS') / 60],
+  [
+    'must be there within {} s, the whole request within {} s',
+    environment.HEADERS_TIMEOUT_SECONDS,
+    environment.REQUEST_TIMEOUT_SECONDS,
+  ],
+  ['part of an answer unread for {} min', environment.RESPONSE_TIMEOUT_SECONDS / 60],
+  ['HTTP/2 has {} requests at once', constant('api/http/server.ts', 'MAX_CONCURRENT')],
+  ['A connection without a request ends after {} s', seconds('api/http/timeouts.ts', 'KEEP_ALIVE_MS')],
+  [
+    'at most {} tokens, {} levels, {} aliases, {} directives and two introspection',
+    constant('api/graphql/document-size.ts', 'MAX_TOKENS'),
+    constant(DOCUMENT, 'MAX_DEPTH'),
+    constant(DOCUMENT, 'MAX_ALIASES'),
+    constant(DOCUMENT, 'MAX_DIRECTIVES'),
+  ],
+  ['asks for at most {} values', constant('api/graphql/cost.ts', 'MAX_COST')],
+  [
+    'All comments of one request have {} characters together',
+    constant('domains/comments/comments.ts', 'MAX_BODY_LENGTH'),
+  ],
+  [
+    'variables of a subscription have {} characters',
+    constant('api/graphql-sse/event-stream.ts', 'MAX_SUBSCRIPTION_LENGTH'),
+  ],
+  [
+    'fetches the keys of `identity.jwksUrl` every {} min. Where that fails it uses them for {} h more',
+    minutes('domains/readers/key-sets.ts', 'REFRESH_MS'),
+    hours('domains/readers/key-set.ts', 'KEPT_MS'),
+  ],
+  ['It opens a stream for {} s', defaults.ticket.connectSeconds],
+  ['secrets are deleted {} h after their rotation', hours('domains/webhooks/rotation.ts', 'OVERLAP_MS')],
+  ['secrets are deleted {} h after their rotation', hours('domains/readers/identity-secrets.ts', 'OVERLAP_MS')],
+  ['secrets are deleted {} h after their rotation', hours('domains/classifier/secrets.ts', 'OVERLAP_MS')],
+  [
+    'at most {} times the bytes of `body` ({} bytes are always allowed), and at most {}.',
+    constant(MARKDOWN, 'MAX_GROWTH'),
+    constant(MARKDOWN, 'FLOOR_BYTES'),
+    constant(MARKDOWN, 'MAX_HTML_BYTES'),
+  ],
+  ['From {} characters on, rendering', constant('domains/comments/markdown-bounds.ts', 'BASE_WORK')],
+  ['A long text (over {} characters', constant(MARKDOWN, 'SHORT_LENGTH')],
+  ['A page of {} KiB or more is sent as gzip', kib('api/http/page-cache.ts', 'MIN_GZIP_BYTES')],
+  [
+    "reader's own, of {} characters or more, among their last {} comments of {} hours",
+    constant('domains/comments/normalize.ts', 'MIN_DIGESTED'),
+    constant(HISTORY, 'LATEST'),
+    constant(HISTORY, 'HOURS'),
+  ],
+  ['with {} waiting, the next is 503', constant('core/shared-writer.ts', 'MAX_IN_TURN')],
+  ["among the reader's last {}", constant(HISTORY, 'APPROVED_AMONG')],
+  ['`commentCounts` over the newest {}', constant('domains/comments/by-reader.ts', 'COUNTED_COMMENTS')],
+  ['no answer with a verdict comes in {} s', seconds('worker/classifier.ts', 'TIMEOUT_MS')],
+  ['others gather for {} ms', constant('live/pause.ts', 'MIN_MS')],
+  ['at once, a crash after {} s', seconds('data/redis-places.ts', 'LEASE_MS')],
+  ['takes more than {} ms to answer', constant('data/redis-places.ts', 'PATIENCE_MS')],
+  ['after {} s over a cap or a rate', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
+  ['at most {} streams open at once (`stream.maxStreamsPerTicket`)', defaults.stream.maxStreamsPerTicket],
+  ['of one address {} (`stream.maxStreamsPerAddress`)', defaults.stream.maxStreamsPerAddress],
+  ['checked once more after {} s', seconds('live/caps.ts', 'SECOND_LOOK_MS')],
+  ['covers the first {} comments of each queue', constant('core/sql.ts', 'COUNT_LIMIT')],
+  ['at most {} endpoints (`webhookEndpoints`)', defaults.webhookEndpoints],
+  ['`deliveriesHeld`, counted up to {}.', constant('domains/webhooks/deliveries.ts', 'HELD_LIMIT')],
+  ['clear its deliveries, {} at a time', constant('worker/chores.ts', 'CLEARING_BATCH')],
+  ['attempt within {} s after its event', constant('domains/webhooks/lease-sql.ts', 'LIVE_SECONDS')],
+  ['twice as many every {} s', constant('domains/webhooks/policy-sql.ts', 'RAMP_STEP_SECONDS')],
+  ['queues at most {} events', constant('domains/webhooks/sending.ts', 'MAX_REPLAYED')],
+  ['They go out at {} a second', 1000 / constant('domains/webhooks/sending.ts', 'PACE_MS')],
+  ['A worker has {} attempts under way', constant('worker/deliveries.ts', 'MAX_IN_FLIGHT')],
+  ['Handshakes: {} at most, {} of them', constant(HANDSHAKES, 'MAX_IN_FLIGHT'), constant(HANDSHAKES, 'MAX_PER_TENANT')],
+  ['deliveries are counted up to {}, which', constant('core/sql.ts', 'COUNT_LIMIT')],
+  ['each of at most {} rows of one discussion, archived', constant('domains/merges/move.ts', 'MAX_ROWS')],
+  ['each of at most {} rows of one discussion. -', constant('domains/privacy/erasure.ts', 'MAX_ROWS')],
+]
+
+const inFigures = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ' ')
+
+describe('limits and choices', () => {
+  test.each(SAID)('%s', (text, ...numbers) => {
+    let n = 0
+    expect(page).toContain(text.replace(/\{\}/g, () => inFigures(numbers[n++] ?? NaN)))
+    expect(n).toBe(numbers.length)
+  })
+})
