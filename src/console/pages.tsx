@@ -13,7 +13,7 @@ const page = (load: Load) => lazily(async () => (await load()).Page)
  * Every page by its path below `/console/`, each in a file of its own that is loaded when it is
  * gone to.
  */
-const PAGES: Readonly<Record<string, ComponentType>> = {
+const PAGES = {
   '/': page(() => import('./pages/overview/overview.tsx')),
   audit: page(() => import('./pages/audit/audit.tsx')),
   discussions: page(() => import('./pages/discussions/discussions.tsx')),
@@ -27,7 +27,10 @@ const PAGES: Readonly<Record<string, ComponentType>> = {
   'webhooks/:id/deliveries/:deliveryId': page(() => import('./pages/webhooks/delivery.tsx')),
   webhooks: page(() => import('./pages/webhooks/webhooks.tsx')),
   settings: page(() => import('./pages/settings/settings.tsx')),
-}
+} satisfies Readonly<Record<string, ComponentType>>
+
+/** The pages that the navigation has. Others are reached from these. */
+export type TopPage = '/' | Exclude<keyof typeof PAGES, `${string}/${string}`>
 
 export function Pages() {
   const { pathname } = useLocation()

@@ -70,13 +70,14 @@ function Navigation({ onGo }: { onGo: () => void }) {
   useEffect(onGo, [pathname, onGo])
   return (
     <ScrollArea>
-      {NAVIGATION.map(({ path, label, icon: Icon }) => {
-        const isHere = path === '' ? pathname === '/' : pathname.split('/')[1] === path
+      {Object.entries(NAVIGATION).map(([path, { label, icon: Icon }]) => {
+        const to = path === '/' ? path : `/${path}`
+        const isHere = `/${pathname.split('/')[1]}` === to
         return (
           <NavLink
             key={path}
             component={Link}
-            to={`/${path}`}
+            to={to}
             label={label}
             leftSection={<Icon size={18} aria-hidden />}
             active={isHere}
