@@ -128,6 +128,16 @@ describe('commands of the service', () => {
     expect(wrong('export demo.jsonl')).toBe('export needs --tenant')
   })
 
+  test.each([
+    ['--from', 'from'],
+    ['--page', 'page'],
+  ])('a table of moving.md has each value of %s of an import', (head, option) => {
+    const { text = '' } = pages.find(({ path }) => path === 'docs/guides/moving.md') ?? {}
+    const [, table = ''] = new RegExp(`^\\| \`${head}\` .*\\n.*\\n((?:\\|.*\\n)+)`, 'm').exec(text) ?? []
+    const told = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, value]) => value)
+    expect(new Set(told)).toEqual(new Set(usages.get('import')?.options.get(option)?.values))
+  })
+
   const all = pages.flatMap(({ path, blocks, codes }) => [
     ...blocks
       .filter(({ language }) => language === 'sh')
@@ -273,7 +283,8 @@ describe('names in prose', () => {
   test.each(pages.filter(({ path }) => path !== 'CHANGELOG.md').map((page) => [page.path, page] as const))(
     'of %s stand for what is there',
     (_path, { codes }: Page) => {
-      expect(codes.filter((code) => !FOREIGN.has(code) && isMissing(code))).toEqual([])
+      const missing = codes.filter((code) => !FOREIGN.has(code) && isMissing(code))
+      expect(missing, 'name what is there; names of other programs belong in FOREIGN').toEqual([])
     },
   )
 })
