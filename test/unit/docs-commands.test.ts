@@ -259,6 +259,8 @@ describe('names in prose', () => {
     'disqus_identifier',
     'ipAddress',
     'pg_read_all_stats',
+    'prismaConnection',
+    'prismaField',
     'prometheus_prefix',
     'relationJoins',
     'rule_files',
