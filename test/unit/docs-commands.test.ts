@@ -274,6 +274,8 @@ describe('names in prose', () => {
         (file) => file === code || file.startsWith(`${code.replace(/\/$/, '')}/`) || isTest(file, code),
       )
     }
+    // As the table of faults names tests.
+    if (/^(browser|cluster|contract|faults|unit)\/[\w-]+$/.test(code)) return !files.includes(`test/${code}.test.ts`)
     if (/^[\w.-]+\.(ts|tsx|graphql|sql|json|yaml|conf|sh|mjs)$/.test(code)) return !names.has(code)
     // Such as `STREAM_REPAIR_SECONDS`, `verbNoun()`, `import_items`, `StatementOf`.
     const isName = /^(?=.*[a-z][A-Z]|.*\w_\w)[A-Za-z]\w*(\(\))?$/.test(code)
