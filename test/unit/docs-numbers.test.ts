@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { readSettings } from '../../src/core/settings.ts'
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
-import { ROOT } from '../harness/markdown.ts'
+import { readPages, ROOT } from '../harness/markdown.ts'
 
-// docs/reference/choices.md is written by hand: its numbers must be those of the code.
-
-const page = readFileSync(join(ROOT, 'docs/reference/choices.md'), 'utf8').replace(/\s+/g, ' ')
+// Numbers that the pages have by hand must be those of the code.
 
 const environment = readSettings({}, () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }))
 const defaults = tenantSettings({})
@@ -35,8 +33,10 @@ const MARKDOWN = 'domains/comments/markdown.ts'
 const HISTORY = 'domains/comments/history-sql.ts'
 const HANDSHAKES = 'worker/handshakes.ts'
 
-/** What the page says, with `{}` for each number, and the numbers. */
-const SAID: readonly (readonly [text: string, ...numbers: number[]])[] = [
+type Said = readonly [text: string, ...numbers: number[]]
+
+/** What docs/reference/choices.md says, with `{}` for each number, and the numbers. */
+const CHOICES: readonly Said[] = [
   ['The largest body has {} KiB', kib('api/http/server.ts', 'MAX_BODY_BYTES')],
   ['JSON is nested {} levels deep', constant('core/json-depth.ts', 'MAX_JSON_DEPTH')],
   ['Of wrong values the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
@@ -123,12 +123,60 @@ const SAID: readonly (readonly [text: string, ...numbers: number[]])[] = [
   ['each of at most {} rows of one discussion. -', constant('domains/privacy/erasure.ts', 'MAX_ROWS')],
 ]
 
+/** What other pages say, by their paths below `docs`. */
+const ELSEWHERE: readonly (readonly [page: string, ...Said])[] = [
+  ['architecture.md', 'The pause is {} ms', constant('live/pause.ts', 'MIN_MS')],
+  ['architecture.md', 'Any statement waits at most {} ms', constant('core/sql.ts', 'LOCK_WAIT_MS')],
+  ['architecture.md', 'in batches of {} at most', constant('domains/transfer/read-batches.ts', 'BATCH_ITEMS')],
+  ['guides/console.md', 'A sign-in lasts {} h', constant('domains/tenants/admins.ts', 'TOKEN_HOURS')],
+  [
+    'guides/moving.md',
+    'more than {} characters as Markdown',
+    constant('domains/comments/comments.ts', 'MAX_BODY_LENGTH'),
+  ],
+  ['operations/operate.md', 'holds rows for longer than {} ms', constant('core/sql.ts', 'LOCK_WAIT_MS')],
+  ['operations/operate.md', 'is near {} on each worker', constant('worker/deliveries.ts', 'MAX_IN_FLIGHT')],
+  [
+    'operations/operate.md',
+    '{} s for a new connection, {} s for a free connection of the pool, {} s for a statement',
+    environment.DATABASE_CONNECT_TIMEOUT_SECONDS,
+    environment.DATABASE_POOL_TIMEOUT_SECONDS,
+    environment.DATABASE_STATEMENT_TIMEOUT_SECONDS,
+  ],
+  [
+    'operations/grip.md',
+    'A proxy is away for {} s, or more than {} MiB wait',
+    seconds('live/grip-publisher.ts', 'MAX_TRIED_MS'),
+    kib('live/grip-publisher.ts', 'MAX_WAITING_BYTES') / 1024,
+  ],
+  ['operations/grip.md', 'is cut off at {} MiB', kib('live/outlet.ts', 'MAX_UNSENT_BYTES') / 1024],
+  ['operations/grip.md', 'A heartbeat after {} s of silence', environment.STREAM_HEARTBEAT_SECONDS],
+]
+
 const inFigures = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ' ')
 
-describe('limits and choices', () => {
-  test.each(SAID)('%s', (text, ...numbers) => {
-    let n = 0
-    expect(page).toContain(text.replace(/\{\}/g, () => inFigures(numbers[n++] ?? NaN)))
-    expect(n).toBe(numbers.length)
-  })
+const pages = readPages().map(({ path, text }) => [path, text.replace(/\s+/g, ' ')] as const)
+const texts = new Map(pages)
+
+const said = [
+  ...CHOICES.map(([text, ...numbers]) => ['reference/choices.md', text, numbers] as const),
+  ...ELSEWHERE.map(([page, text, ...numbers]) => [page, text, numbers] as const),
+]
+
+test.each(said)('%s: %s', (page, text, numbers) => {
+  let n = 0
+  expect(texts.get(`docs/${page}`)).toContain(text.replace(/\{\}/g, () => inFigures(numbers[n++] ?? NaN)))
+  expect(n).toBe(numbers.length)
+})
+
+const named = pages.flatMap(([path, text]) =>
+  [...text.matchAll(/`([A-Z][A-Z_]+)` (?:\(|is )(\d[\d ]*\d|\d)(?=[),]| unless)/g)].map(
+    ([, name = '', number = '']) => [path, name, number] as const,
+  ),
+)
+
+test('some pages give the default of a setting behind its name', () => expect(named.length).toBeGreaterThan(3))
+
+test.each(named)('%s: %s has the default %s', (_path, name, number) => {
+  expect(inFigures(Number(new Map<string, unknown>(Object.entries(environment)).get(name)))).toBe(number)
 })
