@@ -67,7 +67,7 @@ export async function describeStatements(): Promise<string> {
   const parameters = await Promise.all(statements.map((each) => describeParameters(pglite, each)))
   await pglite.close()
   return [
-    `import type { Json } from '../core/sql.ts'`,
+    `/** A json or jsonb column. */\nexport declare class Json {\n  private readonly parsed: unknown\n}`,
     `export interface Described {\n${rows.sort().join('\n')}\n}`,
     `/** For tests: the types of the parameters. */`,
     `export const PARAMETERS = {\n${parameters.sort().join('\n')}\n}\n`,

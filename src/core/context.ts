@@ -6,10 +6,10 @@ import type { Health } from './health.ts'
 import type { Id } from './ids.ts'
 import type { Limits } from './limits.ts'
 import type { Settings } from './settings.ts'
+import type { Span, Tracing } from './span.ts'
 import type { Db, LateReads, Prisma } from './sql.ts'
 import type { StreamPlaces } from './stream-places.ts'
 import type { TenantSettings } from './tenant-settings.ts'
-import type { Span, Tracing } from './trace.ts'
 
 export const CAPABILITIES = [
   'moderate_content',

@@ -3,7 +3,8 @@ import { type Ctx, perApp, requireCaller } from './context.ts'
 import type { Id } from './ids.ts'
 import { tooBusy } from './patience.ts'
 import type { Sql } from './sql.ts'
-import { type Span, tracedFor } from './trace.ts'
+import type { Span } from './span.ts'
+import { tracedFor } from './trace.ts'
 
 /**
  * Statements of one tenant and group that are under way at once. One leaves PostgreSQL idle while

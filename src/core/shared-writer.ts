@@ -7,7 +7,8 @@ import { counter, gauge, histogram, metricsOf } from './metrics.ts'
 import { troubleOf } from './outage.ts'
 import { isStuck, ofTenant, Semaphore, tooBusy } from './patience.ts'
 import { isLockFailure } from './sql.ts'
-import { type Span, tracedFor } from './trace.ts'
+import type { Span } from './span.ts'
+import { tracedFor } from './trace.ts'
 
 /**
  * The most rows in one statement: beyond it a batch only makes its first row wait longer.

@@ -1,5 +1,5 @@
 import type { Prisma as Generated } from '../generated/prisma/client.ts'
-import type { Described } from '../generated/statements.ts'
+import type { Described, Json } from '../generated/statements.ts'
 import { codeOf } from './outage.ts'
 
 /** One SQL statement. It is prepared once per connection under its name. */
@@ -10,11 +10,6 @@ export interface Statement<Columns = unknown> {
   locks: boolean
   /** For the compiler alone: no statement has it. */
   columns?: Columns | undefined
-}
-
-/** A `json` or `jsonb` column. */
-export declare class Json {
-  private readonly parsed: unknown
 }
 
 /** The columns of a named statement, as PostgreSQL describes them (`npm run generate`). */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
 import { SettingsError } from '../core/settings.ts'
-import type { Tracing } from '../core/trace.ts'
+import type { Tracing } from '../core/span.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -1,5 +1,5 @@
 import type { App } from '../core/context.ts'
-import type { Attributes, Span } from '../core/trace.ts'
+import type { Attributes, Span } from '../core/span.ts'
 import { bodyOf, idempotencyKeyOf } from '../domains/webhooks/body.ts'
 import type { Lease } from '../domains/webhooks/lease-sql.ts'
 import { effectivePolicy, retryDelayMs } from '../domains/webhooks/policy.ts'

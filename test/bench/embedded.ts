@@ -5,7 +5,7 @@ import { type Sql, statement } from '../../src/core/sql.ts'
 import { overPGlite, startParams } from '../../src/data/embedded.ts'
 import { migrate } from '../../src/data/migrate.ts'
 import { listLevel } from '../../src/domains/comments/list-sql.ts'
-import { selectComment } from '../../src/domains/comments/row.ts'
+import { selectComment } from '../../src/domains/comments/comment.ts'
 import { fill, type Filled } from './fill.ts'
 import { median } from './service.ts'
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { type Json, type Statement, statement, type StatementOf } from '../../src/core/sql.ts'
+import { type Statement, statement, type StatementOf } from '../../src/core/sql.ts'
 import type { Database } from '../../src/data/database.ts'
 import { TYPES } from '../../src/data/pool.ts'
 import { describeParameters, describeStatement, DRIVER_TYPES, loadStatements } from '../../src/statements.ts'
+import type { Json } from '../../src/generated/statements.ts'
 import { lendPGlite, openTestDatabase } from '../harness/database.ts'
 import { faults } from '../harness/faults.ts'
 import { checkParameters, fits } from '../harness/parameters.ts'

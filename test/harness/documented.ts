@@ -9,8 +9,7 @@ import type { Settings } from '../../src/core/settings.ts'
 import { ACCESS_EXTENSION } from '../../src/schema/access.ts'
 import { API_BASE } from '../../src/schema/route.ts'
 import { faults } from './faults.ts'
-import { type Checker, createChecker, type OpenApi, type Operation, undocumentedIn } from './openapi.ts'
-import type { TestResponse } from './service.ts'
+import { type Answer, type Checker, createChecker, type OpenApi, type Operation, undocumentedIn } from './openapi.ts'
 
 interface Reference {
   document: OpenApi
@@ -36,7 +35,7 @@ function referenceOf(settings: Settings): Reference {
 }
 
 /** Notes what the OpenAPI document does not say of an answer of a route. */
-export function noteAnswer(settings: Settings, method: string, path: string, answer: TestResponse): void {
+export function noteAnswer(settings: Settings, method: string, path: string, answer: Answer): void {
   const { document, checker, paths } = referenceOf(settings)
   const { pathname } = new URL(API_BASE + path, 'http://127.0.0.1')
   const operation = paths.find((each) => each.path.test(pathname))?.methods[method.toLowerCase()]
@@ -54,7 +53,7 @@ interface Failure {
 }
 
 /** Notes the errors that the root fields of a document do not say. */
-export function noteErrors(query: string, answer: TestResponse): void {
+export function noteErrors(query: string, answer: Answer): void {
   const failures = ((answer.json as { errors?: Failure[] } | undefined)?.errors ?? []).filter(({ path }) => path)
   if (failures.length === 0) return
   const fields = rootFieldsOf(query)

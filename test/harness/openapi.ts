@@ -6,7 +6,14 @@ import type { ErrorCode } from '../../src/core/errors.ts'
 import type { Schema } from '../../src/api/reference/json-schema.ts'
 import { API_BASE } from '../../src/schema/route.ts'
 import type { DescribedRoute } from './routes.ts'
-import type { TestResponse } from './service.ts'
+
+/** An answer of the service, as far as a document describes it. */
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  json: unknown
+}
 
 /** What the tests read of an OpenAPI document. */
 export interface OpenApi {
@@ -116,7 +123,7 @@ export function undocumentedIn(
   document: OpenApi,
   checker: Checker,
   { operationId, responses }: Operation,
-  answer: TestResponse,
+  answer: Answer,
 ): string | null {
   const said = `${operationId} answered ${answer.status}`
   const named = responses[answer.status]

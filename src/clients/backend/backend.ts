@@ -3,7 +3,7 @@
 import { type Page, teller } from './pages.ts'
 import { problem, Refusal, requestIdOf } from './problems.ts'
 import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
-import { type PageRequest, readBody, requireOwnPage } from './requests.ts'
+import { type Backend, type PageRequest, readBody, requireOwnPage } from './requests.ts'
 import { findRoute, type Match } from './routes.ts'
 import { askService } from './service.ts'
 
@@ -11,7 +11,7 @@ export { fastifyPlugin } from './fastify.ts'
 export { nodeHandler } from './node.ts'
 export type { Page } from './pages.ts'
 export type { SignedInReader } from './readers.ts'
-export type { PageRequest } from './requests.ts'
+export type { Backend, PageRequest } from './requests.ts'
 
 type Awaitable<T> = T | Promise<T>
 
@@ -58,18 +58,6 @@ export interface BackendOptions<Incoming> {
   timeoutMs?: number | undefined
   /** Called with each error that keeps this backend from serving; `console.error` by default. */
   onError?: ((error: unknown) => void) | undefined
-}
-
-/**
- * What is mounted: by `nodeHandler`, by `fastifyPlugin`, or as it is where handlers are those of
- * fetch.
- */
-export interface Backend<Incoming> {
-  readonly basePath: string
-  /** Answers every request, also one that is not below the base path (404). It never rejects. */
-  answer: (request: PageRequest, incoming: Incoming) => Promise<Response>
-  /** The same where the framework's request is that of fetch. */
-  fetch: (request: Request & Incoming) => Promise<Response>
 }
 
 /**

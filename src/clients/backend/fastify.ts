@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 
-import type { Backend } from './backend.ts'
 import { mustClose, toPageRequest, urlOf } from './node.ts'
+import type { Backend } from './requests.ts'
 
 // The little of Fastify that is used here: it is no dependency of this module.
 interface FastifyRequest {

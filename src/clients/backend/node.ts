@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-import type { Backend } from './backend.ts'
-import type { PageRequest } from './requests.ts'
+import type { Backend, PageRequest } from './requests.ts'
 
 /** What frameworks that build on Node's request put on it. */
 interface Mounted {

@@ -11,6 +11,18 @@ export interface PageRequest {
   readonly signal: AbortSignal
 }
 
+/**
+ * What is mounted: by `nodeHandler`, by `fastifyPlugin`, or as it is where handlers are those of
+ * fetch.
+ */
+export interface Backend<Incoming> {
+  readonly basePath: string
+  /** Answers every request, also one that is not below the base path (404). It never rejects. */
+  answer: (request: PageRequest, incoming: Incoming) => Promise<Response>
+  /** The same where the framework's request is that of fetch. */
+  fetch: (request: Request & Incoming) => Promise<Response>
+}
+
 /** As the service has it (docs/reference/choices.md). */
 export const MAX_BODY_BYTES = 256 * 1024
 

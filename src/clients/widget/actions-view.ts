@@ -3,18 +3,18 @@ import { html, nothing } from 'lit/html.js'
 import { openPanel, react, toggleReplies } from './actions.ts'
 import type { PageComment } from './backend.ts'
 import { button, named, nameOf } from './parts.ts'
-import type { EngagementThread, Panel } from './thread.ts'
+import type { Thread, Panel } from './thread.ts'
 
 // A type may be named like what every object has.
 const FACES = new Map(Object.entries({ like: '👍', love: '❤️', laugh: '😂', wow: '😮', sad: '😢', angry: '😠' }))
 
 /** What can be done with a comment; of one that is gone, only its replies can be seen. */
-export const actionsView = (thread: EngagementThread, comment: PageComment, isGone: boolean): unknown =>
+export const actionsView = (thread: Thread, comment: PageComment, isGone: boolean): unknown =>
   html`<div part="actions" class="row actions">
     ${isGone ? nothing : toolsView(thread, comment)} ${repliesButton(thread, comment)}
   </div>`
 
-function toolsView(thread: EngagementThread, comment: PageComment): unknown {
+function toolsView(thread: Thread, comment: PageComment): unknown {
   const { me, state, settings, words, panel } = thread
   const { id, author, depth, createdAt } = comment
   const isOpen = thread.access === 'open'
@@ -45,7 +45,7 @@ function toolsView(thread: EngagementThread, comment: PageComment): unknown {
 }
 
 /** A kind of reaction, and how often it is held. */
-export function faceView(thread: EngagementThread, comment: PageComment, type: string): unknown {
+export function faceView(thread: Thread, comment: PageComment, type: string): unknown {
   const { words, state } = thread
   const n = Object.hasOwn(comment.reactionCounts, type) ? comment.reactionCounts[type] : undefined
   const count = n === undefined ? '' : ` ${words.number(n)}`
@@ -58,7 +58,7 @@ export function faceView(thread: EngagementThread, comment: PageComment, type: s
 }
 
 /** It stands in the row, so that news of replies takes no room of its own. */
-function repliesButton(thread: EngagementThread, comment: PageComment): unknown {
+function repliesButton(thread: Thread, comment: PageComment): unknown {
   const { words, state } = thread
   const { isOpen, isLoaded, ids, waiting } = state.list(comment.id)
   const n = isLoaded ? ids.length + waiting.length : comment.replyCount

@@ -2,14 +2,14 @@ import { isPassing, RequestError, type PageComment } from './backend.ts'
 import { notice } from './parts.ts'
 import { type List, TOP } from './state.ts'
 import type { Storage } from './storage.ts'
-import type { EngagementThread, Panel } from './thread.ts'
+import type { Thread, Panel } from './thread.ts'
 
 /** The place of a text under way: a comment's id for a reply, an edit's own. */
 export const NEW = 'new'
 export const editOf = (id: string): string => `edit-${id}`
 
 /** Does something once at a time in its place, and says there why it failed. */
-async function act(thread: EngagementThread, place: string, action: string, work: () => Promise<void>): Promise<void> {
+async function act(thread: Thread, place: string, action: string, work: () => Promise<void>): Promise<void> {
   if (thread.busy.has(place)) return
   thread.busy.add(place)
   thread.errors.delete(place)
@@ -25,19 +25,19 @@ async function act(thread: EngagementThread, place: string, action: string, work
   void thread.update()
 }
 
-function reasonOf({ words }: EngagementThread, error: unknown): string {
+function reasonOf({ words }: Thread, error: unknown): string {
   const { code, retryAfterSeconds } = error instanceof RequestError ? error : { code: '', retryAfterSeconds: 0 }
   const key = code.replace(/^discussion_/, '')
   return words.text(words.has(key) ? key : 'error', { time: words.inSeconds(Math.max(1, retryAfterSeconds)) })
 }
 
 /** Who is not signed in is asked to, by the page. Whether the reader may go on. */
-export function isSignedIn(thread: EngagementThread, action: string): boolean {
+export function isSignedIn(thread: Thread, action: string): boolean {
   if (!thread.me && thread.emit('sign-in', { action })) thread.warn('sign-in')
   return thread.me !== null
 }
 
-export const post = (thread: EngagementThread, parent: PageComment | null): Promise<void> => {
+export const post = (thread: Thread, parent: PageComment | null): Promise<void> => {
   const place = parent?.id ?? NEW
   return act(thread, place, 'post', async () => {
     const { storage, pages, words } = thread
@@ -66,12 +66,12 @@ export const post = (thread: EngagementThread, parent: PageComment | null): Prom
  * Shows what the reader has written: on the thread as it is now, which may have been loaded again,
  * unless it is another's.
  */
-function show(thread: EngagementThread, storage: Storage, comment: PageComment): void {
+function show(thread: Thread, storage: Storage, comment: PageComment): void {
   storage.keep(comment)
   if (thread.storage === storage) thread.state.add(comment)
 }
 
-export const saveEdit = (thread: EngagementThread, { id, body }: PageComment): Promise<void> =>
+export const saveEdit = (thread: Thread, { id, body }: PageComment): Promise<void> =>
   act(thread, editOf(id), 'edit', async () => {
     const { storage, pages } = thread
     const text = storage.draft(editOf(id)).text
@@ -80,7 +80,7 @@ export const saveEdit = (thread: EngagementThread, { id, body }: PageComment): P
     closePanel(thread)
   })
 
-export const remove = (thread: EngagementThread, comment: PageComment): Promise<void> =>
+export const remove = (thread: Thread, comment: PageComment): Promise<void> =>
   act(thread, comment.id, 'delete', async () => {
     const { storage, pages } = thread
     await pages.remove(comment.id)
@@ -91,7 +91,7 @@ export const remove = (thread: EngagementThread, comment: PageComment): Promise<
     await thread.focusOn('#title')
   })
 
-export const react = (thread: EngagementThread, { id, viewerReaction }: PageComment, type: string): Promise<void> =>
+export const react = (thread: Thread, { id, viewerReaction }: PageComment, type: string): Promise<void> =>
   act(thread, id, 'react', async () => {
     if (!isSignedIn(thread, 'react')) return
     const answer = await thread.pages.react(id, viewerReaction === type ? null : type)
@@ -101,7 +101,7 @@ export const react = (thread: EngagementThread, { id, viewerReaction }: PageComm
     if (thread.panel?.kind === 'react') closePanel(thread)
   })
 
-export const report = (thread: EngagementThread, { id }: PageComment, form: HTMLFormElement): Promise<void> =>
+export const report = (thread: Thread, { id }: PageComment, form: HTMLFormElement): Promise<void> =>
   act(thread, id, 'report', async () => {
     await thread.pages.report(id, Object.fromEntries(new FormData(form)))
     closePanel(thread)
@@ -110,7 +110,7 @@ export const report = (thread: EngagementThread, { id }: PageComment, form: HTML
   })
 
 /** The next page of a level; for replies the first one too. */
-export const loadMore = (thread: EngagementThread, parentId: string): Promise<void> =>
+export const loadMore = (thread: Thread, parentId: string): Promise<void> =>
   act(thread, `more-${parentId}`, 'load', async () => {
     const { state, pages, pageSize: limit } = thread
     const { cursor, ids } = state.list(parentId)
@@ -122,17 +122,16 @@ export const loadMore = (thread: EngagementThread, parentId: string): Promise<vo
   })
 
 /** Shows what has been announced, a page at a time: thousands at once would hold the page up. */
-const showWaiting = ({ state, pageSize }: EngagementThread, list: List): string[] =>
-  state.showWaiting(list, +pageSize || 20)
+const showWaiting = ({ state, pageSize }: Thread, list: List): string[] => state.showWaiting(list, +pageSize || 20)
 
 /** Shows what has been announced at the top. */
-export function showNew(thread: EngagementThread): void {
+export function showNew(thread: Thread): void {
   const shown = showWaiting(thread, thread.state.list(TOP))
   thread.status = ''
   void thread.focusOn(`#c-${shown.at(-1)}`)
 }
 
-export async function toggleReplies(thread: EngagementThread, { id }: PageComment): Promise<void> {
+export async function toggleReplies(thread: Thread, { id }: PageComment): Promise<void> {
   const list = thread.state.list(id)
   if (list.waiting.length > 0 && list.isOpen) showWaiting(thread, list)
   else if (list.isOpen) list.isOpen = false
@@ -143,7 +142,7 @@ export async function toggleReplies(thread: EngagementThread, { id }: PageCommen
 
 const SIGNED_IN: readonly Panel['kind'][] = ['reply', 'report', 'react']
 
-export function openPanel(thread: EngagementThread, id: string, kind: Panel['kind']): void {
+export function openPanel(thread: Thread, id: string, kind: Panel['kind']): void {
   const isOpen = thread.panel?.id === id && thread.panel.kind === kind
   if (isOpen) return closePanel(thread)
   if (SIGNED_IN.includes(kind) && !isSignedIn(thread, kind)) return
@@ -156,7 +155,7 @@ export function openPanel(thread: EngagementThread, id: string, kind: Panel['kin
 }
 
 /** The focus goes back to where it came from. */
-export function closePanel(thread: EngagementThread): void {
+export function closePanel(thread: Thread): void {
   const { panel } = thread
   thread.panel = null
   if (panel) void thread.focusOn(`#c-${panel.id} [data-opens=${panel.kind}]`)

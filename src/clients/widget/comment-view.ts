@@ -5,7 +5,7 @@ import { actionsView } from './actions-view.ts'
 import type { PageComment } from './backend.ts'
 import { panelView } from './panel-view.ts'
 import { button, errorView, nameOf, notice } from './parts.ts'
-import type { EngagementThread } from './thread.ts'
+import type { Thread } from './thread.ts'
 
 /** Deeper than this a reply is not moved in any further. */
 const MAX_INDENT = 4
@@ -13,20 +13,20 @@ const MAX_INDENT = 4
 const MAX_CHARACTERS = 1500
 const MAX_LINES = 16
 
-export function commentView(thread: EngagementThread, id: string): unknown {
+export function commentView(thread: Thread, id: string): unknown {
   const comment = thread.state.comments.get(id)
   if (!comment) return nothing
   const isGone = comment.body === null
   return html`${isGone ? goneView(thread, comment) : standingView(thread, comment)} ${repliesView(thread, comment)}`
 }
 
-const goneView = (thread: EngagementThread, comment: PageComment): unknown =>
+const goneView = (thread: Thread, comment: PageComment): unknown =>
   html`<article part="comment gone" class="gone" id="c-${comment.id}" tabindex="-1">
     <p class="quiet">${thread.words.text(comment.status === 'approved' ? 'deleted' : comment.status)}</p>
     ${actionsView(thread, comment, true)}
   </article>`
 
-function standingView(thread: EngagementThread, comment: PageComment): unknown {
+function standingView(thread: Thread, comment: PageComment): unknown {
   const { words, errors, panel } = thread
   const { id, status } = comment
   const kind = panel?.id === id ? panel.kind : undefined
@@ -53,7 +53,7 @@ function avatarView(name: string, url: string | null | undefined): unknown {
   </span>`
 }
 
-function headView(thread: EngagementThread, comment: PageComment): unknown {
+function headView(thread: Thread, comment: PageComment): unknown {
   const { words, me } = thread
   const { id, author, createdAt, editedAt, pinnedAt } = comment
   const name = html`<bdi>${nameOf(thread, comment)}</bdi>`
@@ -70,7 +70,7 @@ function headView(thread: EngagementThread, comment: PageComment): unknown {
   </p>`
 }
 
-function bodyView(thread: EngagementThread, { id, body, bodyHtml }: PageComment): unknown {
+function bodyView(thread: Thread, { id, body, bodyHtml }: PageComment): unknown {
   const { unfolded, words, nodes } = thread
   const text = body ?? ''
   const isLong = text.length > MAX_CHARACTERS || text.split('\n').length > MAX_LINES
@@ -86,7 +86,7 @@ function bodyView(thread: EngagementThread, { id, body, bodyHtml }: PageComment)
     ${isLong ? button(words.text(isFolded ? 'unfold' : 'fold'), turn, { isOpen: !isFolded }) : nothing}`
 }
 
-function repliesView(thread: EngagementThread, { id, depth }: PageComment): unknown {
+function repliesView(thread: Thread, { id, depth }: PageComment): unknown {
   const { state, words, errors, nodes } = thread
   const { ids, isOpen, hasMore } = state.list(id)
   const error = errorView(errors.get(`more-${id}`))

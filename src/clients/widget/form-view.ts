@@ -1,7 +1,7 @@
 import { html, nothing } from 'lit/html.js'
 
 import { button, errorView } from './parts.ts'
-import type { EngagementThread } from './thread.ts'
+import type { Thread } from './thread.ts'
 
 interface Form {
   /** Of the draft. */
@@ -14,7 +14,7 @@ interface Form {
 }
 
 /** A text to write: kept until it is sent. Ctrl or Cmd with Enter sends it. */
-export function formView(thread: EngagementThread, { place, label, send, sends = 'post', cancel }: Form): unknown {
+export function formView(thread: Thread, { place, label, send, sends = 'post', cancel }: Form): unknown {
   const { storage, words, busy, errors } = thread
   const { text } = storage.draft(place)
   function write(this: HTMLTextAreaElement): void {

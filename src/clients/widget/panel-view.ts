@@ -5,10 +5,10 @@ import { faceView } from './actions-view.ts'
 import type { PageComment } from './backend.ts'
 import { formView } from './form-view.ts'
 import { button, nameOf } from './parts.ts'
-import type { EngagementThread } from './thread.ts'
+import type { Thread } from './thread.ts'
 
 /** What is open below a comment. Escape closes it. */
-export function panelView(thread: EngagementThread, comment: PageComment): unknown {
+export function panelView(thread: Thread, comment: PageComment): unknown {
   const { panel } = thread
   if (panel?.id !== comment.id) return nothing
   const leave = ({ key }: KeyboardEvent): void => {
@@ -19,7 +19,7 @@ export function panelView(thread: EngagementThread, comment: PageComment): unkno
 
 const VIEWS = { reply: replyView, edit: editView, delete: deleteView, report: reportView, react: reactView }
 
-function replyView(thread: EngagementThread, comment: PageComment): unknown {
+function replyView(thread: Thread, comment: PageComment): unknown {
   return formView(thread, {
     place: comment.id,
     label: thread.words.text('writeReply', { name: nameOf(thread, comment) }),
@@ -28,7 +28,7 @@ function replyView(thread: EngagementThread, comment: PageComment): unknown {
   })
 }
 
-function editView(thread: EngagementThread, comment: PageComment): unknown {
+function editView(thread: Thread, comment: PageComment): unknown {
   return formView(thread, {
     place: editOf(comment.id),
     label: thread.words.text('edit'),
@@ -41,10 +41,9 @@ function editView(thread: EngagementThread, comment: PageComment): unknown {
   })
 }
 
-const cancelButton = (thread: EngagementThread): unknown =>
-  button(thread.words.text('cancel'), () => closePanel(thread))
+const cancelButton = (thread: Thread): unknown => button(thread.words.text('cancel'), () => closePanel(thread))
 
-function deleteView(thread: EngagementThread, comment: PageComment): unknown {
+function deleteView(thread: Thread, comment: PageComment): unknown {
   const { text } = thread.words
   return html`<p>${text('confirmDelete')}</p>
     <div class="row">
@@ -52,7 +51,7 @@ function deleteView(thread: EngagementThread, comment: PageComment): unknown {
     </div>`
 }
 
-function reportView(thread: EngagementThread, comment: PageComment): unknown {
+function reportView(thread: Thread, comment: PageComment): unknown {
   const { text } = thread.words
   function submit(this: HTMLFormElement, event: Event): void {
     event.preventDefault()
@@ -78,7 +77,7 @@ function reportView(thread: EngagementThread, comment: PageComment): unknown {
   </form>`
 }
 
-function reactView(thread: EngagementThread, comment: PageComment): unknown {
+function reactView(thread: Thread, comment: PageComment): unknown {
   return html`<div class="row" role="group" aria-label=${thread.words.text('react')}>
     ${thread.settings.reactionTypes.map((type) => faceView(thread, comment, type))}
   </div>`

@@ -1,7 +1,7 @@
 import { html, nothing } from 'lit/html.js'
 
 import type { PageComment } from './backend.ts'
-import type { EngagementThread } from './thread.ts'
+import type { Thread } from './thread.ts'
 
 export interface Look {
   kind?: 'plain' | 'primary' | 'danger' | 'chip' | 'news' | 'more'
@@ -43,7 +43,6 @@ export const errorView = (reason: unknown): unknown =>
  * A text where there is one of that name; else the name, such as that of a reaction of the tenant's
  * own.
  */
-export const named = ({ words }: EngagementThread, name: string): string => (words.has(name) ? words.text(name) : name)
+export const named = ({ words }: Thread, name: string): string => (words.has(name) ? words.text(name) : name)
 
-export const nameOf = ({ words }: EngagementThread, { author }: PageComment): string =>
-  author?.name ?? words.text('anonymous')
+export const nameOf = ({ words }: Thread, { author }: PageComment): string => author?.name ?? words.text('anonymous')

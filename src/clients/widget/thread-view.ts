@@ -6,9 +6,9 @@ import { commentView } from './comment-view.ts'
 import { formView } from './form-view.ts'
 import { button, errorView, notice } from './parts.ts'
 import { TOP } from './state.ts'
-import type { EngagementThread } from './thread.ts'
+import type { Thread } from './thread.ts'
 
-export function threadView(thread: EngagementThread): unknown {
+export function threadView(thread: Thread): unknown {
   const { phase, words, state, status } = thread
   const { text, lang, dir } = words
   if (phase !== 'ready')
@@ -26,7 +26,7 @@ export function threadView(thread: EngagementThread): unknown {
   </section>`
 }
 
-function unreadyView(thread: EngagementThread): unknown {
+function unreadyView(thread: Thread): unknown {
   const { phase, words, discussion } = thread
   if (phase === 'failed') return failedView(thread)
   if (phase === 'unknown_page') return notice(words.text(phase))
@@ -40,10 +40,10 @@ function unreadyView(thread: EngagementThread): unknown {
 
 const quiet = (text: string): unknown => html`<p class="quiet">${text}</p>`
 
-const failedView = (thread: EngagementThread): unknown =>
+const failedView = (thread: Thread): unknown =>
   notice([thread.words.text('failed'), ' ', button(thread.words.text('retry'), () => thread.reload())])
 
-function sortView(thread: EngagementThread): unknown {
+function sortView(thread: Thread): unknown {
   const { text } = thread.words
   function choose(this: HTMLSelectElement): void {
     thread.sort = SORTS[this.selectedIndex] ?? 'newest'
@@ -56,7 +56,7 @@ function sortView(thread: EngagementThread): unknown {
   </label>`
 }
 
-function writeView(thread: EngagementThread): unknown {
+function writeView(thread: Thread): unknown {
   const { me, words, errors } = thread
   if (me) return formView(thread, { place: NEW, label: words.text('write'), send: () => void post(thread, null) })
   return html`<div class="write">
@@ -64,7 +64,7 @@ function writeView(thread: EngagementThread): unknown {
   </div>`
 }
 
-function listView(thread: EngagementThread): unknown {
+function listView(thread: Thread): unknown {
   const { state, words, errors, nodes } = thread
   const { ids, waiting, hasMore } = state.list(TOP)
   const n = waiting.length

@@ -14,7 +14,6 @@ import { WidgetElement } from './element.ts'
 import { Nodes } from './nodes.ts'
 import { ThreadState, TOP } from './state.ts'
 import { Storage } from './storage.ts'
-import { threadView } from './thread-view.ts'
 
 /** What is open below a comment. */
 export interface Panel {
@@ -24,8 +23,11 @@ export interface Panel {
 
 const MINUTE_MS = 60_000
 
-/** `<engagement-thread discussion backend>`: the comments of a page. */
-export class EngagementThread extends WidgetElement {
+/**
+ * The state and the behaviour of `<engagement-thread>`. Its views import this; `widget.ts` joins
+ * both.
+ */
+export abstract class Thread extends WidgetElement {
   static readonly observedAttributes = ['discussion', 'backend', 'sort', 'page-size', 'lang']
 
   phase: 'loading' | 'failed' | 'unknown_page' | 'ready' = 'loading'
@@ -216,9 +218,5 @@ export class EngagementThread extends WidgetElement {
   #tell(): void {
     tellCount(this.backend, this.discussion, this.state.count)
     void this.update()
-  }
-
-  protected view(): unknown {
-    return threadView(this)
   }
 }

@@ -1,4 +1,8 @@
-import type { WidgetElement } from './element.ts'
+/** An element of the widget, as far as a warning is about it. */
+interface Warned extends HTMLElement {
+  readonly discussion: string
+  readonly backend: string
+}
 
 /**
  * For the page's developer, in English: what looks like a fault of the widget and is one of the
@@ -7,14 +11,13 @@ import type { WidgetElement } from './element.ts'
 const WARNINGS = {
   backend: describeBackend,
   /** A page may bring it in a moment later. */
-  discussion: ({ isConnected, discussion }: WidgetElement) =>
+  discussion: ({ isConnected, discussion }: Warned) =>
     isConnected && discussion === '' && 'discussion is missing: set it to the external id of the page',
-  page: ({ discussion }: WidgetElement) =>
-    `the backend knows no page "${discussion}": look at discussion="…" and at isPage`,
+  page: ({ discussion }: Warned) => `the backend knows no page "${discussion}": look at discussion="…" and at isPage`,
   stream: () =>
     `nothing new comes by itself: the stream refuses ${location.origin}. Add it to the tenant's allowedOrigins, and the ` +
     "stream's own origin to connect-src where the page has a policy",
-  'sign-in': (element: WidgetElement) =>
+  'sign-in': (element: Warned) =>
     !goesToSignIn(element) &&
     'nobody signs the reader in: set sign-in="/login", or listen to engagement-sign-in and call its preventDefault()',
 }
@@ -25,7 +28,7 @@ export type Warning = keyof typeof WARNINGS
  * Goes to the page that signs in, which is told where to come back to: a path, so that it can
  * refuse other sites'.
  */
-function goesToSignIn(element: WidgetElement): boolean {
+function goesToSignIn(element: Warned): boolean {
   const place = element.getAttribute('sign-in')
   if (place === null) return false
   const url = new URL(place, document.baseURI)
@@ -38,7 +41,7 @@ function goesToSignIn(element: WidgetElement): boolean {
  * Asks it who is signed in, which it answers by itself and to all. What fails in the backend is in
  * the backend's own log.
  */
-async function describeBackend({ backend }: WidgetElement): Promise<string | false> {
+async function describeBackend({ backend }: Warned): Promise<string | false> {
   const expected = 'expected the JSON of engagement-service/backend: look at backend="…"'
   if (!URL.canParse(backend, document.baseURI)) return `${backend} is no address; ${expected}`
   const { href, origin } = new URL(`${backend}/me`, document.baseURI)
@@ -56,7 +59,7 @@ async function describeBackend({ backend }: WidgetElement): Promise<string | fal
 const said = new Set<string>()
 
 /** Says it in the browser's console, once. */
-export async function warn(about: Warning, element: WidgetElement): Promise<void> {
+export async function warn(about: Warning, element: Warned): Promise<void> {
   const text = await WARNINGS[about](element)
   if (text === false || said.has(text)) return
   said.add(text)

@@ -1,9 +1,17 @@
 // The reader's side of the service, for pages: `<script type="module" src="…/widget.js">`.
 import { EngagementCount } from './count.ts'
-import { EngagementThread } from './thread.ts'
+import { Thread } from './thread.ts'
+import { threadView } from './thread-view.ts'
 
 export { setStrings } from './strings.ts'
-export { EngagementCount, EngagementThread }
+export { EngagementCount }
+
+/** `<engagement-thread discussion backend>`: the comments of a page. */
+export class EngagementThread extends Thread {
+  protected view(): unknown {
+    return threadView(this)
+  }
+}
 
 // A page may load it twice, by two addresses.
 if (!customElements.get('engagement-thread')) {

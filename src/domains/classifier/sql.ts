@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { COMMENT_COLUMNS, type CommentRow } from '../comments/row.ts'
+import { COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
 import type { SealedSecret } from '../webhooks/secrets.ts'
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import type { App } from '../../core/context.ts'
 import { changeCommentOf } from '../comments/change.ts'
-import { toComment } from '../comments/comments.ts'
+import { toComment } from '../comments/comment.ts'
 import { applyVerb } from '../moderation/judge.ts'
 import { type DueRequest, takeRequest } from './sql.ts'
 

@@ -3,8 +3,8 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { type Id, LAST_ID } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { cutKeys, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
-import { type Comment, toComment } from './comments.ts'
-import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './row.ts'
+import { type Comment, toComment } from './comment.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 
 /** Counts go no further back than that: a reader may have written for years. */
 export const COUNTED_COMMENTS = 1000

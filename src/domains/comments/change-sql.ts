@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { forgetClassifierRequest } from './classifier-sql.ts'
-import type { CommentText } from './comments.ts'
+import type { CommentText } from './comment.ts'
 import type { Decision, HoldReason } from './rules.ts'
 
 const REVISE = statement(

@@ -7,9 +7,9 @@ import type { Sql } from '../../core/sql.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { addToCommentCount, addToReplyCount, type JudgedComment, setCommentState } from './change-sql.ts'
-import { type Comment, toComment } from './comments.ts'
+import { type Comment, toComment } from './comment.ts'
 import { lockComment, type LockedComment } from './locked.ts'
-import { isInView } from './row.ts'
+import { isInView } from './comment.ts'
 
 /** An event of a change: its data are the comment as it is after the change, and `data`. */
 export interface ChangeEvent extends Pick<NewEvent, 'type' | 'audience' | 'actor' | 'recipientId'> {

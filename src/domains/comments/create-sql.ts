@@ -4,7 +4,7 @@ import { type Param, type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 import { approvedComments, repeatsText, repetitionsSince } from './history-sql.ts'
-import type { CommentRow } from './row.ts'
+import type { CommentRow } from './comment.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
 
 /** Stands for the depth, which only the statement knows, in the JSON of a comment to create. */

@@ -12,6 +12,7 @@ import { ReaderRecordRef, ReaderRef } from '../readers/graphql.ts'
 import { COUNTED_COMMENTS, countCommentsOfReader, listCommentsOfReader } from './by-reader.ts'
 import type { ReaderCommentCounts } from './by-reader.ts'
 import * as changes from './edit.ts'
+import type { Comment } from './comment.ts'
 import * as comments from './comments.ts'
 import { parentOf } from './comments.ts'
 import { createComment } from './create.ts'
@@ -37,7 +38,7 @@ const CommentSortEnum = builder.enumType('CommentSort', {
   },
 })
 
-export const CommentRef = builder.objectRef<comments.Comment>('Comment').implement({
+export const CommentRef = builder.objectRef<Comment>('Comment').implement({
   description: 'A comment of a reader.',
   fields: (t) =>
     ({
@@ -81,7 +82,7 @@ export const CommentRef = builder.objectRef<comments.Comment>('Comment').impleme
           known !== undefined || requireCaller(ctx).identity === null ? (known ?? null) : viewerReaction(ctx, id),
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was posted.' }),
-    }) satisfies Record<keyof comments.Comment, unknown>,
+    }) satisfies Record<keyof Comment, unknown>,
 })
 
 builder.objectField(CommentRef, 'replies', (t) =>

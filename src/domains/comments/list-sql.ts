@@ -1,6 +1,6 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import { type Measured, type Param, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
-import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, inView } from './row.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, inView } from './comment.ts'
 
 interface Order {
   direction: 'ASC' | 'DESC'

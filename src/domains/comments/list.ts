@@ -15,7 +15,8 @@ import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/shared-reads.ts'
 import { cutKeys, isCut } from '../../core/sql.ts'
-import { type Comment, getComment, toComment } from './comments.ts'
+import { type Comment, toComment } from './comment.ts'
+import { getComment } from './comments.ts'
 import {
   type CommentSort,
   isShort,

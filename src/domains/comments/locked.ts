@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { type BanKind, banIn } from '../readers/bans.ts'
-import { COMMENT_COLUMNS, type CommentRow } from './row.ts'
+import { COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 import type { HoldReason } from './rules.ts'
 
 /** A comment and what decides on its changes, beside what everybody sees. */

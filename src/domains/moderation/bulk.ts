@@ -6,7 +6,7 @@ import { type Id, isId } from '../../core/ids.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { validate } from '../../core/validate.ts'
 import { removeComment } from '../comments/edit.ts'
-import type { Comment } from '../comments/comments.ts'
+import type { Comment } from '../comments/comment.ts'
 import { approveComment, pinComment, rejectComment, revisionSchema, unpinComment } from './comments.ts'
 import { lockDiscussionsOf } from '../discussions/locks.ts'
 

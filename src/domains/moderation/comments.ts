@@ -6,7 +6,7 @@ import type { Id } from '../../core/ids.ts'
 import { validate } from '../../core/validate.ts'
 import { changeComment } from '../comments/change.ts'
 import type { LockedComment } from '../comments/locked.ts'
-import type { Comment } from '../comments/comments.ts'
+import type { Comment } from '../comments/comment.ts'
 import { applyVerb } from './judge.ts'
 import type { CommentVerb } from './transitions.ts'
 

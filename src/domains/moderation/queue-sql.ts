@@ -1,7 +1,7 @@
 import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import { COUNT_LIMIT, type Measured, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
 import type { HoldReason } from '../comments/rules.ts'
-import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/row.ts'
+import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
 
 export const QUEUE_STATUSES = ['pending', 'reported', 'rejected'] as const
 

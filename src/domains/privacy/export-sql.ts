@@ -1,6 +1,6 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import { COMMENT_FIELDS, type CommentRow, columnsOf } from '../comments/row.ts'
+import { COMMENT_FIELDS, type CommentRow, columnsOf } from '../comments/comment.ts'
 
 const SNAPSHOT = statement('export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
 

@@ -17,8 +17,8 @@ import { sharedReads } from '../../core/shared-reads.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { reactionType } from '../../core/tenant-settings.ts'
 import { validate } from '../../core/validate.ts'
-import type { Comment } from '../comments/comments.ts'
-import { inView } from '../comments/row.ts'
+import type { Comment } from '../comments/comment.ts'
+import { inView } from '../comments/comment.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 
 /** What one reader holds on a comment. */

@@ -1,3 +1,5 @@
+import { readdir, stat } from 'node:fs/promises'
+
 import { type Found, type OnRead, type Source, SourceError } from './item.ts'
 import { artrans } from './sources/artrans.ts'
 import { commento } from './sources/commento.ts'
@@ -5,7 +7,7 @@ import { coral } from './sources/coral.ts'
 import { disqus } from './sources/disqus.ts'
 import { isso } from './sources/isso.ts'
 import { jsonl } from './sources/jsonl.ts'
-import { detect } from './sources/detect.ts'
+import { beginningOf, readBytes } from './sources/files.ts'
 import { remark42 } from './sources/remark42.ts'
 import { wordpress } from './sources/wordpress.ts'
 
@@ -49,3 +51,54 @@ export async function* readSource(
     throw new SourceError(`${error.message}: it looks like ${detected.form}`, { cause: error })
   }
 }
+
+/** What a file looks like: a source of an import, or a form that no source has. */
+type Detected = { source: SourceName } | { form: string }
+
+const HEAD_BYTES = 64 * 1024
+
+/** In this order: what is more special stands first. */
+const FORMS: readonly [RegExp, Detected][] = [
+  [/^<\?xml[^>]*>\s*(?:<!--[^]*?-->\s*)*<disqus\b|^<disqus\b/, { source: 'disqus' }],
+  [/^<[^]*http:\/\/wordpress\.org\/export\//, { source: 'wordpress' }],
+  [/^<(?:!doctype html|html)\b/i, { form: 'a page of HTML' }],
+  [/^</, { form: 'XML of another kind' }],
+  [/^\{\s*"version":\s*\d+,\s*"(?:users|posts)"/, { source: 'remark42' }],
+  [
+    /^\{[^\n]*"kind":\s*"(?:header|settings|reader|discussion|comment|reaction|report|endpoint|audit)"/,
+    { source: 'jsonl' },
+  ],
+  [/^\{[^]*"(?:commentHex|commenterHex)":/, { source: 'commento' }],
+  [/^\[[^]*"page_key":/, { source: 'artrans' }],
+  [/^\[?\s*\{[^]*"(?:storyID|tenantID)":/, { form: 'a collection of Coral, which is read as a folder (--from coral)' }],
+  [/^[[{]/, { form: 'JSON of another kind' }],
+]
+
+const SQLITE = 'SQLite format 3\0'
+
+/** What a file or a folder looks like by its beginning; null where nothing is known of it. */
+async function detect(path: string): Promise<Detected | null> {
+  if ((await stat(path)).isDirectory()) {
+    const names = await readdir(path)
+    return names.some((name) => /^comments\.(?:json|jsonl|ndjson)(?:\.gz)?$/.test(name)) ? { source: 'coral' } : null
+  }
+  if ((await beginningOf(path, SQLITE.length)).toString('latin1') === SQLITE) return { source: 'isso' }
+  const head = await headOf(path)
+  return FORMS.find(([pattern]) => pattern.test(head))?.[1] ?? null
+}
+
+/** The beginning of the text of a file, unpacked. */
+async function headOf(path: string): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of readBytes(path)) {
+    parts.push(chunk)
+    bytes += chunk.length
+    if (bytes >= HEAD_BYTES) break
+  }
+  const head = Buffer.concat(parts).subarray(0, HEAD_BYTES)
+  const text = head.subarray(0, 2).equals(UTF_16) ? head.toString('utf16le') : head.toString('utf8')
+  return text.replace(/^\uFEFF/, '').trimStart()
+}
+
+const UTF_16 = Buffer.from([0xff, 0xfe])

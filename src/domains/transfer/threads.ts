@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { MAX_DEPTH } from '../../core/tenant-settings.ts'
-import { isInView } from '../comments/row.ts'
+import { isInView } from '../comments/comment.ts'
 import type { Key } from './keys.ts'
 import type { ImportedComment } from './imported.ts'
 import type { CommentFacts } from './store-threads-sql.ts'

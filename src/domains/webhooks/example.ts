@@ -1,7 +1,7 @@
 import { encodeEvent, type EventType } from '../../core/events.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
-import type { Comment } from '../comments/comments.ts'
+import type { Comment } from '../comments/comment.ts'
 import type { Discussion } from '../discussions/discussions.ts'
 
 /**

@@ -1,13 +1,15 @@
 import { Code, Table, Text } from '@mantine/core'
 
+import type { WebhookDeliveryQuery } from '../../../generated/console.ts'
 import { DataTable } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import type { DeliveryDetail } from './delivery.tsx'
+
+type Attempt = NonNullable<WebhookDeliveryQuery['webhookDelivery']>['attempts'][number]
 
 /** What was tried, in order, and what the receiver said to it. */
-export function Attempts({ attempts }: Pick<DeliveryDetail, 'attempts'>) {
+export function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
   if (attempts.length === 0) return <Text size="sm">There was no attempt yet.</Text>
   return (
     <DataTable

@@ -20,7 +20,7 @@ import { WRITTEN } from '../../ui/written.ts'
 import { Attempts } from './attempts.tsx'
 import { DeliveryStatusBadge } from './state.tsx'
 
-export type DeliveryDetail = NonNullable<WebhookDeliveryQuery['webhookDelivery']>
+type DeliveryDetail = NonNullable<WebhookDeliveryQuery['webhookDelivery']>
 
 /** One delivery: what is sent, what was tried, what the receiver said. */
 export function Page() {

@@ -1,6 +1,52 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { Comment } from './comments.ts'
+import { NO_TEXT } from '../../core/withdrawal.ts'
+import type { CommentStatus } from '../../generated/prisma/enums.ts'
+import type { Reader } from '../readers/readers.ts'
+
+/** A comment as everybody gets it: REST, GraphQL, streams and webhooks. Times are RFC 3339. */
+export interface Comment {
+  id: Id
+  discussionId: Id
+  parentId: Id | null
+  depth: number
+  author: Reader | null
+  body: string | null
+  bodyHtml: string | null
+  status: CommentStatus
+  pinnedAt: string | null
+  editedAt: string | null
+  deletedAt: string | null
+  revision: number
+  replyCount: number
+  reactionCounts: Record<string, number>
+  /**
+   * Absent where it is still to be looked up; null in events, which are the same for all viewers.
+   */
+  viewerReaction?: string | null
+  createdAt: string
+}
+
+/** Strings of a comment that are no text of its author. */
+type NoText =
+  | 'id'
+  | 'discussionId'
+  | 'parentId'
+  | 'pinnedAt'
+  | 'editedAt'
+  | 'deletedAt'
+  | 'viewerReaction'
+  | 'createdAt'
+
+type StringField = { [Name in keyof Comment]-?: string extends Comment[Name] ? Name : never }[keyof Comment]
+
+/**
+ * The text of a comment. A string must be in `NO_TEXT`, or in `NoText`: else it would stay in what
+ * is told of a comment without its text, and after an erasure.
+ */
+export type CommentText = Record<Exclude<StringField, NoText>, string>
+
+const WITHOUT_TEXT: Record<keyof CommentText, null> = NO_TEXT
 
 /** Instants in the JSON, dates in a row. */
 type Instant = 'pinnedAt' | 'editedAt' | 'deletedAt'
@@ -60,6 +106,33 @@ export const isInView = ({ status, replyCount }: Pick<CommentRow, 'status' | 're
 /** SQL: the same of a row of `comments`, in the form that its partial indexes know. */
 export const inView = (comment: string): string =>
   `${comment}.status IN ('approved', 'deleted') AND (${comment}.status = 'approved' OR ${comment}.reply_count > 0)`
+
+export function toComment(row: CommentRow): Comment {
+  const comment: Comment = {
+    id: row.id,
+    discussionId: row.discussionId,
+    parentId: row.parentId,
+    depth: row.depth,
+    author: authorOf(row),
+    body: row.body,
+    bodyHtml: row.bodyHtml,
+    status: row.status,
+    pinnedAt: row.pinnedAt?.toISOString() ?? null,
+    editedAt: row.editedAt?.toISOString() ?? null,
+    deletedAt: row.deletedAt?.toISOString() ?? null,
+    revision: row.revision,
+    replyCount: row.replyCount,
+    reactionCounts: row.reactionCounts,
+    createdAt: row.createdAt.toISOString(),
+  }
+  return row.status === 'deleted' ? { ...comment, author: null, ...WITHOUT_TEXT } : comment
+}
+
+function authorOf(row: CommentRow): Reader | null {
+  const { authorId: id, authorExternalId: externalId } = row
+  if (id === null || externalId === null) return null
+  return { id, externalId, name: row.authorName, avatarUrl: row.authorAvatarUrl, profileUrl: row.authorProfileUrl }
+}
 
 const BY_ID = statement(
   'comment_by_id',
