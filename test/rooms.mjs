@@ -1,0 +1,114 @@
+// A rule of the linter: which room of src may import what. docs/architecture.md ("Rooms") says why.
+import { join, relative, sep } from 'node:path'
+
+const API = /^(fastify|graphql.*|@graphql.*|@pothos\/.*)$/
+const HTTP = /^(fastify|got|node:https?|node:http2)$/
+const DRIVERS = /^(pg|ioredis|@electric-sql\/.*|@prisma\/.*)$/
+const NO_PACKAGE = /./
+
+/**
+ * Each room, and the rooms and single files of src that it may import, beside itself. Of `types` it
+ * may import types alone. It may import all packages but those of `not`.
+ *
+ * @type {Record<string, { imports: string[], types?: string[], not?: RegExp[] }>}
+ */
+const ROOMS = {
+  core: { imports: [], types: ['generated'], not: [API, DRIVERS, /^got$/] },
+  data: { imports: ['core', 'generated'], not: [API, HTTP] },
+  processes: { imports: ['core', 'data'], not: [API, HTTP] },
+  // An outlet writes to a response of node:http, and needs no more than its type.
+  live: { imports: ['core'], types: ['node:http'], not: [API, HTTP, DRIVERS] },
+  schema: { imports: ['core', 'generated'], not: [HTTP, DRIVERS] },
+
+  operations: { imports: ['core', 'data', 'generated', 'live'], not: [API, HTTP, DRIVERS] },
+  fields: { imports: ['core', 'generated', 'live', 'schema', 'operations'], not: [API, HTTP, DRIVERS] },
+  // So REST stays a projection of GraphQL.
+  routes: { imports: ['schema/route.ts', 'generated/documents.ts'], types: ['graphql'], not: [NO_PACKAGE] },
+
+  'api/graphql': { imports: ['core', 'live', 'schema', 'operations', 'fields'], not: [DRIVERS] },
+  'api/graphql-sse': { imports: ['core', 'live', 'schema', 'operations', 'api/graphql'], not: [DRIVERS] },
+  'api/rest': { imports: ['core', 'schema', 'routes', 'api/graphql'], not: [DRIVERS, HTTP] },
+  'api/reference': { imports: ['core', 'schema', 'api/graphql', 'api/rest'], not: [DRIVERS] },
+  'api/http': {
+    imports: ['core', 'live', 'schema', 'operations', 'api/graphql', 'api/graphql-sse', 'api/rest', 'api/reference'],
+    not: [DRIVERS],
+  },
+
+  worker: { imports: ['core', 'operations'], not: [API, DRIVERS] },
+  console: { imports: ['generated/console.ts', 'generated/settings.json', 'generated/audit-actions.json'] },
+  'clients/backend': { imports: [], not: [/^(?!node:)/] },
+  'clients/receiver': { imports: [], not: [/^(?!node:)/] },
+  'clients/browser': { imports: [], types: ['clients/receiver/events.ts'], not: [NO_PACKAGE] },
+  'clients/widget': { imports: ['clients/browser/stream.ts'], not: [/^(?!lit\/)/] },
+  cli: { imports: ['core', 'data', 'operations', 'app.ts'] },
+
+  'app.ts': { imports: ['core', 'data', 'processes', 'live'] },
+  'serve.ts': { imports: ['core', 'data', 'processes', 'live', 'operations', 'api/http', 'worker', 'app.ts'] },
+  'main.ts': { imports: ['core', 'data', 'processes', 'serve.ts'] },
+  'bin.ts': { imports: ['cli', 'main.ts'] },
+  'load.ts': { imports: ['core'] },
+  'keep-code.ts': { imports: ['load.ts'] },
+  'warm-up.ts': { imports: ['load.ts'] },
+  'build.ts': { imports: ['core', 'data', 'load.ts'] },
+  'build.mjs': { imports: ['build.ts', '../dist/build.js'] },
+  'statements.ts': { imports: ['core', 'data'] },
+  'vite.config.ts': { imports: [] },
+}
+
+/** The room of a file, whose path begins in src: a folder, or the file itself. */
+function roomOf(path) {
+  const [folder, within] = path.split('/')
+  if (path.endsWith('/vite.config.ts')) return 'vite.config.ts'
+  if (folder === 'domains') {
+    if (path.endsWith('/rest.ts')) return 'routes'
+    return /\/graphql(-\w+)?\.ts$/.test(path) ? 'fields' : 'operations'
+  }
+  return folder === 'api' || folder === 'clients' ? `${folder}/${within}` : folder
+}
+
+/** Why the file `from` may not import `source`; null where it may. Paths begin in src. */
+function refusalOf(from, source, isType) {
+  const room = roomOf(from)
+  const rule = ROOMS[room]
+  if (rule === undefined) return `src/${from} is in no room.`
+  const mayImport = [...rule.imports, ...(isType ? (rule.types ?? []) : [])]
+  if (!source.startsWith('.')) {
+    const isRefused = !mayImport.includes(source) && rule.not?.some((refused) => refused.test(source))
+    return isRefused ? `${room} does not use ${source}.` : null
+  }
+  const path = join(from, '..', source).replaceAll(sep, '/')
+  const [domain, other] = [from, path].map((each) => /^domains\/(\w+)\//.exec(each)?.[1])
+  if (domain !== undefined && domain !== other && /^domains\/.*\b(\w+-)*sql\.ts$/.test(path)) {
+    return "A domain's statements are its own: call an operation of it."
+  }
+  const to = roomOf(path)
+  if (to === room || mayImport.includes(to) || mayImport.includes(path)) return null
+  return `${room} does not import src/${path}, but ${mayImport.join(', ') || 'nothing of other rooms'}.`
+}
+
+const SRC = join(import.meta.dirname, '../src')
+
+/** Looks at `import`, `export … from`, `import()`, and at `import('…')` in a type. */
+const imports = {
+  create(context) {
+    const from = relative(SRC, context.filename).replaceAll(sep, '/')
+    const check = (source, isType) => {
+      if (typeof source?.value !== 'string') return
+      const message = refusalOf(from, source.value, isType)
+      if (message !== null) context.report({ node: source, message })
+    }
+    const checkNames = ({ source, specifiers = [], importKind, exportKind }) => {
+      const areTypes = specifiers.length > 0 && specifiers.every((each) => each.importKind === 'type')
+      check(source, importKind === 'type' || exportKind === 'type' || areTypes)
+    }
+    return {
+      ImportDeclaration: checkNames,
+      ExportNamedDeclaration: checkNames,
+      ExportAllDeclaration: checkNames,
+      ImportExpression: ({ source }) => check(source, false),
+      TSImportType: ({ source }) => check(source, true),
+    }
+  },
+}
+
+export default { meta: { name: 'rooms' }, rules: { imports } }
