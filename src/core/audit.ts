@@ -48,11 +48,12 @@ export interface AuditRecord {
 
 /** SQL: writes entries to the audit log. `rows` selects their columns in this order. */
 export const insertAuditEntries = (rows: string): string =>
-  `INSERT INTO audit_log (tenant_id, id, actor_kind, actor_id, action, target_type, target_id, before, after) ${rows}`
+  `INSERT INTO audit_log (tenant_id, id, actor_kind, actor_id, action, target_type, target_id, before, after, import_id,
+     at) ${rows}`
 
 const INSERT_AUDIT_ENTRY = statement(
   'insert_audit_entry',
-  insertAuditEntries('VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9::jsonb)'),
+  insertAuditEntries('VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9::jsonb, $10, now())'),
 )
 
 /**
@@ -68,10 +69,12 @@ export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Prom
 export interface Doer {
   tenantId: Id
   actor: { kind: 'key' | 'admin'; id: Id } | { kind: 'system'; id: null }
+  /** The import that does it, for the operator; absent where none does. */
+  importId?: Id
 }
 
 /** The same where there may be no request. */
-export async function recordAuditOf(sql: Sql, { tenantId, actor }: Doer, record: AuditRecord): Promise<void> {
+export async function recordAuditOf(sql: Sql, { tenantId, actor, importId }: Doer, record: AuditRecord): Promise<void> {
   const { action, targetType, targetId, before, after } = record
   await sql(INSERT_AUDIT_ENTRY, [
     tenantId,
@@ -83,23 +86,15 @@ export async function recordAuditOf(sql: Sql, { tenantId, actor }: Doer, record:
     targetId,
     json(before),
     json(after),
+    importId ?? null,
   ])
 }
 
-const INSERT_ENTRY_OF_IMPORT = statement(
-  'insert_audit_entry_of_import',
-  `INSERT INTO audit_log (tenant_id, id, actor_kind, action, target_type, target_id, before, after, import_id)
-   VALUES ($1, $2, 'system', $3, $4, $5, $6::jsonb, $7::jsonb, $8)`,
-)
-
 /** The same of what an import does, which is the doing of the operator. */
-export async function recordAuditOfImport(
+export const recordAuditOfImport = (
   sql: Sql,
   { tenantId, importId }: { tenantId: Id; importId: Id },
-  { action, targetType, targetId, before, after }: AuditRecord,
-): Promise<void> {
-  const states = [json(before), json(after)]
-  await sql(INSERT_ENTRY_OF_IMPORT, [tenantId, newId(), action, targetType, targetId, ...states, importId])
-}
+  record: AuditRecord,
+): Promise<void> => recordAuditOf(sql, { tenantId, actor: { kind: 'system', id: null }, importId }, record)
 
 const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))

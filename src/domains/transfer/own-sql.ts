@@ -1,3 +1,4 @@
+import { insertAuditEntries } from '../../core/audit.ts'
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { AuditItem } from './item.ts'
@@ -33,9 +34,10 @@ export const findAuditEntries = async (sql: Sql, tenantId: Id, ids: readonly str
 
 const AUDIT_ENTRIES = statement(
   'import_audit_entries',
-  `INSERT INTO audit_log (tenant_id, import_id, id, actor_kind, actor_id, action, target_type, target_id, before, after, at)
-   SELECT $1, $2, t.* FROM unnest($3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::jsonb[],
-     $10::jsonb[], $11::timestamptz[]) AS t
+  `${insertAuditEntries(`
+     SELECT $1::uuid, id, actor_kind, actor_id, action, target_type, target_id, before, after, $2::uuid, at
+     FROM unnest($3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::jsonb[], $10::jsonb[],
+       $11::timestamptz[]) AS t (id, actor_kind, actor_id, action, target_type, target_id, before, after, at)`)}
    ON CONFLICT DO NOTHING RETURNING id`,
 )
 

@@ -91,7 +91,8 @@ const RECORD = statement(
      FROM verdict v
      WHERE e.tenant_id = v.tenant_id AND e.id = v.id
    ), told AS (${insertAuditEntries(`
-     SELECT v.tenant_id, new_id(), 'system', NULL::uuid, n.action, 'webhook_endpoint', v.id::text, n.before, n.after
+     SELECT v.tenant_id, new_id(), 'system', NULL::uuid, n.action, 'webhook_endpoint', v.id::text, n.before, n.after,
+       NULL::uuid, now()
      FROM verdict v CROSS JOIN LATERAL (
        SELECT '${FAILING}' AS action, NULL::jsonb AS before,
          jsonb_build_object('consecutiveFailures', v.total, 'disableThreshold', v.disable_threshold, 'percent', percent) AS after
