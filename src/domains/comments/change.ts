@@ -7,9 +7,9 @@ import type { Sql } from '../../core/sql.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 import { announce, appendEvents, type NewEvent } from '../discussions/append-events.ts'
 import { addToCommentCount, addToReplyCount, type JudgedComment, setCommentState } from './change-sql.ts'
-import { type Comment, toComment } from './comment.ts'
+import { type Comment, isInView, toComment } from './comment.ts'
 import { lockComment, type LockedComment } from './locked.ts'
-import { isInView } from './comment.ts'
+import { isQueued } from './queues.ts'
 
 /** An event of a change: its data are the comment as it is after the change, and `data`. */
 export interface ChangeEvent extends Pick<NewEvent, 'type' | 'audience' | 'actor' | 'recipientId'> {
@@ -101,10 +101,6 @@ export async function setState(
  */
 export const audienceOf = (before: LockedComment, after: LockedComment): 'public' | 'tenant' =>
   isInView(before) || isInView(after) ? 'public' : 'tenant'
-
-/** Whether a comment is in a queue of the moderators. */
-export const isQueued = ({ status, flagged, reportCount, reportsAnswered }: LockedComment): boolean =>
-  status === 'pending' || status === 'rejected' || (status === 'approved' && (flagged || reportCount > reportsAnswered))
 
 /**
  * Tells those who follow the tenant's queues that these may have changed. Only ever after the

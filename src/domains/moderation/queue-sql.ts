@@ -2,18 +2,9 @@ import { FIRST_ID, type Id, LAST_ID } from '../../core/ids.ts'
 import { COUNT_LIMIT, type Measured, type Sql, statement, type StatementOf, upToBytes } from '../../core/sql.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
+import { QUEUE_CONDITIONS, type QueueStatus } from '../comments/queues.ts'
 
-export const QUEUE_STATUSES = ['pending', 'reported', 'rejected'] as const
-
-export type QueueStatus = (typeof QUEUE_STATUSES)[number]
-
-// Each has a partial index in its own order.
-const CONDITIONS: Readonly<Record<QueueStatus, string>> = {
-  pending: "c.status = 'pending'",
-  reported: "(c.report_count > c.reports_answered OR c.flagged) AND c.status IN ('approved', 'pending')",
-  rejected: "c.status = 'rejected'",
-}
-
+// The order of its partial index.
 const ORDERS: Readonly<Record<QueueStatus, 'ASC' | 'DESC'>> = { pending: 'ASC', reported: 'ASC', rejected: 'DESC' }
 
 type Scope = '' | '_of_discussion'
@@ -25,7 +16,7 @@ const queue = (status: QueueStatus, name: Scope, scope: string): StatementOf<Que
       `SELECT ${COMMENT_COLUMNS}, c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered",
        c.hold_reason AS "holdReason"
      FROM comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
-     WHERE c.tenant_id = $1 ${scope} AND ${CONDITIONS[status]} AND c.id ${ORDERS[status] === 'ASC' ? '>' : '<'} $2
+     WHERE c.tenant_id = $1 ${scope} AND ${QUEUE_CONDITIONS[status]} AND c.id ${ORDERS[status] === 'ASC' ? '>' : '<'} $2
      ORDER BY c.id ${ORDERS[status]} LIMIT $3`,
       COMMENT_BYTES,
     ),
@@ -68,7 +59,7 @@ export function listQueue(
 }
 
 const first = (status: QueueStatus, tenantId: string): string =>
-  `FROM comments c WHERE c.tenant_id = ${tenantId} AND ${CONDITIONS[status]}`
+  `FROM comments c WHERE c.tenant_id = ${tenantId} AND ${QUEUE_CONDITIONS[status]}`
 
 const upTo = (status: QueueStatus): string =>
   `(SELECT count(*) FROM (SELECT 1 ${first(status, '$1')} LIMIT $2) AS bounded)`

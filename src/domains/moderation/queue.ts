@@ -5,7 +5,8 @@ import { isCut } from '../../core/sql.ts'
 import { type Comment, toComment } from '../comments/comment.ts'
 import { getDiscussion } from '../discussions/discussions.ts'
 import type { HoldReason } from '../comments/rules.ts'
-import { countQueues, listQueue, type QueueCounts, type QueueStatus } from './queue-sql.ts'
+import { countQueues, listQueue, type QueueCounts } from './queue-sql.ts'
+import type { QueueStatus } from '../comments/queues.ts'
 
 export type { QueueCounts }
 
