@@ -1,22 +1,8 @@
-import { type Actor, type Ctx, hasCapability, requireCaller } from '../core/context.ts'
+import { type Ctx, requireCaller } from '../core/context.ts'
 import { ServiceError } from '../core/errors.ts'
-import type { Id } from '../core/ids.ts'
 import { admitStream } from './caps.ts'
-import type { StreamViewer } from './frames.ts'
+import { credentialOf } from './credentials.ts'
 import type { Session } from './sessions.ts'
-import type { Credential } from './sql.ts'
-
-/** With what a stream of this actor ends. */
-export const credentialOf = (actor: Actor, tenantId: Id): Credential => ({
-  kind: actor.kind,
-  tenantId,
-  id: actor.kind === 'admin' ? actor.credentialId : actor.id,
-})
-
-/** What a caller with a key or an admin token may see. */
-export const viewerOf = (actor: Actor): StreamViewer => ({
-  kind: hasCapability(actor, 'moderate_content') ? 'moderator' : 'tenant',
-})
 
 /**
  * Counts a connection of the caller in; it is ended with its credentials, or at a shutdown. The

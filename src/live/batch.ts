@@ -1,6 +1,7 @@
 import type { Id } from '../core/ids.ts'
 import { type Chunk, chunkOf } from './chunk.ts'
-import { type Frame, type StreamViewer, visibleTo } from './frames.ts'
+import { type Frame, visibleTo } from './frames.ts'
+import type { StreamViewer } from './viewer.ts'
 
 /** Something that goes out to listeners. */
 export interface Payload {

@@ -8,7 +8,7 @@ import type { Beginning } from './hub.ts'
 import { type Cut, type Headers, Outlet, STREAM_HEADERS } from './outlet.ts'
 import type { Seat, Sink } from './seat.ts'
 import type { Session } from './sessions.ts'
-import type { Credential } from './sql.ts'
+import type { Credential } from './credentials.ts'
 
 const RETRY_MS = { min: 2000, max: 5000 }
 /** Clients over a cap come back no sooner. */

@@ -1,25 +1,100 @@
-import type { Db } from '../core/sql.ts'
-import type { PastNews, StreamViewer } from './frames.ts'
-import {
-  type DiscussionKey,
-  type Head,
-  type SeqRange,
-  readEvents,
-  readHeads,
-  type MissedEvents,
-  readMissed,
-} from './sql.ts'
+import { newsOf, type StoredEvent } from '../core/events.ts'
+import type { Id } from '../core/ids.ts'
+import { type Db, type Param, statement } from '../core/sql.ts'
+import { type CommentState, commentState, tellNow } from '../core/withdrawal.ts'
+import type { PastNews } from './frames.ts'
+import { type StreamViewer, visibleFrom, visibleParams } from './viewer.ts'
+
+/** A discussion by its whole key. */
+export interface DiscussionKey {
+  tenantId: Id
+  discussionId: Id
+}
+
+/** How far a discussion is. */
+export interface Head extends DiscussionKey {
+  seq: number
+  /** Grows where an erasure rewrites events: what is remembered of them from before is old. */
+  scrubs: number
+}
+
+export interface SeqRange {
+  /** Exclusive. */
+  after: number
+  /** Inclusive. */
+  upTo: number
+}
+
+export interface MissedEvents {
+  /** How many events of the range the viewer may see. */
+  visible: number
+  /** When the first event of the range happened; null where it is not in the log. */
+  firstAt: Date | null
+}
 
 /** The event log, as the hub reads it: the truth, of which the bus only brings early word. */
 export interface EventLog {
+  /** How far each of these discussions is; those that do not exist are left out. */
   heads(keys: readonly DiscussionKey[]): Promise<Head[]>
-  /** For null: for all viewers. */
+  /**
+   * What the viewer (for null: anybody) may see of a range, in order, at most `limit`, and beside
+   * each event that has lost its text since what most are told in its place.
+   */
   events(key: DiscussionKey, range: SeqRange, viewer: StreamViewer | null, limit: number): Promise<PastNews[]>
+  /** What a replay of a range would bring. */
   missed(key: DiscussionKey, range: SeqRange, viewer: StreamViewer): Promise<MissedEvents>
 }
 
+const READ_HEADS = statement(
+  'stream_read_heads',
+  `SELECT d.tenant_id AS "tenantId", d.id AS "discussionId", d.seq, d.scrubs
+   FROM unnest($1::uuid[], $2::uuid[]) AS wanted(tenant_id, id)
+   JOIN discussions d ON d.tenant_id = wanted.tenant_id AND d.id = wanted.id`,
+)
+
+// A range of the primary key: a statement costs what it returns.
+const IN_RANGE = 'tenant_id = $1 AND discussion_id = $2 AND seq > $3 AND seq <= $4'
+
+const rangeParams = ({ tenantId, discussionId }: DiscussionKey, { after, upTo }: SeqRange): Param[] => [
+  tenantId,
+  discussionId,
+  after,
+  upTo,
+]
+
+const READ_EVENTS = statement(
+  'stream_read_events',
+  `SELECT discussion_id AS "discussionId", seq, id, type, audience, recipient_id AS "recipientId",
+     occurred_at AS "occurredAt", actor::text AS actor, data::text AS data,
+     CASE WHEN $8::boolean THEN ${commentState('events')} END AS "commentNow"
+   FROM events WHERE ${IN_RANGE} AND ${visibleFrom(5)} ORDER BY seq LIMIT $7`,
+)
+
+const MISSED_EVENTS = statement(
+  'stream_missed_events',
+  `SELECT count(*) FILTER (WHERE ${visibleFrom(5)}) AS visible, min(occurred_at) FILTER (WHERE seq = $3 + 1) AS "firstAt"
+   FROM events WHERE ${IN_RANGE}`,
+)
+
 export const databaseLog = (db: Db): EventLog => ({
-  heads: (keys) => readHeads(db.query, keys),
-  events: (key, range, viewer, limit) => readEvents(db.query, key, range, viewer, limit),
-  missed: (key, range, viewer) => readMissed(db.query, key, range, viewer),
+  heads: (keys) =>
+    db.query<Head>(READ_HEADS, [keys.map(({ tenantId }) => tenantId), keys.map(({ discussionId }) => discussionId)]),
+
+  async events(key, range, viewer, limit) {
+    const params = [...rangeParams(key, range), ...visibleParams(viewer), limit, viewer?.kind !== 'moderator']
+    const rows = await db.query<Omit<StoredEvent, 'tenantId'> & { commentNow: CommentState | null }>(
+      READ_EVENTS,
+      params,
+    )
+    return rows.map((row) => {
+      const news = newsOf(row)
+      const json = tellNow(news.json, row.commentNow)
+      return json === news.json ? news : { ...news, withdrawn: json }
+    })
+  },
+
+  async missed(key, range, viewer) {
+    const [missed] = await db.query<MissedEvents>(MISSED_EVENTS, [...rangeParams(key, range), ...visibleParams(viewer)])
+    return missed ?? { visible: 0, firstAt: null }
+  },
 })

@@ -1,6 +1,7 @@
 import type { Audience, EventType, News } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
 import { chunkOf } from './chunk.ts'
+import { isVisible, type StreamViewer } from './viewer.ts'
 
 /** An event ready to be sent: encoded once, the same bytes for every stream. */
 export interface Frame {
@@ -39,19 +40,6 @@ const OCCURRED_AT = '"occurredAt":"'
 export function occurredAt({ json }: Frame): Date {
   const from = json.indexOf(OCCURRED_AT) + OCCURRED_AT.length
   return new Date(json.slice(from, json.indexOf('"', from)))
-}
-
-/**
- * Who looks on: a key or an admin with `moderate_content`, any other key, or a browser with a
- * ticket, which may name a reader. Moderators and keys see all events; only moderators see in
- * replays what was withdrawn since.
- */
-export type StreamViewer = { kind: 'moderator' } | { kind: 'tenant' } | { kind: 'public'; readerId: Id | null }
-
-/** Whether an event is for this viewer (docs/reference/choices.md). */
-export function isVisible(event: Pick<Frame, 'audience' | 'recipientId'>, viewer: StreamViewer): boolean {
-  if (event.audience === 'public' || viewer.kind !== 'public') return true
-  return event.audience === 'recipient' && viewer.readerId !== null && event.recipientId === viewer.readerId
 }
 
 /**

@@ -1,13 +1,11 @@
 import { CHANNELS } from '../core/bus.ts'
 import type { News } from '../core/events.ts'
-import { eventText, isVisible, type StreamViewer } from './frames.ts'
-import type { DiscussionKey } from './sql.ts'
+import { eventText } from './frames.ts'
+import { ANYONE, isVisible } from './viewer.ts'
+import type { DiscussionKey } from './event-log.ts'
 
 /** Every held stream is subscribed to it: nothing but `RECOVER` is published there. */
 export const ALL_STREAMS = 'streams'
-
-/** Whose view proxies hold: streams of one discussion that are the same for all listeners. */
-export const ANYONE: StreamViewer = { kind: 'public', readerId: null }
 
 /**
  * An event as a proxy is sent it. One that is not for all is empty, so that the next one follows on

@@ -4,7 +4,7 @@ import type { News } from '../core/events.ts'
 import { counter, gaugeOf, metricsOf } from '../core/metrics.ts'
 import { beaconOf, itemOf, RECOVER } from './grip-items.ts'
 import { Publisher } from './grip-publisher.ts'
-import { type DiscussionKey, type Head, readHeads } from './sql.ts'
+import { type DiscussionKey, type Head, databaseLog } from './event-log.ts'
 
 /** A proxy asks for a held stream again after so long: in vain, or for what it was never sent. */
 export const RENEW_SECONDS = 30
@@ -97,7 +97,7 @@ export const gripOf = perApp((app: App): Grip | null => {
   const onSent = (items: number): void => sent.inc(items)
   const grip = new Grip(
     urls.map((url) => new Publisher({ url, token, log: app.log, onSent })),
-    (keys) => readHeads(app.db.query, keys),
+    databaseLog(app.db).heads,
   )
   gaugeOf(metricsOf(app), 'grip_items_waiting', () => grip.waiting)
   return grip

@@ -1,8 +1,8 @@
 import { inBatches } from '../core/batches.ts'
-import { type Frame, frameOf, isVisible, occurredAt, type StreamViewer, visibleTo } from './frames.ts'
-import type { EventLog } from './event-log.ts'
+import { type Frame, frameOf, occurredAt, visibleTo } from './frames.ts'
+import { isVisible, type StreamViewer } from './viewer.ts'
+import type { EventLog, DiscussionKey, SeqRange, MissedEvents } from './event-log.ts'
 import { Ring, type RingBudget } from './ring.ts'
-import type { DiscussionKey, SeqRange, MissedEvents } from './sql.ts'
 
 /**
  * Rows of one read: some at first, then as many as have READ_BYTES by the size of those before. A

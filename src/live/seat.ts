@@ -1,5 +1,6 @@
 import type { Batch, Payload } from './batch.ts'
-import type { Frame, StreamViewer } from './frames.ts'
+import type { Frame } from './frames.ts'
+import type { StreamViewer } from './viewer.ts'
 
 /**
  * Where a stream's events go: a socket, a GraphQL subscription. The hub knows nothing more of it.

@@ -4,7 +4,7 @@ import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
 import { Wheel } from '../core/wheel.ts'
 import type { CutReason } from './metrics.ts'
-import type { Credential } from './sql.ts'
+import type { Credential } from './credentials.ts'
 
 /** An open stream, as far as its caps, its credentials and its time are concerned. */
 export interface Session {

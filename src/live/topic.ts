@@ -7,14 +7,14 @@ import { type Bus, CHANNELS, type Unsubscribe } from '../core/bus.ts'
 import { ServiceError } from '../core/errors.ts'
 import { decodeNews, type News } from '../core/events.ts'
 import { Batch, Broadcast } from './batch.ts'
-import { type Frame, frameOf, type StreamViewer } from './frames.ts'
-import type { EventLog } from './event-log.ts'
+import { type Frame, frameOf } from './frames.ts'
+import type { StreamViewer } from './viewer.ts'
+import type { EventLog, DiscussionKey, Head, MissedEvents } from './event-log.ts'
 import type { StreamMetrics } from './metrics.ts'
 import { Past } from './past.ts'
 import type { Pause } from './pause.ts'
 import type { RingBudget } from './ring.ts'
 import type { Seat, Sink } from './seat.ts'
-import type { DiscussionKey, Head, MissedEvents } from './sql.ts'
 
 /** News that overtook others waits this long for them before the database is asked. */
 const HOLE_WAIT_MS = 20

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { isVisible, type StreamViewer } from '../../src/live/frames.ts'
+import { isVisible, type StreamViewer } from '../../src/live/viewer.ts'
 import { onServer } from '../harness/database.ts'
 import { byEventStream, byGraphQL, Follower, type Read, Tally, Violation } from '../harness/followers.ts'
 import { first, type Processes, type ServiceProcess, startProcesses } from '../harness/processes.ts'

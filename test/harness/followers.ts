@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-import type { StreamViewer } from '../../src/live/frames.ts'
+import type { StreamViewer } from '../../src/live/viewer.ts'
 import { type GraphQLEvent, subscribe } from './sse.ts'
 import { openStream, type Received } from './stream-client.ts'
 

@@ -4,7 +4,8 @@ import type { EventType } from '../../src/core/events.ts'
 import { newId } from '../../src/core/ids.ts'
 import { tellNow } from '../../src/core/withdrawal.ts'
 import { Broadcast } from '../../src/live/batch.ts'
-import { type Frame, frameOf, type StreamViewer, visibleTo } from '../../src/live/frames.ts'
+import { type Frame, frameOf, visibleTo } from '../../src/live/frames.ts'
+import type { StreamViewer } from '../../src/live/viewer.ts'
 import { Ring } from '../../src/live/ring.ts'
 
 const COMMENT = newId()

@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
+import { isInView } from '../comments/comment.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
 import { type ReaderWork, workThrough } from './erase-batches.ts'
 
@@ -19,10 +20,9 @@ export async function takeReactionsBack(
 ): Promise<NewEvent[]> {
   await lockComments(sql, tenantId, commentIds)
   const taken = await takeReactions(sql, tenantId, readerId, commentIds)
-  return taken.map(({ discussionId, status, replyCount, commentId, type: previousType, reactionCounts }): NewEvent => {
-    const isPublic = status === 'approved' || (status === 'deleted' && replyCount > 0)
+  return taken.map(({ discussionId, commentId, type: previousType, reactionCounts, ...comment }): NewEvent => {
     const data = JSON.stringify({ commentId, type: null, previousType, reactionCounts, reader: null })
-    const audience = isPublic ? 'public' : 'tenant'
+    const audience = isInView(comment) ? 'public' : 'tenant'
     return { tenantId, discussionId, type: 'reaction_toggled', audience, actor: { kind: 'system' }, data }
   })
 }

@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
-import type { DiscussionKey } from '../../live/sql.ts'
+import type { DiscussionKey } from '../../live/event-log.ts'
 
 /** How many streams of a discussion one process has open. */
 export interface StreamCount extends DiscussionKey {

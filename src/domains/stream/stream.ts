@@ -4,11 +4,12 @@ import { baseUrl } from '../../core/address.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
+import { statement } from '../../core/sql.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { validate } from '../../core/validate.ts'
+import type { DiscussionState } from '../../generated/prisma/enums.ts'
 import { ensureDiscussion } from '../discussions/discussions.ts'
 import { ensureReader } from '../readers/readers.ts'
-import { type DiscussionState, readDiscussionState } from '../../live/sql.ts'
 import { firstConnectionBy, signTicket } from '../../live/tickets.ts'
 
 export interface StreamTicketInput {
@@ -33,6 +34,11 @@ export interface StreamTicket {
 
 export const ticketInput = z.object({ discussionId: z.string().nullish(), externalId: externalIdSchema.nullish() })
 
+const READ_STATE = statement(
+  'stream_read_discussion_state',
+  'SELECT state::text AS state, seq FROM discussions WHERE tenant_id = $1 AND id = $2',
+)
+
 /**
  * Mints a ticket for one discussion, named by exactly one of its ids; one that is named by external
  * id and does not exist yet comes into being. With an identity it lets that reader's notifications
@@ -42,9 +48,9 @@ export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Pr
   const { app } = ctx
   const { tenant, identity } = requireCaller(ctx)
   const discussionId = await discussionOf(ctx, input)
-  const discussion = isId(discussionId)
-    ? await readDiscussionState(app.db.query, { tenantId: tenant.id, discussionId })
-    : undefined
+  const [discussion] = isId(discussionId)
+    ? await app.db.query<{ state: DiscussionState; seq: number }>(READ_STATE, [tenant.id, discussionId])
+    : []
   if (discussion === undefined) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
   const readerId = identity === null ? null : (await ensureReader(app, tenant, identity)).id
   const bound = { tenantId: tenant.id, discussionId, readerId, mintedAt: Date.now() }

@@ -1,5 +1,6 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
+import { inView } from '../comments/comment.ts'
 import type { Key } from './keys.ts'
 
 export interface UndoableImport {
@@ -83,7 +84,7 @@ const REMOVE_COMMENTS = statement(
      AND NOT EXISTS (SELECT FROM audit_log a WHERE a.tenant_id = $1 AND a.target_id = c.id::text AND a.id >= first_id($3))
    RETURNING i.key, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.created_at AS "createdAt",
      c.status = 'approved' AS "wasApproved",
-     c.status = 'approved' OR (c.status = 'deleted' AND c.reply_count > 0) AS "wasInView"`,
+     (${inView('c')}) AS "wasInView"`,
 )
 
 /**
