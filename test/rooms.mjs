@@ -20,7 +20,7 @@ const ROOMS = {
   live: { imports: ['core'], types: ['node:http'], not: [API, HTTP, DRIVERS] },
   schema: { imports: ['core', 'generated'], not: [HTTP, DRIVERS] },
 
-  operations: { imports: ['core', 'data', 'generated', 'live'], not: [API, HTTP, DRIVERS] },
+  operations: { imports: ['core', 'generated', 'live'], not: [API, HTTP, DRIVERS] },
   fields: { imports: ['core', 'generated', 'live', 'schema', 'operations'], not: [API, HTTP, DRIVERS] },
   // So REST stays a projection of GraphQL.
   routes: { imports: ['schema/route.ts', 'generated/documents.ts'], types: ['graphql'], not: [NO_PACKAGE] },
@@ -34,7 +34,7 @@ const ROOMS = {
     not: [DRIVERS],
   },
 
-  worker: { imports: ['core', 'operations'], not: [API, DRIVERS] },
+  worker: { imports: ['core', 'operations', 'data/backfills.ts', 'data/migration-files.ts'], not: [API, DRIVERS] },
   console: { imports: ['generated/console.ts', 'generated/settings.json', 'generated/audit-actions.json'] },
   'clients/backend': { imports: [], not: [/^(?!node:)/] },
   'clients/receiver': { imports: [], not: [/^(?!node:)/] },

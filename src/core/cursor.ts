@@ -1,6 +1,6 @@
 import { invalid, type ServiceError } from './errors.ts'
 import { type Id, isId } from './ids.ts'
-import { reachOf } from './instants.ts'
+import { reachOf } from './validate.ts'
 
 /** An opaque cursor: the sort that it belongs to, and the key of the last row. */
 export const encodeCursor = (sort: string, ...key: readonly (string | number)[]): string =>

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-import { perApp } from './context.ts'
+import { type App, perApp } from './context.ts'
+import type { ErrorCode } from './errors.ts'
 import { type Metric, METRICS } from './metric-table.ts'
 
 /** What this process tells Prometheus, whichever roles it plays. */
@@ -86,3 +87,10 @@ export function histogram<Name extends NameOf<'histogram'>>(registry: Registry, 
     (options) => new Histogram<string>({ ...options, buckets: [...METRICS[name].buckets] }),
   )
 }
+
+/** Where a caller is told of an error. */
+export type Surface = 'rest' | 'graphql' | 'stream' | 'other'
+
+/** Counts an error that a caller is told of. */
+export const countRefusal = (app: App, surface: Surface, code: ErrorCode): void =>
+  counter(metricsOf(app), 'refusals_total').inc({ code, surface })

@@ -8,7 +8,7 @@ import RelayPlugin from '@pothos/plugin-relay'
 
 import type { Ctx } from '../core/context.ts'
 import { invalid } from '../core/errors.ts'
-import { reachOf } from '../core/instants.ts'
+import { reachOf } from '../core/validate.ts'
 import type PrismaTypes from '../generated/pothos.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import { getDatamodel } from '../generated/pothos.ts'

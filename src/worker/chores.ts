@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import type { App } from '../core/context.ts'
+import { type App, perApp } from '../core/context.ts'
 import type { Sql } from '../core/sql.ts'
 import { renewStatistics } from '../core/statistics.ts'
+import { continueBackfills } from '../data/backfills.ts'
+import { readMigrations } from '../data/migration-files.ts'
 import { foldWaiting } from '../domains/analytics/fold.ts'
 import { makeNextExport } from '../domains/exports/make.ts'
 import { deleteExpiredExports } from '../domains/exports/sql.ts'
@@ -12,7 +14,6 @@ import { finishMerge } from '../domains/merges/merge.ts'
 import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { finishErasure } from '../domains/privacy/erase.ts'
 import { deleteExpiredSecrets } from '../domains/secrets/sql.ts'
-import { continueUpgrade } from '../domains/upgrades/upgrades.ts'
 import { holdDeliveries, releaseHeld } from '../domains/webhooks/holding-sql.ts'
 import {
   clearDeletedEndpoints,
@@ -51,6 +52,9 @@ const batched = (name: string, pollMs: number, batch: (sql: Sql, limit: number) 
   pollMs,
   work: async (app) => (await batch(app.db.query, BATCH)) === BATCH,
 })
+
+/** Their files are read at the first turn, which no start waits for. */
+const migrationsOf = perApp(() => readMigrations())
 
 /** What every worker looks after by itself, any number of them side by side. */
 const CHORES: readonly Chore[] = [
@@ -102,7 +106,11 @@ const CHORES: readonly Chore[] = [
       return false
     },
   },
-  { name: 'backfills', pollMs: 60_000, work: (app, _outbound, signal) => continueUpgrade(app, signal) },
+  {
+    name: 'backfills',
+    pollMs: 60_000,
+    work: (app, _outbound, signal) => continueBackfills(app.db, migrationsOf(app), signal),
+  },
 ]
 
 /** Starts a loop for each chore. */

@@ -1,7 +1,7 @@
 import { type App, perApp } from '../core/context.ts'
 import { counter, gauge, gaugeOf, histogram, metricsOf } from '../core/metrics.ts'
+import { openBackfills } from '../data/backfills.ts'
 import type { Outcome } from '../domains/webhooks/record-sql.ts'
-import { countOpenBackfills } from '../domains/upgrades/upgrades.ts'
 import { type BacklogSurvey, surveyBacklogs } from './survey-sql.ts'
 
 export interface DeliveryMetrics {
@@ -52,4 +52,9 @@ function observeDatabase(app: App): void {
 }
 
 export const observeBackfills = (app: App): void =>
-  gaugeOf(metricsOf(app), 'backfills_open', () => countOpenBackfills(app).catch(() => null))
+  gaugeOf(metricsOf(app), 'backfills_open', () =>
+    openBackfills(app.db.query).then(
+      ({ length }) => length,
+      () => null,
+    ),
+  )

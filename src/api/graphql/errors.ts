@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { Ctx } from '../../core/context.ts'
 import { problemOf, retryAfterOf, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
-import { countRefusal } from '../../core/refusals.ts'
+import { countRefusal } from '../../core/metrics.ts'
 import { requestRefusal } from './rule-texts.ts'
 
 /**

@@ -8,11 +8,11 @@ import {
   parse,
 } from 'graphql'
 import type { RequestParams } from 'graphql-sse'
+import { LRUCache } from 'lru-cache'
 
 import { type Ctx, perApp } from '../../core/context.ts'
 import { hasIntrospection } from '../../core/settings.ts'
 import { costErrors } from './cost.ts'
-import { keptByLength } from './document-cache.ts'
 import { checkDocument } from './document-size.ts'
 import { documentErrors } from './document-rules.ts'
 import { schema } from './schema.ts'
@@ -27,6 +27,21 @@ interface Checked {
   document: DocumentNode
   errors: readonly GraphQLError[]
 }
+
+/** Characters of all documents kept. Parsed, a document takes some fifty times its text. */
+const MAX_KEPT_CHARACTERS = 1_000_000
+const MAX_DOCUMENT_CHARACTERS = 20_000
+
+/**
+ * Documents by their text. The libraries' own caches count entries, and would keep a thousand of
+ * 256 KiB.
+ */
+export const keptByLength = <Value extends object>(): LRUCache<string, Value> =>
+  new LRUCache<string, Value>({
+    maxSize: MAX_KEPT_CHARACTERS,
+    maxEntrySize: MAX_DOCUMENT_CHARACTERS,
+    sizeCalculation: (_value, text) => text.length + 1,
+  })
 
 /** Clients that come back at the same time bring the same few documents. */
 const checkedOf = perApp(() => keptByLength<Checked>())

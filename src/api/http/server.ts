@@ -9,7 +9,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { listensOn } from '../../core/address.ts'
 import type { App, Ctx } from '../../core/context.ts'
 import { headersOf, problemOf, ServiceError } from '../../core/errors.ts'
-import { countRefusal, type Surface } from '../../core/refusals.ts'
+import { countRefusal, type Surface } from '../../core/metrics.ts'
 import { SettingsError } from '../../core/settings.ts'
 import { traceIds } from '../../core/span.ts'
 import { API_BASE } from '../../schema/route.ts'

@@ -1,8 +1,7 @@
 import { builder } from '../../schema/builder.ts'
 import { ReaderRecordRef } from '../readers/graphql.ts'
 import { mergeReader } from './merge.ts'
-import { formerReadersOf, getReaderMerge, type ReaderMerge } from './merged.ts'
-import type { FormerReader } from './sql.ts'
+import { formerReadersOf, getReaderMerge, type ReaderMerge, type FormerReader } from './merged.ts'
 
 export const FormerReaderRef = builder.objectRef<FormerReader>('FormerReader').implement({
   description: 'A reader who was merged into another one.',

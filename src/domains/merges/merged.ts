@@ -2,8 +2,26 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
-import type { FormerReader } from './sql.ts'
+
+/** A reader who is another one now. */
+export interface FormerReader {
+  id: Id
+  externalId: string
+  mergedAt: Date
+}
+
+const MERGED = statement(
+  'readers_merged_into',
+  `SELECT m.reader_id AS id, r.external_id AS "externalId", m.created_at AS "mergedAt"
+   FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.alias_id
+   WHERE m.tenant_id = $1 AND m.into_id = $2 ORDER BY m.created_at, m.reader_id`,
+)
+
+/** The readers who were merged into a reader, first ones first. */
+export const listFormerReaders = (sql: Sql, tenantId: Id, readerId: Id): Promise<FormerReader[]> =>
+  sql<FormerReader>(MERGED, [tenantId, readerId])
 
 /** The readers who were merged into a reader, first ones first, for the lists of readers. */
 export const formerReadersOf = (ctx: Ctx, readerId: Id): Promise<FormerReader[]> => loadFormer(ctx, '', readerId)
@@ -34,3 +52,28 @@ export async function getReaderMerge(ctx: Ctx, readerId: Id): Promise<ReaderMerg
   if (merge === null) throw new ServiceError('not_found', { detail: 'There is no merge of this reader.' })
   return { into: merge.into, isUnderWay: merge.mergingAt !== null }
 }
+
+const DISSOLVE = statement(
+  'dissolve_reader_merges',
+  `WITH gone AS (
+     DELETE FROM reader_merges WHERE tenant_id = $1 AND into_id = $2 RETURNING reader_id, alias_id
+   ),
+   freed AS (
+     DELETE FROM readers r USING gone g WHERE r.tenant_id = $1 AND r.id = g.alias_id AND g.alias_id <> g.reader_id
+   )
+   SELECT reader_id AS "readerId", alias_id = reader_id AS "isUnderWay" FROM gone ORDER BY reader_id`,
+)
+
+export interface MergedReader {
+  readerId: Id
+  /** Whether its row is still there, and rows that point at it. */
+  isUnderWay: boolean
+}
+
+/**
+ * Forgets who was merged into a reader whose erasure begins, and frees their external ids. Merges
+ * into it that are under way stop: what still hangs on those readers is to be erased with it. The
+ * reader's row is locked.
+ */
+export const dissolveMerges = (sql: Sql, tenantId: Id, readerId: Id): Promise<MergedReader[]> =>
+  sql<MergedReader>(DISSOLVE, [tenantId, readerId])

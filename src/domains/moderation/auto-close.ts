@@ -6,7 +6,7 @@ import { tenantSettingsSchema } from '../../core/tenant-settings.ts'
 import { toDiscussion } from '../discussions/discussions.ts'
 import { announce, appendEvent } from '../discussions/append-events.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'
-import { setDiscussionState } from './sql.ts'
+import { setDiscussionState } from './discussions.ts'
 
 /**
  * Locks up to `limit` discussions that are as old as their tenant's `autoCloseDays`, and says so as

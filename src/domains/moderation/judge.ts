@@ -1,11 +1,10 @@
 import { ServiceError } from '../../core/errors.ts'
 import type { EventActor } from '../../core/events.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import { audienceOf, type CommentChange, type ChangeEvent, setState } from '../comments/change.ts'
 import type { LockedComment } from '../comments/locked.ts'
 import type { HoldReason } from '../comments/rules.ts'
-import { findParentAuthor } from './sql.ts'
 import { type CommentVerb, nextComment } from './transitions.ts'
 
 const EVENTS = {
@@ -85,3 +84,18 @@ async function replyEvents(
   const to = { audience: 'recipient', recipientId: recipient.readerId } as const
   return [{ type: 'notification_reply', ...to, actor, data }]
 }
+
+const PARENT_AUTHOR = statement(
+  'parent_author',
+  `SELECT r.id AS "readerId", r.external_id AS "externalId"
+   FROM comments p JOIN readers r ON r.tenant_id = p.tenant_id AND r.id = p.author_id
+   WHERE p.tenant_id = $1 AND p.id = $2 AND p.status <> 'deleted'`,
+)
+
+/** Who wrote a comment; undefined for a deleted one. */
+const findParentAuthor = async (
+  sql: Sql,
+  tenantId: Id,
+  id: Id,
+): Promise<{ readerId: Id; externalId: string } | undefined> =>
+  (await sql<{ readerId: Id; externalId: string }>(PARENT_AUTHOR, [tenantId, id]))[0]

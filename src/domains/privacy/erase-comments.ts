@@ -1,13 +1,18 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import type { TenantSettings } from '../../core/tenant-settings.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 import { audienceOf, changeView } from '../comments/change.ts'
 import { toComment } from '../comments/comment.ts'
 import { lockComment, type LockedComment } from '../comments/locked.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
-import { workThrough } from './erase-batches.ts'
-import type { Erasure } from './erasure.ts'
+import { type ReaderWork, workThrough } from './erase-batches.ts'
+
+/** An erasure under way in this process. */
+export interface Erasure extends ReaderWork {
+  mode: TenantSettings['erasureMode']
+}
 
 /**
  * Makes a batch of the reader's comments tombstones of nobody; in the mode `delete` their rows go,

@@ -9,11 +9,13 @@ import { forgetReader as forgetInAnalytics } from '../analytics/fold.ts'
 import { withdrawExports } from '../exports/exports.ts'
 import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
 import { loadTenant } from '../tenants/tenants.ts'
-import { dissolveMerges, listFormerReaders } from '../merges/former.ts'
+import { dissolveMerges, listFormerReaders } from '../merges/merged.ts'
 import { forgetReader as forgetInImports, refuseReader as refuseInImports } from '../transfer/imports.ts'
-import { eraseComments } from './erase-comments.ts'
+import { beginWork, type ReaderWork } from './erase-batches.ts'
+import { eraseComments, type Erasure } from './erase-comments.ts'
 import { eraseReactions, eraseReports } from './erase-reactions-and-reports.ts'
-import { beginErasing, type Erasure } from './erasure.ts'
+import { scrubEvent } from './scrub.ts'
+import { recallDeliveries } from './scrub-sql.ts'
 import * as sql from './sql.ts'
 
 /**
@@ -96,6 +98,29 @@ async function goOn(app: App, { id: tenantId, settings }: Tenant, readerId: Id, 
     announceChange(app, { kind: 'erasure', tenantId })
   }
   throw new ServiceError('unavailable', { detail: 'The reader is still writing; try again.', retryAfterSeconds: 1 })
+}
+
+const BATCH = 100
+/** A few: others wait for their discussion as long as it takes. */
+const MAX_ROWS = 20
+
+interface Begun extends Pick<ReaderWork, 'app' | 'tenantId' | 'readerId' | 'signal'>, Pick<Erasure, 'mode'> {}
+
+function beginErasing({ app, tenantId, readerId, mode, signal }: Begun): Erasure {
+  const work = beginWork({
+    app,
+    tenantId,
+    readerId,
+    signal,
+    batch: BATCH,
+    maxRows: MAX_ROWS,
+    begin: () => Promise.resolve(),
+    rewrite: (texts, isOnTheirComment) => scrubEvent(texts, { readerId, isOnTheirComment }),
+    // Endpoints, which new deliveries refer to, are locked before deliveries.
+    end: (tx, eventIds) => recallDeliveries(tx, tenantId, eventIds),
+    touch: (now) => sql.touchErasure(app.db.query, tenantId, readerId, now),
+  })
+  return { ...work, mode }
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
-import { type FormerReader, listFormerReaders } from '../merges/former.ts'
+import { type FormerReader, listFormerReaders } from '../merges/merged.ts'
 import * as rows from './export-sql.ts'
 import { getReaderIn, lockReaderIn } from '../readers/records.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { reachOf } from '../../core/instants.ts'
+import { reachOf } from '../../core/validate.ts'
 import { HOLD_REASONS } from '../comments/rules.ts'
 
 /**
