@@ -42,7 +42,7 @@ import { EXPORT, FileError, IMPORT, runExport, runImport, StoppedError } from '.
 const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 /** The command is right, but cannot be done: one line, and exit status 1. */
-class RefusedError extends Error {}
+class CommandError extends Error {}
 
 const email = z.email('must be an e-mail address')
 const password = z.string().min(8, 'must have at least 8 characters')
@@ -74,7 +74,7 @@ const COMMANDS = {
     async (app, options) => {
       const { id, slug } = await tenantOf(app, options.tenant)
       const admin = await changeAdminPassword(app, id, options.email, options.password)
-      if (admin === null) throw new RefusedError(`${slug} has no admin ${options.email}`)
+      if (admin === null) throw new CommandError(`${slug} has no admin ${options.email}`)
       return { tenant: { id, slug }, admin }
     },
   ),
@@ -84,7 +84,7 @@ const COMMANDS = {
     async (app, options) => {
       const { id, slug } = await tenantOf(app, options.tenant)
       const admin = await deleteAdmin(app, id, options.email)
-      if (admin === null) throw new RefusedError(`${slug} has no admin ${options.email}`)
+      if (admin === null) throw new CommandError(`${slug} has no admin ${options.email}`)
       return { tenant: { id, slug }, admin }
     },
   ),
@@ -165,7 +165,7 @@ const COMMANDS = {
     async (app) => {
       const { DATABASE_URL, DATA_DIR, ENCRYPTION_KEY } = app.settings
       if (DATABASE_URL !== undefined || !embeddedSecrets(DATA_DIR).ENCRYPTION_KEY.equals(ENCRYPTION_KEY)) {
-        throw new RefusedError('ENCRYPTION_KEY comes from the environment: change it there, then run secrets reseal')
+        throw new CommandError('ENCRYPTION_KEY comes from the environment: change it there, then run secrets reseal')
       }
       const { oldKeys } = await findKeyUse(app.db.query, app.settings)
       const needed = new Set(oldKeys.filter(({ canBeRemoved }) => !canBeRemoved).map(({ key }) => key))
@@ -202,7 +202,7 @@ const COMMANDS = {
     { tenant: ofTenant, id: z.string() },
     async (app, { id, ...options }) => {
       const undone = await undoImport(app, (await tenantOf(app, options.tenant)).id, id)
-      if (undone === null) throw new RefusedError(`${options.tenant} has no import ${id}`)
+      if (undone === null) throw new CommandError(`${options.tenant} has no import ${id}`)
       return undone
     },
     { places: ['id'] },
@@ -287,7 +287,7 @@ async function busIsUp({ bus }: App): Promise<void> {
 
 async function tenantOf(app: App, slug: string) {
   const tenant = await findTenantBySlug(app, slug)
-  if (tenant === null) throw new RefusedError(`there is no tenant ${slug}`)
+  if (tenant === null) throw new CommandError(`there is no tenant ${slug}`)
   return tenant
 }
 
@@ -295,7 +295,7 @@ const isExpected = (error: unknown): error is Error =>
   [
     UsageError,
     SettingsError,
-    RefusedError,
+    CommandError,
     TakenError,
     ServiceError,
     ImportRunning,

@@ -177,3 +177,8 @@ export const isCut = (rows: readonly Measured[]): boolean => (rows.at(-1)?.bytes
 export function cutKeys<Key>(rows: readonly Measured[], keys: readonly Key[], last: Key | null | undefined): Set<Key> {
   return new Set(isCut(rows) ? keys.slice(keys.findIndex((key) => key === last)) : [])
 }
+
+const ONE_INSTANT = statement('read_one_instant', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+
+/** First in a transaction: whatever it reads is of one instant. */
+export const readOneInstant = async (sql: Sql): Promise<void> => void (await sql(ONE_INSTANT))

@@ -9,7 +9,7 @@ import type { OwnCount, SyncAnswer, SyncMessage } from './places-script.ts'
 export const MAX_MESSAGE = 100
 
 /** How many streams a name has. */
-class StreamCount {
+class Tally {
   own = 0
   #others = 0
   #heardUntil = 0
@@ -38,8 +38,8 @@ export class Share {
    * matter.
    */
   processId = newId()
-  readonly total = new StreamCount()
-  readonly tallies = new Map<string, StreamCount>()
+  readonly total = new Tally()
+  readonly tallies = new Map<string, Tally>()
   /** Requests that wait for a place, in the order in which they came. */
   waiting: PendingPlace[] = []
   /** What Redis has not been told of: whether the total, and which names. */
@@ -61,8 +61,8 @@ export class Share {
   }
 
   /** The tally of a name. It is kept in the map while it counts something. */
-  tally(name: string): StreamCount {
-    return this.tallies.get(name) ?? new StreamCount()
+  tally(name: string): Tally {
+    return this.tallies.get(name) ?? new Tally()
   }
 
   hasRoom({ perTenant, quotas }: PlaceRequest, now: number): boolean {

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
-import { foldWaiting, forgetReader } from '../../src/domains/analytics/fold.ts'
+import { foldWaiting, forgetInAnalytics } from '../../src/domains/analytics/fold.ts'
 import { clearDeletedEndpoints } from '../../src/domains/webhooks/retention-sql.ts'
 import {
   countTables,
@@ -255,7 +255,7 @@ test('an erased reader is in no top and no number of readers; what was counted w
     // Anonymous, as an erasure leaves them; the reader's rows of other kinds go.
     await sql(unnamed('UPDATE comments SET author_id = NULL WHERE author_id = $1'), [id])
     await sql(unnamed('DELETE FROM reactions WHERE reader_id = $1'), [id])
-    await forgetReader(sql, service.tenant.id, id)
+    await forgetInAnalytics(sql, service.tenant.id, id)
   })
   const named = ['analytics_deltas', 'analytics_activity'].map((table) =>
     unnamed(`SELECT 1 FROM ${table} WHERE reader_id = $1`),

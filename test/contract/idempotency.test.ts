@@ -9,7 +9,7 @@ import { createComment } from '../../src/domains/comments/create.ts'
 import {
   type OutgoingResponse,
   deleteExpiredRecords,
-  forgetReader,
+  forgetInAnswers,
   runOnce,
 } from '../../src/domains/idempotency/idempotency.ts'
 import { createDiscussion } from '../../src/domains/discussions/discussions.ts'
@@ -496,7 +496,7 @@ describe('POST /graphql', () => {
 })
 
 describe('erasure', () => {
-  const forget = (ids: string[]) => service.app.db.transaction((sql) => forgetReader(sql, service.tenant.id, ids))
+  const forget = (ids: string[]) => service.app.db.transaction((sql) => forgetInAnswers(sql, service.tenant.id, ids))
 
   async function expectErased(again: () => Promise<TestResponse>): Promise<void> {
     const answer = await again()
@@ -544,7 +544,7 @@ describe('erasure', () => {
   test('leaves those of another tenant', async () => {
     const post = () => comment('of-this', 'of-this')
     const first = await post()
-    await service.app.db.transaction((sql) => forgetReader(sql, newId(), [first.json.author.id]))
+    await service.app.db.transaction((sql) => forgetInAnswers(sql, newId(), [first.json.author.id]))
     expectReplay(await post(), first)
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
 import { renderMarkdown } from '../../src/domains/comments/markdown.ts'
-import { decide, holdPolicy, judgeText, reasonOf } from '../../src/domains/comments/rules.ts'
+import { decide, holdPolicy, judgeText, holdReasonOf } from '../../src/domains/comments/rules.ts'
 
 const judge = (body: string, settings: object = {}) => judgeText(body, renderMarkdown(body), tenantSettings(settings))
 const reason = (body: string, settings: object = {}) => judge(body, settings).reason
@@ -75,7 +75,7 @@ describe('the order', () => {
     moderationMode: 'pre',
   }
   const never = { repeats: false, approvedCount: 0 }
-  const first = (body: string, history = never) => reasonOf(judge(body, all), history)
+  const first = (body: string, history = never) => holdReasonOf(judge(body, all), history)
 
   test('is banned words, suspect words, links, repetition, first comments, pre-moderation', () => {
     expect(refusal('worst bad https://a.example', all)).not.toBeNull()

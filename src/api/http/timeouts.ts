@@ -48,7 +48,7 @@ export function limitTimes(server: Server, times: Times): void {
   const watch = (socket: Socket): void => answers.watch(socket, () => socket.destroy())
   // Over TLS what is written to the socket below does not show there.
   server.on('connection', watch).on('secureConnection', watch)
-  const sessions = new Sessions(times, answers)
+  const sessions = new Http2Sessions(times, answers)
   ;(server as unknown as Http2SecureServer).on('session', (session) => sessions.watch(session))
   const timer = setInterval(() => {
     const now = performance.now()
@@ -81,7 +81,7 @@ class Answers {
   }
 }
 
-interface Session {
+interface Http2Session {
   /** When it last began to be without a request. */
   idleSince: number
   /** How long it may be without one. */
@@ -91,10 +91,10 @@ interface Session {
 }
 
 /** The connections of HTTP/2. What keeps one alive is a request, not a ping or half a frame. */
-class Sessions {
+class Http2Sessions {
   readonly #times: Times
   readonly #answers: Answers
-  readonly #open = new Map<ServerHttp2Session, Session>()
+  readonly #open = new Map<ServerHttp2Session, Http2Session>()
 
   constructor(times: Times, answers: Answers) {
     this.#times = times
@@ -102,7 +102,7 @@ class Sessions {
   }
 
   watch(session: ServerHttp2Session): void {
-    const known: Session = { idleSince: performance.now(), maxIdleMs: this.#times.headersMs, requests: new Map() }
+    const known: Http2Session = { idleSince: performance.now(), maxIdleMs: this.#times.headersMs, requests: new Map() }
     this.#open.set(session, known)
     session.once('close', () => this.#open.delete(session))
     session.on('stream', (stream) => {

@@ -44,7 +44,7 @@ export async function foldTenant({ db }: Pick<App, 'db'>, tenantId: Id): Promise
  * locked by then, so the tenant does not go meanwhile. A reader whose merge is under way still has
  * rows when an erasure begins: it is called once more when these are gone.
  */
-export async function forgetReader(sql: Sql, tenantId: Id, readerId: Id): Promise<void> {
+export async function forgetInAnalytics(sql: Sql, tenantId: Id, readerId: Id): Promise<void> {
   await sql(LOCK, [tenantId])
   await sql(FOLD_READER, [tenantId, readerId])
 }

@@ -14,7 +14,7 @@ import { type Comment, type CommentText, toComment } from './comment.ts'
 import { bodySchema } from './comments.ts'
 import { selectHistory } from './history-sql.ts'
 import { type LockedComment, peekComment } from './locked.ts'
-import { type Decision, decide, holdPolicy, type Judgement, reasonOf } from './rules.ts'
+import { type Decision, decide, holdPolicy, type Judgement, holdReasonOf } from './rules.ts'
 import { checkText } from './text.ts'
 
 const editSchema = z.object({ body: bodySchema })
@@ -85,7 +85,7 @@ async function decideOnEdit(
   now: Date,
 ): Promise<Decision> {
   const author = { tenantId, authorId: comment.authorId ?? comment.id, commentId: comment.id }
-  const reason = reasonOf(judgement, await selectHistory(sql, author, judgement, now))
+  const reason = holdReasonOf(judgement, await selectHistory(sql, author, judgement, now))
   if (comment.status === 'pending' && !comment.isAsked) {
     return { status: 'pending', holdReason: reason ?? comment.holdReason, flagged: comment.flagged, asks: false }
   }

@@ -110,7 +110,7 @@ export interface AuthorHistory {
 }
 
 /** The verdict once the author's history is known. CREATE (create-sql.ts) says the same in SQL. */
-export function reasonOf({ repeats, approvedBelow, reason }: Judgement, history: AuthorHistory): HoldReason | null {
+export function holdReasonOf({ repeats, approvedBelow, reason }: Judgement, history: AuthorHistory): HoldReason | null {
   if (repeats && history.repeats) return 'repeated_text'
   return history.approvedCount < approvedBelow ? 'first_comments' : reason
 }

@@ -3,10 +3,9 @@ import { type Ctx, requireAdmin, requireCaller } from '../../core/context.ts'
 import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } from '../../core/cursor.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import { type Sql, statement } from '../../core/sql.ts'
 import type { TenantExport } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { withdrawExports as withdrawIn } from './sql.ts'
 
 export type ExportState = 'pending' | 'completed' | 'failed'
 
@@ -66,11 +65,25 @@ export async function deleteExport(ctx: Ctx, { id }: { id: string }): Promise<Id
   return id
 }
 
+const RESTART = statement(
+  'restart_exports',
+  'UPDATE tenant_exports SET erasures = erasures + 1 WHERE tenant_id = $1 AND expires_at IS NULL',
+)
+
+const DELETE_MADE = statement(
+  'delete_made_exports',
+  'DELETE FROM tenant_exports WHERE tenant_id = $1 AND completed_at IS NOT NULL',
+)
+
 /**
- * At the end of a reader's erasure, in its last transaction: no file of before it is left, and none
- * that is being made is given out.
+ * At the end of a reader's erasure: no file of before it is left, and none that is being made will
+ * be given out. One that was completed while the first statement waited for it is seen by the
+ * second.
  */
-export const withdrawExports = (sql: Sql, tenantId: Id): Promise<void> => withdrawIn(sql, tenantId)
+export async function withdrawExports(sql: Sql, tenantId: Id): Promise<void> {
+  await sql(RESTART, [tenantId])
+  await sql(DELETE_MADE, [tenantId])
+}
 
 /** The file of a completed export: JSON Lines, compressed with gzip. */
 export interface ExportFile {

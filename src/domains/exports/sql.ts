@@ -76,26 +76,6 @@ export const failExport = async (
   keptHours: number,
 ): Promise<void> => void (await sql(FAIL, [tenantId, id, error, keptHours]))
 
-const RESTART = statement(
-  'restart_exports',
-  'UPDATE tenant_exports SET erasures = erasures + 1 WHERE tenant_id = $1 AND expires_at IS NULL',
-)
-
-const DELETE_MADE = statement(
-  'delete_made_exports',
-  'DELETE FROM tenant_exports WHERE tenant_id = $1 AND completed_at IS NOT NULL',
-)
-
-/**
- * At the end of a reader's erasure: no file of before it is left, and none that is being made will
- * be given out. One that was completed while the first statement waited for it is seen by the
- * second.
- */
-export async function withdrawExports(sql: Sql, tenantId: Id): Promise<void> {
-  await sql(RESTART, [tenantId])
-  await sql(DELETE_MADE, [tenantId])
-}
-
 const DELETE_EXPIRED = statement(
   'delete_expired_exports',
   `WITH expired AS (

@@ -196,7 +196,7 @@ function mentionsOf({ url, rawBody }: KeyedRequest, { body }: OutgoingResponse):
  * reader wrote. The records stay, so that no request is run a second time; its replay is
  * `not_found`. Part of the erasure's transaction `tx`.
  */
-export const forgetReader = (tx: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
+export const forgetInAnswers = (tx: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   sql.forgetBodies(tx, tenantId, [...ids, ANYONE])
 
 const BATCH = 1000

@@ -6,7 +6,7 @@ import { audienceOf, changeView } from '../comments/change.ts'
 import { toComment } from '../comments/comment.ts'
 import { lockComment, type LockedComment } from '../comments/locked.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
-import { forgetReader as forgetInAnswers } from '../idempotency/idempotency.ts'
+import { forgetInAnswers } from '../idempotency/idempotency.ts'
 import { type ReaderWork, workThrough } from './erase-batches.ts'
 
 /** An erasure under way in this process. */

@@ -2,11 +2,6 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { COMMENT_FIELDS, type CommentRow, columnsOf } from '../comments/comment.ts'
 
-const SNAPSHOT = statement('export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
-
-/** First in a transaction: whatever it reads is of one instant. */
-export const readOneInstant = async (sql: Sql): Promise<void> => void (await sql(SNAPSHOT))
-
 /** `bodyHtml` is made from `body`, the author is the reader, and the rest is the thread's. */
 const LEFT_OUT = [
   'bodyHtml',

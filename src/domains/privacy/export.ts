@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import { readOneInstant, type Sql } from '../../core/sql.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
 import { type FormerReader, listFormerReaders } from '../merges/merged.ts'
 import * as rows from './export-sql.ts'
@@ -51,7 +51,7 @@ export async function exportReader(ctx: Ctx, readerId: Id): Promise<ReaderExport
 function readAll(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.late.transaction(async (sql, asOf) => {
-    await rows.readOneInstant(sql)
+    await readOneInstant(sql)
     const reader = await getReaderIn(sql, ctx, readerId)
     const written = await exportWritten(sql, tenant.id, readerId)
     const formerReaders = await listFormerReaders(sql, tenant.id, readerId)

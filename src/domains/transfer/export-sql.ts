@@ -4,15 +4,10 @@ import type { CommentStatus, DiscussionState } from '../../generated/prisma/enum
 import type { HoldReason } from '../comments/rules.ts'
 import { IS_OF_IMPORT } from './own-sql.ts'
 
-const SNAPSHOT = statement('tenant_export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
-// Whoever takes the export may take their time.
-const PATIENCE = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
+const ANY_TIME = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
 
-/** First in a transaction: whatever it reads is of one instant, however long that takes. */
-export async function readOneInstant(sql: Sql): Promise<void> {
-  await sql(SNAPSHOT)
-  await sql(PATIENCE)
-}
+/** Whoever takes the export may take their time. */
+export const takeAnyTime = async (sql: Sql): Promise<void> => void (await sql(ANY_TIME))
 
 const COUNT = statement('tenant_export_count', 'SELECT count(*)::int AS count FROM comments WHERE tenant_id = $1')
 

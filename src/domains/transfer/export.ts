@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 
 import type { App } from '../../core/context.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/sql.ts'
+import { readOneInstant, type Sql } from '../../core/sql.ts'
 import * as rows from './export-sql.ts'
 import { type CommentItem, type DiscussionItem, FORM_VERSION, type Item, type ReaderItem } from './item.ts'
 import { addCounts, type TransferCounts } from './report.ts'
@@ -29,7 +29,8 @@ export function exportTenant(
   { onProgress }: Watching = {},
 ): Promise<TransferCounts> {
   return db.transaction(async (sql) => {
-    await rows.readOneInstant(sql)
+    await readOneInstant(sql)
+    await rows.takeAnyTime(sql)
     const total = await rows.countComments(sql, tenantId)
     let counts: TransferCounts = {}
     for await (const items of exportItems(sql, tenantId)) {

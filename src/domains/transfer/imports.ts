@@ -44,7 +44,7 @@ const withFindings = <Row extends Pick<Import, 'refused' | 'changed'>>(row: Row)
 const findingsOf = (stored: unknown): Import['refused'] => ({ total: 0, first: [], ...(stored as object) })
 
 /** Takes a reader out of what imports remember, so that none of them brings the reader again. */
-export const forgetReader = forgetReaderItems
+export const forgetInImports = forgetReaderItems
 
 /**
  * Has what sources know as one reader be another one from now on. It was there before the imports:
@@ -53,4 +53,4 @@ export const forgetReader = forgetReaderItems
 export const moveReader = moveReaderItems
 
 /** Has imports that are under way refuse a reader by their external id. */
-export const refuseReader = refuseReaderName
+export const refuseInImports = refuseReaderName

@@ -32,7 +32,7 @@ import { readSource } from './sources.ts'
 import type { Work } from './store.ts'
 import { findItems } from './store-sql.ts'
 import { FATES, Survey } from './survey.ts'
-import { maxDepthOf, reasonOf, WITHOUT_AUTHOR } from './threads.ts'
+import { maxDepthOf, moveReason, WITHOUT_AUTHOR } from './threads.ts'
 
 /** What an import would do. */
 export interface Rehearsal {
@@ -393,7 +393,7 @@ function tellMoves(run: Rehearsing, row: ImportedComment): void {
   if (lacksAuthor) note(run, 'changed', { place, reason: WITHOUT_AUTHOR })
   if (lacksAuthor || authorKey === null) report.commentsWithoutAuthor++
   const move = survey.moveOf(key)
-  if (move !== null) note(run, 'changed', { place, reason: reasonOf(move, maxDepthOf(row, maxDepth)) })
+  if (move !== null) note(run, 'changed', { place, reason: moveReason(move, maxDepthOf(row, maxDepth)) })
 }
 
 function note({ report, watching }: Rehearsing, kind: 'refused' | 'changed', finding: ImportFinding): void {

@@ -88,7 +88,7 @@ const INSERT_COMMENTS = statement(
   `INSERT INTO comments (tenant_id, ${namesOf(COMMENT)}) SELECT $1, ${namesOf(COMMENT)} FROM ${rowsOf(COMMENT, 2)}`,
 )
 
-export const insertComments = (sql: Sql, tenantId: Id, rows: readonly NewComment[]): Promise<unknown> =>
+export const insertImportedComments = (sql: Sql, tenantId: Id, rows: readonly NewComment[]): Promise<unknown> =>
   sql(INSERT_COMMENTS, [tenantId, ...arraysOf(COMMENT, rows)])
 
 export interface NewRevision {

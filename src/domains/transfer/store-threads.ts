@@ -14,7 +14,7 @@ import {
   type Move,
   placeBelow,
   type PlacedComment,
-  reasonOf,
+  moveReason,
   WITHOUT_AUTHOR,
 } from './threads.ts'
 
@@ -36,7 +36,7 @@ export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored
     if (fresh.length === 0 && !batch.hasWaited) return null
     const threads = await placeAll(tx, work, comments, known, facts)
     const hung = hang(onComments, known, threads)
-    await insertComments(tx, work, threads, hung.reactions)
+    await storeComments(tx, work, threads, hung.reactions)
     const given = await insertOnComments(tx, work, threads, hung)
     // What was refused may wait since an earlier run.
     const over = batch.hasWaited ? rows : refused
@@ -155,7 +155,7 @@ async function placeAll(
     return facts.get(id)
   }
   const note = (row: ImportedComment, move: Move): void =>
-    void notes.push({ place: row.place, reason: reasonOf(move, maxDepthOf(row, maxDepth)) })
+    void notes.push({ place: row.place, reason: moveReason(move, maxDepthOf(row, maxDepth)) })
   for (const row of rows) {
     const discussionId = idOf(known, row.discussionKey)
     const isThere = facts.get(row.id)
@@ -205,7 +205,7 @@ function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known
   return { reactions: [...reactions.values()], reports: [...reports.values()] }
 }
 
-async function insertComments(
+async function storeComments(
   tx: TxSql,
   work: Work,
   { placed, there }: Threads,
@@ -258,7 +258,7 @@ async function insertComments(
   await Promise.all([
     areItems,
     isReplied,
-    comments.length === 0 ? null : sql.insertComments(tx, tenantId, comments),
+    comments.length === 0 ? null : sql.insertImportedComments(tx, tenantId, comments),
     revisions.length === 0 ? null : sql.insertRevisions(tx, tenantId, revisions),
     placed.length === 0 ? null : sql.addComments(tx, tenantId, changesOf(placed)),
   ])

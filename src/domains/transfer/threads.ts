@@ -30,7 +30,7 @@ export type Move = 'absent' | 'gone' | 'page' | 'deep' | 'circle'
 export const maxDepthOf = ({ keptId }: Pick<ImportedComment, 'keptId'>, ofTenant: number): number =>
   keptId === null ? ofTenant : MAX_DEPTH
 
-export function reasonOf(move: Move, maxDepth: number): string {
+export function moveReason(move: Move, maxDepth: number): string {
   switch (move) {
     case 'absent':
       return 'replies to a comment that is not in the file: it stands at the top level'

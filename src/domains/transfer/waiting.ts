@@ -3,7 +3,7 @@ import type { Key } from './keys.ts'
 import { BATCH_ITEMS, BATCH_LENGTH, newBatch, type ReadBatch, takeFound } from './read-batches.ts'
 import { ImportStopped, note, type Run, storeRows } from './run.ts'
 import { OF_ERASED_READER } from './sort-out.ts'
-import { reasonOf } from './threads.ts'
+import { moveReason } from './threads.ts'
 
 /**
  * Takes what has waited. Only comments wait to be taken: what else an item lacks is not in the
@@ -100,7 +100,7 @@ async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
   const found = topOf(await sql.selectPathUp(app.db.query, tenantId, importId))
   const item = found === null ? undefined : await sql.findWaiting(app.db.query, tenantId, importId, found.key)
   if (found === null || item === undefined) return false
-  const reason = reasonOf('circle', run.maxDepth)
+  const reason = moveReason('circle', run.maxDepth)
   const atTop: Storing = ({ rows, changes }) => ({
     rows: rows.map((row) => (row.kind === 'comment' ? { ...row, parentKey: null } : row)),
     changes: [...changes, { key: item.key, place: item.place, reason }],

@@ -82,7 +82,7 @@ export const findDeliveryIn = ({ prisma }: TxSql, tenantId: Id, endpointId: Id, 
   prisma.delivery.findUnique({ where: { tenantId_id: { tenantId, id }, endpointId }, include: WITH_ATTEMPTS })
 
 /** The headers of a delivery that are the same at each attempt: without timestamp and signature. */
-export const headersOf = (ctx: Ctx, { id, eventType, eventId, body }: Delivery): Record<string, string> =>
+export const deliveryHeaders = (ctx: Ctx, { id, eventType, eventId, body }: Delivery): Record<string, string> =>
   lastingHeaders({
     prefix: ctx.app.settings.HEADER_PREFIX,
     event: eventType,

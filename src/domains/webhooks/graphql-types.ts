@@ -5,7 +5,7 @@ import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '
 import { builder } from '../../schema/builder.ts'
 import { inputFields, outputFields } from '../../schema/checked.ts'
 import { shapedBy } from '../../schema/shape.ts'
-import { countHeldDeliveries, getBody, headersOf, HELD_LIMIT, WITH_ATTEMPTS } from './deliveries.ts'
+import { countHeldDeliveries, getBody, deliveryHeaders, HELD_LIMIT, WITH_ATTEMPTS } from './deliveries.ts'
 import { circuitOf, lastVerificationOf, PUBLIC_SIGNING_SECRET } from './endpoint.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './policy.ts'
 
@@ -208,7 +208,7 @@ export const DeliveryDetailRef = builder.prismaObject('Delivery', {
       type: 'JSON',
       description: 'The headers that each attempt sends, except timestamp and signature.',
       extensions: shapedBy(z.record(z.string(), z.string())),
-      resolve: (delivery, _args, ctx) => headersOf(ctx, delivery),
+      resolve: (delivery, _args, ctx) => deliveryHeaders(ctx, delivery),
     }),
   }),
 })

@@ -10,9 +10,9 @@ import {
   MARKS,
   paragraphsOf,
   phrasingOf,
-  type Run,
+  type TextRun,
   withAddresses,
-} from './runs.ts'
+} from './text-runs.ts'
 import { isPlain, writeMarkdown } from './write-markdown.ts'
 
 /**
@@ -115,7 +115,7 @@ const MAX_BLOCKS = 6
 class Converter {
   private readonly lineBreaks: boolean
   private containers: Parents[] = []
-  private runs: Run[] = []
+  private runs: TextRun[] = []
   private heading: 1 | 2 | 3 | 4 | 5 | 6 | null = null
   private marks = new Map<Mark, number>()
   private links: (string | null)[] = []

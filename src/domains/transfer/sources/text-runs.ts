@@ -7,13 +7,13 @@ export const MARKS = ['delete', 'strong', 'emphasis', 'inlineCode'] as const
 export type Mark = (typeof MARKS)[number]
 
 /** A piece of text of one look. */
-export interface Run {
+export interface TextRun {
   text: string
   marks: readonly Mark[]
   href: string | null
 }
 
-export const BREAK: Readonly<Run> = { text: '\n', marks: [], href: null }
+export const BREAK: Readonly<TextRun> = { text: '\n', marks: [], href: null }
 
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\0-\x08\x0b\x0e-\x1f\x7f]/g
@@ -54,8 +54,8 @@ export function addressOf(href: string | undefined): string | null {
 }
 
 /** The paragraphs of a text, which two line breaks part. Spaces that are not shown are left out. */
-export function paragraphsOf(runs: readonly Run[]): Run[][] {
-  const paragraphs: Run[][] = [[]]
+export function paragraphsOf(runs: readonly TextRun[]): TextRun[][] {
+  const paragraphs: TextRun[][] = [[]]
   let breaks = 0
   let isAfterSpace = true
   for (const run of runs) {
@@ -79,7 +79,7 @@ export function paragraphsOf(runs: readonly Run[]): Run[][] {
 }
 
 /** Adds a run; to the one before it where both look the same. */
-function add(paragraph: Run[], run: Run): void {
+function add(paragraph: TextRun[], run: TextRun): void {
   const last = paragraph.at(-1)
   const isSame =
     last !== undefined && last !== BREAK && last.href === run.href && last.marks.join() === run.marks.join()
@@ -87,7 +87,7 @@ function add(paragraph: Run[], run: Run): void {
   else paragraph.push(run)
 }
 
-function trimEnd(paragraph: Run[]): void {
+function trimEnd(paragraph: TextRun[]): void {
   const last = paragraph.at(-1)
   if (last === undefined || last === BREAK || !last.text.endsWith(' ')) return
   last.text = last.text.slice(0, -1)
@@ -95,12 +95,12 @@ function trimEnd(paragraph: Run[]): void {
 }
 
 /** The runs as nodes: links outside, marks within them. */
-export const phrasingOf = (runs: readonly Run[]): PhrasingContent[] =>
+export const phrasingOf = (runs: readonly TextRun[]): PhrasingContent[] =>
   groupsOf(runs, ({ href }) => href).flatMap(({ key: url, group }) =>
     url === null ? markedOf(group, 0) : [{ type: 'link' as const, url, children: markedOf(group, 0) }],
   )
 
-function markedOf(runs: readonly Run[], level: number): PhrasingContent[] {
+function markedOf(runs: readonly TextRun[], level: number): PhrasingContent[] {
   const mark = runs.some(({ marks }) => marks.length > 0) ? MARKS[level] : undefined
   if (mark === undefined) return runs.map((run) => (run === BREAK ? { type: 'break' } : textOf(run.text)))
   const groups = groupsOf(runs, ({ marks }) => marks.includes(mark))
@@ -131,7 +131,10 @@ function addCode(nodes: PhrasingContent[], node: PhrasingContent): PhrasingConte
  * Whether `~~` is seen as a mark there: between two letters, or beside a sign or a space outside.
  * The writer sees to it for the other marks, and makes signs of letters for that.
  */
-function isSeen(inner: readonly Run[], { last, next }: { last: Run | undefined; next: Run | undefined }): boolean {
+function isSeen(
+  inner: readonly TextRun[],
+  { last, next }: { last: TextRun | undefined; next: TextRun | undefined },
+): boolean {
   const isAfterLetter = last !== undefined && !hasOthers(last) && ENDS_WITH_LETTER.test(last.text)
   const isBeforeLetter = next !== undefined && !hasOthers(next) && BEGINS_WITH_LETTER.test(next.text)
   if (!isAfterLetter && !isBeforeLetter) return true
@@ -140,7 +143,7 @@ function isSeen(inner: readonly Run[], { last, next }: { last: Run | undefined; 
   return opens && (!isBeforeLetter || ENDS_WITH_LETTER.test(inner.at(-1)?.text ?? ''))
 }
 
-const hasOthers = ({ marks }: Run): boolean => marks.some((mark) => mark !== 'delete')
+const hasOthers = ({ marks }: TextRun): boolean => marks.some((mark) => mark !== 'delete')
 const BEGINS_WITH_LETTER = /^[\p{L}\p{N}\p{M}]/u
 const ENDS_WITH_LETTER = /[\p{L}\p{N}\p{M}]$/u
 
@@ -155,7 +158,7 @@ const LEADING = new RegExp(`^${EDGE}+`, 'u')
 const TRAILING = new RegExp(`${EDGE}$`, 'u')
 
 /** Moves those of a group out of it, but for those of code. */
-function spacesOutside(group: readonly Run[]): { before: Text[]; inner: readonly Run[]; after: Text[] } {
+function spacesOutside(group: readonly TextRun[]): { before: Text[]; inner: readonly TextRun[]; after: Text[] } {
   const inner = group.map((run) => ({ ...run }))
   const before: Text[] = []
   const after: Text[] = []
@@ -176,11 +179,11 @@ function spacesOutside(group: readonly Run[]): { before: Text[]; inner: readonly
   return { before, inner, after }
 }
 
-const isCode = ({ marks }: Run): boolean => marks.includes('inlineCode')
+const isCode = ({ marks }: TextRun): boolean => marks.includes('inlineCode')
 
 /** Neighbours with the same key. */
-function groupsOf<Key>(runs: readonly Run[], keyOf: (run: Run) => Key): { key: Key; group: Run[] }[] {
-  const groups: { key: Key; group: Run[] }[] = []
+function groupsOf<Key>(runs: readonly TextRun[], keyOf: (run: TextRun) => Key): { key: Key; group: TextRun[] }[] {
+  const groups: { key: Key; group: TextRun[] }[] = []
   for (const run of runs) {
     const key = keyOf(run)
     const last = groups.at(-1)
