@@ -71,31 +71,34 @@ interface Queued<Draft> {
 
 type Write<Draft, Result> = (queued: Queued<Draft>) => Promise<Result>
 
-/** Queues of drafts by key. Each is there while it has drafts that wait or are being written. */
-class Lanes<Draft, Result> {
+/**
+ * Queues of drafts by key: lanes by tenant and discussion, lines by their number, and each tenant's
+ * way to its line. A queue is there while it has drafts that wait or are being written.
+ */
+class Queues<Draft, Result> {
   readonly #open: (draft: Draft) => Write<Draft, Result>
-  readonly #lanes = new Map<string, { write: Write<Draft, Result>; drafts: number }>()
+  readonly #queues = new Map<string, { write: Write<Draft, Result>; drafts: number }>()
 
   constructor(open: (draft: Draft) => Write<Draft, Result>) {
     this.#open = open
   }
 
   get size(): number {
-    return this.#lanes.size
+    return this.#queues.size
   }
 
   draftsIn(key: string): number {
-    return this.#lanes.get(key)?.drafts ?? 0
+    return this.#queues.get(key)?.drafts ?? 0
   }
 
   async write(key: string, queued: Queued<Draft>): Promise<Result> {
-    const lane = this.#lanes.get(key) ?? { write: this.#open(queued.draft), drafts: 0 }
-    this.#lanes.set(key, lane)
-    lane.drafts++
+    const queue = this.#queues.get(key) ?? { write: this.#open(queued.draft), drafts: 0 }
+    this.#queues.set(key, queue)
+    queue.drafts++
     try {
-      return await lane.write(queued)
+      return await queue.write(queued)
     } finally {
-      if (--lane.drafts === 0) this.#lanes.delete(key)
+      if (--queue.drafts === 0) this.#queues.delete(key)
     }
   }
 }
@@ -109,6 +112,11 @@ class Lanes<Draft, Result> {
  * whose rows take long writes apart from the others (`RowCosts`): such tenants share a few lines,
  * each with one statement at a time, which use a quarter of the connections. A request with a
  * transaction of its own writes alone, in that.
+ *
+ *     draft ── turn ─┬─ its lane is open, or its tenant waits ──────────► lane of its discussion
+ *                    │                                                        ▲
+ *                    └─ shared queue ─┬─ most tenants: one statement ── busy ─┤
+ *                                     └─ slow tenants: shortest line ── busy ─┘
  */
 export function sharedWriter<Draft, Result>(kind: SharedWrite<Draft, Result>): SharedWriter<Draft, Result> {
   const writers = perApp((app) => inTurns(kind, writerOf(app, kind)))
@@ -160,7 +168,7 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
 
   /** By tenant and place: a tenant may name a discussion of another. */
   const keyOf = (draft: Draft): string => `${tenantOf(draft)} ${placeOf(draft, app)}`
-  const lanes = new Lanes<Draft, Result>((draft) => {
+  const lanes = new Queues<Draft, Result>((draft) => {
     const waiting = insert(ofTenant(app, tenantOf(draft)), 'wait', '_in_lane')
     return inBatches(fittingApart, (batch) => flush(kind, waiting, batch))
   })
@@ -174,7 +182,7 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
   }
 
   const apartFrom = insert(app, 'skip', '_apart')
-  const lines = new Lanes<Draft, Result>(() =>
+  const lines = new Queues<Draft, Result>(() =>
     inBatches(fittingApart, (batch) => {
       costs.heavy(tenantsOf(batch))
       return flush(kind, apartFrom, batch, inLane)
@@ -182,7 +190,7 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
   )
   const lineKeys = Array.from({ length: Math.max(1, Math.floor(app.db.connections / 4)) }, (_, n) => `${n}`)
   /** By tenant: the line in which its rows wait. A tenant takes the shortest. */
-  const apart = new Lanes<Draft, Result>(() => {
+  const apart = new Queues<Draft, Result>(() => {
     const key = lineKeys.reduce((one, other) => (lines.draftsIn(other) < lines.draftsIn(one) ? other : one))
     return (queued) => lines.write(key, queued)
   })
