@@ -79,6 +79,12 @@ const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pend
 // free slots allow, so that one backlog never hides another's; replays come last. Rows that another
 // worker holds are skipped, not awaited. A lease whose end has passed is due again: its holder
 // died.
+//
+// An example of `share` and `reserve`: a worker has 1024 slots (`$4`), all free, and up to 8 for an
+// endpoint (`$3`). A tenant that holds none has a share of 1024 / 2 / 8 = 64 endpoints: 512 slots,
+// as many as stay free. Its reserve is 2 * 1024 / 3 - 512 = 170 more endpoints, with one slot each:
+// then it holds 682 slots, twice the 342 that stay free. Another tenant that comes after the first
+// 512 has a share of 256 slots, half of what is left.
 const LEASE = statement(
   'lease_deliveries',
   `WITH RECURSIVE waiting AS (

@@ -32,6 +32,8 @@ const DISABLE: AuditAction = 'webhook.disable'
 // Endpoints are locked before deliveries, and in order, so that two workers never wait for each
 // other. An endpoint is locked only where its count changes; a success at a healthy one touches its
 // delivery alone. What was sent to another URL than the present one says nothing of the endpoint.
+// `(SELECT count(*) FROM locked) >= 0` is always true: to know it, PostgreSQL takes all locks of
+// endpoints before it updates the first delivery.
 // In `verdict` only failures since the last success count; `base` is what there was before them.
 const RECORD = statement(
   'record_attempts',
