@@ -26,33 +26,53 @@ interface Trace {
  * names nobody: that comment's row may go, and with it what would lead from another reader to this
  * event. Null where there is nothing to take out.
  */
-export function scrubEvent({ actor, data }: EventTexts, { readerId, isOnTheirComment }: Trace): ScrubbedEvent | null {
-  const who = JSON.parse(actor) as { kind: string; readerId?: Id }
-  const what = JSON.parse(data) as EventData
+export function scrubEvent(event: EventTexts, { readerId, isOnTheirComment }: Trace): ScrubbedEvent | null {
   const isTheirs = (id: Id | undefined): boolean => id !== undefined && (id === readerId || isOnTheirComment)
-  const after = { ...what }
-  let hasLostRecipient = false
-  if (what.comment?.author?.id === readerId) {
-    after.comment = { ...what.comment, author: null, ...NO_TEXT }
+  return changeEvent(event, (who, what) => {
+    const after = { ...what }
+    if (what.comment?.author?.id === readerId) after.comment = { ...what.comment, author: null, ...NO_TEXT }
+    if (isTheirs(what.reader?.id)) after.reader = null
+    const hasLostRecipient = what.recipient?.readerId === readerId
+    if (hasLostRecipient) after.recipient = null
+    return { who: isTheirs(who.readerId) ? { kind: who.kind } : who, what: after, hasLostRecipient }
+  })
+}
+
+interface Changed {
+  who: EventWho
+  what: EventData
+  hasLostRecipient: boolean
+}
+
+/**
+ * An event with another actor or other data; what stays the same object stays to the byte. Null
+ * where all of it is the same.
+ */
+export function changeEvent(
+  { actor, data }: EventTexts,
+  change: (who: EventWho, what: EventData) => Changed,
+): ScrubbedEvent | null {
+  const who = JSON.parse(actor) as EventWho
+  const what = JSON.parse(data) as EventData
+  const after = change(who, what)
+  const changed = {
+    actor: after.who === who ? actor : JSON.stringify(after.who),
+    data: JSON.stringify(after.what),
+    hasLostRecipient: after.hasLostRecipient,
   }
-  if (isTheirs(what.reader?.id)) after.reader = null
-  if (what.recipient?.readerId === readerId) {
-    after.recipient = null
-    hasLostRecipient = true
-  }
-  const scrubbed = {
-    actor: isTheirs(who.readerId) ? JSON.stringify({ kind: who.kind }) : actor,
-    data: JSON.stringify(after),
-    hasLostRecipient,
-  }
-  const isSame = scrubbed.actor === actor && scrubbed.data === JSON.stringify(what)
-  return isSame ? null : scrubbed
+  return changed.actor === actor && changed.data === JSON.stringify(what) ? null : changed
+}
+
+interface EventWho {
+  kind: string
+  readerId?: Id
+  externalId?: string
 }
 
 /** What of an event's data this looks at; all else stays as it is. */
 interface EventData {
   comment?: { author: { id: Id } | null; [name: string]: unknown }
   reader?: { id: Id } | null
-  recipient?: { readerId: Id } | null
+  recipient?: { readerId: Id; externalId?: string } | null
   [name: string]: unknown
 }
