@@ -16,21 +16,24 @@ export const COUNTED_COMMENTS = 1000
 export async function listCommentsOfReader(ctx: Ctx, readerId: Id, args: PageArgs): Promise<Page<Comment>> {
   const size = pageSize(args)
   const level = { before: idInCursor('by-reader', args.after), limit: size + 1 }
-  const { comments, isCut } = await loadComments(ctx, JSON.stringify(level), readerId)
+  const { comments, isCut } = await loadComments(ctx, readerId, level)
   return pageOf(comments, size, args, ({ id }) => encodeCursor('by-reader', id), isCut)
 }
 
-const loadComments = perRequest<Id, { comments: Comment[]; isCut: boolean }>(async (ctx, group, readerIds) => {
-  const level = JSON.parse(group) as Parameters<typeof listByReaders>[3]
-  const { tenant } = requireCaller(ctx)
-  const asked = [...new Set(readerIds)]
-  const rows = await listByReaders(ctx.app.db.query, tenant.id, asked, level)
-  const cut = cutKeys<Id | null>(rows, asked, rows.at(-1)?.authorId)
-  const byReader = new Map<Id | null, Comment[]>(readerIds.map((id) => [id, []]))
-  // By the row's author: of a deleted comment the answer names none.
-  for (const row of rows) byReader.get(row.authorId)?.push(toComment(row))
-  return readerIds.map((id) => ({ comments: byReader.get(id) ?? [], isCut: cut.has(id) }))
-})
+type ReaderLevel = Parameters<typeof listByReaders>[3]
+
+const loadComments = perRequest<Id, { comments: Comment[]; isCut: boolean }, [ReaderLevel]>(
+  async (ctx, readerIds, level) => {
+    const { tenant } = requireCaller(ctx)
+    const asked = [...new Set(readerIds)]
+    const rows = await listByReaders(ctx.app.db.query, tenant.id, asked, level)
+    const cut = cutKeys<Id | null>(rows, asked, rows.at(-1)?.authorId)
+    const byReader = new Map<Id | null, Comment[]>(readerIds.map((id) => [id, []]))
+    // By the row's author: of a deleted comment the answer names none.
+    for (const row of rows) byReader.get(row.authorId)?.push(toComment(row))
+    return readerIds.map((id) => ({ comments: byReader.get(id) ?? [], isCut: cut.has(id) }))
+  },
+)
 
 const NONE: ReaderCommentCounts = { total: 0, approved: 0, pending: 0, rejected: 0, deleted: 0, reportsReceived: 0 }
 
@@ -38,10 +41,9 @@ const NONE: ReaderCommentCounts = { total: 0, approved: 0, pending: 0, rejected:
  * For moderators: what has become of a reader's newest comments. One statement serves all readers
  * of a request.
  */
-export const countCommentsOfReader = (ctx: Ctx, readerId: Id): Promise<ReaderCommentCounts> =>
-  loadCounts(ctx, '', readerId)
+export const countCommentsOfReader = (ctx: Ctx, readerId: Id): Promise<ReaderCommentCounts> => loadCounts(ctx, readerId)
 
-const loadCounts = perRequest<Id, ReaderCommentCounts>(async (ctx, _group, readerIds) => {
+const loadCounts = perRequest<Id, ReaderCommentCounts>(async (ctx, readerIds) => {
   const { tenant } = requireCaller(ctx)
   const rows = await countByReaders(ctx.app.db.query, tenant.id, [...new Set(readerIds)], COUNTED_COMMENTS)
   const counts = new Map(rows.map((row) => [row.readerId, row]))

@@ -43,9 +43,9 @@ export function maySee({ actor, identity }: Caller, row: CommentRow): boolean {
  * (`getComment`). One statement serves all of a request.
  */
 export const parentOf = async (ctx: Ctx, { parentId }: Comment): Promise<Comment | null> =>
-  parentId === null ? null : loadParent(ctx, '', parentId)
+  parentId === null ? null : loadParent(ctx, parentId)
 
-const loadParent = perRequest<Id, Comment | null>(async (ctx, _group, ids) => {
+const loadParent = perRequest<Id, Comment | null>(async (ctx, ids) => {
   const caller = requireCaller(ctx)
   const rows = await selectComments(ctx.app.db.query, caller.tenant.id, [...new Set(ids)])
   const visible = rows.filter((row) => maySee(caller, row))

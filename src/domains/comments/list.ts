@@ -50,7 +50,7 @@ export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<C
   const parentId = args.parentId ?? null
   const level = { sort, after: placeOf(sort, args.after), limit: size + 1 }
   if (parentId === null) {
-    const roots = await loadRoots(ctx, JSON.stringify(level), discussionId)
+    const roots = await loadRoots(ctx, discussionId, level)
     return pageOf(roots.comments, size, args, cursorOf(sort), roots.isCut)
   }
   if (!isId(parentId)) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
@@ -66,15 +66,14 @@ interface Listed {
   isCut: boolean
 }
 
-const loadRoots = perRequest<Id, Listed>(async (ctx, group, discussionIds) => {
-  const level = JSON.parse(group) as NestedLevel
+const loadRoots = perRequest<Id, Listed, [NestedLevel]>(async (ctx, discussionIds, level) => {
   const { query } = ctx.app.db
   const tenantId = requireCaller(ctx).tenant.id
   const asked = [...new Set(discussionIds)]
   const [discussionId] = asked
   if (discussionId !== undefined && asked.length === 1) {
     const roots = isShort(level)
-      ? await readRoots(ctx, group, discussionId)
+      ? await readRoots(ctx, JSON.stringify(level), discussionId)
       : listedOf(await listLevel(query, tenantId, { discussionId, parentId: null, ...level }))
     return discussionIds.map(() => roots)
   }
@@ -111,7 +110,7 @@ export async function listRepliesOf(ctx: Ctx, comment: Comment, args: LevelArgs)
   const sort = args.sort ?? 'newest'
   const after = placeOf(sort, args.after)
   const level = { sort, after, limit: size + 1 }
-  const replies = comment.replyCount === 0 ? NONE : await loadReplies(ctx, JSON.stringify(level), comment)
+  const replies = comment.replyCount === 0 ? NONE : await loadReplies(ctx, comment, level)
   return pageOf(replies.comments, size, args, cursorOf(sort), replies.isCut)
 }
 
@@ -119,8 +118,7 @@ type NestedLevel = Parameters<typeof listReplies>[3]
 
 const NONE: Listed = { comments: [], isCut: false }
 
-const loadReplies = perRequest<Comment, Listed>(async (ctx, group, parents) => {
-  const level = JSON.parse(group) as NestedLevel
+const loadReplies = perRequest<Comment, Listed, [NestedLevel]>(async (ctx, parents, level) => {
   const asked = unique(parents)
   const rows = await listReplies(ctx.app.db.query, requireCaller(ctx).tenant.id, asked, level)
   const listed = byKey(

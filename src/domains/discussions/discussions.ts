@@ -219,12 +219,12 @@ export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id
  * request. Throws `not_found`.
  */
 export async function loadDiscussion(ctx: Ctx, id: Id): Promise<Discussion> {
-  const discussion = await loadById(ctx, '', id)
+  const discussion = await loadById(ctx, id)
   if (discussion === null) throw new ServiceError('not_found', { detail: 'There is no such discussion.' })
   return discussion
 }
 
-const loadById = perRequest<Id, Discussion | null>(async (ctx, _group, ids) => {
+const loadById = perRequest<Id, Discussion | null>(async (ctx, ids) => {
   const rows = await sql.selectDiscussions(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(ids)])
   const discussions = new Map(rows.map((row) => [row.id, toDiscussion(row)]))
   return ids.map((id) => discussions.get(id) ?? null)

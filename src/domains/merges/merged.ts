@@ -24,9 +24,9 @@ export const listFormerReaders = (sql: Sql, tenantId: Id, readerId: Id): Promise
   sql<FormerReader>(MERGED, [tenantId, readerId])
 
 /** The readers who were merged into a reader, first ones first, for the lists of readers. */
-export const formerReadersOf = (ctx: Ctx, readerId: Id): Promise<FormerReader[]> => loadFormer(ctx, '', readerId)
+export const formerReadersOf = (ctx: Ctx, readerId: Id): Promise<FormerReader[]> => loadFormer(ctx, readerId)
 
-const loadFormer = perRequest<Id, FormerReader[]>(async (ctx, _group, ids) => {
+const loadFormer = perRequest<Id, FormerReader[]>(async (ctx, ids) => {
   const merges = await ctx.app.prisma.readerMerge.findMany({
     where: { tenantId: requireCaller(ctx).tenant.id, intoId: { in: [...new Set(ids)] } },
     select: { intoId: true, readerId: true, createdAt: true, alias: { select: { externalId: true } } },

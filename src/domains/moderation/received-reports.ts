@@ -35,7 +35,7 @@ export async function listReportsOf(ctx: Ctx, commentId: Id, args: PageArgs): Pr
   const size = pageSize(args)
   const key = decodeCursor('reports', 2, args.after)
   const before = key === null ? null : { createdAt: instantOf(key[0]), readerId: idOf(key[1]) }
-  const reports = await loadReports(ctx, JSON.stringify({ before, limit: size + 1 }), commentId)
+  const reports = await loadReports(ctx, commentId, { before, limit: size + 1 })
   return pageOf(reports, size, args, ({ createdAt, reader }) => encodeCursor('reports', createdAt, reader.id))
 }
 
@@ -45,8 +45,9 @@ export async function listReportsById(ctx: Ctx, id: Id, args: PageArgs): Promise
   return listReportsOf(ctx, comment.id, args)
 }
 
-const loadReports = perRequest<Id, ReceivedReport[]>(async (ctx, group, commentIds) => {
-  const at = JSON.parse(group) as Parameters<typeof listReports>[3]
+type ReportPage = Parameters<typeof listReports>[3]
+
+const loadReports = perRequest<Id, ReceivedReport[], [ReportPage]>(async (ctx, commentIds, at) => {
   const rows = await listReports(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(commentIds)], at)
   const byComment = new Map<Id, ReceivedReport[]>(commentIds.map((id) => [id, []]))
   for (const { commentId, reason, note, counted, createdAt, readerId, ...profile } of rows) {

@@ -33,9 +33,9 @@ export interface HeldReaction {
  * of a request.
  */
 export const viewerReaction = async (ctx: Ctx, commentId: Id): Promise<string | null> =>
-  requireCaller(ctx).identity === null ? null : loadViewer(ctx, '', commentId)
+  requireCaller(ctx).identity === null ? null : loadViewer(ctx, commentId)
 
-const loadViewer = perRequest<Id, string | null>(async (ctx, _group, commentIds) => {
+const loadViewer = perRequest<Id, string | null>(async (ctx, commentIds) => {
   const held = await viewerReactions(ctx, commentIds)
   return commentIds.map((id) => held.get(id) ?? null)
 })
@@ -74,12 +74,13 @@ export async function listReactions(ctx: Ctx, comment: Comment, args: ListReacti
   const key = decodeCursor('reactions', 2, args.after)
   const before = key === null ? null : { createdAt: instantOf(key[0]), readerId: idOf(key[1]) }
   const moderates = hasCapability(requireCaller(ctx).actor, 'moderate_content')
-  const held = await loadHeld(ctx, JSON.stringify({ type, before, limit: size + 1, moderates }), comment.id)
+  const held = await loadHeld(ctx, comment.id, { type, before, limit: size + 1, moderates })
   return pageOf(held, size, args, ({ createdAt, reader }) => encodeCursor('reactions', createdAt, reader.id))
 }
 
-const loadHeld = perRequest<Id, HeldReaction[]>(async (ctx, group, commentIds) => {
-  const at = JSON.parse(group) as Parameters<typeof listHeld>[3]
+type HeldPage = Parameters<typeof listHeld>[3]
+
+const loadHeld = perRequest<Id, HeldReaction[], [HeldPage]>(async (ctx, commentIds, at) => {
   const rows = await listHeld(ctx.app.db.query, requireCaller(ctx).tenant.id, [...new Set(commentIds)], at)
   const byComment = new Map<Id, HeldReaction[]>(commentIds.map((id) => [id, []]))
   for (const { commentId, type, readerId, externalId, name, avatarUrl, profileUrl, createdAt } of rows) {

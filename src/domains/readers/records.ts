@@ -77,12 +77,12 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
 
 /** One reader. One statement serves all of a request. Throws `not_found`. */
 export async function getReader(ctx: Ctx, id: Id): Promise<ReaderRecord> {
-  const reader = isId(id) ? await loadReader(ctx, '', id) : null
+  const reader = isId(id) ? await loadReader(ctx, id) : null
   if (reader === null) throw noReader()
   return reader
 }
 
-const loadReader = perRequest<Id, ReaderRecord | null>(async (ctx, _group, ids) => {
+const loadReader = perRequest<Id, ReaderRecord | null>(async (ctx, ids) => {
   const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] }, ...FOUND }
   const byId = new Map((await ctx.app.prisma.reader.findMany({ where })).map((reader) => [reader.id, reader]))
   return ids.map((id) => byId.get(id) ?? null)

@@ -76,9 +76,9 @@ export const presenceOf = perApp((app) => {
 })
 
 /** How many streams are open on a discussion. One statement serves all of a request. */
-export const getPresence = (ctx: Ctx, discussionId: Id): Promise<Presence> => loadPresence(ctx, '', discussionId)
+export const getPresence = (ctx: Ctx, discussionId: Id): Promise<Presence> => loadPresence(ctx, discussionId)
 
-const loadPresence = perRequest<Id, Presence>(async (ctx, _group, discussionIds) => {
+const loadPresence = perRequest<Id, Presence>(async (ctx, discussionIds) => {
   const { tenant } = requireCaller(ctx)
   const { processId } = presenceOf(ctx.app)
   const others = await countStreams(ctx.app.db.query, tenant.id, discussionIds, {

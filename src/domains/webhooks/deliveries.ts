@@ -65,12 +65,12 @@ function idsBetween(from: Date | null, to: Date | null, after: Id | null): { gte
 /** One delivery. One statement serves all of a request. Throws `not_found`. */
 export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; deliveryId: Id }): Promise<Delivery> {
   await getWebhookEndpoint(ctx, { id })
-  const found = isId(deliveryId) ? await loadDelivery(ctx, '', deliveryId) : null
+  const found = isId(deliveryId) ? await loadDelivery(ctx, deliveryId) : null
   if (found === null || found.endpointId !== id) throw new ServiceError('not_found')
   return found
 }
 
-const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, _group, ids) => {
+const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, ids) => {
   const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
   const found = await ctx.app.prisma.delivery.findMany({ where, include: WITH_ATTEMPTS })
   const byId = new Map(found.map((delivery) => [delivery.id, delivery]))
@@ -95,9 +95,9 @@ export const deliveryHeaders = (ctx: Ctx, { id, eventType, eventId, body }: Deli
  * The text that an attempt would send now, so without what was withdrawn; null where the event's
  * time in the log is over. One statement serves all of a request.
  */
-export const getBody = (ctx: Ctx, delivery: Delivery): Promise<string | null> => loadBody(ctx, '', delivery)
+export const getBody = (ctx: Ctx, delivery: Delivery): Promise<string | null> => loadBody(ctx, delivery)
 
-const loadBody = perRequest<Delivery, string | null>((ctx, _group, deliveries) =>
+const loadBody = perRequest<Delivery, string | null>((ctx, deliveries) =>
   readBodies(ctx.app.db.query, requireCaller(ctx).tenant.id, deliveries),
 )
 
@@ -119,9 +119,9 @@ export const HELD_LIMIT = 1000
 /**
  * How many deliveries wait for an endpoint to be enabled. One statement serves all of a request.
  */
-export const countHeldDeliveries = (ctx: Ctx, endpointId: Id): Promise<number> => loadHeld(ctx, '', endpointId)
+export const countHeldDeliveries = (ctx: Ctx, endpointId: Id): Promise<number> => loadHeld(ctx, endpointId)
 
-const loadHeld = perRequest<Id, number>(async (ctx, _group, endpointIds) => {
+const loadHeld = perRequest<Id, number>(async (ctx, endpointIds) => {
   const { tenant } = requireCaller(ctx)
   const counts = await countHeld(ctx.app.db.query, tenant.id, [...new Set(endpointIds)], HELD_LIMIT)
   const held = new Map(counts.map((row) => [row.endpointId, row.held]))

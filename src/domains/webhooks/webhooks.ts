@@ -66,12 +66,12 @@ async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
 
 /** An endpoint of the tenant. One statement serves all of a request. Throws `not_found`. */
 export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
-  const found = isId(id) ? await loadEndpoint(ctx, '', id) : null
+  const found = isId(id) ? await loadEndpoint(ctx, id) : null
   if (found === null) throw new ServiceError('not_found')
   return found
 }
 
-const loadEndpoint = perRequest<Id, WebhookEndpoint | null>(async (ctx, _group, ids) => {
+const loadEndpoint = perRequest<Id, WebhookEndpoint | null>(async (ctx, ids) => {
   const where = { tenantId: requireCaller(ctx).tenant.id, id: { in: [...new Set(ids)] } }
   const found = await ctx.app.prisma.webhookEndpoint.findMany({ where, include: withSecrets() })
   const byId = new Map(found.map((endpoint) => [endpoint.id, endpoint]))
