@@ -11,10 +11,10 @@ export const sha256Hex = (data: string): string => digest('sha256', data, 'hex')
 
 export const randomHex = (bytes: number): string => randomBytes(bytes).toString('hex')
 
-/** A raw API key: `ek_` and 64 lower-case hex characters (specification, section 2.1). */
+/** A raw API key: `ek_` and 64 lower-case hex characters (docs/reference/errors.md). */
 export const newRawKey = (): string => `ek_${randomHex(32)}`
 
-/** A key of our own for one purpose, so that no secret serves two. */
+/** Derives a separate key for one purpose, so that no secret serves two purposes. */
 export const deriveKey = (secret: string | Uint8Array, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, 'engagement-service', purpose, 32))
 
@@ -27,7 +27,7 @@ export async function hashPassword(password: string, N = SCRYPT.N): Promise<stri
   return ['scrypt', N, SCRYPT.r, SCRYPT.p, salt.toString('base64'), hash.toString('base64')].join('$')
 }
 
-/** A hash that no password matches, for an equal amount of work where there is none to check. */
+/** A hash that no password matches: checking it costs the same where there is no account. */
 export const DUMMY_PASSWORD_HASH = ['scrypt', SCRYPT.N, SCRYPT.r, SCRYPT.p, 'AAAAAAAAAAAAAAAAAAAAAA==', 'AAAA'].join(
   '$',
 )

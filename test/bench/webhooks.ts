@@ -23,7 +23,7 @@ import type { SinkAnswer, SinkQuestion } from './sink.ts'
 
 const TENANTS = 4
 const ENDPOINTS = 32
-/** What the contract gives a worker: 8 at each endpoint. */
+/** By default 8 attempts at once at each endpoint (docs/reference/settings.md). */
 const CONCURRENCY = ENDPOINTS * 8
 const ROUNDS = 5
 const EVENTS_A_ROUND = 300

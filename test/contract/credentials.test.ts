@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** A refusal in the form of RFC 9457, with the code that the contract gives it. */
+/** A refusal in the form of RFC 9457, with its code (docs/reference/errors.md). */
 function expectProblem(response: TestResponse, status: number, code: string): void {
   expect(response.json).toMatchObject({ code, status })
   expect(response.status).toBe(status)

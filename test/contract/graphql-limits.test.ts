@@ -236,7 +236,7 @@ describe('GET /graphql', () => {
   })
 })
 
-describe('/graphql/stream answers by the codes of the contract', () => {
+describe('/graphql/stream refuses with the codes of the reference', () => {
   const call = async (
     method: string,
     headers: Record<string, string> = {},

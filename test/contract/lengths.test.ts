@@ -39,8 +39,8 @@ async function commentId(): Promise<string> {
 const readerId = async () => (await post('lengths', { body: 'Another' })()).json.author.id as string
 
 /**
- * Every length that the contract counts in characters: how many, where it is refused, and a request
- * with such a text.
+ * Every length that the service counts in characters: its maximum, the pointer of the refusal, and
+ * a request with such a text (docs/reference/choices.md).
  */
 const LENGTHS: readonly [
   what: string,

@@ -183,7 +183,7 @@ const FINALE = fc.record({
 type History = [Command[], { archived: Command[]; archives: boolean }]
 
 test(
-  'states, counts, views and events agree with the contract after every step of any history',
+  'states, counts, views and events agree with the model after every step of any history',
   { timeout: 90_000 },
   async () => {
     let runs = 0

@@ -60,8 +60,8 @@ async function sendOperation({ route, slots }: DescribedRoute, headers: Headers)
 }
 
 /**
- * Contract, section 1: a problem document (RFC 9457) with the code's status, and the headers that
- * go with it.
+ * A problem document (RFC 9457) with the code's status, and the headers that go with it
+ * (docs/reference/errors.md).
  */
 function expectProblem(answer: TestResponse, { code, detail }: Refusal): void {
   const { status, title } = ERRORS[code]

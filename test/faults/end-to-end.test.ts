@@ -52,7 +52,7 @@ async function createDiscussion(externalId: string): Promise<string> {
   return json.id as string
 }
 
-/** The receiver's half of the signature, from the text of the specification alone (section 5.9). */
+/** The receiver's check of a signature, written from docs/guides/webhooks.md alone. */
 function isSigned({ headers, raw }: Received): boolean {
   const parts = new Map(
     (headers['x-service-signature'] ?? '').split(',').map((part) => part.split('=') as [string, string]),

@@ -64,7 +64,9 @@ const commandsOf = (faultWeight: number) =>
     { minLength: 10, maxLength: 40 },
   )
 
-/** What the contract says: whether there is room beside the streams that are open. */
+/**
+ * The rule of docs/reference/choices.md: whether there is room beside the streams that are open.
+ */
 const hasRoom = (held: readonly Held[], tenantId: Id, quotas: readonly Quota[]): boolean => {
   const ofTenant = held.filter((one) => one.tenantId === tenantId)
   const ofName = (name: string) => ofTenant.filter((one) => one.quotas.some((quota) => quota.name === name))

@@ -12,7 +12,10 @@ import { holdsWithin } from '../harness/standstill.ts'
 const REDIS_URL = process.env.REDIS_URL ?? ''
 const hasRedis = onServer && REDIS_URL !== ''
 
-/** Contract, section 6: what the bus loses comes from the database within this time. */
+/**
+ * Messages that the bus lost come from the database within this time
+ * (docs/reference/guarantees.md).
+ */
 const SOON = { timeout: 5000, interval: 20 }
 const WAIT = { timeout: 20_000, interval: 50 }
 

@@ -1,6 +1,6 @@
 /**
- * The contract's transition tables (section 4) over one discussion, without any database: what must
- * come of each command.
+ * A model of one discussion, without a database: the states of comments, and what each command must
+ * change (docs/reference/choices.md, moderation).
  */
 
 export const READERS = ['ann', 'bob'] as const
@@ -70,7 +70,7 @@ export class ModerationModel {
     return this.comments.filter(({ status }) => status === 'approved').length
   }
 
-  /** Does what the contract says, and says what must be answered. */
+  /** Runs a command on the model, and returns what the service must answer. */
   run({ kind, actor }: Command, comment: ModelComment | null): Outcome {
     if (kind === 'mode') return this.#toggleMode()
     if (kind === 'lock' || kind === 'unlock' || kind === 'archive') return this.#changeState(kind)

@@ -19,7 +19,7 @@ const ORPHAN_GUARD = `data:text/javascript,${encodeURIComponent(
   `if (process.argv[1] === ${JSON.stringify(MAIN)}) process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))`,
 )}`
 const READY_MS = 100_000
-/** Contract, section 8: a graceful stop takes 10 s at most. */
+/** A graceful stop takes 10 s at most. */
 const STOP_MS = 10_000
 const PINO_ERROR = 50
 

@@ -6,17 +6,26 @@ import { expect, test } from 'vitest'
 const ROOT = join(import.meta.dirname, '../..')
 const COMMENT = /^\s*(\/\/|\/\*\*|\*)/
 
-test('no line of a comment has more than 100 columns', () => {
-  const files = ['src', 'test'].flatMap((folder) =>
+const lines = ['src', 'test']
+  .flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
-  const lines = files
-    .filter((file) => /\.(ts|tsx|mjs)$/.test(file) && !file.startsWith('src/generated/'))
-    .flatMap((file) => {
-      const text = readFileSync(join(ROOT, file), 'utf8').split('\n')
-      return text.map((line, n) => ({ line, place: `${file}:${n + 1}` }))
-    })
+  .filter((file) => /\.(ts|tsx|mjs)$/.test(file) && !file.startsWith('src/generated/'))
+  .flatMap((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8').split('\n')
+    return text.map((line, n) => ({ line, place: `${file}:${n + 1}` }))
+  })
+const comments = lines.filter(({ line }) => COMMENT.test(line))
+
+const found = (pattern: RegExp): string[] =>
+  comments.filter(({ line }) => pattern.test(line)).map(({ line, place }) => `${place} ${line.trim()}`)
+
+test('no line of a comment has more than 100 columns', () => {
   expect(lines.length).toBeGreaterThan(50_000)
-  const long = lines.filter(({ line }) => COMMENT.test(line) && line.length > 100)
+  const long = comments.filter(({ line }) => line.length > 100)
   expect(long.map(({ place }) => place)).toEqual([])
+})
+
+test('a comment names a page of docs/ or an RFC for a rule, not a document that the repository lacks', () => {
+  expect(found(/\b(contract|specification), (section|sections) \d|\bthe contract\b/i)).toEqual([])
 })

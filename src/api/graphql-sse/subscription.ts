@@ -7,7 +7,7 @@ import { type Chunk, chunkOf } from '../../live/chunk.ts'
 import { toGraphQLError } from '../graphql/errors.ts'
 import { maskResult } from '../graphql/mask.ts'
 
-/** An event that nothing could be said to by then gets an error for an answer. */
+/** Deadline for resolving one event; after it, subscribers get an error. */
 const ANSWER_MS = 10_000
 /** Caches answers briefly, so that a reconnect storm executes each event once. */
 const SHARED_MS = 250

@@ -65,7 +65,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     },
     requestIdHeader: false,
     http: { requireHostHeader: false },
-    // Whose word on the caller's address counts.
+    // Proxies whose `X-Forwarded-For` we trust.
     trustProxy: app.settings.TRUSTED_PROXIES.length === 0 ? false : [...app.settings.TRUSTED_PROXIES],
     clientErrorHandler: (error, socket) => refuseMalformed(app, error, socket),
     logger: false,

@@ -17,8 +17,8 @@ export const TARGET = { targetType: 'webhook_endpoint' } as const
 export const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, '')
 
 /**
- * Makes a handshake due. A new challenge, of 64 hex characters (specification, section 2.5), takes
- * the place of the one under way.
+ * Makes a handshake due. Its new challenge, 64 hex characters, replaces the one of a handshake
+ * under way (docs/reference/choices.md).
  */
 export const newHandshake = (now: Date) => ({ challenge: randomHex(32), verificationDueAt: now })
 

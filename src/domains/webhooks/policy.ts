@@ -23,7 +23,7 @@ export function effectivePolicy({ webhookPolicy }: TenantSettings, stored: unkno
 
 /**
  * Milliseconds to wait after failed attempt `n` (1-based); null when none is left. `chance` in [0,
- * 1). 1 s × 2^(n−1), plus up to 50 % jitter (specification, section 8).
+ * 1). 1 s × 2^(n−1) by default, plus up to 50 % jitter (docs/reference/choices.md).
  */
 export function retryDelayMs(n: number, policy: WebhookPolicy, chance: number): number | null {
   if (n >= policy.maxAttempts) return null

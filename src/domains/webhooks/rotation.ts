@@ -4,7 +4,7 @@ import type { Id } from '../../core/ids.ts'
 import { changeEndpoint, lock } from './change.ts'
 import { newSigningSecret, sealSecret } from './secrets.ts'
 
-/** How long the secret before signs as well (specification, section 2.2). */
+/** How long the old secret signs beside the new one (docs/guides/webhooks.md). */
 const OVERLAP_MS = 24 * 3_600_000
 
 interface Rotation {

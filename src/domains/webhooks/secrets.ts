@@ -44,9 +44,7 @@ export function openSecrets(
   }
 }
 
-/**
- * The value of the signature header for `body`, sent at `at` (specification, sections 4.1 and 5).
- */
+/** The value of the signature header for `body`, sent at `at` (docs/guides/webhooks.md). */
 export function signatureOf({ kid, secret }: SigningSecret, at: Date, body: string): string {
   const v1 = createHmac('sha256', secret).update(`${at.toISOString()}.`).update(body).digest('hex')
   return `t=${Math.floor(at.getTime() / 1000)},v1=${v1},kid=${kid}`
