@@ -3,7 +3,7 @@ import { type Id, newId } from './ids.ts'
 import { type Sql, statement } from './sql.ts'
 
 /**
- * What can be done, by what it is done to. The name of an action is `<kind>.<verb>`, as
+ * The audited actions, by the kind of their target. The name of an action is `<kind>.<verb>`, as
  * `api_key.create`.
  */
 export const AUDIT_ACTIONS = {
@@ -57,15 +57,15 @@ const INSERT_AUDIT_ENTRY = statement(
 )
 
 /**
- * Writes who did what, in the transaction `sql` of the change itself: neither stands without the
- * other.
+ * Records an action in the transaction `sql` of the change itself, so that neither is stored
+ * without the other.
  */
 export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Promise<void> {
   const { tenant, actor } = requireCaller(ctx)
   await recordAuditOf(sql, { tenantId: tenant.id, actor }, record)
 }
 
-/** Who does something: a key, an admin, or an operator at the command line. */
+/** The actor of an action: a key, an admin, or an operator at the command line. */
 export interface Doer {
   tenantId: Id
   actor: { kind: 'key' | 'admin'; id: Id } | { kind: 'system'; id: null }

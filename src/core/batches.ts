@@ -1,4 +1,4 @@
-/** Who waits for a batch, and with what. */
+/** One caller's input in a batch, and how to answer that caller. */
 export interface BatchEntry<Input, Output> {
   input: Input
   resolve: (output: Output) => void
@@ -8,15 +8,15 @@ export interface BatchEntry<Input, Output> {
 interface Batching {
   /** How many flushes are under way at most; 1 by default. */
   atOnce?: number
-  /** A flush that takes longer holds no other up: it does not count any more. */
+  /** A flush that takes longer no longer counts as under way, so that it holds up no other. */
   patienceMs?: number
 }
 
 /**
- * Joins what comes at the same time: one `flush` is under way at a time, or `atOnce`, and what
- * arrives meanwhile goes together in the next one, at most `max` at once; a lone one goes at once.
- * `max` may depend on what waits. `flush` resolves all of its batch; where it rejects, those of the
- * batch that still wait are rejected too.
+ * Batches concurrent calls: one `flush` is under way at a time, or `atOnce`. Inputs that arrive
+ * meanwhile go together into the next one, at most `max` at once; a lone one goes at once. `max`
+ * may depend on the waiting inputs. `flush` must resolve every entry of its batch; if it rejects,
+ * the entries that still wait are rejected too.
  */
 export function inBatches<Input, Output>(
   max: number | ((waiting: readonly BatchEntry<Input, Output>[]) => number),

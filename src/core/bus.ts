@@ -1,16 +1,16 @@
 /**
- * Carries news between processes, fast and without any promise: a message may be lost, doubled or
- * late, and listeners must get by without it (from the database, within seconds).
+ * Carries messages between processes, fast and without guarantees: a message may be lost, doubled
+ * or late. Listeners must then recover from the database, within seconds.
  */
 export interface Bus {
   /**
-   * Never throws and is never awaited: news that cannot be sent is lost. `onSent`, which only Redis
-   * calls, hears that it has the message, or that the message is lost.
+   * Never throws and is never awaited: a message that cannot be sent is lost. Only Redis calls
+   * `onSent`: once it has the message, or once the message is lost.
    */
   publish(channel: string, message: string, onSent?: () => void): void
-  /** Resolves once the subscription is in force; what is published from then on arrives. */
+  /** Resolves once the subscription is in force: messages published after that arrive. */
   subscribe(channel: string, listener: (message: string) => void): Promise<Unsubscribe>
-  /** Tells when messages may have been lost: the connection was away and is back. */
+  /** Calls `listener` when messages may have been lost: the connection was away and is back. */
   onGap(listener: () => void): Unsubscribe
   /** Whether messages flow now, for `/readyz` and metrics. */
   isUp(): boolean
@@ -22,25 +22,25 @@ export type Unsubscribe = () => void
 /** Every channel of the bus. */
 export const CHANNELS = {
   /**
-   * Events of one discussion (`encodeNews`). An id is a tenant's own: an import may give another
-   * tenant the same.
+   * Events of one discussion (`encodeNews`). The tenant is in the name because an import may give
+   * discussions of two tenants the same id.
    */
   discussion: ({ tenantId, discussionId }: { tenantId: string; discussionId: string }) =>
     `discussion:${tenantId}:${discussionId}`,
   /**
-   * The moderation queues of one tenant may have changed; without a text, as who listens reads how
-   * they are.
+   * The moderation queues of one tenant may have changed. The message is empty: listeners read the
+   * queues' present state.
    */
   queues: (tenantId: string) => `queues:${tenantId}`,
   /** A changed thing that processes keep in a cache; JSON, `CacheNews`. */
   caches: 'caches',
-  /** There is something due for a worker. */
+  /** Work is due for a worker. */
   work: 'work',
-  /** What a process sends itself, to measure the bus. */
+  /** Messages that a process sends to itself, to measure the bus. */
   probe: (processId: string) => `probe:${processId}`,
 } as const
 
-/** What a process forgets when another one has changed it. */
+/** What other processes must drop from their caches. */
 export type CacheNews =
   | { kind: 'key'; keyId: string; digest: string }
   | { kind: 'tenant'; tenantId: string }

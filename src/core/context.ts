@@ -24,8 +24,8 @@ export type Capability = (typeof CAPABILITIES)[number]
 const KNOWN: ReadonlySet<string> = new Set(CAPABILITIES)
 
 /**
- * Whether this release knows a stored capability. One that only a newer release knows grants
- * nothing here.
+ * Whether this release knows a stored capability. A capability that only a newer release knows
+ * grants nothing here.
  */
 export const isCapability = (name: string): name is Capability => KNOWN.has(name)
 
@@ -34,7 +34,7 @@ export interface App {
   readonly settings: Settings
   readonly db: Db
   readonly late: LateReads
-  /** For reading. Within a transaction, its own Prisma sees what it has written. */
+  /** For reads outside of transactions. A transaction has its own Prisma, which sees its writes. */
   readonly prisma: Prisma
   readonly bus: Bus
   readonly limits: Limits
@@ -42,20 +42,23 @@ export interface App {
   readonly log: Logger
   readonly health: Health
   /**
-   * What all processes of the same parent tell Prometheus, as text; absent where there is no
+   * The metrics of all processes of the same parent, as Prometheus text; absent where there is no
    * parent.
    */
   readonly allFigures?: () => Promise<string>
   /** Makes traces; absent where no exporter is configured. */
   readonly tracing?: Tracing
-  /** What this is a view of the process's app for, where that is traced (`traced`). */
+  /**
+   * The span that this view of the process's app belongs to, where the work is traced (`traced`).
+   */
   readonly span?: Span
   /** The process's own app, where this is a view of it for one tenant or one request. */
   readonly root?: App
-  /** Whether the client that waits for the answer has gone; absent where none does. */
+  /** Whether the waiting client has disconnected; absent where no client waits. */
   readonly isGone?: () => boolean
   /**
-   * Where all that a request writes commits together; absent where each change commits by itself.
+   * The one transaction of a request whose writes commit together; absent where each change commits
+   * by itself.
    */
   readonly scope?: Scope
 }
@@ -63,11 +66,11 @@ export interface App {
 /** One transaction around a whole request (`inOneTransaction`). */
 export interface Scope {
   /**
-   * What is left to do once the transaction has committed, begun in this order; the answer waits.
-   * None may fail.
+   * Effects to run after the commit, started in this order; the answer waits for them. None may
+   * fail.
    */
   readonly effects: (() => unknown)[]
-  /** Readers whose erasure it has begun. */
+  /** Readers whose erasure this transaction has begun. */
   readonly erasedReaders: Set<Id>
 }
 
@@ -84,7 +87,7 @@ export type Actor =
 
 /** A verified assertion: on which reader's behalf the call is made (docs/reference/choices.md). */
 export interface Identity {
-  /** `sub`: the reader's id at the tenant. */
+  /** `sub`: the tenant's own id of the reader. */
   readonly externalId: string
   readonly issuedAt: Date
   readonly name: string | null
@@ -103,28 +106,28 @@ export interface Caller {
 export interface Ctx {
   readonly app: App
   readonly requestId: string
-  /** Where the request comes from; null where it came by no connection. */
+  /** The client's address; null where there is no connection. */
   readonly address: string | null
   /** Null on the few requests that need no credentials. */
   readonly caller: Caller | null
   /**
-   * Collects the raw secrets that the answer shows, where the answer is stored: they must not be in
-   * what is stored.
+   * Collects the raw secrets in an answer that will be stored, so that they can be left out of what
+   * is stored.
    */
   readonly shownSecrets?: Set<string>
-  /** What `ofRequest` keeps. */
+  /** The values of `ofRequest`. */
   kept?: { for: Ctx; by: Map<object, unknown> }
 }
 
 /**
- * Something that each request has one of, made when it is first asked for. It is kept on the
- * context: a WeakMap with an entry for each request made garbage collection take 9.5 % of the time
- * instead of 3.7 %.
+ * A value that each request has once, made at its first use. It is kept on the context: a WeakMap
+ * with an entry for each request raised the share of garbage collection from 3.7 to 9.5 % of the
+ * time.
  */
 export function ofRequest<T>(make: () => T): (ctx: Ctx) => T {
   const key = {}
   return (ctx) => {
-    // A copy of a context takes nothing over: it may have another caller.
+    // A copy of a context starts empty: it may have another caller.
     const { by } = ctx.kept?.for === ctx ? ctx.kept : (ctx.kept = { for: ctx, by: new Map() })
     let value = by.get(key) as T | undefined
     if (value === undefined) by.set(key, (value = make()))
@@ -133,7 +136,7 @@ export function ofRequest<T>(make: () => T): (ctx: Ctx) => T {
 }
 
 /**
- * What a caller must be: any key or admin, one acting for a reader, an admin, or one with a
+ * What an operation requires of its caller: any key or admin, an asserted reader, an admin, or a
  * capability.
  */
 export type Access = 'public' | 'key' | 'reader' | 'admin' | Capability
@@ -179,7 +182,7 @@ export function requireAccess(ctx: Ctx, access: Access): void {
   if (access === 'key') return
   if (access === 'reader') return void requireIdentity(ctx)
   if (hasCapability(actor, access)) return
-  // An admin has them all.
+  // Not an admin: admins have every capability.
   throw new ServiceError('missing_capability', { detail: `The key in X-API-Key lacks the capability ${access}.` })
 }
 
@@ -188,8 +191,8 @@ export const hasCapability = (actor: Actor, capability: Capability): boolean =>
   actor.kind === 'admin' || actor.capabilities.has(capability)
 
 /**
- * One value per process, made at its first use: a cache, a queue, the hub. Its `make` never sees a
- * request's own app.
+ * One value per process, made at its first use: a cache, a queue, the hub. `make` gets the app of
+ * the process, never that of a request.
  */
 export function perApp<T>(make: (app: App) => T): (app: App) => T {
   const made = new WeakMap<App, T>()
@@ -204,8 +207,8 @@ export function perApp<T>(make: (app: App) => T): (app: App) => T {
 }
 
 /**
- * Does what may only follow the commit of the change before it: telling others, keeping a row in a
- * cache. At once, but for a request in a transaction of its own: then after its commit, or never.
+ * Runs `effect` after the commit of the change before it: to notify others, or to cache a row. It
+ * runs at once, unless the request is one transaction (`Scope`): then after its commit, or never.
  * `effect` must not throw.
  */
 export function afterCommit(app: App, effect: () => void): void {

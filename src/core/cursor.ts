@@ -6,7 +6,7 @@ import { reachOf } from './validate.ts'
 export const encodeCursor = (sort: string, ...key: readonly (string | number)[]): string =>
   Buffer.from(JSON.stringify([sort, ...key])).toString('base64url')
 
-/** The cursor of a page that has no row yet: what follows it is the first page. */
+/** The cursor before the first row: the page after it is the first page. */
 const START = encodeCursor('start')
 
 /**
@@ -22,7 +22,7 @@ export function decodeCursor(sort: string, parts: number, cursor: string | null 
   return key.slice(1).map(String)
 }
 
-/** The refusal of a cursor that is none, or of another list. */
+/** The error for a cursor that is malformed, or belongs to another list. */
 export const badCursor = (): ServiceError => invalid('/after', 'invalid', 'is not a cursor of this list')
 
 /** The id in a cursor. */
@@ -32,7 +32,7 @@ export function idOf(text: string | undefined): Id {
 }
 
 /**
- * The id in a cursor of a list that is in the order of ids; null without one. Throws
+ * The id in a cursor of a list that is sorted by id; null without a cursor. Throws
  * `validation_failed` at `/after`.
  */
 export function idInCursor(list: string, cursor: string | null | undefined): Id | null {
@@ -40,7 +40,7 @@ export function idInCursor(list: string, cursor: string | null | undefined): Id 
   return key === null ? null : idOf(key[0])
 }
 
-/** The count in a cursor: what PostgreSQL's integer holds. */
+/** The count in a cursor: it must fit PostgreSQL's `integer`. */
 export function countOf(text: string | undefined): number {
   const count = Number(text)
   if (text === undefined || !/^\d{1,10}$/.test(text) || count > 2_147_483_647) throw badCursor()
@@ -66,8 +66,8 @@ function parse(cursor: string): unknown[] | undefined {
 }
 
 /**
- * One row of a page. Its cursor is made when it is asked for: most answers show only that of the
- * last.
+ * One row of a page. Its cursor is made only when it is read: most answers show only the last
+ * row's.
  */
 class Edge<T> {
   readonly node: T
@@ -90,7 +90,7 @@ export interface Page<T> {
 }
 
 export interface PageArgs {
-  /** Relay's way backwards, which these lists do not have. */
+  /** Relay's arguments for paging backwards, which these lists refuse. */
   last?: number | null | undefined
   before?: string | null | undefined
   first?: number | null | undefined
@@ -101,8 +101,8 @@ export const DEFAULT_PAGE = 20
 export const MAX_PAGE = 100
 
 /**
- * How many rows a page has. Throws `validation_failed` at `/first` outside 1..100, and at `/last`
- * and `/before`.
+ * The number of rows of a page. Throws `validation_failed` at `/first` outside 1..100, and at
+ * `/last` and `/before` where they are given.
  */
 export function pageSize({ first, last, before }: PageArgs): number {
   if (last != null) throw invalid('/last', 'not_supported', 'is not supported: these lists are read forwards')
@@ -116,7 +116,7 @@ export function pageSize({ first, last, before }: PageArgs): number {
 /** Bytes of an answer: a list that would take more is answered by a shorter page. */
 export const MAX_ANSWER_BYTES = 2_000_000
 
-/** The first `kept` rows of a page, and from where to go on. */
+/** The page cut to its first `kept` rows, with the cursor for the rest. */
 export function shortened<T>({ edges, pageInfo }: Page<T>, kept: number, { after }: PageArgs): Page<T> {
   const endCursor = edges[kept - 1]?.cursor ?? after ?? START
   return {
@@ -126,8 +126,8 @@ export function shortened<T>({ edges, pageInfo }: Page<T>, kept: number, { after
 }
 
 /**
- * A page from up to `size + 1` rows: the one too many tells that there are more; so does `isCut`,
- * where the database gave no more rows for their length.
+ * A page from up to `size + 1` rows. The extra row shows that there are more; so does `isCut`,
+ * where the database stopped earlier because the rows were long.
  */
 export function pageOf<T>(
   rows: readonly T[],

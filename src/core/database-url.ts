@@ -1,12 +1,12 @@
 // As in libpq: `postgres://user:password@one:5432,two:5432/name?option=value`.
 const MANY = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)((?:\/[^,?]*)?(?:\?.*)?)$/
 
-/** What libpq may be asked for of several hosts, and is what the service asks for anyway. */
+/** Values of `target_session_attrs` that the service fulfils anyway with several hosts. */
 const ATTRIBUTES: ReadonlySet<string | null> = new Set(['read-write', 'primary', 'any', null])
 
 /**
- * One URL for each host that a URL of PostgreSQL names; null where it is none. The service goes to
- * the one that takes writes.
+ * One URL for each host that a PostgreSQL URL names; null where the text is no such URL. The
+ * service connects to the host that takes writes.
  */
 export function databaseHosts(url: string): URL[] | null {
   const [, scheme = '', hosts = '', rest = ''] = MANY.exec(url) ?? []
@@ -21,7 +21,8 @@ const asksForWrites = (url: string): boolean => ATTRIBUTES.has(new URL(url).sear
 
 function withoutAttributes(text: string): URL {
   const url = new URL(text)
-  // To change the options writes them all anew, and maybe otherwise.
+  // Only where needed: a change of `searchParams` rewrites all options, perhaps in another
+  // encoding.
   if (url.searchParams.has(ATTRIBUTE)) url.searchParams.delete(ATTRIBUTE)
   return url
 }

@@ -58,10 +58,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/**
- * One wrong value: where it stands (JSON pointer, RFC 6901), what is wrong with it, and that in
- * words.
- */
+/** One wrong value: its place (JSON pointer, RFC 6901), a code, and a message. */
 export interface FieldError {
   pointer: string
   code: string
@@ -69,7 +66,7 @@ export interface FieldError {
 }
 
 interface Extras {
-  /** Public: what exactly was refused, in one sentence. */
+  /** Public: says in one sentence what was refused. */
   detail?: string | undefined
   errors?: readonly FieldError[] | undefined
   /** Answered as `Retry-After`. */
@@ -81,8 +78,8 @@ interface Extras {
 }
 
 /**
- * A refusal that the caller is told about. Everything else that is thrown is `internal`, and shows
- * nothing.
+ * A refusal that is shown to the caller. Any other thrown error becomes `internal`, which shows
+ * nothing of its cause.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode
@@ -98,24 +95,24 @@ export class ServiceError extends Error {
   }
 }
 
-/** A query parameter that the request does not have. */
+/** The error for a query parameter that the route does not have. */
 export const unknownParameter = (name: string): FieldError => ({
   pointer: `/${name}`,
   code: 'unknown_parameter',
   message: 'is not a parameter of this request',
 })
 
-/** A body can have a hundred thousand wrong values. Callers mend one at a time. */
+/** A body can have a hundred thousand wrong values, and callers fix one at a time. */
 const MAX_FIELD_ERRORS = 20
 
-/** The first wrong values as a `validation_failed`, whose detail says of each where it stands. */
+/** The first wrong values as one `validation_failed`, whose detail names the place of each. */
 export function validationFailed(all: readonly FieldError[]): ServiceError {
   const errors = all.slice(0, MAX_FIELD_ERRORS)
   const detail = errors.map(({ pointer, message }) => `${pointer === '' ? 'The body' : pointer} ${message}`).join('; ')
   return new ServiceError('validation_failed', { detail, errors })
 }
 
-/** The one wrong value; `message` says what is wrong with what stands there: `must …`. */
+/** `validation_failed` for one value; `message` continues a sentence about it: `must …`. */
 export const invalid = (pointer: string, code: string, message: string): ServiceError =>
   validationFailed([{ pointer, code, message }])
 
@@ -130,7 +127,7 @@ export interface Problem {
   errors?: readonly FieldError[]
 }
 
-/** One sentence about an error for the caller. */
+/** One sentence for the caller that describes an error. */
 export const detailOf = ({ code, extras }: ServiceError): string => extras.detail ?? `${ERRORS[code].title}.`
 
 /** The public form of an error, without anything of its cause. */
@@ -149,13 +146,12 @@ export function problemOf(error: ServiceError, requestId: string): Problem {
 }
 
 /**
- * Whole seconds after which it may be asked again, as `Retry-After` has them; undefined where it
- * does not say.
+ * Whole seconds until a retry makes sense, for `Retry-After`; undefined where the error has none.
  */
 export const retryAfterOf = ({ extras: { retryAfterSeconds } }: ServiceError): number | undefined =>
   retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(retryAfterSeconds))
 
-/** Headers that go with an error: `Retry-After`, `Allow`, `WWW-Authenticate`. */
+/** The headers of an error: `Retry-After`, `Allow`, `WWW-Authenticate`. */
 export function headersOf(error: ServiceError): Record<string, string> {
   const { allow } = error.extras
   const retryAfter = retryAfterOf(error)

@@ -1,12 +1,12 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 
-/** In a turn of the event loop that is shorter, no new connection was waiting. */
+/** A turn of the event loop that is shorter than this accepted no new connection. */
 const LITTLE_MS = 0.2
 const MAX_TURNS_MS = 2000
 
 /**
- * Waits for a turn of the event loop in which little happens. The kernel resets connections that
- * wait to be accepted when a listener closes: those that came while the turn was busy.
+ * Waits for a turn of the event loop that did little. When a listener closes, the kernel resets
+ * connections that wait to be accepted: those that arrived while the turn was busy.
  */
 export async function quietTurn(): Promise<void> {
   const until = performance.now() + MAX_TURNS_MS

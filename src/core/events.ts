@@ -1,6 +1,6 @@
 import type { Id } from './ids.ts'
 
-/** Every event: whether webhooks can subscribe to it, and the type of GraphQL that its data are. */
+/** Every event type: whether webhooks can subscribe to it, and the GraphQL type of its data. */
 export const EVENTS = {
   comment_created: { webhook: true, data: 'CommentEventData' },
   comment_edited: { webhook: true, data: 'CommentEventData' },
@@ -20,7 +20,7 @@ export type EventType = keyof typeof EVENTS
 
 export const EVENT_TYPES = Object.keys(EVENTS) as EventType[]
 
-/** The eleven that a webhook endpoint can subscribe to, beside `*` for all of them. */
+/** The eleven event types that a webhook endpoint can subscribe to; `*` subscribes to all. */
 export const WEBHOOK_EVENT_TYPES = EVENT_TYPES.filter((type) => EVENTS[type].webhook)
 
 /**
@@ -29,13 +29,13 @@ export const WEBHOOK_EVENT_TYPES = EVENT_TYPES.filter((type) => EVENTS[type].web
  */
 export type Audience = 'public' | 'tenant' | 'recipient'
 
-/** Who made the change. In the log a reader keeps only the kind after an erasure. */
+/** Who made the change. After the reader's erasure, the log keeps only the kind. */
 export type EventActor =
   | { kind: 'reader'; readerId: Id; externalId: string }
   | { kind: 'moderator' }
   | { kind: 'system' }
 
-/** An event as it stands in the log. `actor` and `data` are JSON text, kept to the byte. */
+/** An event as stored in the log. `actor` and `data` are JSON text, kept byte for byte. */
 export interface StoredEvent {
   tenantId: Id
   discussionId: Id
@@ -51,14 +51,14 @@ export interface StoredEvent {
 }
 
 /**
- * The one JSON of an event, the same bytes on every stream and in every webhook. Replays leave out
+ * The JSON of an event: the same bytes on every stream and in every webhook. Replays leave out
  * withdrawn texts.
  */
 export const encodeEvent = (event: Omit<StoredEvent, 'tenantId' | 'audience' | 'recipientId'>): string =>
   `{"id":"${event.id}","type":"${event.type}","discussionId":"${event.discussionId}","seq":${event.seq},` +
   `"occurredAt":"${event.occurredAt.toISOString()}","actor":${event.actor},"data":${event.data}}`
 
-/** What a stream needs of an event: its place, who may see it, and its JSON. */
+/** The part of an event that streams need: its position, its audience, and its JSON. */
 export interface News {
   seq: number
   type: EventType
@@ -76,18 +76,18 @@ export const newsOf = (event: Omit<StoredEvent, 'tenantId'>): News => ({
 })
 
 /**
- * The bus message for events of one discussion that were committed together: a line each. JSON text
- * holds no line break.
+ * The bus message for events of one discussion that were committed together, one line each: JSON
+ * text contains no line break.
  */
 export const encodeNews = (events: readonly News[]): string =>
   events
     .map(({ seq, type, audience, recipientId, json }) => `${seq} ${type} ${audience} ${recipientId ?? '-'} ${json}`)
     .join('\n')
 
-// `s`: JSON text may hold U+2028 and U+2029 as they are, at which a dot alone would stop.
+// `s`: JSON text may contain U+2028 and U+2029, which a dot alone does not match.
 const LINE = /^(\d+) (\w+) (\w+) (\S+) (\{.*\})$/s
 
-/** Reads a bus message. A line that is none of ours is left out: the database makes up for it. */
+/** Reads a bus message. Malformed lines are dropped: the events then come from the database. */
 export function decodeNews(message: string): News[] {
   return message.split('\n').flatMap((line) => {
     const match = LINE.exec(line)

@@ -6,7 +6,7 @@ import { finished } from 'node:stream/promises'
 const TIMEOUT_MS = 5000
 
 /**
- * Publishes items to a GRIP proxy. Rejects where there is no whole answer in time. `fetch` would
+ * Publishes items to a GRIP proxy. Rejects unless a complete answer arrives in time. `fetch` would
  * take three times the CPU.
  */
 export async function postItems(
@@ -24,7 +24,7 @@ export async function postItems(
   })
   request.end(body)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
-  // From here on the response tells of it too.
+  // From here on, an error reaches the response as well.
   request.on('error', () => undefined)
   await finished(response.resume())
   const { statusCode: status = 0 } = response

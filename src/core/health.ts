@@ -1,19 +1,19 @@
 import type { Outage } from './outage.ts'
 
 /**
- * Why a process is given no requests. `starting`: the first start is not over, no tenant exists
- * yet. `stopping`: it was told to end, and still answers.
+ * Why a process must get no requests. `starting`: the first start has not finished, so no tenant
+ * exists yet. `stopping`: it was told to stop, and still answers.
  */
 export type NotReady = Outage | 'starting' | 'stopping'
 
 /** Whether this process can serve: what `/readyz` answers. */
 export interface Health {
-  /** Null where it can. Some seconds old at most. */
+  /** Null while it can serve. At most some seconds old. */
   readonly notReady: NotReady | null
-  /** Whether the first tenant exists: before, no credentials can be right. */
+  /** Whether the first tenant exists: before that, no credentials can be valid. */
   readonly isSetUp: boolean
-  /** The first tenant exists from now on. */
+  /** Called when the first tenant exists. */
   setUp(): void
-  /** The process ends soon. */
+  /** Called when the process begins to stop. */
   stop(): void
 }

@@ -3,20 +3,21 @@ import { randomUUID } from 'node:crypto'
 /** A UUIDv7 in lower case: time-ordered, so that "newest" is the primary key's own order. */
 export type Id = string
 
-/** Of the last id of this process. */
+/** The time of this process's latest id. */
 let ms = 0
 let time = ''
 let counter = 0
 
 /**
- * A new id, after all others that this process has made (RFC 9562, section 6.2, method 1). Its
- * random bits are those of a UUIDv4, of which Node makes many at once: to ask the system for the
- * bits of each id took 4 % of the CPU of a posted comment.
+ * A new id, greater than all ids that this process has made before (RFC 9562, section 6.2, method
+ * 1). Its random bits come from `randomUUID`, for which Node draws many at once: asking the system
+ * for each id took 4 % of the CPU of a posted comment.
  */
 export function newId(): Id {
   const random = randomUUID()
   const now = Date.now()
-  // Within a millisecond the counter goes on, from somewhere in the lower half of what it may be.
+  // Within a millisecond the counter increments, from a random start in the lower half of its
+  // range.
   if (now > ms) begin(now, Number.parseInt(random.slice(0, 3), 16) >> 1)
   else if (++counter > MAX_COUNTER) begin(ms + 1, 0)
   return `${time}-7${counter.toString(16).padStart(3, '0')}${random.slice(18)}`
@@ -36,8 +37,8 @@ const timeOf = (at: number): string => {
 }
 
 /**
- * Before and after every id: where a list begins, so that its first page has the plan of every
- * other.
+ * Less and greater than every id. A list begins at one of them, so that its first page has the same
+ * query plan as all others.
  */
 export const FIRST_ID: Id = '00000000-0000-0000-0000-000000000000'
 export const LAST_ID: Id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
@@ -45,10 +46,10 @@ export const LAST_ID: Id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * Whether a text can be an id at all. What cannot be one is simply not found. What stands before
- * and after all ids is none.
+ * Whether a text has the form of an id. Others are not found without a query. The two bounds above
+ * are no ids.
  */
 export const isId = (text: string): boolean => UUID.test(text) && text !== FIRST_ID && text !== LAST_ID
 
-/** Not after any id that is made from `at` on, and after those that were made before. */
+/** A lower bound for ids made from `at` on; ids made before are less. */
 export const firstIdAt = (at: Date): Id => `${timeOf(Math.max(0, at.getTime()))}-7000-8000-000000000000`

@@ -1,15 +1,14 @@
 /**
- * Levels that lists and objects of a request may be nested. The deepest request of this service has
- * six.
+ * The most levels of nested lists and objects in a request. The deepest legitimate request has six.
  */
 export const MAX_JSON_DEPTH = 50
 
 const [QUOTE, ESCAPE, LIST, LIST_END, OBJECT, OBJECT_END] = Buffer.from('"\\[]{}')
 
 /**
- * Whether a JSON text nests deeper than `MAX_JSON_DEPTH`. JSON.parse has no such bound, but all
- * that recurses over its result would overflow the stack. So the text is asked, in one pass. A text
- * that is no JSON is the parser's to refuse.
+ * Whether a JSON text nests deeper than `MAX_JSON_DEPTH`, found in one pass over its bytes.
+ * JSON.parse has no such bound, and code that recurses over its result would overflow the stack.
+ * Text that is not JSON is left for the parser to refuse.
  */
 export function isTooDeep(json: Uint8Array): boolean {
   let depth = 0

@@ -1,62 +1,58 @@
 import ipaddr from 'ipaddr.js'
 
-/** A token bucket: `perSecond` tokens come back each second, `burst` are there at most. */
+/** A token bucket: it holds at most `burst` tokens, and regains `perSecond` of them each second. */
 export interface Rate {
   readonly perSecond: number
   readonly burst: number
 }
 
-/** What became of one request for a token. */
+/** The outcome of a request for a token. */
 export interface RateLimitResult {
   readonly isAllowed: boolean
   /** Whole tokens left. */
   readonly remaining: number
-  /** Seconds until the bucket is full, if nobody takes any more. */
+  /** Seconds until the bucket is full, if no more tokens are taken. */
   readonly resetSeconds: number
-  /** Seconds until there is a token; 0 where there is one. */
+  /** Seconds until a token is available; 0 where one is. */
   readonly retryAfterSeconds: number
 }
 
 /**
- * Whose bucket: an API key or admin, an address without good credentials, a login's address or
- * e-mail, a stream ticket.
+ * The owner of a bucket: an API key or admin, an address without valid credentials, the address or
+ * e-mail of a login, a stream ticket.
  */
 export type BucketKind = 'caller' | 'address' | 'login' | 'ticket'
 
 /**
- * Token buckets that all processes share as far as they can reach each other. Nothing here throws,
- * rejects or waits for longer than half a second: out of reach of the others, a process goes by its
- * own buckets.
+ * Token buckets shared by all processes. Nothing here throws, rejects or waits longer than half a
+ * second: a process that cannot reach the others uses its own buckets.
  */
 export interface Limits {
   /**
-   * Takes a token at once, by what this process knows; the others hear of it within `SETTLE_MS`.
-   * What all of them take too much meanwhile is a debt of the shared bucket: the sustained rate
-   * holds over any number of processes. Takes several where there is one: those that are not there
-   * are a debt too.
+   * Takes a token at once, by what this process knows; the others learn of it within `SETTLE_MS`.
+   * Tokens that the processes overspend meanwhile become a debt of the shared bucket, so the
+   * sustained rate holds over any number of processes. Of several `tokens` one must be there; the
+   * missing ones become a debt too.
    */
   take(kind: BucketKind, name: string, rate: Rate, tokens?: number): RateLimitResult
   /**
-   * Takes a token of the shared bucket itself, exactly. For what is rare and must not be guessed,
-   * such as a login.
+   * Takes a token of the shared bucket itself, exactly: for rare requests that must not be guessed,
+   * such as logins.
    */
   takeExactly(kind: BucketKind, name: string, rate: Rate): Promise<RateLimitResult>
   /**
-   * Takes tokens for work whose cost shows only once it is begun. What is not there becomes a debt.
+   * Takes tokens for work whose cost is known only once it has begun. Missing tokens become a debt.
    */
   charge(kind: BucketKind, name: string, rate: Rate, tokens: number): void
-  /** Puts tokens back, up to the brim. */
+  /** Returns tokens, up to the bucket's capacity. */
   giveBack(kind: BucketKind, name: string, rate: Rate, tokens: number): Promise<void>
   close(): void
 }
 
-/** How long what a process has taken may be unknown to the others, in milliseconds. */
+/** Milliseconds until other processes learn what a process has taken. */
 export const SETTLE_MS = 100
 
-/**
- * One bucket. It is full until somebody takes. Times are milliseconds of any clock that only goes
- * on.
- */
+/** One bucket. It starts full. Times are milliseconds of any monotonic clock. */
 export class TokenBucket {
   /** Below zero is a debt. */
   #tokens: number
@@ -75,8 +71,8 @@ export class TokenBucket {
   }
 
   /**
-   * Takes tokens for processes that share the bucket: what is not there becomes a debt, but for
-   * `isExact`, which then takes none. Below zero puts tokens back.
+   * Takes tokens on behalf of several processes. Missing tokens become a debt; with `isExact`
+   * nothing is taken if any are missing. Negative `tokens` are returned.
    */
   takeShared(rate: Rate, now: number, tokens: number, isExact: boolean): { isAllowed: boolean; tokens: number } {
     this.#refill(rate, now)
@@ -95,7 +91,7 @@ export class TokenBucket {
     this.#tokens = Math.min(rate.burst, this.#tokens + tokens)
   }
 
-  /** Believes somebody who knows better. */
+  /** Replaces the count with one from a better-informed source. */
   set(tokens: number, now: number): void {
     this.#tokens = tokens
     this.#at = now
@@ -107,7 +103,7 @@ export class TokenBucket {
   }
 }
 
-/** How a bucket with so many tokens answers. */
+/** The result for a bucket with this many tokens. */
 export const rateLimitResultOf = (isAllowed: boolean, tokens: number, { perSecond, burst }: Rate): RateLimitResult => ({
   isAllowed,
   remaining: Math.max(0, Math.floor(tokens)),
@@ -116,8 +112,8 @@ export const rateLimitResultOf = (isAllowed: boolean, tokens: number, { perSecon
 })
 
 /**
- * The bucket of an address. One person holds a whole /64 of IPv6 (RFC 6177), and takes a new
- * address at will.
+ * The bucket of an address. An IPv6 /64 counts as one address: one person holds all of it (RFC
+ * 6177), and can switch addresses at will.
  */
 export function addressBucket(address: string): string {
   if (!ipaddr.isValid(address)) return address

@@ -5,8 +5,8 @@ import { isTold } from './outage.ts'
 const DEBUG = 20
 
 /**
- * One JSON line an event, on standard error: standard output is for what a person started the
- * process to read.
+ * One JSON line for each log event, on standard error: standard output is reserved for what
+ * commands print.
  */
 export const createLog = (level: string, destination: DestinationStream = standardError()): Logger =>
   pino(
@@ -19,13 +19,13 @@ export const createLog = (level: string, destination: DestinationStream = standa
         logMethod(args, method, at) {
           const [first]: readonly unknown[] = args
           const err = typeof first === 'object' && first !== null && 'err' in first ? first.err : undefined
-          // An outage of the database has one line of its own; what fails because of it,
-          // everywhere, is no news.
+          // An outage of the database is logged in one line; errors that result from it are logged
+          // at debug level.
           if (at > DEBUG && isTold(err)) this.debug(...args)
           else method.apply(this, args)
         },
       },
-      // Nothing that is a secret is logged on purpose; this is the net below.
+      // No secret is logged on purpose; this is a safety net.
       redact: ['*.authorization', '*.cookie', '*.ticket', '*.token', '*.secret', '*.password', '*["x-api-key"]'],
     },
     destination,

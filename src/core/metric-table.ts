@@ -6,13 +6,13 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 /**
- * Why the service ended a stream: over the bound of unsent data, nothing taken for 10 s, its time
- * or that of its credentials was up, its key was revoked, its admin removed or given another
- * password, or the process stops.
+ * Why the service ended a stream: unsent data over the bound, nothing taken for 10 s, its lifetime
+ * or that of its credentials over, its key revoked, its admin removed or with a new password, or
+ * the process stopping.
  */
 export const CUTS = ['unsent', 'stalled', 'expired', 'revoked', 'shutdown'] as const
 
-/** Rows to which what waits in the database is counted. */
+/** Backlogs in the database are counted up to this many rows. */
 export const BACKLOG_LIMIT = 10_000
 
 /** The processes that have a metric. */
@@ -21,7 +21,7 @@ export type Where = 'every process' | 'the api' | 'workers' | 'with a replica' |
 interface MetricBase {
   help: string
   where: Where
-  /** Each with all its values, or with what bounds them. */
+  /** The labels, each with all its values or with what bounds them. */
   labels?: Readonly<Record<string, readonly string[] | string>>
 }
 
@@ -31,7 +31,7 @@ interface CounterMetric extends MetricBase {
 
 interface GaugeMetric extends MetricBase {
   type: 'gauge'
-  /** How the gauges of several processes of one machine are one. */
+  /** How Prometheus combines this gauge over the processes of one machine. */
   aggregator: 'sum' | 'min' | 'max'
 }
 
@@ -43,8 +43,8 @@ interface HistogramMetric extends MetricBase {
 export type Metric = CounterMetric | GaugeMetric | HistogramMetric
 
 /**
- * Every metric of the service, in the order of docs/reference/metrics.md, which is made from this.
- * No label has unbounded values, such as ids.
+ * Every metric of the service, in the order of docs/reference/metrics.md, which is generated from
+ * it. No label has unbounded values, such as ids.
  */
 export const METRICS = {
   service_ready: {

@@ -4,7 +4,7 @@ import { type App, perApp } from './context.ts'
 import type { ErrorCode } from './errors.ts'
 import { type Metric, METRICS } from './metric-table.ts'
 
-/** What this process tells Prometheus, whichever roles it plays. */
+/** The metrics of this process, whatever its roles. */
 export const metricsOf = perApp((): Registry => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -24,7 +24,7 @@ interface Options {
   registers: Registry[]
 }
 
-/** A metric of the table in a registry. Those who share one register it once. */
+/** A metric of the table in a registry. A metric that several modules share is registered once. */
 function register<Made extends object>(
   registry: Registry,
   name: keyof Metrics,
@@ -46,7 +46,7 @@ export const gauge = <Name extends NameOf<'gauge'>>(registry: Registry, name: Na
     fromZero(name, new Gauge<string>({ ...options, aggregator: METRICS[name].aggregator })),
   )
 
-/** With one label of known values each begins at 0: a rate is told from the first one on. */
+/** Starts each known label value at 0, so that a rate counts the first increment. */
 function fromZero<Made extends Counter | Gauge>(name: keyof Metrics, made: Made): Made {
   const { labels = {} }: Metric = METRICS[name]
   const [[label, values] = ['', ''], ...others] = Object.entries(labels)
@@ -55,8 +55,8 @@ function fromZero<Made extends Counter | Gauge>(name: keyof Metrics, made: Made)
 }
 
 /**
- * Has a gauge of the table read at each scrape. Where nothing can be read (null) it keeps the value
- * of before, and is absent if it has had none.
+ * Has a gauge of the table read at each scrape. If a read gives null, the gauge keeps its last
+ * value, and is absent if it has none.
  */
 export function gaugeOf(
   registry: Registry,

@@ -1,20 +1,20 @@
 import { distance } from 'fastest-levenshtein'
 
-/** A variable of the environment that is named almost like a setting. */
+/** An environment variable whose name is almost that of a setting. */
 export interface Misspelled {
   name: string
   /** The setting. */
   meant: string
 }
 
-/** So many letters more, less or other make another name. A short name has too many neighbours. */
+/** The greatest edit distance of a misspelling. Short names have too many neighbours. */
 const maxDistance = ({ length }: string): number => (length < 5 ? 0 : length < 8 ? 1 : 2)
 
-/** Long names are also meant by lower-case letters. */
+/** For long names, a name in lower case also counts. */
 const distanceTo = (known: string, name: string): number =>
   distance(known.length < 8 ? name : name.toUpperCase(), known)
 
-/** The variables that are none of `known`, but are named almost like one. */
+/** Variables that are not in `known`, but almost. */
 export function findMisspelled(names: readonly string[], known: readonly string[]): Misspelled[] {
   return names.flatMap((name) => {
     if (known.includes(name)) return []

@@ -1,12 +1,11 @@
 /**
  * Why a database cannot do its work. `down`: it does not answer. `standby`: it follows another
  * server. `read_only`: it takes no writes. `unreplicated`: its commits wait for a standby that is
- * away. `full`: it is out of disk space. `busy`: this statement had to give up; another try may
- * succeed.
+ * away. `full`: its disk is full. `busy`: this statement had to give up; a retry may succeed.
  */
 export type Trouble = Outage | 'busy'
 
-/** What all statements suffer from, or all writes. */
+/** Troubles that affect all statements, or all writes. */
 export type Outage = keyof typeof OUTAGES
 
 export const OUTAGES = {
@@ -17,7 +16,7 @@ export const OUTAGES = {
   full: 'the database is out of disk space',
 } as const
 
-/** A statement that was not sent: what is known of the database says that it would fail. */
+/** A statement was not sent, because the database is known to be in trouble. */
 export class OutageError extends Error {
   readonly outage: Outage
 
@@ -35,14 +34,13 @@ const DOWN =
 // 40001, 40P01: a lost race, a deadlock. 57014: statement_timeout. 55P03: lock_timeout. 53200:
 // memory. 53300: connections.
 const BUSY = /^(40001|40P01|57014|55P03|53200|53300)$/
-// The last three: a request that is still under way when the process has let go of its clients, at
-// the end of a stop.
+// The last three: requests that were still under way when a stopping process closed its clients.
 const DOWN_WORDS =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|timeout expired|Cannot use a pool after calling end|PGlite is closed/
 
 /**
- * The SQLSTATE of an error of the database, or its driver's or Prisma's own code. Prisma has its
- * own code for few of them, and keeps the database's beside it.
+ * The SQLSTATE of a database error, or the driver's or Prisma's own code. Prisma has codes for few
+ * of them, and keeps the database's code beside its own.
  */
 export function codeOf(error: Error): unknown {
   const { code, meta } = error as {
@@ -53,8 +51,8 @@ export function codeOf(error: Error): unknown {
 }
 
 /**
- * What an error of the database, of its driver or of their connection says of the database; null
- * where it says nothing.
+ * The trouble that an error of the database, its driver or its connection shows; null where it
+ * shows none.
  */
 export function troubleOf(error: unknown): Trouble | null {
   if (!(error instanceof Error)) return null
@@ -64,21 +62,21 @@ export function troubleOf(error: unknown): Trouble | null {
   if (code === '25006') return 'read_only'
   if (code === '53100') return 'full'
   if (typeof code === 'string' && BUSY.test(code)) return 'busy'
-  // After FATAL and PANIC the session is over, whatever the code: a database that takes no
-  // connections, for one.
+  // FATAL and PANIC end the session whatever the code, for instance in a database that takes no
+  // connections.
   if (severity === 'FATAL' || severity === 'PANIC') return 'down'
   if (typeof code === 'string' && DOWN.test(code)) return 'down'
   return DOWN_WORDS.test(error.message) ? 'down' : troubleOf(error.cause)
 }
 
-/** Errors of an outage that one log line has told of. */
+/** Errors of an outage that the log has already reported. */
 const told = new WeakSet<Error>()
 
 export function markTold(error: unknown): void {
   if (error instanceof Error) told.add(error)
 }
 
-/** Whether an error comes from an outage of the database that the log has told of. */
+/** Whether an error comes from an outage that the log has already reported. */
 export function isTold(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { originalError } = error as { originalError?: unknown }

@@ -2,22 +2,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import { type Db, statement } from './sql.ts'
 
-/** How often the database is asked who else is at work. */
+/** How often the number of other statements is sampled. */
 const SAMPLE_MS = 50
-/** So many answers, those of the last second, say how busy it is. */
+/** The load is the average of this many samples: those of the last second. */
 const SAMPLES = 20
-/** So often as long as it has worked, a job rests for each statement of others under way. */
+/** For each other statement under way, the job rests this many times as long as it has worked. */
 const RESTS = 20
-/** It works a twentieth of the time at least, so that it comes to its end. */
+/** The most it rests: it works at least a twentieth of the time, so that it finishes. */
 const MAX_RESTS = 19
-/** A slice is cut in so many parts more for each statement of others under way. */
+/** For each other statement under way, slices are cut into this many more parts. */
 const PARTS = 40
-/** It keeps a thirty-second of its items at least: each costs something by itself. */
+/**
+ * The most parts: a slice keeps a thirty-second of its items, because each slice has a cost of its
+ * own.
+ */
 const MAX_PARTS = 32
-/** A slice may have waited long, for a lock or for a database that was away. */
+/** The longest rest: a slice may have been slow only because of a lock or an outage. */
 const MAX_REST_MS = 60_000
 
-// Long statements are no reader's: a dump, a report, a wait for a lock.
+// Long statements are not counted: a dump, a report or a wait for a lock serves no reader.
 const BUSY = statement(
   'pace_busy',
   `SELECT count(*)::int AS others FROM pg_stat_activity
@@ -26,10 +29,10 @@ const BUSY = statement(
 )
 
 /**
- * The pace of a long job that nobody waits for, such as an import: it holds back while others use
- * the database, and has all of it while nobody does. The more statements of others were under way
- * of late, the shorter are the slices of its work, and the longer it rests after each. What others
- * need of the machine shows in that number, be it a processor, a disk or a lock.
+ * Paces a long background job, such as an import: it holds back while others use the database, and
+ * uses all of it while nobody does. The more statements of others were under way lately, the
+ * shorter its slices, and the longer its rests. That number reflects every shortage: processor,
+ * disk or locks.
  */
 export class Pace {
   readonly #db: Db
@@ -38,15 +41,15 @@ export class Pace {
   #timer: NodeJS.Timeout | undefined
   #asking: Promise<void> | undefined
 
-  /** Rests no more once `signal` aborts. */
+  /** Once `signal` aborts, it no longer rests. */
   constructor(db: Db, signal?: AbortSignal) {
     this.#db = db
     this.#signal = signal
   }
 
-  /** Runs a job in this pace. */
+  /** Runs a job at this pace. */
   async keep<T>(job: () => Promise<T>): Promise<T> {
-    // The embedded database has one process, and nobody beside it.
+    // The embedded database has one process, and no other users.
     if (this.#db.connections > 1) {
       await this.#ask()
       this.#timer = setInterval(() => void (this.#asking ??= this.#ask()), SAMPLE_MS)
@@ -67,29 +70,29 @@ export class Pace {
     return result
   }
 
-  /** Rests after a slice that took so long. */
+  /** Rests after a slice that took `workedMs`. */
   async rest(workedMs: number): Promise<void> {
     const endedAt = performance.now()
     for (;;) {
       const wholeMs = workedMs * Math.min(RESTS * this.others, MAX_RESTS)
       const restMs = endedAt + Math.min(wholeMs, MAX_REST_MS) - performance.now()
       if (restMs < 1 || this.#signal?.aborted === true) return
-      // What others do may change meanwhile.
+      // The load may change meanwhile.
       await sleep(Math.min(restMs, SAMPLE_MS))
     }
   }
 
   /**
-   * How many items the next slice should have, of `most`. Each post that meets a slice takes
-   * longer: short slices slow many posts a little, and long ones some posts much.
+   * How many of `most` items the next slice should have. A post that meets a slice takes longer:
+   * short slices slow many posts a little, long ones slow some posts much.
    */
   sized(most: number): number {
     return Math.ceil(most / Math.min(1 + PARTS * this.others, MAX_PARTS))
   }
 
   /**
-   * How many statements of others were under way at once of late, on average. A single one of a
-   * second is chance: a probe, a sweep, a reader now and then.
+   * How many statements of others were under way at once lately, on average. A single one in a
+   * second is ignored: a probe, a sweep, an occasional reader.
    */
   get others(): number {
     const { length } = this.#samples
@@ -103,7 +106,7 @@ export class Pace {
       this.#samples.push(found?.others ?? 0)
       if (this.#samples.length > SAMPLES) this.#samples.shift()
     } catch {
-      // The job itself meets what is wrong with the database, and tells it.
+      // The job itself meets and reports any trouble with the database.
     } finally {
       this.#asking = undefined
     }

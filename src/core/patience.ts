@@ -9,13 +9,13 @@ import type { Id } from './ids.ts'
 import { type Db, isLockFailure, LockFailure } from './sql.ts'
 
 /**
- * Writes of one tenant that may wait to be tried again. More are refused at once: they would only
- * cost memory.
+ * The most writes of one tenant that wait for a retry. More would only cost memory, and are refused
+ * at once.
  */
 const MAX_WAITING = 1000
 /**
- * For so long after a lock was not to be had, the tenant's statements wait HASTY_WAIT_MS for
- * theirs.
+ * For this long after a failure to get a lock, the tenant's statements wait only HASTY_WAIT_MS for
+ * a lock.
  */
 const STUCK_MS = 2000
 /**
@@ -23,28 +23,28 @@ const STUCK_MS = 2000
  */
 const HASTY_WAIT_MS = 25
 /**
- * Between two failed tries of a tenant's waiting writes. They cost CPU: of all its writes together,
- * not of each.
+ * The pause between failed retries of a tenant's waiting writes. Retries cost CPU, so the pause is
+ * for all its writes together.
  */
 const PAUSE_MS = 40
 
 /**
  * How one tenant's writes share the pool with those of others. A write that waits for another
- * transaction's lock gives its connection back after LOCK_WAIT_MS and is tried again later, and
- * only half of the connections serve one tenant's writes at once. So no number of locked rows of
- * one tenant keeps another tenant waiting.
+ * transaction's lock gives its connection back after LOCK_WAIT_MS and is retried later, and at most
+ * half of the connections serve one tenant's writes at once. So locked rows of one tenant, however
+ * many, do not delay another tenant.
  */
 export class Patience {
   readonly #patienceMs: number
   readonly #slots: Semaphore
-  /** Writes that wait for a lock are tried one at a time, in the order in which they came. */
+  /** Writes that wait for a lock are retried one at a time, in order of arrival. */
   readonly #tries = new Semaphore(1)
   #waiting = 0
   #stuckUntil = 0
 
   /**
-   * `patienceMs`: how long a write is tried again. `maxWaitMs`: how long it waits for its turn
-   * among the tenant's writes.
+   * `patienceMs`: how long a write is retried. `maxWaitMs`: how long it waits for its turn among
+   * the tenant's writes.
    */
   constructor({ connections, patienceMs, maxWaitMs }: { connections: number; patienceMs: number; maxWaitMs?: number }) {
     this.#slots = new Semaphore(Math.max(1, Math.floor(connections / 2)), maxWaitMs)
@@ -57,9 +57,9 @@ export class Patience {
   }
 
   /**
-   * Runs a write, again where a lock was not to be had; `lockWaitMs` is how long it may wait for
-   * one, if not as long as usual. It must be a whole transaction that leaves nothing where it
-   * fails. Throws `unavailable`.
+   * Runs a write, and retries it where it could not get a lock; `lockWaitMs` is how long it may
+   * wait for one, where that differs from the default. The write must be a whole transaction that
+   * leaves nothing behind when it fails. Throws `unavailable`.
    */
   async run<T>(write: (lockWaitMs?: number) => Promise<T>): Promise<T> {
     const until = performance.now() + this.#patienceMs
@@ -96,14 +96,14 @@ export class Patience {
     }
   }
 
-  /** Notes that a lock was not to be had. Throws any other failure on. */
+  /** Notes a failure to get a lock. Rethrows any other error. */
   #note(cause: unknown): void {
     if (!isLockFailure(cause)) throw cause
     if (!(cause instanceof LockFailure)) this.#stuckUntil = performance.now() + STUCK_MS
   }
 }
 
-/** At most `free` at once; the others wait, each for `maxWaitMs` at most. */
+/** Lets `free` run at once; the others wait, each for `maxWaitMs` at most. */
 export class Semaphore {
   #free: number
   readonly #maxWaitMs: number
@@ -121,7 +121,7 @@ export class Semaphore {
     try {
       return await work()
     } finally {
-      // The next that waits takes the slot over.
+      // The next waiter takes the slot over.
       const next = this.#waiting.shift()
       if (next === undefined) this.#free++
       else next.enter()
@@ -135,7 +135,7 @@ export class Semaphore {
     })
   }
 
-  // All wait equally long: who came first is late first.
+  // All wait equally long, so the first in the queue is the first to be late.
   #refuseLate(): void {
     const now = performance.now()
     while ((this.#waiting[0]?.until ?? Infinity) <= now) this.#waiting.shift()?.refuse(tooBusy())
@@ -150,7 +150,7 @@ interface Waiter {
   until: number
 }
 
-/** A write that did not get its turn in time. It has not been sent. */
+/** The error of a write that did not get its turn in time. It was not sent. */
 export const tooBusy = (): ServiceError =>
   new ServiceError('unavailable', {
     detail: 'The database did not take the change in time. Nothing was changed; try again.',
@@ -192,12 +192,14 @@ const tenantApps = perApp((root) => {
 export const isStuck = (app: App, tenantId: Id): boolean => tenantApps(app)(tenantId).patience.isStuck
 
 /**
- * The app for what is done in one tenant: its writes are patient, and harm no other tenant
+ * The app for work in one tenant: its writes are retried, and cannot hold up other tenants
  * (`Patience`).
  */
 export const ofTenant = (app: App, tenantId: Id): App => tenantApps(app)(tenantId).app
 
-/** The same for one request, whose writes are not sent once `isGone`: nobody waits for them. */
+/**
+ * The same for one request: once `isGone`, its writes are not sent, because the client has left.
+ */
 export function ofRequester(app: App, tenantId: Id, isGone: () => boolean): App {
   const root = app.root ?? app
   const { app: ofItsTenant, patience } = tenantApps(app)(tenantId)

@@ -5,19 +5,19 @@ import { afterCommit, type App, perApp } from './context.ts'
 import { growing } from './growing.ts'
 
 /**
- * What was read from the database, at most this old. News on the bus drops an entry sooner; without
- * the bus this alone must keep the 5 s within which a revoked key ends.
+ * The greatest age of a cached value. A bus message drops an entry sooner; without the bus, this
+ * bound alone must guarantee that a revoked key ends within 5 s.
  */
 export const MAX_AGE_MS = 4000
 
 export interface ReadCache<Value> {
   /** The cached value, or what `read` finds. Concurrent reads of one key are one read. */
   readonly get: (key: string) => Promise<Value>
-  /** The same value at once, where it is there already; else undefined. */
+  /** The cached value, if it is there already; else undefined. */
   readonly peek: (key: string) => Value | undefined
   /**
-   * Whether `get` would begin the first read of this key, as far as the cache knows: the last read
-   * found nothing to keep.
+   * Whether `get` would begin the first read of this key, as far as the cache knows: the last read,
+   * if any, found no value to keep.
    */
   readonly isNew: (key: string) => boolean
   readonly forget: (key: string) => void
@@ -26,15 +26,15 @@ export interface ReadCache<Value> {
 
 interface CachedRead<Value> {
   value: Promise<Value>
-  /** The same, once it is read. */
+  /** The value, once it is read. */
   known?: Value
-  /** When the read began, not when it ended: what it saw may be as old as that. */
+  /** When the read began, not when it ended: its data may be as old as that. */
   since: number
 }
 
 /**
- * A bounded cache in front of `read`. What `keep` refuses (nothing found, say) and failures are not
- * kept.
+ * A bounded cache in front of `read`. It does not keep failures, nor values that `keep` refuses
+ * (such as null).
  */
 export function createReadCache<Value>(options: {
   max: number
@@ -44,7 +44,7 @@ export function createReadCache<Value>(options: {
 }): ReadCache<Value> {
   const { max, maxAgeMs = MAX_AGE_MS, read, keep = () => true } = options
   const entries = new LRUCache<string, CachedRead<Value>>(growing(max))
-  /** Unlike entries these do not age, and outlive what is forgotten. */
+  /** Keys that were found. Unlike entries they do not expire, and outlive a dropped entry. */
   const found = new LRUCache<string, true>(growing(max))
 
   const start = (key: string): Promise<Value> => {
@@ -95,7 +95,7 @@ const newsOf = perApp((app) => {
   }
   const clearAll = (): void => listeners.forEach((listener) => listener.clear())
   app.bus.onGap(clearAll)
-  // What changed before the subscription was in force went unheard.
+  // Changes from before the subscription was in force were missed.
   app.bus
     .subscribe(CHANNELS.caches, (message) => {
       const news = decodeCacheNews(message)
@@ -107,12 +107,12 @@ const newsOf = perApp((app) => {
   return { listeners, hear }
 })
 
-/** Has a cache of this process follow the news of one kind, from this process and all others. */
+/** Calls `listener` for cache messages of one kind, from this process and all others. */
 export function followCacheNews(app: App, listener: Listener): void {
   newsOf(app).listeners.add(listener)
 }
 
-/** Tells every process, this one at once, to forget what has changed. Call it after the commit. */
+/** Has every process, this one at once, drop what has changed. Call it after the commit. */
 export function announceChange(app: App, news: CacheNews): void {
   afterCommit(app, () => newsOf(app).hear(news))
   app.bus.publish(CHANNELS.caches, JSON.stringify(news))

@@ -1,4 +1,4 @@
-/** Sentinels, and the name of the Redis that they watch. */
+/** Sentinels, and the name of the Redis primary that they watch. */
 export interface Sentinels {
   hosts: { host: string; port: number }[]
   /** The name of the primary. */
@@ -14,18 +14,18 @@ const SENTINEL_PORT = 26_379
 
 const SENTINEL = /^redis(s?)\+sentinel:\/\//
 
-/** Whether a text means sentinels; its commas separate hosts, not URLs. */
+/** Whether a text is a Sentinel URL, whose commas separate hosts, not URLs. */
 export const meansSentinels = (text: string): boolean => SENTINEL.test(text)
 
 /**
- * What `redis+sentinel://user:password@one:26379,two/name/db?sentinel_password=…` says; null where
- * it is no such URL. User, passwords and number of the database may be absent.
+ * Parses `redis+sentinel://user:password@one:26379,two/name/db?sentinel_password=…`; null for any
+ * other text. User, passwords and database number are optional.
  */
 export function sentinelsOf(url: string): Sentinels | null {
   try {
     return parse(url)
   } catch {
-    // A percent sign that begins no letter.
+    // A percent sign that begins no valid escape.
     return null
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** The folder of the package. The sources and the bundle lie at different depths below it. */
+/** The folder of the package. Sources and bundle are at different depths below it. */
 export const ROOT = ((): string => {
   let folder = import.meta.dirname
   while (!existsSync(join(folder, 'package.json'))) {

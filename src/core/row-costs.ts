@@ -3,34 +3,37 @@ import { LRUCache } from 'lru-cache'
 import { growing } from './growing.ts'
 import type { Id } from './ids.ts'
 
-/** A tenant writes apart from when its rows would take this long in a statement. */
+/** A tenant whose rows would take this long in a statement writes apart. */
 const APART_MS = 10
 /**
- * And for so long after that. If it went back at once, its rows would be spread over more
+ * It goes on writing apart for this long: going back at once would spread its rows over more
  * statements than before.
  */
 const HOLD_MS = 1000
-/** Where no other tenant has written for so long, a tenant delays nobody. */
+/** After this long without writes of another tenant, a tenant delays nobody. */
 const ALONE_MS = 10_000
-/** What a row of a tenant that is not known is expected to take, for a short first statement. */
+/** The expected cost of a row of an unknown tenant, so that its first statement is short. */
 const UNKNOWN_MS = 2.5
-/** So many rows always go together: statements of one row would not teach what each part takes. */
+/**
+ * This many rows always go together: from statements of one row the two costs could not be told
+ * apart.
+ */
 const MIN_ROWS = 4
-/** The part of its error that a statement corrects. */
+/** The share of its error by which a statement corrects the estimates. */
 const RATE = 0.5
 const MAX_TENANTS = 10_000
-/** A tenant that writes nothing for so long is forgotten. */
+/** A tenant without writes for this long is forgotten. */
 const QUIET_MS = 600_000
 const NONE: ReadonlySet<Id> = new Set()
 const CLOCK = { now: () => performance.now() }
 
 /**
- * What a row of each tenant costs, learned from how long statements take: a tenant with a thousand
- * webhook endpoints has a thousand deliveries written with each comment.
+ * What a row of each tenant costs, learned from the duration of statements: for a tenant with a
+ * thousand webhook endpoints, each comment writes a thousand deliveries.
  *
- * A statement is expected to take a time for itself and one for each row of each tenant. Its error
+ * A statement is expected to take a base time, and a time for each row by its tenant. The error
  * corrects these estimates in proportion to the rows (normalised least mean squares): so a tenant
- * with one row beside 60 slow rows of another one is not blamed for them.
+ * with one row beside 60 slow rows of another is not blamed for them.
  */
 export class RowCosts {
   #statementMs = 0
@@ -39,7 +42,9 @@ export class RowCosts {
   readonly #rowMs = new LRUCache<Id, number>({ ...growing(MAX_TENANTS), ttl: QUIET_MS, perf: CLOCK })
   readonly #held = new LRUCache<Id, true>({ ...growing(MAX_TENANTS), ttl: HOLD_MS, perf: CLOCK })
 
-  /** Whether no tenant but the last one has written lately: nobody waits for its statements. */
+  /**
+   * Whether only the latest tenant has written lately, so that no other waits for its statements.
+   */
   get isAlone(): boolean {
     return CLOCK.now() >= this.#aloneFrom
   }
@@ -51,7 +56,7 @@ export class RowCosts {
     this.#lastTenant = tenant
   }
 
-  /** Learns from a statement that took `ms`; `tenants` are those of its rows, one for each row. */
+  /** Learns from a statement that took `ms`; `tenants` has the tenant of each of its rows. */
   learn(tenants: readonly Id[], ms: number): void {
     const counts = countEach(tenants)
     let [error, weight] = [ms - this.#statementMs, 1]
@@ -67,8 +72,8 @@ export class RowCosts {
   }
 
   /**
-   * How many rows of these tenants, from the first one on, a statement is to write so that they
-   * take no longer than `maxMs`. Null: a row that is not for this statement.
+   * How many of the first rows of `tenants` a statement can write within `maxMs`. Null stands for a
+   * row that this statement does not write.
    */
   fitting(tenants: readonly (Id | null)[], maxMs: number): number {
     let [ms, rows] = [0, 0]
@@ -80,7 +85,7 @@ export class RowCosts {
     return tooMany < 0 ? tenants.length : tooMany
   }
 
-  /** Of the tenants of these rows those that are to write apart, now and for HOLD_MS. */
+  /** The tenants of these rows that must write apart, now and for HOLD_MS. */
   heavy(tenants: readonly Id[]): ReadonlySet<Id> {
     if (this.isAlone) return NONE
     const counts = countEach(tenants)

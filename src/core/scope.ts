@@ -2,29 +2,27 @@ import type { App, Scope } from './context.ts'
 import { ServiceError } from './errors.ts'
 import { type Around, type Db, isLockFailure, LockFailure, readNow, type Sql, statement, type TxSql } from './sql.ts'
 
-// Names may be nested: the innermost savepoint of a name counts.
+// Savepoints may nest under the same name: the innermost counts.
 const SAVEPOINT = statement('savepoint', 'SAVEPOINT step')
 const RELEASE = statement('release_savepoint', 'RELEASE SAVEPOINT step')
 const ROLL_BACK = statement('rollback_to_savepoint', 'ROLLBACK TO SAVEPOINT step')
 
 /**
- * Runs `work` on an app whose statements all go to the one transaction. Where it throws, what it
- * has written is gone, and the transaction goes on.
+ * Runs `work` on an app whose statements all go to the one transaction. If it throws, its writes
+ * are undone, and the transaction goes on.
  */
 export type Savepoint = <T>(work: (app: App) => Promise<T>) => Promise<T>
 
 /**
- * One transaction around what would be several. Operations do not know: on the app that `attempt`
- * gives them a transaction is a savepoint, and what they publish or keep in caches waits for the
- * commit.
+ * Runs several operations in one transaction. They do not notice: on the app that `attempt` gives
+ * them, a transaction is a savepoint, and bus messages and cache updates wait for the commit.
  *
- * They must take their statements from that app, or its transactions. One on the process's own pool
- * would wait for a connection while this one is held: on the embedded form, which has only one, it
- * would wait forever.
+ * They must take their statements from that app, or its transactions. A statement on the process's
+ * own pool would wait for a second connection while this one is held; the embedded form has only
+ * one, so it would wait forever.
  *
- * The transaction keeps the locks of each step to its end, so it is kept short: where a lock is not
- * to be had, all is rolled back and `work` runs again later, as where it takes too long. See
- * `Hold`.
+ * The transaction holds the locks of each step until its end, so it is kept short: if it cannot get
+ * a lock, or takes too long, it is rolled back and `work` runs again later. See `Hold`.
  */
 export async function inOneTransaction<T>(app: App, work: (sql: Sql, attempt: Savepoint) => Promise<T>): Promise<T> {
   const { result, effects } = await app.db.transaction(async (sql) => {
@@ -36,7 +34,7 @@ export async function inOneTransaction<T>(app: App, work: (sql: Sql, attempt: Sa
         try {
           return await attempted(scopedApp(app, sql.within(hold.around), scope, mutex))
         } finally {
-          // GraphQL may answer while fields beside the one that failed are still being read.
+          // GraphQL may answer while fields beside a failed one are still being read.
           await mutex.close()
           hold.throwFailure()
         }
@@ -67,7 +65,7 @@ function scopedApp(app: App, sql: TxSql, scope: Scope, mutex: Mutex): App {
     ...(app.span !== undefined && { span: app.span }),
     scope,
     db,
-    // It sees what the request has written.
+    // Must see the request's own writes.
     late: readNow(db),
     bus: { ...app.bus, publish: (...args) => void scope.effects.push(() => app.bus.publish(...args)) },
     get prisma() {
@@ -77,15 +75,14 @@ function scopedApp(app: App, sql: TxSql, scope: Scope, mutex: Mutex): App {
 }
 
 /**
- * How long a request may keep the first lock that it took. The statement under way then adds to it,
- * some milliseconds.
+ * How long a request may hold its first lock. The statement under way may add some milliseconds.
  */
 const MAX_HOLD_MS = 800
 
 /**
- * Watches over the locks of a request's transaction. The first lock that is not to be had, and the
- * end of MAX_HOLD_MS, fail each statement from then on, and the transaction with them, whatever the
- * request makes of the error.
+ * Watches over the locks of a request's transaction. After the first failure to get a lock, or
+ * after MAX_HOLD_MS, every statement fails, and so does the transaction, however the request
+ * handles the error.
  */
 class Hold {
   #since: number | undefined
@@ -109,7 +106,7 @@ class Hold {
   }
 }
 
-/** It is no failure yet that anybody should log: all of it runs again. */
+/** Not logged as a failure, because the whole request runs again. */
 const quiet = (cause: Error): ServiceError => new ServiceError('unavailable', { retryAfterSeconds: 1, cause })
 
 const tooLong = (): LockFailure =>
@@ -130,15 +127,15 @@ async function inSavepoint<T>(sql: Sql, { effects }: Scope, work: () => Promise<
 }
 
 /**
- * One after the other: two savepoints on one connection must not interleave, as a request's fields
- * do.
+ * Runs one task after the other: two savepoints on one connection must not interleave, and a
+ * request's fields run concurrently.
  */
 class Mutex {
   #last: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
   join<T>(work: () => Promise<T>): Promise<T> {
-    // The connection may be another request's by now.
+    // The connection may serve another request by now.
     if (this.#isClosed) return Promise.reject(new Error('the transaction of this request is over'))
     const turn = this.#last.then(work)
     this.#last = turn.catch(() => undefined)
@@ -146,7 +143,7 @@ class Mutex {
   }
 
   async close(): Promise<void> {
-    // A statement that the last one wakes may join at once.
+    // A statement that was started by the last one may still join.
     for (let last; last !== this.#last;) {
       last = this.#last
       await last

@@ -4,8 +4,8 @@ import { deriveKey, sha256 } from './crypto.ts'
 import type { Settings } from './settings.ts'
 
 /**
- * The keys of a process: ENCRYPTION_KEY seals and signs, those of ENCRYPTION_KEYS open and verify
- * as well.
+ * The keys of a process: ENCRYPTION_KEY seals and signs; those of ENCRYPTION_KEYS only open and
+ * verify.
  */
 export type SealKeys = Pick<Settings, 'ENCRYPTION_KEY' | 'ENCRYPTION_KEYS'>
 
@@ -14,20 +14,20 @@ export const KEY_ID_BYTES = 4
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Names a key without telling it: the first 8 hex of its SHA-256. */
+/** Names a key without revealing it: the first 8 hex digits of its SHA-256. */
 export const keyIdOf = (key: Buffer): string => idBytesOf(key).toString('hex')
 
 const idBytesOf = (key: Buffer): Buffer => sha256(key).subarray(0, KEY_ID_BYTES)
 
-/** Every key of the process, the one that seals first. */
+/** Every key of the process, the sealing one first. */
 export const allKeys = ({ ENCRYPTION_KEY, ENCRYPTION_KEYS }: SealKeys): readonly Buffer[] => [
   ENCRYPTION_KEY,
   ...ENCRYPTION_KEYS,
 ]
 
 /**
- * AES-256-GCM: 4 bytes of key id, 12 of nonce, 16 of tag, then the cipher text. `context` must be
- * the same at opening.
+ * AES-256-GCM: 4 bytes of key id, 12 of nonce, 16 of tag, then the ciphertext. `unseal` needs the
+ * same `context`.
  */
 export function seal({ ENCRYPTION_KEY: key }: SealKeys, plain: string, context: string): Buffer<ArrayBuffer> {
   const nonce = randomBytes(NONCE_BYTES)
@@ -37,8 +37,8 @@ export function seal({ ENCRYPTION_KEY: key }: SealKeys, plain: string, context: 
 }
 
 /**
- * Opens what `seal` made. Throws where the process does not have the key, the context is another,
- * or a bit has changed.
+ * Opens the result of `seal`. Throws where the process lacks the key, the context differs, or a bit
+ * has changed.
  */
 export function unseal(keys: SealKeys, sealed: Uint8Array, context: string): string {
   const id = sealed.subarray(0, KEY_ID_BYTES)
@@ -51,16 +51,16 @@ export function unseal(keys: SealKeys, sealed: Uint8Array, context: string): str
   return Buffer.concat([decipher.update(sealed.subarray(tag + TAG_BYTES)), decipher.final()]).toString('utf8')
 }
 
-/** A key that is made of one of the process's keys, for one purpose. */
+/** A key derived from one of the process's keys, for one purpose. */
 export interface DerivedKey {
-  /** Of the key that it is made of. */
+  /** The id of the key that it is derived from. */
   id: string
   key: Buffer
 }
 
 /**
- * The keys for one purpose. The first one is for what is made now, the others are for what was made
- * before a rotation.
+ * The keys for one purpose. The first one signs new values; the others verify values from before a
+ * rotation.
  */
 export const deriveKeys = (keys: SealKeys, purpose: string): readonly [DerivedKey, ...DerivedKey[]] => {
   const derive = (key: Buffer): DerivedKey => ({ id: keyIdOf(key), key: deriveKey(key, purpose) })

@@ -8,7 +8,7 @@ import { databaseHosts } from './database-url.ts'
 import { findMisspelled, type Misspelled } from './misspelled.ts'
 import { meansSentinels, sentinelsOf } from './redis-url.ts'
 
-/** Settings are wrong or missing. `message` has a line for each, which names it. */
+/** Settings are wrong or missing. `message` has a line for each, with its name. */
 export class SettingsError extends Error {}
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
@@ -16,7 +16,9 @@ const port = z.coerce.number().int().min(0).max(65_535)
 const path = z.string().min(1)
 const seconds = z.coerce.number().min(0.1).max(3600)
 
-/** The text whose bytes are the key of HS256; 32 of them at least (RFC 7518, section 3.2). */
+/**
+ * A secret of HS256: its text's bytes are the key, of 32 bytes at least (RFC 7518, section 3.2).
+ */
 export const identitySecretSchema = z.string().min(32, 'must have at least 32 characters')
 
 const list = z.string().transform((text) =>
@@ -55,7 +57,10 @@ const databaseUrl = z
 
 const MIN_GRIP_KEY_BYTES = 32
 
-/** What signs `Grip-Sig`: a shared secret as Pushpin has it, or a public key in PEM or as JWK. */
+/**
+ * The key that verifies `Grip-Sig`: a shared secret as Pushpin has it, or a public key as PEM or
+ * JWK.
+ */
 const gripKey = z.string().transform((text, ctx): KeyObject => {
   const key = gripKeyOf(text)
   if (key !== null && verifiesTokens(key)) return key
@@ -79,7 +84,7 @@ function gripKeyOf(text: string): KeyObject | null {
   return bytes.length >= MIN_GRIP_KEY_BYTES ? createSecretKey(bytes) : null
 }
 
-/** Whether there is an algorithm of JWT for the key (RFC 7518, 3; RFC 8037) that `jose` has. */
+/** Whether `jose` has a JWT algorithm for the key (RFC 7518, 3; RFC 8037). */
 function verifiesTokens({ type, asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): boolean {
   const { modulusLength = 0, namedCurve = '' } = asymmetricKeyDetails
   if (asymmetricKeyType === 'rsa') return modulusLength >= 2048
@@ -87,7 +92,7 @@ function verifiesTokens({ type, asymmetricKeyType, asymmetricKeyDetails = {} }: 
   return type === 'secret' || asymmetricKeyType === 'ed25519'
 }
 
-/** Everything that an operator can set, by its environment variable. One line a setting. */
+/** All settings of the process, by environment variable. One line a setting. */
 export const environmentSchema = z.object({
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   WORKERS: z
@@ -216,14 +221,13 @@ export type Settings = Readonly<
   Omit<Parsed, 'ADMIN_JWT_SECRET' | 'ENCRYPTION_KEY' | 'ENCRYPTION_KEYS'> & {
     ADMIN_JWT_SECRET: string
     ENCRYPTION_KEY: Buffer
-    /** Keys of before a rotation, or of one to come: they open and verify, and seal nothing. */
+    /** Keys from before a rotation, or for one to come: they open and verify, and seal nothing. */
     ENCRYPTION_KEYS: readonly Buffer[]
   }
 >
 
 /**
- * What is wrong with a setting. The library's own words speak of types, not of texts in an
- * environment.
+ * Describes a wrong setting. Zod's own messages speak of types, but the environment has only texts.
  */
 function inWords(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `must be a ${issue.expected === 'int' ? 'whole number' : issue.expected}`
@@ -279,17 +283,17 @@ const findMisspellings = (env: Env): Misspelled[] =>
 
 const lineOf = ({ name, meant }: Misspelled): string => `${name}: there is no such setting: did you mean ${meant}?`
 
-/** A process in production must not begin on an empty embedded database because a name is wrong. */
+/** In production, a misspelt name must not start the service on an empty embedded database. */
 function wrongInProduction(given: Env, { EMBEDDED, DATABASE_URL, NODE_ENV }: Parsed): string[] {
   if (EMBEDDED === true || NODE_ENV !== 'production') return []
-  // Where the setting that is meant is there too, another program may have the other one.
+  // If the similar setting is set as well, the variable may belong to another program.
   const wrong = findMisspellings(given).filter(({ meant }) => given[meant] === undefined)
   if (wrong.length > 0) return wrong.map(lineOf)
   const isMissing = DATABASE_URL === undefined && EMBEDDED === undefined
   return isMissing ? ['DATABASE_URL: is required with NODE_ENV=production, unless EMBEDDED=true is set'] : []
 }
 
-/** A line for each setting of the database that does not go with the others. */
+/** A line for each database setting that conflicts with another. */
 function mistakesOfDatabase(given: Env, parsed: Parsed): string[] {
   const { EMBEDDED, DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_REPLICA_URL, DATABASE_POOLER, ROLE } = parsed
   const unless = (isRight: boolean, line: string): string[] => (isRight ? [] : [line])
@@ -314,7 +318,10 @@ function mistakesOfDatabase(given: Env, parsed: Parsed): string[] {
   ]
 }
 
-/** The embedded form makes those that are not given; of a server all processes have the same. */
+/**
+ * Secrets that must be set: the embedded form makes its own, but processes on a server must share
+ * them.
+ */
 function missingSecrets(parsed: Parsed): string[] {
   if (parsed.DATABASE_URL === undefined) return []
   const makers = { ADMIN_JWT_SECRET: 'openssl rand -hex 32', ENCRYPTION_KEY: 'openssl rand -base64 32' }

@@ -7,27 +7,27 @@ import type { Span } from './span.ts'
 import { tracedFor } from './trace.ts'
 
 /**
- * Statements of one tenant and group that are under way at once. One leaves PostgreSQL idle while
- * its answer is read; with more, fewer requests share each.
+ * The most concurrent statements of one tenant and group. With one, PostgreSQL is idle while its
+ * answer is read; with more, fewer requests share each statement.
  */
 const AT_ONCE = 2
 
-/** A statement that takes longer holds no other request up, as one on a dead connection would. */
+/** A slower statement, as on a dead connection, no longer holds up the next one. */
 const PATIENCE_MS = 100
 
 interface SharedRead<Key, Value> {
-  /** The most keys of one statement. */
+  /** The most keys in one statement. */
   most: number
   /**
-   * Reads for all keys of one tenant and one `group` (the arguments that they have in common). The
-   * answers are in the order of the keys.
+   * Reads all keys of one tenant and one `group` (their common arguments). The answers are in the
+   * order of the keys.
    */
   load: (sql: Sql, tenantId: Id, group: string, keys: readonly Key[]) => Promise<readonly Value[]>
 }
 
 /**
- * After `until` it is not read any more. One whose client has gone is: others may wait for the page
- * that is made of it.
+ * A queued key: it is dropped after `until`. It stays when its client has left, because others may
+ * wait for the page made of it.
  */
 interface Queued<Key> {
   key: Key
@@ -36,10 +36,10 @@ interface Queued<Key> {
 }
 
 /**
- * Joins what several requests of a tenant ask for at the same time: while statements are under way,
- * the keys that arrive go together in the next one; a lone one goes at once. So each answer is at
- * least as new as its request. Tenants do not wait for one another, and nobody waits for a
- * statement that takes long. A request with a transaction of its own reads in that.
+ * Batches what several requests of a tenant read at the same time: keys that arrive while
+ * statements are under way go together into the next one; a lone key goes at once. So each answer
+ * is at least as new as its request. Tenants do not wait for one another, nor for slow statements.
+ * A request in one transaction (`Scope`) reads there instead.
  */
 export function sharedReads<Key, Value>({
   most,
@@ -47,7 +47,7 @@ export function sharedReads<Key, Value>({
 }: SharedRead<Key, Value>): (ctx: Ctx, group: string, key: Key) => Promise<Value> {
   const batchesOf = perApp((app) => {
     type Read = (queued: Queued<Key>) => Promise<Value>
-    /** Those under way, and how many requests wait for each. */
+    /** Reads under way, and how many requests wait for each. */
     const open = new Map<string, { read: Read; requests: number }>()
     const flush = async (tenantId: Id, group: string, all: readonly BatchEntry<Queued<Key>, Value>[]) => {
       const now = performance.now()

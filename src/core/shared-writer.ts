@@ -10,59 +10,57 @@ import { isLockFailure } from './sql.ts'
 import type { Span } from './span.ts'
 import { tracedFor } from './trace.ts'
 
-/**
- * The most rows in one statement: beyond it a batch only makes its first row wait longer.
- */
+/** The most rows in one statement: a larger batch only makes its first row wait longer. */
 const MAX_BATCH = 128
 
-/** How long the rows of a statement may take, where other tenants may wait for it. */
+/** How long a statement may take where other tenants may wait for it. */
 const SHORT_MS = 50
 
-/** The same where no other tenant does: longer statements write more rows a second. */
+/** The same while only one tenant writes: longer statements write more rows a second. */
 const LONG_MS = 200
 
-/** The most rows that wait for one lock: more would wait longer than their clients do. */
+/** The most rows that wait for one lock: clients of further rows would time out. */
 const MAX_IN_LANE = 1000
 
-/** The most rows that wait for one another because they share a turn. */
+/** The most rows that wait in one turn. */
 const MAX_IN_TURN = 50
 
 /**
- * PostgreSQL's own refusals. Anything else may have come after the commit, and must not be tried
- * again.
+ * Errors by which PostgreSQL refused the statement. Any other error may have come after the commit,
+ * so its rows must not be retried.
  */
 const SQLSTATE = /^(?!08|57P|XX|40003)[0-9A-Z]{5}$/
 
-/** What is done with a row whose discussion another transaction has locked. */
+/** What to do with rows whose discussion is locked by another transaction. */
 export type IfLocked = 'wait' | 'skip'
 
 /** Rows of one kind that are written together. */
 export interface SharedWrite<Draft, Result> {
-  /** By which metrics call them. */
+  /** The name in metrics. */
   name: 'comments' | 'reactions'
   /**
-   * Writes drafts in one statement, which is one transaction; the results are in their order. With
-   * `skip` it waits for the lock of no discussion: rows there are busy.
+   * Writes drafts in one statement, which is one transaction; the results are in the same order.
+   * With `skip` it waits for no discussion's lock: rows of a locked discussion come back as busy.
    */
   write(app: App, drafts: readonly Draft[], ifLocked: IfLocked): Promise<Result[]>
-  /** Whether nothing was written, because of a discussion that was locked. */
+  /** Whether the row was not written because its discussion was locked. */
   isBusy(result: Result): boolean
   tenantOf(draft: Draft): Id
-  /** What a lane is for: the draft's discussion, or what stands for it until it is known. */
+  /** The key of a lane: the draft's discussion, or a stand-in until that is known. */
   placeOf(draft: Draft, app: App): Id
   /**
-   * Drafts of one turn are written one after the other, because a statement does not see what
-   * another one has not committed yet. Null: the draft depends on no other.
+   * Drafts of one turn are written one after the other, because a statement does not see
+   * uncommitted rows of another one. Null: the draft depends on no other.
    */
   turnOf(draft: Draft): string | null
-  /** Of the request, where it is traced. */
+  /** The span of the request, if it is traced. */
   spanOf(draft: Draft): Span | undefined
 }
 
-/** Writes a draft on behalf of a request, whose app is `requester`. */
+/** Writes a draft on behalf of the request whose app is `requester`. */
 export type SharedWriter<Draft, Result> = (requester: App, draft: Draft) => Promise<Result>
 
-/** A draft on its way to a statement. After `until`, and once `isGone`, it is not sent any more. */
+/** A draft that waits for a statement. It is dropped after `until`, or once `isGone`. */
 interface Queued<Draft> {
   draft: Draft
   until: number
@@ -140,8 +138,8 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
   const costs = new RowCosts()
   const tenantsOf = (entries: readonly BatchEntry<Queued<Draft>, Result>[]): Id[] =>
     entries.slice(0, MAX_BATCH).map(({ input }) => tenantOf(input.draft))
-  // On a lone connection all statements wait for one another: here, so that none seems to take long
-  // because of another one.
+  // On a single connection all statements wait for one another: queue them here, so that waiting
+  // does not count as a statement's duration.
   const isLone = app.db.connections === 1
   const turns = new Semaphore(isLone ? 1 : Infinity)
   const apartMs = isLone ? SHORT_MS : LONG_MS
@@ -154,7 +152,8 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
       sizes.observe(drafts.length)
       const spans = drafts.flatMap((draft) => kind.spanOf(draft) ?? [])
       const write = (): Promise<Result[]> => kind.write(tracedFor(writing, spans), drafts, ifLocked)
-      // A wait for a lock says nothing of the rows, nor does a row that was not written for one.
+      // Only statements that wait for no lock teach the costs, and only by the rows that they
+      // wrote.
       if (ifLocked === 'wait') return write()
       return turns.run(async () => {
         const started = performance.now()
@@ -166,7 +165,7 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
     }
   }
 
-  /** By tenant and place: a tenant may name a discussion of another. */
+  /** The tenant is part of the key: a tenant may send the id of another's discussion. */
   const keyOf = (draft: Draft): string => `${tenantOf(draft)} ${placeOf(draft, app)}`
   const lanes = new Queues<Draft, Result>((draft) => {
     const waiting = insert(ofTenant(app, tenantOf(draft)), 'wait', '_in_lane')
@@ -197,7 +196,8 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
 
   const together = insert(app, 'skip', '')
   const isApart = (tenant: Id): boolean => apart.draftsIn(tenant) > 0
-  // Rows that go apart come through this queue as well, so that a tenant's rows keep their order.
+  // Rows that are written apart pass through this queue too, so that a tenant's rows keep their
+  // order.
   const shared = inBatches<Queued<Draft>, Result>(
     (queue) => {
       if (queue.length === 1) return 1
@@ -222,12 +222,12 @@ function writerOf<Draft, Result>(app: App, kind: SharedWrite<Draft, Result>): Wr
   }
 }
 
-/** Drafts of one turn one after the other, all others at once. */
+/** Drafts of one turn run one after the other, all others at once. */
 function inTurns<Draft, Result>(
   { turnOf }: SharedWrite<Draft, Result>,
   write: Write<Draft, Result>,
 ): Write<Draft, Result> {
-  /** How many of each turn are on their way, and the last. */
+  /** For each turn, the number of drafts under way, and the last one. */
   const turns = new Map<string, { drafts: number; last: Promise<unknown> }>()
   return async (queued) => {
     const key = turnOf(queued.draft)
@@ -242,7 +242,7 @@ function inTurns<Draft, Result>(
   }
 }
 
-/** Writes a batch; `elsewhere` takes what has to wait for a lock. */
+/** Writes a batch; `elsewhere` takes rows that must wait for a lock. */
 async function flush<Draft, Result>(
   kind: SharedWrite<Draft, Result>,
   insert: (drafts: readonly Draft[]) => Promise<Result[]>,
@@ -268,7 +268,7 @@ async function flush<Draft, Result>(
       else waiting.resolve(result)
     }
   } catch (error) {
-    // The statement was rolled back as a whole. Alone, each row meets its own fate.
+    // The whole statement was rolled back. Each row is now written alone.
     if (elsewhere !== undefined && isLockFailure(error)) batch.forEach(move)
     else if (batch.length > 1 && isRefusal(error)) {
       for (const waiting of batch) await flush(kind, insert, [waiting], elsewhere)

@@ -6,9 +6,9 @@ import { codeOf } from './outage.ts'
 export interface Statement<Columns = unknown> {
   name: string
   text: string
-  /** Whether it locks rows, and so may have to wait for another transaction. */
+  /** Whether it locks rows, and so may wait for another transaction. */
   locks: boolean
-  /** For the compiler alone: no statement has it. */
+  /** For types only: no statement has it at run time. */
   columns?: Columns | undefined
 }
 
@@ -16,9 +16,9 @@ export interface Statement<Columns = unknown> {
 type ColumnsOf<Name> = Name extends keyof Described ? Described[Name] : unknown
 
 /**
- * A statement whose rows are a `Row`: the compiler refuses one that lacks a column of it, or has it
- * of another type. PostgreSQL does not say which columns may be null, which texts a column holds,
- * or what is in a `json`: there the `Row` is believed.
+ * A statement whose rows are a `Row`: the compiler refuses a `Row` with a column that the statement
+ * lacks, or of another type. PostgreSQL does not describe which columns may be null, which values a
+ * text column has, or what a `json` contains: for these the `Row` is trusted.
  */
 export type StatementOf<Row> = Statement<NoInfer<unknown extends Row ? unknown : ColumnsFor<Row>>>
 
@@ -27,24 +27,27 @@ type ColumnsFor<Row> = { [Key in keyof Row]: Json | Widened<NonNullable<Row[Key]
 type Widened<T> = T extends string ? string : T extends number ? number : T extends boolean ? boolean : T
 
 /**
- * What a statement may be sent: the driver would send an object as JSON, and `undefined` as NULL.
- * Whether it fits the parameter is checked in tests (`test/harness/parameters.ts`).
+ * The values that a statement accepts: the driver would send an object as JSON, and `undefined` as
+ * NULL. Tests check that they fit the parameters (`test/harness/parameters.ts`).
  */
 export type Param = Value | readonly Value[]
 
 export type Value = string | number | bigint | boolean | Date | Uint8Array | null
 
-/** Runs one statement: the rows, with `timestamptz` as Date, `bigint` as number, `json` parsed. */
+/**
+ * Runs one statement. Returns its rows, with `timestamptz` as Date, `bigint` as number, `json`
+ * parsed.
+ */
 export interface Sql {
   <Row>(statement: StatementOf<Row>, params?: readonly Param[]): Promise<Row[]>
-  /** The trace of the request that it runs for, as `traceparent` has it; absent where none is. */
+  /** The `traceparent` of the request that it runs for; absent where that is not traced. */
   readonly trace?: string | undefined
 }
 
-/** The models of `schema.prisma`. What writes has its Prisma from a transaction (`TxSql`). */
+/** The models of `schema.prisma`. Writers use the Prisma of a transaction instead (`TxSql`). */
 export type Prisma = Omit<Generated.TransactionClient, `$${string}`>
 
-/** Runs something around each statement. */
+/** Wraps the execution of each statement. */
 export type Around = <T>(asked: Statement, run: () => Promise<T>) => Promise<T>
 
 /** The statements of one transaction. */
@@ -52,8 +55,8 @@ export interface TxSql extends Sql {
   /** Prisma in the same transaction. */
   readonly prisma: Prisma
   /**
-   * The same transaction, with `around` around each statement, those of Prisma too; and for a
-   * `trace` from now on.
+   * The same transaction with `around` wrapped around each statement, Prisma's included, and with
+   * another `trace`.
    */
   within(around: Around, trace?: string): TxSql
 }
@@ -62,35 +65,35 @@ export interface TxSql extends Sql {
 export interface Db {
   query: Sql
   /**
-   * One transaction (READ COMMITTED) on one connection. Rolled back where `work` throws.
-   * `lockWaitMs`: how long its statements wait for a lock, where that is not LOCK_WAIT_MS.
+   * One transaction (READ COMMITTED) on one connection. Rolled back if `work` throws. `lockWaitMs`:
+   * how long its statements wait for a lock, where that differs from LOCK_WAIT_MS.
    */
   transaction<T>(work: (sql: TxSql) => Promise<T>, lockWaitMs?: number): Promise<T>
   /** How many statements can run at once. */
   connections: number
-  /** How long one waits for its turn, in milliseconds. */
+  /** How long a statement waits for a connection, in milliseconds. */
   maxWaitMs: number
 }
 
 /**
- * Reads that may be some seconds late: those of a replica, where there is one that is close enough.
- * A caller may not find in them what it has just written.
+ * Reads that may be some seconds old: from a replica, if one is close enough to the primary. A
+ * caller may not see its own latest writes.
  */
 export interface LateReads {
   /**
-   * Whether there is a replica. What it answers may have been erased since: who shows texts of
-   * readers has them from the database itself.
+   * Whether there is a replica. Its answers may contain texts that have been erased since, so
+   * readers' texts are read from the primary.
    */
   mayBeLate: boolean
   query: Sql
   /**
-   * One transaction that reads. `asOf`: it sees all that was committed before. It may run again, on
-   * another server, where it throws.
+   * One read-only transaction. It sees everything that was committed before `asOf`. If it throws,
+   * `work` may run again on another server.
    */
   transaction<T>(work: (sql: TxSql, asOf: Date) => Promise<T>): Promise<T>
 }
 
-/** The same, of the database itself: they are not late. */
+/** `LateReads` on the database itself, which are never late. */
 export const readNow = (db: Db): LateReads => ({
   mayBeLate: false,
   query: db.query,
@@ -101,9 +104,9 @@ export const readNow = (db: Db): LateReads => ({
 })
 
 /**
- * How long a statement waits for one lock before it fails with 55P03. Long against a queue of
- * healthy transactions, of some milliseconds each; short, because it waits on a connection of the
- * pool that all tenants share.
+ * How long a statement waits for one lock before it fails with 55P03. Long enough for a queue of
+ * healthy transactions, which take some milliseconds each; short, because it holds a connection of
+ * the pool that all tenants share.
  */
 export const LOCK_WAIT_MS = 100
 
@@ -116,9 +119,9 @@ export const takesLocks = (text: string): boolean => /\b(INSERT|UPDATE|DELETE|SH
 const registered = new Map<string, Statement>()
 
 /**
- * Names a statement; white space is folded, so that logs and prepared statements stay short. A name
- * stands for one text: a connection that has prepared the one would not take the other. Throws
- * where it stands for another.
+ * Registers a statement under its name. White space is folded, so that logs and prepared statements
+ * stay short. Throws where the name already has another text, because a connection prepares one
+ * text per name.
  */
 export function statement<Name extends string>(name: Name, text: string): Statement<ColumnsOf<Name>> {
   const made = {
@@ -132,34 +135,34 @@ export function statement<Name extends string>(name: Name, text: string): Statem
   return made
 }
 
-/** All statements that the modules loaded so far have named. */
+/** All statements registered by the modules that are loaded so far. */
 export const registeredStatements = (): Statement[] => [...registered.values()]
 
 // lock_not_available, deadlock_detected. PostgreSQL has rolled the statement back.
 const LOCK_FAILURES: ReadonlySet<unknown> = new Set(['55P03', '40P01'])
 
-/** A transaction has given up its locks for the sake of others. `message` is public. */
+/** A transaction gave up its locks for others. `message` is public. */
 export class LockFailure extends Error {}
 
-/** Whether a transaction failed only because of locks: the same again may succeed. */
+/** Whether a transaction failed only because of locks, so that a retry may succeed. */
 export const isLockFailure = (error: unknown): boolean =>
   error instanceof LockFailure || (error instanceof Error && LOCK_FAILURES.has(codeOf(error)))
 
-/** Bytes of text that a list reads at once. No answer has more. */
+/** The most bytes of text that a list reads at once. No answer has more. */
 const MAX_READ_BYTES = 2_000_000
 
 /** A row of a list whose rows can be long. */
 export interface Measured {
-  /** Bytes of text of this row and of those before it; absent where they were not measured. */
+  /** Bytes of text up to and including this row; absent where they were not measured. */
   bytesRead?: number
 }
 
-/** What waits is counted no further: each number costs the same however much it is. */
+/** Backlogs are counted up to this number, so that the count has a fixed cost. */
 export const COUNT_LIMIT = 1000
 
 /**
- * The rows of `select` in its order, up to the one with which they exceed `MAX_READ_BYTES`: a
- * hundred comments can be 14 MB. `bytes` are those of a row; PostgreSQL knows the length of a text
+ * The rows of `select` in order, up to and including the row that exceeds `MAX_READ_BYTES`: a
+ * hundred comments can be 14 MB. `bytes` is a row's length; PostgreSQL knows the length of a text
  * without reading it.
  */
 export const upToBytes = (select: string, bytes: string): string =>
@@ -171,8 +174,7 @@ export const upToBytes = (select: string, bytes: string): string =>
 export const isCut = (rows: readonly Measured[]): boolean => (rows.at(-1)?.bytesRead ?? 0) > MAX_READ_BYTES
 
 /**
- * The same of a list that reads for several keys, in their order: it is the last key and those
- * behind it that lack rows.
+ * The keys whose rows `upToBytes` may have cut: the last key that was read, and all keys after it.
  */
 export function cutKeys<Key>(rows: readonly Measured[], keys: readonly Key[], last: Key | null | undefined): Set<Key> {
   return new Set(isCut(rows) ? keys.slice(keys.findIndex((key) => key === last)) : [])

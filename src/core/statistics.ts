@@ -1,10 +1,10 @@
 import { type Db, isLockFailure, statement } from './sql.ts'
 
-/** One worker at a time: after each ANALYZE every connection plans its statements again. */
+/** One worker at a time: each ANALYZE makes every connection plan its statements again. */
 const TURN = statement('statistics_turn', 'SELECT pg_try_advisory_xact_lock(7203114560) AS "isMine"')
 
-// Tables that had more rows written since PostgreSQL last looked than it then saw, and that this
-// role may have it look at.
+// Tables that have had more rows written since their last ANALYZE than they had then, and that
+// this role may analyze.
 const OUTGROWN = statement(
   'outgrown_statistics',
   `SELECT format('%I', s.relname) AS name FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
@@ -14,13 +14,15 @@ const OUTGROWN = statement(
    ORDER BY 1`,
 )
 
-/** A table that is small and always written would be looked at all the time. */
+/**
+ * The least time between two looks at a table: a small one with many writes would be analyzed all
+ * the time.
+ */
 const PAUSE_SECONDS = 30
 
 /**
- * Has PostgreSQL look again at tables that have outgrown what it knows of them. Its own autovacuum
- * comes once a minute, the embedded form has none, and until then a statement may keep a plan that
- * was good for an empty table.
+ * Analyzes tables that have outgrown their statistics. Autovacuum comes only once a minute, and the
+ * embedded form has none; until then a statement may keep a plan that was good for an empty table.
  */
 export const renewStatistics = ({ transaction }: Db, pauseSeconds = PAUSE_SECONDS): Promise<void> =>
   transaction(async (sql) => {
@@ -30,6 +32,6 @@ export const renewStatistics = ({ transaction }: Db, pauseSeconds = PAUSE_SECOND
       await sql(statement(`analyze_${name}`, `ANALYZE ${name}`))
     }
   }).catch((error: unknown) => {
-    // A migration or autovacuum is at one of them: the next time is soon.
+    // A migration or autovacuum has locked a table; the next run comes soon.
     if (!isLockFailure(error)) throw error
   })

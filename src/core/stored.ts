@@ -7,15 +7,15 @@ type Path = readonly PropertyKey[]
 type Container = Record<PropertyKey, unknown>
 
 /**
- * Each pass can uncover what only complete values are checked for, such as two fields that must
- * fit.
+ * The most passes: each can uncover errors that zod reports only for otherwise valid values, such
+ * as two fields that must fit.
  */
 const MAX_PASSES = 8
 
 /**
- * Reads stored JSON with the schema that checks what callers write. What the schema refuses is left
- * out: an unknown field, an unknown value, one entry of a list. Its default takes its place. A list
- * that is too long is cut.
+ * Reads stored JSON with the schema that checks callers' input. Whatever the schema refuses is
+ * replaced by its default: an unknown field, an unknown value, one entry of a list. A list that is
+ * too long is cut.
  */
 export function readStored<S extends z.ZodType>(schema: S, stored: unknown): z.output<S> {
   const given = isContainer(stored) ? stored : {}
@@ -52,7 +52,7 @@ function remove(root: Container, path: Path): void {
   const holder = at(root, path.slice(0, -1))
   if (Array.isArray(holder)) holder.splice(Number(name), 1)
   else if (isContainer(holder) && Object.hasOwn(holder, name)) Reflect.deleteProperty(holder, name)
-  // A default that does not fit what is stored beside it: then nothing beside it counts.
+  // A default that conflicts with a stored value beside it: then the whole object is dropped.
   else remove(root, path.slice(0, -1))
 }
 
@@ -62,8 +62,8 @@ const at = (root: unknown, path: Path): unknown =>
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
 
 /**
- * A whole number in a `jsonb` value, as SQL; null where it is missing, no whole number, or out of
- * the schema's bounds. So a statement that reads stored JSON decides as `readStored` does.
+ * SQL for a whole number in a `jsonb` value; null where it is missing, not a whole number, or
+ * outside the schema's bounds. So SQL that reads stored JSON decides as `readStored` does.
  */
 export const storedNumber = (json: string, path: string, { minValue, maxValue }: z.ZodNumber): string =>
   `(jsonb_path_query_first(${json}, 'strict $.${path} ? (@ >= ${minValue} && @ <= ${maxValue} && @ == @.floor())', '{}', true)

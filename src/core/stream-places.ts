@@ -1,6 +1,6 @@
 import type { Id } from './ids.ts'
 
-/** A count within a tenant that a stream must fit into, such as that of its ticket. */
+/** A cap within a tenant on the open streams under one name, such as those of a ticket. */
 export interface Quota {
   /** What is counted, unique within the tenant: `ticket:…`, `address:…`. */
   readonly name: string
@@ -8,7 +8,7 @@ export interface Quota {
   readonly cap: number
 }
 
-/** A stream that wants to open, and the counts that it must fit into. */
+/** A stream that wants to open, and the caps that it must fit into. */
 export interface PlaceRequest {
   readonly tenantId: Id
   /** How many streams the tenant may have open at once. */
@@ -18,15 +18,15 @@ export interface PlaceRequest {
 
 /**
  * The places of open streams, counted over all processes (docs/reference/choices.md). Nothing here
- * throws or rejects, nor waits longer than half a second for others that do not answer: a process
- * that cannot reach them goes by its own count and by what it last heard of theirs.
+ * throws or rejects, nor waits longer than half a second: a process that cannot reach the others
+ * uses its own count and the last counts that it got of theirs.
  */
 export interface StreamPlaces {
   /**
-   * Takes a place; null where one of the counts is full. The result gives it back; calling it again
-   * does nothing.
+   * Takes a place; null where a cap is reached. The result gives the place back; a second call does
+   * nothing.
    */
   take(request: PlaceRequest): Promise<(() => void) | null>
-  /** Lets the others know of the last ones given back. */
+  /** Reports the places given back last, before the process ends. */
   close(): Promise<void>
 }

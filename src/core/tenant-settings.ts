@@ -3,15 +3,13 @@ import { z } from 'zod'
 import { readStored } from './stored.ts'
 import { atMost, isCleanUrl, noNul } from './texts.ts'
 
-// Punctuation does not count when words are compared: without anything else an entry would never be
-// found.
+// Comparison ignores punctuation: an entry of punctuation alone would never match.
 const word = noNul(atMost(100, z.string().trim().min(1))).refine(
   (text) => /[\p{L}\p{N}\p{So}\p{Sc}]/u.test(text),
   'must have a letter, a digit or a symbol',
 )
 const wordList = z.array(word).max(1000)
-// Where it may point is for the process that takes the setting to say, and for the one that calls
-// the address.
+// The address itself is checked when the setting is changed, and again before each request to it.
 const outboundUrl = atMost(2048, z.string())
   .refine((text) => isCleanUrl(text) && URL.canParse(text), {
     message: 'must be a URL',
@@ -26,15 +24,15 @@ const origin = z
   )
 
 /**
- * A type of reaction, of a tenant's own choice. Clients keep counts in objects by type: `__proto__`
- * is no key of theirs.
+ * A type of reaction, chosen by the tenant. Clients keep counts in objects by type, where
+ * `__proto__` would not be a key.
  */
 export const reactionType = z
   .string()
   .regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -')
   .refine((type) => type !== '__proto__', { message: 'must not be __proto__', params: { code: 'wrong_format' } })
 
-/** One of several, each with what it means. `title` names the type in GraphQL. */
+/** A choice of values, each with its meaning. `title` names the GraphQL type. */
 const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>
   z.enum(Object.keys(values) as [Name, ...Name[]]).meta({ title, description, values })
 
@@ -79,7 +77,7 @@ export const webhookPolicySchema = z
 
 type Overrides = { [Name in keyof typeof policy]: z.ZodExactOptional<(typeof policy)[Name]> }
 
-/** What an endpoint sets by itself. */
+/** The part of the policy that an endpoint overrides. */
 export const policyOverridesSchema = z.strictObject(
   Object.fromEntries(Object.entries(policy).map(([name, each]) => [name, each.exactOptional()])) as Overrides,
 )
@@ -89,7 +87,7 @@ export type WebhookPolicy = z.infer<typeof webhookPolicySchema>
 
 /**
  * The settings of one tenant, with their defaults. GraphQL, REST, the reference and the console's
- * form are made from this, each with the description that it has here.
+ * form are generated from this, with these descriptions.
  */
 export const tenantSettingsSchema = z.strictObject({
   moderationMode: choice('ModerationMode', 'When moderators see comments.', {
@@ -227,12 +225,12 @@ export const tenantSettingsSchema = z.strictObject({
 
 export type TenantSettings = z.infer<typeof tenantSettingsSchema>
 
-/** The settings that a page for readers is made by; none of them is a secret. */
+/** The settings that pages for readers need; none is a secret. */
 export const PUBLIC_SETTINGS = [
   'reactionTypes',
   'editWindowSeconds',
   'maxDepth',
 ] as const satisfies readonly (keyof TenantSettings)[]
 
-/** The settings in force: what is stored and known to this release, over the defaults. */
+/** The settings in force: the stored ones that this release knows, over the defaults. */
 export const tenantSettings = (stored: unknown): TenantSettings => readStored(tenantSettingsSchema, stored)

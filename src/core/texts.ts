@@ -7,15 +7,15 @@ export const counted = (count: number | bigint, one: string, many = `${one}s`): 
 /** `10 000`. */
 export const grouped = (count: number): string => String(count).replaceAll(/\B(?=(\d{3})+$)/g, ' ')
 
-/** How many characters a text has: code points, as PostgreSQL and JSON Schema count them. */
+/** The length of a text in characters: code points, as PostgreSQL and JSON Schema count them. */
 export const charactersIn = (text: string): number =>
   text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0)
 
-/** Whether a text has no more characters than that. */
+/** Whether a text has at most this many characters. */
 export const hasAtMost = (text: string, characters: number): boolean =>
   text.length <= characters || (text.length <= 2 * characters && charactersIn(text) <= characters)
 
-/** Of at most `max` characters. Zod's own `max` counts UTF-16 units, of which an emoji has two. */
+/** At most `max` characters. Zod's own `max` counts UTF-16 units, of which an emoji has two. */
 export const atMost = <S extends z.ZodType<string>>(max: number, schema: S): S =>
   schema
     .refine((text) => hasAtMost(text, max), {
@@ -24,7 +24,7 @@ export const atMost = <S extends z.ZodType<string>>(max: number, schema: S): S =
     })
     .meta({ maxLength: max })
 
-/** Refuses NUL, which PostgreSQL cannot store, and lone surrogates, which are no text. */
+/** Refuses NUL, which PostgreSQL cannot store, and lone surrogates, which are not valid text. */
 export const noNul = (schema: z.ZodString) =>
   schema
     .refine((text) => !text.includes('\0'), { message: 'must not contain NUL', params: { code: 'invalid_character' } })
@@ -33,11 +33,12 @@ export const noNul = (schema: z.ZodString) =>
       params: { code: 'invalid_character' },
     })
 
-/** The tenant's own key for a page or a reader. */
+/** The tenant's own id of a page or a reader. */
 export const externalIdSchema = noNul(atMost(255, z.string().min(1)))
 
 /**
- * Nothing that the URL parser would drop or replace in silence: what is stored is what was checked.
+ * Whether the URL parser would drop or replace nothing silently: so the stored text is the checked
+ * one.
  */
 export const isCleanUrl = (text: string): boolean => !/[\s\p{Cc}\p{Surrogate}]/u.test(text)
 

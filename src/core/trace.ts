@@ -6,12 +6,12 @@ import { type Span, traceIds } from './span.ts'
 import type { Around, Db, LateReads, Prisma } from './sql.ts'
 
 /**
- * The app for work that is traced: statements and commands are parts of `span`. The context goes
+ * The app for traced work: statements and commands become children of `span`. The context is passed
  * with the app, because AsyncLocalStorage makes every promise of the process slower on Node 20.
  */
 export function traced(app: App, span: Span | null | undefined): App {
   if (span == null) return app
-  // Most requests ask for neither.
+  // Most requests use neither.
   let prisma: Prisma | undefined
   let log: App['log'] | undefined
   return {
@@ -27,7 +27,7 @@ export function traced(app: App, span: Span | null | undefined): App {
   }
 }
 
-/** The app for work that is done for several requests at once: it is a part of each of `spans`. */
+/** The app for work that serves several requests at once: it is a child of each of `spans`. */
 export function tracedFor(app: App, spans: readonly Span[]): App {
   const [first] = spans
   if (first === undefined) return app
@@ -68,7 +68,7 @@ function tracedReads(late: LateReads, spans: readonly Span[]): LateReads {
 const SQL = { 'db.system.name': 'postgresql' }
 const REDIS = { 'db.system.name': 'redis' }
 
-// Prisma makes the texts of its statements, and names none.
+// Prisma generates its statements, and gives them no names.
 const aroundOf =
   (spans: readonly Span[]): Around =>
   ({ name }, run) =>
@@ -94,7 +94,7 @@ function failureOf(error: unknown): string {
 
 type Call = (...args: unknown[]) => PromiseLike<unknown>
 
-/** The same Prisma; each of its calls is a part of `span`. */
+/** The same Prisma client, whose calls become children of `span`. */
 const tracedPrisma = (prisma: Prisma, span: Span): Prisma =>
   wrapped(prisma, (model, modelName) =>
     typeof model !== 'object' || model === null
@@ -125,7 +125,7 @@ const wrapped = <T extends object>(target: T, wrap: (value: unknown, name: strin
 const tracedBus = (bus: Bus, spans: readonly Span[]): Bus => ({
   ...bus,
   publish: (channel, message, onSent) => {
-    // What follows the kind of a channel is an id.
+    // Without the id after a channel's kind.
     const name = `publish ${channel.split(':', 1)[0]}`
     const parts = spans.map((span) => span.begin(name, { kind: 'producer', attributes: REDIS }))
     bus.publish(channel, message, () => {

@@ -12,20 +12,20 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
   throw validationFailed(result.errors)
 }
 
-/** The same, for those who tell errors in another way. */
+/** The same, but returns the errors instead of throwing. */
 export function check<S extends z.ZodType>(
   schema: S,
   input: unknown,
 ): { data: z.output<S> } | { errors: [FieldError, ...FieldError[]] } {
   const result = schema.safeParse(input, { error: unsaid, reportInput: true })
   if (result.success) return { data: result.data }
-  // A schema that refuses says why.
+  // A failed parse always has issues.
   return { errors: result.error.issues.flatMap(fieldErrors) as [FieldError, ...FieldError[]] }
 }
 
 /**
  * The text of an error for which neither the schema nor `fieldErrors` has one. Callers never see
- * zod's own.
+ * zod's own texts.
  */
 const unsaid = ({ code, format }: { code?: string; format?: unknown }): string =>
   code === 'invalid_format' && format === 'url' ? 'must be an http or https URL' : 'has the wrong form'
@@ -34,7 +34,7 @@ const unsaid = ({ code, format }: { code?: string; format?: unknown }): string =
 export const pointer = (path: readonly PropertyKey[]): string =>
   path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** What a value must be where it is of another type. */
+/** The required type, in words, for a value of another type. */
 const EXPECTED: Readonly<Record<string, string>> = {
   array: 'must be a list',
   boolean: 'must be true or false',

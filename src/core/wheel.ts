@@ -1,15 +1,15 @@
 const TICK_MS = 100
-/** Times further off than one turn of the wheel are passed over until their turn. */
+/** Times further off than one turn of the wheel are skipped until their turn. */
 const SLOTS = 512
 
 /**
- * One timer for any number of things that want to be looked at at some time, each of which may put
- * itself off again: a timing wheel (Varghese and Lauck, 1987). To put in, put off and take out cost
- * the same whatever it holds.
+ * One timer for any number of items, each due at some time, and each able to postpone itself: a
+ * timing wheel (Varghese and Lauck, 1987). Adding, postponing and removing cost the same whatever
+ * it holds.
  */
 export class Wheel<T> {
   readonly #slots = Array.from({ length: SLOTS }, () => new Set<T>())
-  /** In which tick each item is due. */
+  /** The tick in which each item is due. */
   readonly #ticks = new Map<T, number>()
   readonly #due: (item: T, now: number) => void
   /** The last tick that was looked at. */
@@ -17,18 +17,18 @@ export class Wheel<T> {
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * `due` is called once for an item whose time has come, up to 0.1 s late; then it is out of the
+   * `due` is called once for each item that is due, up to 0.1 s late; the item is then out of the
    * wheel.
    */
   constructor(due: (item: T, now: number) => void) {
     this.#due = due
   }
 
-  /** Puts an item in, or off, to a time in milliseconds since 1970. Infinity takes it out. */
+  /** Adds or reschedules an item, in milliseconds since 1970. Infinity removes it. */
   put(item: T, at: number): void {
     this.delete(item)
     if (at === Infinity) return
-    // A wheel that was empty stood still.
+    // An empty wheel does not turn.
     if (this.#ticks.size === 0) this.#tick = tickOf(Date.now())
     const tick = Math.max(tickOf(at), this.#tick) + 1
     this.#ticks.set(item, tick)
@@ -45,7 +45,7 @@ export class Wheel<T> {
 
   #turn(now: number): void {
     const end = tickOf(now)
-    // After a long pause each slot comes once.
+    // After a long pause, visit each slot once.
     this.#tick = Math.max(this.#tick, end - SLOTS)
     while (this.#tick < end) {
       this.#tick++

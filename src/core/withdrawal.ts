@@ -1,25 +1,25 @@
 import { EVENT_TYPES, EVENTS } from './events.ts'
 import type { CommentStatus } from '../generated/prisma/enums.ts'
 
-/** A comment's status, and which of its texts it is about. */
+/** A comment's status, and the revision of its text. */
 export interface CommentState {
   status: CommentStatus
   revision: number
 }
 
-/** The fields of a comment that are its text, as they are without it. */
+/** The fields of a comment's text, without the text. */
 export const NO_TEXT = { body: null, bodyHtml: null }
 
 /**
- * An event's JSON for callers without `moderate_content`, now that its comment is in the state
- * `now`; null for an event that is about no comment. An event keeps its text while its comment is
- * approved, or waits for a moderator as it did then, and has not been edited since. Otherwise
- * `body` and `bodyHtml` are null, and `author` too once it is deleted. This is the one place that
- * decides it, for streams, GraphQL and webhooks.
+ * An event's JSON for callers without `moderate_content`, given the present state `now` of its
+ * comment; `now` is null for an event about no comment. An event keeps its text as long as the text
+ * was not edited since and the comment is approved, or waits for a moderator as it did then.
+ * Otherwise `body` and `bodyHtml` are null, and so is `author` once the comment is deleted.
+ * Streams, GraphQL and webhooks all decide here.
  */
 export function tellNow(json: string, now: CommentState | null): string {
   if (now === null) return json
-  // The first text, still in view: most events are so, and need no closer look.
+  // The first text, still in view: most events are like this, and need no closer look.
   if (now.status === 'approved' && now.revision === 1) return json
   const then = stateIn(json)
   return then === null || isTold(then, now) ? json : withoutText(json, now.status)
@@ -30,12 +30,12 @@ function isTold(then: CommentState, now: CommentState): boolean {
   return now.status === 'approved' || (now.status === 'pending' && then.status === 'pending')
 }
 
-// Found without parsing what may be 20 KB of text. No text can hold these patterns: its quotes are
+// Found without parsing up to 20 KB of text. No text can contain these patterns: its quotes are
 // escaped.
 const STATUS = /"status":"(pending|approved|rejected|deleted)"/
 const REVISION = /"revision":(\d+)/
 
-/** The state of the comment that an event tells of; null where it tells of none. */
+/** The state of the comment in an event; null for an event about no comment. */
 function stateIn(json: string): CommentState | null {
   const [status, revision] = [STATUS.exec(json)?.[1], REVISION.exec(json)?.[1]]
   return status === undefined || revision === undefined
@@ -55,16 +55,16 @@ const WITH_COMMENT = EVENT_TYPES.filter((type) => /^(CommentEventData|ReplyNotif
   .join(', ')
 
 /**
- * SQL: the present state of the comment that an event is about, for `tellNow`, as JSON; null for an
- * event about no comment. `event` is the name of its table in the statement. A comment whose row is
- * gone counts as deleted.
+ * SQL: the present state of an event's comment as JSON, for `tellNow`; null for an event about no
+ * comment. `event` is the name of its table in the statement. A comment without a row counts as
+ * deleted.
  */
 export const commentState = (event: string): string => {
-  // Our JSON has the id in this place. Parsing a long text for it would cost several times the
-  // look-up.
+  // `encodeEvent` puts the id in this place. Parsing a long text for it would cost several times
+  // as much as the look-up.
   const id = `CASE WHEN left(${event}.data::text, 18) = '{"comment":{"id":"' THEN substr(${event}.data::text, 19, 36)
     ELSE ${event}.data #>> '{comment,id}' END::uuid`
-  // A subquery, so that it is a look-up for each row, whatever the planner thinks.
+  // A subquery, so that it is one look-up for each row, whatever the planner estimates.
   return `CASE WHEN ${event}.type IN (${WITH_COMMENT}) THEN coalesce(
     (SELECT json_build_object('status', c.status, 'revision', c.revision) FROM comments c
      WHERE c.tenant_id = ${event}.tenant_id AND c.id = ${id}),
