@@ -5,8 +5,8 @@ import { credentialOf } from './credentials.ts'
 import type { Session } from './sessions.ts'
 
 /**
- * Counts a connection of the caller in; it is ended with its credentials, or at a shutdown. The
- * caller calls the result when it is over. Throws `too_many_streams`, `unavailable`.
+ * Counts a connection of the caller; it is ended with its credentials, or at a shutdown. Call the
+ * result when the connection is over. Throws `too_many_streams`, `unavailable`.
  */
 export async function admitConnection(ctx: Ctx, stream: Pick<Session, 'end' | 'tick'>): Promise<() => void> {
   const { tenant, actor } = requireCaller(ctx)

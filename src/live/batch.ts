@@ -3,18 +3,17 @@ import { type Chunk, chunkOf } from './chunk.ts'
 import { type Frame, visibleTo } from './frames.ts'
 import type { StreamViewer } from './viewer.ts'
 
-/** Something that goes out to listeners. */
+/** Something that is sent to listeners. */
 export interface Payload {
   readonly bytes: Buffer
 }
 
 /**
- * Events, or whatever else listeners are told, that go out together: one write to each socket, of
- * the same bytes.
+ * Events, or other messages, that are sent together: one write to each socket, of the same bytes.
  */
 export class Batch<P extends Payload = Frame> {
   readonly frames: readonly P[]
-  /** How many streams have taken it, and of these how many compressed. */
+  /** How many streams have taken it, and how many of these as gzip. */
   taken = 0
   takenAsGzip = 0
   #chunk: Chunk | undefined
@@ -27,7 +26,7 @@ export class Batch<P extends Payload = Frame> {
     return this.frames.reduce((sum, { bytes }) => sum + bytes.length, 0)
   }
 
-  /** Bytes that all streams together were sent of it. */
+  /** Its bytes, over all streams that it was sent to. */
   get sentBytes(): number {
     const plain = this.size * (this.taken - this.takenAsGzip)
     return this.takenAsGzip === 0 ? plain : plain + this.chunk.deflated.bytes.length * this.takenAsGzip
@@ -38,17 +37,17 @@ export class Batch<P extends Payload = Frame> {
   }
 }
 
-/** Events on their way to everybody: parted by audience once, however many listeners there are. */
+/** Events for all listeners: split by audience once, however many listeners there are. */
 export class Broadcast {
   readonly #whole: Batch
   readonly #keys: Batch
   readonly #anyone: Batch | null
-  /** For the readers whom some of the events are for. */
+  /** For each reader, the batch with that reader's own events. */
   readonly #readers = new Map<Id, Batch>()
 
   /**
-   * `frames`: at least one, in order. What `isLate`, because the bus has lost it, is told as a
-   * replay is; live, keys are told every event as it was written.
+   * `frames`: at least one, in order. If `isLate`, because the bus had lost them, they are sent as
+   * in a replay; live, keys get every event as it was written.
    */
   constructor(frames: readonly Frame[], { isLate = false } = {}) {
     this.#whole = new Batch(frames)
@@ -65,18 +64,18 @@ export class Broadcast {
     return this.#whole.frames
   }
 
-  /** Every different batch of it. */
+  /** All its different batches. */
   get batches(): ReadonlySet<Batch> {
     const all = new Set([this.#whole, this.#keys, ...this.#readers.values()])
     return this.#anyone === null ? all : all.add(this.#anyone)
   }
 
-  /** How many events have been taken, each once for each stream. */
+  /** How many events were taken, counted once for each stream. */
   get deliveries(): number {
     return [...this.batches].reduce((sum, { frames, taken }) => sum + frames.length * taken, 0)
   }
 
-  /** What of it is for this viewer; null for nothing. */
+  /** The events for this viewer; null for none. */
   for(viewer: StreamViewer): Batch | null {
     if (viewer.kind === 'moderator') return this.#whole
     if (viewer.kind === 'tenant') return this.#keys

@@ -9,22 +9,22 @@ import type { Session } from './sessions.ts'
 import type { Ticket } from './tickets.ts'
 
 /**
- * A client that comes back at once may be here before its old stream is known to be over, perhaps
- * by another process.
+ * A client that reconnects at once may arrive before its old stream is known to be over, perhaps at
+ * another process.
  */
 const SECOND_LOOK_MS = 100
 const RETRY_AFTER_SECONDS = 5
 
-/** A stream that was opened with a ticket: which one, and from where. */
+/** How a stream was opened: with which ticket, and from which address. */
 export interface TicketUse {
   ticket: Ticket
   address: string
 }
 
 /**
- * Counts a stream in against the caps of the process and its tenant, and one with a ticket against
- * those of tickets (docs/reference/choices.md). The caller calls the result when it is over, and
- * looks whether it was ended meanwhile. Throws `too_many_streams`, `unavailable`.
+ * Counts a stream against the caps of the process and its tenant, and against those of tickets if
+ * it has one (docs/reference/choices.md). Call the result when the stream is over, and check
+ * whether it was ended meanwhile. Throws `too_many_streams`, `unavailable`.
  */
 export async function admitStream(
   app: App,
@@ -42,13 +42,13 @@ export async function admitStream(
 }
 
 /**
- * What streams with tickets count against beside their tenant's cap: anyone who sees a page has a
+ * Further caps on streams with tickets, beside that of the tenant: anyone who sees a page has a
  * ticket.
  */
 function quotasOf({ settings }: Tenant, { ticket, address }: TicketUse): Quota[] {
   const { maxStreams, maxStreamsPerReader, maxStreamsPerTicket, maxStreamsPerAddress } = settings.stream
   const quotas = [
-    // A tenth is left to the streams of the tenant's own keys.
+    // A tenth stays free for the tenant's own keys.
     { name: 'tickets', cap: Math.max(1, maxStreams - Math.ceil(maxStreams / 10)) },
     { name: `ticket:${ticket.id}`, cap: maxStreamsPerTicket },
     { name: `address:${addressBucket(address)}`, cap: maxStreamsPerAddress },
@@ -67,8 +67,8 @@ async function enter(
 ): Promise<(() => void) | null> {
   const { sessions } = hubOf(app)
   if (sessions.size >= app.settings.STREAM_MAX_PER_PROCESS) return null
-  // It takes its room of the process before anything is waited for, and hears of a key revoked
-  // meanwhile.
+  // Enters the process's sessions before it waits for anything, so that a key revoked meanwhile
+  // ends it.
   sessions.enter(session)
   const giveBack = await app.places.take({
     tenantId: session.tenantId,

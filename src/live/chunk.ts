@@ -3,9 +3,7 @@ import { type Checksum, checksumOf, deflate } from './deflate.ts'
 /** Bytes as a socket takes them. */
 export interface Framed {
   readonly bytes: Buffer
-  /**
-   * The same as one chunk of HTTP/1.1's chunked coding, so that a socket can take them as they are.
-   */
+  /** The bytes as one chunk of HTTP/1.1's chunked coding, ready for the socket. */
   readonly framed: Buffer
 }
 
@@ -19,7 +17,7 @@ export function frame(parts: readonly (Buffer | string)[]): Framed {
   return { bytes: framed.subarray(head.length, head.length + length), framed }
 }
 
-/** Bytes that go to many sockets, made once. */
+/** Bytes for many sockets, encoded once. */
 export class Chunk implements Framed {
   readonly bytes: Buffer
   readonly framed: Buffer
@@ -30,7 +28,7 @@ export class Chunk implements Framed {
     this.framed = framed
   }
 
-  /** The same as a part of any gzip stream, made when the first stream asks for it. */
+  /** The bytes as a part of any gzip stream, compressed when the first stream needs it. */
   get deflated(): Framed & Checksum {
     return (this.#deflated ??= { ...frame([deflate(this.bytes)]), ...checksumOf(this.bytes) })
   }

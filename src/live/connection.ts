@@ -11,12 +11,12 @@ import type { Session } from './sessions.ts'
 import type { Credential } from './credentials.ts'
 
 const RETRY_MS = { min: 2000, max: 5000 }
-/** Clients over a cap come back no sooner. */
+/** The least time after which clients over a cap reconnect. */
 const REFUSED_RETRY_MS = 30_000
 
 /**
- * Milliseconds until a client reconnects, drawn so that clients do not all return at once. `chance`
- * in [0, 1).
+ * Milliseconds until a client reconnects, random so that clients do not all return at once.
+ * `chance` in [0, 1).
  */
 export const retryMs = (chance: number): number => Math.floor(RETRY_MS.min + chance * (RETRY_MS.max - RETRY_MS.min + 1))
 
@@ -24,8 +24,8 @@ export const retryMs = (chance: number): number => Math.floor(RETRY_MS.min + cha
 export const lifetimeMs = (seconds: number, chance: number): number => seconds * 1000 * (0.8 + 0.4 * chance)
 
 /**
- * The answer to a browser that comes too often, or while the service cannot serve: EventSource
- * gives up for good at any status but 200, so it is let in, told to wait, and sent off
+ * Answers a browser that comes too often, or while the service cannot serve. EventSource gives up
+ * for good at any status but 200, so it gets 200, a time to wait, and the end of the stream
  * (docs/reference/choices.md).
  */
 export function refuseConnection(
@@ -38,7 +38,7 @@ export function refuseConnection(
   response.end(retryLine(wait) + framingEvent('connection-timeout', { lastEventId }))
 }
 
-/** Whose stream it is, and until when at the latest. */
+/** The owner of a stream, and when the stream must end. */
 export type Owner = Pick<Session, 'tenantId' | 'credential' | 'endsAt'>
 
 interface ConnectionOptions extends Owner {
@@ -65,21 +65,21 @@ export class StreamConnection extends Outlet implements Session, Sink {
     this.#onCut = options.onCut
   }
 
-  /** It counts as open until it is over: then `release` is called, at once where it is. */
+  /** Counts the connection as open. `release` is called when it is over, at once if it is. */
   admit(release: () => void): void {
     if (this.isOver) release()
     else this.#release = release
   }
 
-  /** Takes a seat, which it leaves when it is over, at once where it is. */
+  /** Takes a seat, and leaves it when the connection is over, at once if it is. */
   sit(seat: Seat): void {
     if (this.isOver) seat.leave()
     else this.#seat = seat
   }
 
   /**
-   * Sends the first frame, then the replay and what is live. `charge` is told the bytes of each
-   * piece of the replay.
+   * Sends the first frame, then the replay, then live events. `charge` gets the bytes of each piece
+   * of the replay.
    */
   open(
     headers: Headers,
@@ -101,7 +101,7 @@ export class StreamConnection extends Outlet implements Session, Sink {
     this.#charge(bytes)
   }
 
-  /** Says up to where the client has been brought, and closes. */
+  /** Sends the client's position, and closes. */
   end(): void {
     const lastEventId = String(this.#seat?.position)
     this.finish(chunkOf([framingEvent('connection-timeout', { lastEventId })]))

@@ -1,26 +1,26 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 
-/** What the end of a gzip stream must know of a part of it. */
+/** What the trailer of a gzip stream needs to know of one part. */
 export interface Checksum {
   /** Bytes before compression. */
   readonly length: number
   readonly crc: number
-  /** By what the checksum of all that came before is multiplied. */
+  /** The factor for the checksum of everything before this part. */
   readonly shift: number
 }
 
-/** Framing events and heartbeats: compressing saves next to nothing of them. */
+/** Below this size, as for heartbeats, compression saves next to nothing. */
 const MIN_BYTES = 256
 /**
- * Replays have pieces of this size, each for one stream: level 1 takes a third of the time of
- * level 6, for 5 % more bytes.
+ * Replays have pieces of this size, each for one stream: level 1 takes a third of the time of level
+ * 6, for 5 % more bytes.
  */
 const LARGE_BYTES = 32 * 1024
 const MAX_STORED_BYTES = 65_535
 
 /**
- * An empty block. Stored blocks end at a whole byte without it, but Go's reader passes on what it
- * has at an empty block, and no earlier.
+ * An empty block. Stored blocks end at a whole byte without it, but Go's reader passes its data on
+ * only at an empty block.
  */
 const FLUSH = Buffer.from([0x00, 0x00, 0x00, 0xff, 0xff])
 
@@ -36,13 +36,13 @@ export const checksumOf = (bytes: Buffer): Checksum => ({
 })
 
 /**
- * Blocks for any gzip stream: they refer to nothing before them, and end at a whole byte
+ * Compressed blocks for any gzip stream: they refer to nothing before them, and end at a whole byte
  * (docs/decisions/0011-streams-are-compressed-once.md).
  */
 export function deflate(bytes: Buffer): Buffer {
   if (bytes.length < MIN_BYTES) return storedBlocks(bytes)
-  // A window of twice the bytes finds all that one of 32 KiB would, in four fifths of the time for
-  // one event.
+  // A window of twice the bytes finds all that a window of 32 KiB would, in four fifths of the
+  // time for one event.
   const windowBits = Math.min(15, Math.ceil(Math.log2(bytes.length)) + 1)
   const deflated = deflateRawSync(bytes, {
     level: bytes.length > LARGE_BYTES ? 1 : 6,
@@ -53,7 +53,7 @@ export function deflate(bytes: Buffer): Buffer {
   return deflated.length < bytes.length ? deflated : storedBlocks(bytes)
 }
 
-/** The bytes as they are, in blocks of the format. */
+/** The bytes uncompressed, in stored blocks. */
 function storedBlocks(bytes: Buffer): Buffer {
   const parts: Buffer[] = []
   for (let from = 0; from < bytes.length; from += MAX_STORED_BYTES) {
@@ -66,7 +66,7 @@ function storedBlocks(bytes: Buffer): Buffer {
   return Buffer.concat([...parts, FLUSH])
 }
 
-/** All that a gzip stream has of its own: checksum and length of what it has been sent. */
+/** The only state of a gzip stream: checksum and length of the bytes sent. */
 export class GzipSums {
   #crc = 0
   #length = 0
@@ -85,13 +85,14 @@ export class GzipSums {
   }
 }
 
-// CRC-32 is a remainder of polynomials over GF(2), highest power in the lowest bit. That of A and
-// then B is A's, times x to the number of B's bits, plus B's (as in zlib's crc32_combine).
+// CRC-32 is a remainder of polynomials over GF(2), highest power in the lowest bit. The CRC of A
+// followed by B is that of A, times x to the number of B's bits, plus that of B (as in zlib's
+// crc32_combine).
 const POLYNOMIAL = 0xedb88320 | 0
 const X_0 = 1 << 31
 const X_1 = 1 << 30
 
-/** The product of two remainders. Without branches, which random bits would mispredict. */
+/** The product of two remainders. Branchless, because random bits would be mispredicted. */
 function times(a: number, b: number): number {
   let product = 0
   let power = b
@@ -102,7 +103,7 @@ function times(a: number, b: number): number {
   return product
 }
 
-/** x to the number of bits in so many bytes. */
+/** x to the power of the bits in `byteCount` bytes. */
 function shiftOf(byteCount: number): number {
   let shift = X_0
   let square = X_1

@@ -32,7 +32,7 @@ export interface MissedEvents {
   firstAt: Date | null
 }
 
-/** The event log, as the hub reads it: the truth, of which the bus only brings early word. */
+/** The event log as the hub reads it. It is the truth; the bus only announces events earlier. */
 export interface EventLog {
   /** How far each of these discussions is; those that do not exist are left out. */
   heads(keys: readonly DiscussionKey[]): Promise<Head[]>

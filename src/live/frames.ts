@@ -10,22 +10,22 @@ export interface Frame {
   readonly audience: Audience
   readonly recipientId: Id | null
   readonly json: string
-  /** The whole server-sent event, with its empty line. */
+  /** The whole server-sent event, with its closing empty line. */
   readonly bytes: Buffer
   /**
-   * What callers without `moderate_content` are sent in its place, now that its text is withdrawn;
-   * null while it is not.
+   * The frame for callers without `moderate_content` if the text has been withdrawn; null while it
+   * has not.
    */
   withdrawn: Frame | null
 }
 
-/** An event of the past. */
+/** A past event. */
 export interface PastNews extends News {
-  /** Its JSON without the text that was withdrawn since; absent where none was. */
+  /** Its JSON without the withdrawn text; absent if no text was withdrawn. */
   withdrawn?: string | null
 }
 
-/** JSON holds no line break, so that one `data:` line carries it. */
+/** JSON contains no line break, so one `data:` line carries it. */
 export const eventText = ({ seq, type, json }: News): string => `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`
 
 export const frameOf = ({ withdrawn = null, ...news }: PastNews): Frame => ({
@@ -36,7 +36,7 @@ export const frameOf = ({ withdrawn = null, ...news }: PastNews): Frame => ({
 
 const OCCURRED_AT = '"occurredAt":"'
 
-/** When an event happened. `encodeEvent` puts it before anything that a tenant has written. */
+/** When an event happened. `encodeEvent` puts the time before anything that a tenant wrote. */
 export function occurredAt({ json }: Frame): Date {
   const from = json.indexOf(OCCURRED_AT) + OCCURRED_AT.length
   return new Date(json.slice(from, json.indexOf('"', from)))
@@ -56,6 +56,6 @@ export const HEARTBEAT = chunkOf([':\n\n'])
 
 export const retryLine = (ms: number): string => `retry: ${ms}\n`
 
-/** A framing event: without an `id:`, so that it never moves a client's cursor. */
+/** A framing event has no `id:`, so that it never moves a client's position. */
 export const framingEvent = (event: 'connected' | 'connection-timeout', data: object): string =>
   `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`

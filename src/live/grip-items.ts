@@ -4,12 +4,12 @@ import { eventText } from './frames.ts'
 import { ANYONE, isVisible } from './viewer.ts'
 import type { DiscussionKey } from './event-log.ts'
 
-/** Every held stream is subscribed to it: nothing but `RECOVER` is published there. */
+/** The channel of every held stream: only `RECOVER` is published there. */
 export const ALL_STREAMS = 'streams'
 
 /**
- * An event as a proxy is sent it. One that is not for all is empty, so that the next one follows on
- * it.
+ * An event in the form for a proxy. An event that is not public is empty, so that the next one can
+ * follow it.
  */
 export const itemOf = (key: DiscussionKey, news: News): string =>
   JSON.stringify({
@@ -20,18 +20,18 @@ export const itemOf = (key: DiscussionKey, news: News): string =>
   })
 
 /**
- * Has streams that have not come to `seq` ask for what they miss. A proxy that was sent the event
- * passes over this item, which has the same id.
+ * Makes held streams that have not reached `seq` ask for the missing events. A proxy that has the
+ * event ignores this item, which has the same id.
  */
 export const beaconOf = (key: DiscussionKey, seq: number): string =>
   JSON.stringify({
     channel: CHANNELS.discussion(key),
     id: String(seq),
     'prev-id': String(seq),
-    // Else a proxy would wait for the event that is missing.
+    // Without it, a proxy would wait for the missing event.
     'no-seq': true,
     formats: { 'http-stream': { content: '' } },
   })
 
-/** Has every held stream ask for what it misses. */
+/** Makes every held stream ask for missing events. */
 export const RECOVER = JSON.stringify({ channel: ALL_STREAMS, formats: { 'http-stream': { action: 'hint' } } })

@@ -9,22 +9,22 @@ const REQUEST_BYTES = 500_000
 const MAX_WAITING_BYTES = 16 * 1024 * 1024
 const MAX_TRIED_MS = 30_000
 const RETRY_MS = { first: 100, most: 2000 }
-/** Of a request that will be refused whenever it is sent again. */
+/** Statuses of a request that would be refused again. */
 const REFUSED = new Set([400, 413])
 
 interface PublisherOptions {
   url: string
   token: string | undefined
   log: Logger
-  /** Told of items that the proxy has taken. */
+  /** Gets the number of items that the proxy has taken. */
   onSent: (items: number) => void
-  /** For so long items are tried again. What is deleted meanwhile is not to come from them. */
+  /** How long items are retried. Later they could show texts that were deleted meanwhile. */
   maxTriedMs?: number
 }
 
 /**
- * Sends items to one proxy, in order, one request at a time, until it has taken them. Where too
- * many wait for it, held streams are to ask the database for them instead.
+ * Sends items to one proxy, in order, one request at a time, until it takes them. If too many wait,
+ * they are dropped, and held streams ask the database instead.
  */
 export class Publisher {
   readonly #options: PublisherOptions
@@ -49,7 +49,7 @@ export class Publisher {
     this.#draining ??= this.#drain().finally(() => (this.#draining = null))
   }
 
-  /** Sends what waits, for `graceMs` at most. */
+  /** Sends the waiting items, for `graceMs` at most. */
   async close(graceMs: number): Promise<void> {
     const sent = new AbortController()
     // This timer keeps the process alive: between two tries nothing else may.
@@ -60,7 +60,7 @@ export class Publisher {
   }
 
   async #drain(): Promise<void> {
-    // What comes in this turn goes together.
+    // Items of the same turn go into one request.
     await turn()
     let retryMs = RETRY_MS.first
     const { maxTriedMs = MAX_TRIED_MS } = this.#options
@@ -94,10 +94,10 @@ export class Publisher {
     return batch
   }
 
-  /** Null where the proxy has taken the items. Never rejects. */
+  /** Null if the proxy has taken the items. Never rejects. */
   async #send(items: readonly string[]): Promise<'failed' | 'refused' | null> {
     const { url, token, log, onSent } = this.#options
-    // An address may carry credentials.
+    // Only the host is logged: the address may contain credentials.
     const { host } = new URL(url)
     try {
       const { ok, status } = await postItems(url, token, items)

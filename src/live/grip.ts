@@ -6,9 +6,9 @@ import { beaconOf, itemOf, RECOVER } from './grip-items.ts'
 import { Publisher } from './grip-publisher.ts'
 import { type DiscussionKey, type Head, databaseLog } from './event-log.ts'
 
-/** A proxy asks for a held stream again after so long: in vain, or for what it was never sent. */
+/** How often a proxy asks for a held stream again, in case it was never sent an event. */
 export const RENEW_SECONDS = 30
-/** Discussions are compared with the database for so long after a hold of them was answered. */
+/** How long a discussion is compared with the database after a hold of it was answered. */
 const WATCH_MS = 2 * RENEW_SECONDS * 1000
 
 type Sender = Pick<Publisher, 'push' | 'size' | 'close'>
@@ -16,16 +16,16 @@ type Sender = Pick<Publisher, 'push' | 'size' | 'close'>
 interface Watch {
   key: DiscussionKey
   until: number
-  /** The position of the last look, which has been announced by now. */
+  /** The position at the last look, announced by now. */
   seq: number
-  /** Up to where beacons have been sent. */
+  /** The position up to which beacons were sent. */
   told: number
 }
 
 /**
  * Streams that GRIP proxies hold (docs/operations/grip.md). The process that writes an event
- * publishes it to them. What no process has published, proxies learn of by a beacon, or when they
- * ask.
+ * publishes it to them. If no process has published an event, proxies learn of it from a beacon, or
+ * when they ask.
  */
 export class Grip {
   readonly #publishers: readonly Sender[]
@@ -42,20 +42,20 @@ export class Grip {
     return this.#publishers.reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Only ever after the commit of the event. */
+  /** Call it only after the commit of the event. */
   publish(key: DiscussionKey, news: News): void {
     this.#push(itemOf(key, news))
   }
 
   /**
-   * Has held streams ask for what they miss: when a process starts, for what one before it did not
-   * publish, and when it stops.
+   * Makes held streams ask for missing events: at the start, for those that an earlier process did
+   * not publish, and at the stop.
    */
   recover(): void {
     this.#push(RECOVER)
   }
 
-  /** A stream of the discussion is held that has come to `seq`. */
+  /** Notes that a stream of the discussion is held at position `seq`. */
   watch(key: DiscussionKey, seq: number, now = Date.now()): void {
     const channel = CHANNELS.discussion(key)
     const watch = this.#watched.get(channel)
@@ -64,9 +64,9 @@ export class Grip {
   }
 
   /**
-   * Sends a beacon for each discussion that has moved on: an event whose process died before it
-   * could publish it, or did not learn of its commit. What has come since the look before may still
-   * be on its way.
+   * Sends a beacon for each discussion that has moved on: the process that wrote the event may have
+   * died before it published it or learned of the commit. Events since the previous look may still
+   * be on their way.
    */
   async repair(now = Date.now()): Promise<void> {
     for (const [channel, { until }] of this.#watched) if (until < now) this.#watched.delete(channel)
@@ -89,7 +89,7 @@ export class Grip {
   }
 }
 
-/** The proxies of this process; null without GRIP_URL. */
+/** The publisher to proxies of this process; null without GRIP_URL. */
 export const gripOf = perApp((app: App): Grip | null => {
   const { GRIP_URL: urls, GRIP_TOKEN: token } = app.settings
   if (urls === undefined) return null

@@ -18,7 +18,7 @@ import { Sessions } from './sessions.ts'
 import { type Credential, readLiveCredentials } from './credentials.ts'
 import { Topic } from './topic.ts'
 
-/** How much of the past a stream can have back (docs/reference/choices.md; a tenant setting). */
+/** How far back a stream may replay (docs/reference/choices.md; a tenant setting). */
 export interface ReplayWindow {
   replayHours: number
   replayEvents: number
@@ -26,36 +26,36 @@ export interface ReplayWindow {
 
 export interface JoinRequest extends DiscussionKey {
   viewer: StreamViewer
-  /**
-   * Resume strictly after this position, as the client sent it; null begins with what comes next.
-   */
+  /** Resume after this position, as the client sent it; null starts with the next event. */
   lastEventId: string | null
   window: ReplayWindow
 }
 
-/** How a stream begins: after which position, and what is replayed before it is live. */
+/** Where a stream begins: its position, and the replay before it is live. */
 export interface Beginning {
   seat: Seat
   lastEventId: string
-  /** How many events of the viewer's audience are replayed. */
+  /** How many events visible to the viewer are replayed. */
   replayed: number
-  /** False where the position asked for is unknown or older than the window: the client reloads. */
+  /**
+   * False where the requested position is unknown or older than the window: the client must reload.
+   */
   complete: boolean
 }
 
-/** What a proxy that holds the stream is given at once. */
+/** The first part of a stream that a proxy holds. */
 export interface Page extends Omit<Beginning, 'seat'> {
   frames: readonly Frame[]
   /** The position after `frames`. */
   upTo: number
-  /** False where more is to be read after `upTo`. */
+  /** False if more events follow after `upTo`. */
   isAll: boolean
 }
 
 export interface HubOptions {
   bus: Bus
   events: EventLog
-  /** The ids of those that are neither revoked, expired nor gone. */
+  /** The ids of credentials that are not revoked, expired or deleted. */
   live(some: readonly Credential[]): Promise<ReadonlySet<string>>
   log: Logger
   registry: Registry
@@ -63,9 +63,9 @@ export interface HubOptions {
   pause: Pause
 }
 
-/** What the rings of all discussions may hold together. */
+/** The most bytes of all rings together. */
 const MAX_RING_BYTES = 64 * 1024 * 1024
-/** As many are looked up at once. */
+/** The most credentials in one query. */
 const MAX_CREDENTIALS = 500
 
 const nameOf = ({ tenantId, discussionId }: DiscussionKey): string => `${tenantId}/${discussionId}`
@@ -83,13 +83,12 @@ export class Hub {
   readonly #options: HubOptions
   readonly #budget: RingBudget = { bytes: 0, maxBytes: MAX_RING_BYTES }
   /**
-   * Who comes while a look is under way waits for the next one: this one may be from before a
-   * revocation.
+   * Callers that arrive during the query wait for the next one: this one may predate a revocation.
    */
   readonly #isLive: (credential: Credential) => Promise<boolean>
   readonly #topics = new Map<string, Topic>()
   /**
-   * Topics that had no listener at the last look. They linger for a while, because clients
+   * Topics without a listener at the last repair. They are kept for a while, because clients
    * reconnect.
    */
   #idle = new Set<Topic>()
@@ -115,30 +114,30 @@ export class Hub {
     return this.#topics.get(nameOf(key))?.size ?? 0
   }
 
-  /** The same for every discussion with one at least. */
+  /** The open streams of each discussion that has any. */
   counts(): (DiscussionKey & { streams: number })[] {
     return [...this.#topics.values()].flatMap((topic) => (topic.isEmpty ? [] : [{ ...topic.key, streams: topic.size }]))
   }
 
-  /** Has something end with the hub, after its streams. */
+  /** Ends something with the hub, after its streams. */
   onClose(end: () => Promise<void>): void {
     this.#ends.push(end)
   }
 
-  /** Has something else that is followed compared with the database as often, from now on. */
+  /** Runs `repair` at each repair from now on, to compare something else with the database. */
   onRepair(repair: () => Promise<void>): void {
     this.#repairs.push(repair)
     this.#keepRepairing()
   }
 
-  /** How many discussions this process listens to. */
+  /** How many discussions have a topic here. */
   get topicCount(): number {
     return this.#topics.size
   }
 
   /**
-   * Takes a seat at a discussion and finds where it begins. The seat is held and misses nothing
-   * until it is started or left. Throws `not_found`.
+   * Takes a seat at a discussion, and finds where it begins. The seat misses nothing until it is
+   * started or left. Throws `not_found`.
    */
   async join(request: JoinRequest): Promise<Beginning> {
     if (this.#closed) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
@@ -163,12 +162,12 @@ export class Hub {
   }
 
   /**
-   * Begins as `join` does, and reads the first part of the replay. Nobody tells the proxy of what
-   * the bus has lost, so the database is asked. Throws `not_found`.
+   * Begins as `join` does, and reads the first part of the replay. Nothing pushes lost events to
+   * the proxy later, so the database is asked first. Throws `not_found`.
    */
   async page(request: JoinRequest): Promise<Page> {
     const topic = this.#topics.get(nameOf(request))
-    // While the database is away, nothing new is committed.
+    // While the database is down, nothing new is committed.
     if (topic !== undefined) await topic.started.then(topic.refresh).catch(() => undefined)
     const { seat, ...beginning } = await this.join(request)
     try {
@@ -179,9 +178,9 @@ export class Hub {
   }
 
   /**
-   * Compares all discussions of the process with the database and makes up for what the bus lost;
-   * ends the streams of keys that are live no more; lets go of topics without listeners. What fails
-   * is tried again at the next tick.
+   * Compares all discussions of the process with the database and catches up on events that the bus
+   * lost; ends streams of dead credentials; drops topics without listeners. A failure is retried at
+   * the next tick.
    */
   async repair(): Promise<void> {
     if (this.#repairing || this.#closed) return
@@ -197,8 +196,8 @@ export class Hub {
   }
 
   /**
-   * Checks the credentials of a stream that is counted in already: a revocation is either seen
-   * here, or its news ends the session. Throws `revoked_api_key`, `invalid_admin_token`.
+   * Checks the credentials of a stream that is already counted: a revocation is either seen here,
+   * or its message ends the session. Throws `revoked_api_key`, `invalid_admin_token`.
    */
   async requireLive(credential: Credential): Promise<void> {
     if (await this.#isLive(credential)) return
@@ -206,14 +205,14 @@ export class Hub {
   }
 
   /**
-   * Forgets what is kept of the tenant's events: an erasure has rewritten some. A replay then asks
+   * Forgets the cached events of a tenant, because an erasure has rewritten some. Replays then read
    * the database.
    */
   forgetEvents(tenantId: string): void {
     for (const topic of this.#topics.values()) if (topic.key.tenantId === tenantId) topic.forgetEvents()
   }
 
-  /** Ends every stream, spread over `graceMs`. Nothing new is let in. */
+  /** Ends every stream, spread over `graceMs`. New ones are refused. */
   async close({ graceMs }: { graceMs: number }): Promise<void> {
     if (this.#closed) return
     await this.sessions.endAll(graceMs)
@@ -228,14 +227,14 @@ export class Hub {
     if (!this.#closed) this.#timer ??= setInterval(() => void this.repair(), this.#options.repairMs).unref()
   }
 
-  /** From where the past is replayed, and how much; null where there is no replay. */
+  /** The range to replay, and its size; null for no replay. */
   async #pastOf(
     topic: Topic,
     { lastEventId, viewer, window }: JoinRequest,
   ): Promise<{ after: number; replayed: number } | null> {
     if (lastEventId === null || !POSITION.test(lastEventId)) return null
     const after = Number(lastEventId)
-    // The client may have heard of it from another process, before the news got here.
+    // The client may have got the position from another process, before the message arrived here.
     if (after > topic.seq) await topic.refresh()
     if (after > topic.seq || topic.seq - after > window.replayEvents) return null
     if (after === topic.seq) return { after, replayed: 0 }
@@ -264,7 +263,7 @@ export class Hub {
 
   #dropIdle(): void {
     const empty = [...this.#topics.values()].filter((topic) => topic.isEmpty)
-    // No await between the look and the drop: nobody can sit down in between.
+    // No await between the check and the drop, so that nobody can take a seat in between.
     for (const topic of empty) if (this.#idle.has(topic)) this.#drop(topic)
     this.#idle = new Set(empty.filter((topic) => !this.#idle.has(topic)))
   }
@@ -303,7 +302,7 @@ export const hubOf = perApp((app) => {
   followCacheNews(app, {
     kind: 'erasure',
     forget: ({ tenantId }) => hub.forgetEvents(tenantId),
-    // Unheard news of an erasure shows in the discussions' heads.
+    // If the message of an erasure was missed, the heads of the discussions show it.
     clear: () => void hub.repair(),
   })
   return hub

@@ -7,7 +7,7 @@ import { occurredAt } from './frames.ts'
 
 export type CutReason = (typeof CUTS)[number]
 
-/** The stream's figures at `/metrics`. */
+/** The metrics of streams. */
 export class StreamMetrics {
   readonly #events: Counter
   readonly #frames: Counter<'kind'>
@@ -18,8 +18,8 @@ export class StreamMetrics {
   readonly #delay: Histogram
 
   /**
-   * `look`: how many streams are open, of how many discussions, and the pause between writes to
-   * them.
+   * `look` returns the number of open streams and of their discussions, and the pause between
+   * writes.
    */
   constructor(registry: Registry, look: () => { streams: number; discussions: number; pauseMs: number }) {
     gaugeOf(registry, 'stream_connections', () => look().streams)
@@ -34,7 +34,7 @@ export class StreamMetrics {
     this.#delay = histogram(registry, 'stream_delay_seconds')
   }
 
-  /** Events have been written to all live streams of their discussion. */
+  /** Counts events that were written to all live streams of their discussion. */
   sent({ batches, frames }: Broadcast): void {
     const now = Date.now()
     this.#events.inc(frames.length)
@@ -48,7 +48,7 @@ export class StreamMetrics {
     }
   }
 
-  /** A stream begins with what it has missed. */
+  /** Counts a stream that begins with a replay. */
   replays(): void {
     this.#replays.inc()
   }

@@ -6,9 +6,9 @@ import { type Chunk, frame, type Framed } from './chunk.ts'
 import { GZIP_HEAD, GzipSums } from './deflate.ts'
 import { HEARTBEAT } from './frames.ts'
 
-/** A consumer with more unsent data than this is cut off (docs/reference/choices.md). */
+/** A client with more unsent data than this is cut off (docs/reference/choices.md). */
 export const MAX_UNSENT_BYTES = 1024 * 1024
-/** A replay that the socket takes nothing of for this long is cut off, and so is a goodbye. */
+/** A client that takes nothing of a replay, or of the last bytes, for this long is cut off. */
 const STALL_MS = 10_000
 
 export type Headers = Readonly<Record<string, string>>
@@ -16,34 +16,34 @@ export type Headers = Readonly<Record<string, string>>
 export const STREAM_HEADERS: Headers = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
-  // nginx would hold events back.
+  // Without it, nginx would buffer events.
   'x-accel-buffering': 'no',
 }
 
-/** No `Vary`: a stream is never stored. */
+/** No `Vary`: streams are never cached. */
 const GZIP_HEADERS: Headers = { 'content-encoding': 'gzip' }
 const HEAD = frame([GZIP_HEAD])
 
-/** What hooks have put on an answer: `X-Request-Id`, limits, CORS. */
+/** Headers that hooks have set: `X-Request-Id`, limits, CORS. */
 export const headersOf = (set: Readonly<Record<string, string | number | string[] | undefined>>): Headers =>
   Object.fromEntries(
     Object.entries(set).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
   )
 
-/**
- * Why an outlet ended before its stream did: unsent data over the bound, or none taken for 10 s.
- */
+/** Why an outlet was cut off: unsent data over the bound, or none taken for 10 s. */
 export type Cut = 'unsent' | 'stalled'
 
-/** Whether nobody can hear the response any more. That of HTTP/2 knows it only of its stream. */
+/**
+ * Whether the response can no longer reach its client. For HTTP/2 this is known for the stream
+ * only.
+ */
 export function isClosed(response: ServerResponse): boolean {
   const { stream } = response as { stream?: { destroyed: boolean } }
   return response.destroyed || stream?.destroyed === true
 }
 
 /**
- * What becomes of a socket that is full: there is room again, or its response is over, or it takes
- * nothing in time.
+ * How a full socket continues: it has room again, its response is over, or it took nothing in time.
  */
 export function drained(out: Writable, response: ServerResponse): Promise<'room' | 'closed' | 'stalled'> {
   return new Promise((resolve) => {
@@ -62,9 +62,9 @@ export function drained(out: Writable, response: ServerResponse): Promise<'room'
 }
 
 /**
- * Throws `unavailable` where the answer waits behind another one on its connection (HTTP/1.1
- * pipelining): behind a stream that may be minutes, and nobody would tell it of the connection's
- * end.
+ * Throws `unavailable` if the answer waits behind another one on its connection (HTTP/1.1
+ * pipelining): that one may be a stream of minutes, and meanwhile the end of the connection would
+ * go unnoticed.
  */
 export function requireTurn(response: ServerResponse): void {
   if (response.socket !== null || isClosed(response)) return
@@ -73,27 +73,25 @@ export function requireTurn(response: ServerResponse): void {
 }
 
 /**
- * The writing end of one event stream: shared bytes go to its socket in one write each, and it cuts
- * itself off rather than hold much unsent. There are many, for long: what it is made of is counted
- * in bytes.
+ * The writing end of one event stream. Shared bytes go to its socket in one write each, and it cuts
+ * itself off before it holds much unsent data. There are many, each for long: every field costs
+ * memory.
  */
 export abstract class Outlet {
   readonly #response: ServerResponse
   readonly #heartbeatMs: number
-  /**
-   * Where bytes go; once the head is out, the socket itself where its chunks can be framed here.
-   */
+  /** Where bytes are written: after the head, the socket itself if chunks can be framed here. */
   #out: Writable
   #isFramed = false
-  /** Null where the client is sent plain bytes. */
+  /** Null if the client gets plain bytes. */
   readonly #gzip: GzipSums | null
   #isOpen = false
   #isOver = false
   #lastWriteAt = Date.now()
 
   /**
-   * `heartbeatMs`: silence after which a comment line is sent, so that no proxy takes the stream
-   * for dead.
+   * `heartbeatMs`: after a silence of this long a comment line is sent, so that no proxy takes the
+   * stream for dead.
    */
   constructor(response: ServerResponse, { heartbeatMs, isGzip = false }: { heartbeatMs: number; isGzip?: boolean }) {
     this.#response = response
@@ -104,15 +102,15 @@ export abstract class Outlet {
     response.on('error', abandon).on('close', abandon)
   }
 
-  /** Called once, when nothing can be sent any more. */
+  /** Called once, when nothing more can be sent. */
   protected abstract closed(cut: Cut | null): void
 
-  /** The client is gone, or has been told goodbye, perhaps before anything was sent. */
+  /** Whether the client is gone, or was sent the last bytes, perhaps before anything else. */
   get isOver(): boolean {
     return this.#isOver || isClosed(this.#response)
   }
 
-  /** Whether the client has not taken what was sent before. */
+  /** Whether the client has not yet taken the earlier bytes. */
   get isFull(): boolean {
     return this.#out.writableNeedDrain
   }
@@ -121,13 +119,13 @@ export abstract class Outlet {
     return this.#gzip !== null
   }
 
-  /** Sends the head, with `headers` beside those of every stream, and the first bytes. */
+  /** Sends the head (`headers` and those of every stream), and the first bytes. */
   protected begin(headers: Headers, first: Chunk): void {
     if (this.#isOver) return
     this.#isOpen = true
     const coding = this.isGzip ? GZIP_HEADERS : {}
     this.#response.writeHead(200, { ...headers, ...STREAM_HEADERS, ...coding })
-    // Held back until the first bytes are there, so that they go together.
+    // The head waits for the first bytes, so that both go out together.
     this.#response.cork()
     this.#response.flushHeaders()
     this.#bypass()
@@ -151,16 +149,13 @@ export abstract class Outlet {
     return sent.length
   }
 
-  /**
-   * Resolves once there is room for more. A client that makes none in time is cut off. Never
-   * rejects.
-   */
+  /** Resolves once there is room. A client that makes none in time is cut off. Never rejects. */
   async ready(): Promise<void> {
     if (this.#isOver || !this.#out.writableNeedDrain) return
     if ((await drained(this.#out, this.#response)) === 'stalled') this.cut('stalled')
   }
 
-  /** Sends a heartbeat where it is time. Returns when it wants to be looked at again. */
+  /** Sends a heartbeat if it is due. Returns when to call it again. */
   tick(now: number): number {
     if (this.#isOpen && now - this.#lastWriteAt >= this.#heartbeatMs) this.write(HEARTBEAT)
     return (this.#isOpen ? this.#lastWriteAt : now) + this.#heartbeatMs
@@ -179,20 +174,20 @@ export abstract class Outlet {
     response.once('close', () => clearTimeout(timer))
   }
 
-  /** Closes at once, whatever is unsent. */
+  /** Closes at once, and drops unsent bytes. */
   protected cut(reason: Cut): void {
     this.#close(reason)
     this.#response.destroy()
   }
 
-  /** Nothing is sent by it any more. Who has the response may end it otherwise. */
+  /** Stops using the response, which its owner may then end in another way. */
   abandon(): void {
     this.#close(null)
   }
 
   /**
-   * HTTP/1.1 has its chunks framed once for all sockets; HTTP/2 frames its own, and HTTP/1.0 has
-   * none.
+   * Writes past the response: HTTP/1.1 chunks are framed once for all sockets. HTTP/2 frames its
+   * own, and HTTP/1.0 has none.
    */
   #bypass(): void {
     const { stream } = this.#response as { stream?: Writable }

@@ -5,15 +5,17 @@ import type { EventLog, DiscussionKey, SeqRange, MissedEvents } from './event-lo
 import { Ring, type RingBudget } from './ring.ts'
 
 /**
- * Rows of one read: some at first, then as many as have READ_BYTES by the size of those before. A
- * row may carry a comment of 10 000 characters twice, as Markdown and HTML, and what has been read
- * waits in memory for a client that may not take it.
+ * Rows of one read: few at first, then as many as fill READ_BYTES at the size of the rows so far. A
+ * row may carry a comment of 10 000 characters twice, as Markdown and HTML, and the rows read wait
+ * in memory for a client that may be slow.
  */
 const READ_ROWS = { first: 50, least: 10, most: 200 }
 const READ_BYTES = 2 ** 20
-/** The most events that are brought back into memory: about what a ring holds of common ones. */
+/** The most events that are loaded back into memory: about what a ring holds of usual ones. */
 const REACH = 400
-/** Others that return at the same time have missed a little more. */
+/**
+ * Extra events, because other clients that reconnect at the same time have missed a little more.
+ */
 const MARGIN = 64
 const FOR_ALL = null
 
@@ -24,13 +26,13 @@ interface PastOptions {
 }
 
 /**
- * The past of one discussion, for replays: the latest events from memory, older ones from the
- * database. What clients that return at the same time have missed is read once for all of them.
+ * The past of one discussion, for replays: recent events from memory, older ones from the database.
+ * Events that several returning clients have missed are read once for all of them.
  */
 export class Past {
   readonly #options: PastOptions
   readonly #ring: Ring
-  /** The last event that there was. */
+  /** The number of the latest event. */
   #lastSeq = -1
   #forgets = 0
   #readRows = READ_ROWS.first
@@ -40,35 +42,35 @@ export class Past {
     this.#options = options
     this.#ring = new Ring(options.budget)
     this.#reachBack = inBatches<number, void>(Infinity, async (waiting) => {
-      // The one that goes furthest serves all.
+      // The read that goes back furthest serves all.
       await this.#load(waiting.reduce((least, { input }) => Math.min(least, input), Infinity))
       for (const { resolve } of waiting) resolve()
     })
   }
 
-  /** How often what is kept was forgotten: a read from before must not bring it back. */
+  /** How often the cached events were dropped: a read from before must not bring them back. */
   get forgets(): number {
     return this.#forgets
   }
 
-  /** Begins after an event. */
+  /** Starts after an event. */
   begin(lastSeq: number): void {
     this.#lastSeq = lastSeq
   }
 
-  /** Takes in the event that follows on the last one. */
+  /** Adds the next event. */
   push(frame: Frame): void {
     this.#lastSeq = frame.seq
     this.#ring.push(frame)
   }
 
-  /** Forgets what is kept: some of it has been rewritten. */
+  /** Drops the cached events, because some were rewritten. */
   forget(): void {
     this.#forgets++
     this.#ring.clear()
   }
 
-  /** What a replay of a range would bring. */
+  /** What a replay of the range would contain. */
   async missed(range: SeqRange, viewer: StreamViewer): Promise<MissedEvents> {
     const recent = await this.#recent(range)
     if (recent === null) return this.#options.events.missed(this.#options.key, range, viewer)
@@ -77,7 +79,9 @@ export class Past {
     return { visible, firstAt: first === undefined ? null : occurredAt(first) }
   }
 
-  /** What the viewer may see of a range from its beginning on, and up to where that is. */
+  /**
+   * The events that the viewer may see, from the beginning of a range, and the position reached.
+   */
   async read(range: SeqRange, viewer: StreamViewer): Promise<{ frames: readonly Frame[]; upTo: number }> {
     const recent = this.#ring.after(range.after)
     if (recent !== null) return { frames: visibleTo(recent, viewer), upTo: recent.at(-1)?.seq ?? range.after }
@@ -107,7 +111,7 @@ export class Past {
     const forgets = this.#forgets
     const from = Math.max(0, after - MARGIN)
     const news = await events.events(key, { after: from, upTo }, FOR_ALL, REACH + MARGIN)
-    // A ring that has lost what it began with does not go on from here.
+    // Only if the ring still begins where it did before the read.
     const goesOn = upTo === (this.#ring.firstSeq === null ? this.#lastSeq : this.#ring.firstSeq - 1)
     if (goesOn && forgets === this.#forgets) this.#ring.prepend(news.map(frameOf))
   }

@@ -1,31 +1,31 @@
-/** CPU of an event that is written to one stream by itself (docs/decisions/0012). */
+/** CPU time to write an event to one stream alone (docs/decisions/0012). */
 const WRITE_MICROS = 11
 const MIN_MS = 5
-/** The share of a core from which on the pause is as long as it may be. */
+/** From this share of a core on, the pause has its greatest length. */
 const FULL_SHARE = 0.5
-/** Deliveries of so long ago count a third. */
+/** A delivery of this age counts a third: the weight decays exponentially. */
 const MEMORY_MS = 1000
 
-/** How long a topic's events gather after a write, before the next one. */
+/** How long a topic's events gather after a write, before the next write. */
 export interface Pause {
-  /** Events have gone out: `deliveries` counts each of them once for each stream. */
+  /** Counts events that went out, once for each stream. */
   count(deliveries: number): void
   readonly ms: number
 }
 
 /**
  * How long a discussion's events gather after a write before the next one. It follows from the
- * share of a core that the events of this process would take, were each written to its streams by
- * itself. It does not depend on how they are grouped, so that it is steady under a steady load.
+ * share of a core that this process would need to write each event to each stream alone. That share
+ * does not depend on the grouping, so the pause is steady under a steady load.
  */
 export class WritePause implements Pause {
   readonly #maxMs: number
   readonly #now: () => number
-  /** Events at streams, each worth less the longer ago it was. */
+  /** Deliveries, weighted less the older they are. */
   #deliveries = 0
   #countedAt = 0
 
-  /** `now`: a clock in milliseconds that never goes back. */
+  /** `now`: a monotonic clock in milliseconds. */
   constructor({ maxMs, now = () => performance.now() }: { maxMs: number; now?: () => number }) {
     this.#maxMs = maxMs
     this.#now = now

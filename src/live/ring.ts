@@ -3,19 +3,16 @@ import { applyWithdrawal } from './withdrawn-frames.ts'
 
 const MAX_FRAMES = 1000
 const MAX_BYTES = 256 * 1024
-/** What a ring keeps where all rings together are over their budget. */
+/** The bytes that a ring keeps when all rings together are over budget. */
 const MIN_BYTES = 16 * 1024
 
-/** What the rings of a process hold together, and may hold. */
+/** The bytes that the rings of a process hold together, and their bound. */
 export interface RingBudget {
   bytes: number
   readonly maxBytes: number
 }
 
-/**
- * The latest frames of a discussion, one after the other without a hole, bounded in number and
- * bytes.
- */
+/** The latest frames of a discussion, consecutive, bounded in number and bytes. */
 export class Ring {
   readonly #budget: RingBudget
   #frames: Frame[] = []
@@ -34,7 +31,7 @@ export class Ring {
     while (this.#isOver(0)) this.#count(-(this.#frames.shift()?.bytes.length ?? 0))
   }
 
-  /** Takes in what came right before its first frame, as far as there is room and no hole. */
+  /** Adds frames from right before the first one, while there is room and no hole. */
   prepend(frames: readonly Frame[]): void {
     let next = this.firstSeq
     const older: Frame[] = []
@@ -44,20 +41,20 @@ export class Ring {
       this.#count(frame.bytes.length)
       next = frame.seq
     }
-    // They were read before some of what is kept was heard of.
+    // Later events, already kept here, may have withdrawn their texts since they were read.
     const inView = older.filter(({ withdrawn }) => withdrawn === null)
     for (const frame of this.#frames) applyWithdrawal(frame, inView)
     this.#frames = [...older.toReversed(), ...this.#frames]
   }
 
-  /** Every frame after `seq`, or null where the ring does not reach back that far. */
+  /** Every frame after `seq`, or null if the ring does not reach back that far. */
   after(seq: number): readonly Frame[] | null {
     const first = this.#frames[0]
     if (first === undefined || seq + 1 < first.seq) return null
     return this.#frames.slice(seq + 1 - first.seq)
   }
 
-  /** The seq of its first frame; null where it is empty. */
+  /** The seq of the first frame; null if the ring is empty. */
   get firstSeq(): number | null {
     return this.#frames[0]?.seq ?? null
   }

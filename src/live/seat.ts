@@ -3,32 +3,33 @@ import type { Frame } from './frames.ts'
 import type { StreamViewer } from './viewer.ts'
 
 /**
- * Where a stream's events go: a socket, a GraphQL subscription. The hub knows nothing more of it.
+ * The target of a stream's events: a socket or a GraphQL subscription. The hub knows nothing else
+ * of it.
  */
 export interface Sink<P extends Payload = Frame> {
-  /** Takes events in order. Never throws; one that cannot keep up gives its seat up. */
+  /** Takes events in order. Never throws; a sink that cannot keep up leaves its seat. */
   deliver(batch: Batch<P>): void
-  /** Whether it would rather have no more for now. */
+  /** Whether it needs a break from the replay. */
   readonly isFull: boolean
   /** Resolves once there is room for more of a replay. Never rejects. */
   ready(): Promise<void>
-  /** Learns how many bytes of a replay it has taken. */
+  /** Gets the bytes of each taken piece of a replay. */
   replayed?(bytes: number): void
 }
 
-/** A sink that hears of the end. */
+/** A sink that is notified of the end. */
 export interface Taker<P extends Payload = Frame> extends Sink<P> {
-  /** There is no more to come: the credentials are over, or the process stops. */
+  /** No more events follow: the credentials have ended, or the process stops. */
   end(): void
-  /** Does what silence asks for. Returns when it wants to be looked at again (ms since 1970). */
+  /** Sends a heartbeat if it is due. Returns when to call it again (ms since 1970). */
   tick?(now: number): number
 }
 
-/** What feeds one listener. */
+/** Feeds one listener. */
 export interface Feed<P extends Payload = Frame> {
-  /** Begins with what the listener has missed, goes over to live. */
+  /** Replays what the listener has missed, then continues live. */
   start(sink: Sink<P>): void
-  /** Ends it for good; nothing is delivered from then on. May be called again. */
+  /** Ends it for good; nothing is delivered after that. May be called again. */
   leave(): void
 }
 
@@ -36,8 +37,8 @@ export interface Feed<P extends Payload = Frame> {
 export interface Seat extends Feed {
   readonly viewer: StreamViewer
   /**
-   * The position that the listener has been brought up to: nothing of its audience up to there is
-   * still to come.
+   * The position that the listener has reached: every event of its audience up to there was
+   * delivered.
    */
   readonly position: number
 }

@@ -6,20 +6,20 @@ import { Wheel } from '../core/wheel.ts'
 import type { CutReason } from './metrics.ts'
 import type { Credential } from './credentials.ts'
 
-/** An open stream, as far as its caps, its credentials and its time are concerned. */
+/** An open stream, seen by its caps, its credentials and its lifetime. */
 export interface Session {
   readonly tenantId: Id
-  /** What it was opened with; null for tickets. */
+  /** The credential that opened it; null for tickets. */
   readonly credential: Credential | null
-  /** When it ends at the latest (ms since 1970): its lifetime, or that of its credentials. */
+  /** When it must end (ms since 1970): its lifetime, or that of its credentials. */
   readonly endsAt: number
-  /** Says goodbye and closes. */
+  /** Sends the last bytes, and closes. */
   end(): void
-  /** Does what silence asks for. Returns when it wants to be looked at again (ms since 1970). */
+  /** Sends a heartbeat if it is due. Returns when to call it again (ms since 1970). */
   tick?(now: number): number
 }
 
-/** All open streams of a process: ended by the clock, with their credentials, or by a shutdown. */
+/** All open streams of a process. They end by time, with their credentials, or at a shutdown. */
 export class Sessions {
   readonly #open = new Set<Session>()
   readonly #wheel = new Wheel<Session>((session, now) => this.#look(session, now))
@@ -35,20 +35,20 @@ export class Sessions {
     return this.#open.size
   }
 
-  /** Lets a stream in, which leaves when it is over. Throws `unavailable` when all are to end. */
+  /** Adds a stream until it leaves. Throws `unavailable` once all are ending. */
   enter(session: Session): void {
     if (this.#closing) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
     this.#open.add(session)
     this.#watch(session, Date.now())
   }
 
-  /** Whether it was in. */
+  /** Removes a stream. Returns whether it was there. */
   leave(session: Session): boolean {
     this.#wheel.delete(session)
     return this.#open.delete(session)
   }
 
-  /** What open streams were opened with, each once. */
+  /** The credentials of open streams, each once. */
   credentials(): Credential[] {
     const some = new Map<Id, Credential>()
     for (const { credential } of this.#open) if (credential !== null) some.set(credential.id, credential)
@@ -63,8 +63,8 @@ export class Sessions {
   }
 
   /**
-   * Ends every stream, spread over `graceMs`, so that not all clients return at once. Resolves when
-   * all were told.
+   * Ends every stream, spread over `graceMs`, so that clients do not all return at once. Resolves
+   * when the end of each has begun.
    */
   async endAll(graceMs: number): Promise<void> {
     this.#closing = true
@@ -83,7 +83,7 @@ export class Sessions {
   }
 
   #cut(session: Session, reason: CutReason): void {
-    // One that has been told may still be on its way out.
+    // An ended stream may still be closing.
     if (this.#told.has(session)) return
     this.#told.add(session)
     this.#onCut(reason)

@@ -4,10 +4,10 @@ import type { Frame } from './frames.ts'
 import type { Taker } from './seat.ts'
 
 const MAX_BYTES = 1024 * 1024
-/** A replay waits while more than this is queued. */
+/** A replay waits while more bytes than this are queued. */
 const ROOMY_BYTES = 64 * 1024
 
-/** What the queues of one connection hold together. */
+/** The queued bytes of one connection. */
 export class Backlog {
   #bytes = 0
   readonly #waiting: (() => void)[] = []
@@ -16,7 +16,7 @@ export class Backlog {
     return this.#bytes > ROOMY_BYTES
   }
 
-  /** Whether that is more than a connection may hold. */
+  /** Whether the queues hold more than a connection may. */
   get isOver(): boolean {
     return this.#bytes > MAX_BYTES
   }
@@ -25,7 +25,7 @@ export class Backlog {
     this.#bytes += bytes
   }
 
-  /** One replay at a time goes on: together they would fill it at once. */
+  /** Wakes one waiting replay at a time: together they would fill the queues at once. */
   remove(bytes: number): void {
     this.#bytes -= bytes
     if (!this.isFull) this.#waiting.shift()?.()
@@ -38,12 +38,12 @@ export class Backlog {
 }
 
 interface QueueOptions {
-  /** Called once, when nothing more is taken in. */
+  /** Called once, when nothing more is taken. */
   onEnd: () => void
   onOverflow: () => void
 }
 
-/** Events that an iteration has not taken yet, bounded. */
+/** A bounded queue of events that an iteration has not taken yet. */
 export class SourceQueue<P extends Payload = Frame> implements Taker<P> {
   readonly #backlog: Backlog
   readonly #options: QueueOptions
@@ -78,11 +78,11 @@ export class SourceQueue<P extends Payload = Frame> implements Taker<P> {
 
   async ready(): Promise<void> {
     while (!this.#isOver && this.isFull) await this.#backlog.changed()
-    // One that was woken after its end wakes the next one.
+    // A replay that was woken after its end wakes the next one.
     if (this.#isOver) this.#backlog.remove(0)
   }
 
-  /** Ends the iteration: what is queued goes. */
+  /** Ends the iteration; queued events are dropped. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true

@@ -17,8 +17,8 @@ interface Following {
 
 /**
  * Follows a discussion for a GraphQL subscription: the same events, order, replay and audience as
- * the SSE route. Throws `not_found`, `too_many_streams`, `validation_failed` where the position
- * asked for cannot be resumed from, `unavailable` where it has ended meanwhile.
+ * the SSE route. Throws `not_found`, `too_many_streams`; `validation_failed` if it cannot resume
+ * from the position; `unavailable` if it was ended meanwhile.
  */
 export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: Following): Promise<SourceStream> {
   const { tenant, actor } = requireCaller(ctx)
@@ -37,9 +37,9 @@ export async function followDiscussion(ctx: Ctx, { discussionId, lastEventId }: 
 }
 
 /**
- * A source for a subscription of the caller, which counts as an open stream and ends as one does.
- * `begin` gives it its feed. Throws `too_many_streams`, `revoked_api_key`, `invalid_admin_token`,
- * `unavailable` where it has ended meanwhile, and what `begin` throws.
+ * A source for a subscription of the caller. It counts as an open stream and ends like one. `begin`
+ * gives it its feed. Throws `too_many_streams`, `revoked_api_key`, `invalid_admin_token`,
+ * `unavailable` if it was ended meanwhile, and what `begin` throws.
  */
 export async function openSourceStream<P extends Payload>(
   ctx: Ctx,
@@ -64,7 +64,7 @@ export async function openSourceStream<P extends Payload>(
   }
 }
 
-// A subscription has no first frame that could tell of a gap.
+// A subscription has no first frame that could report a gap.
 function requireComplete({ complete, lastEventId }: Beginning): void {
   if (complete) return
   throw invalid(
@@ -75,9 +75,9 @@ function requireComplete({ complete, lastEventId }: Beginning): void {
 }
 
 /**
- * What one subscription is told: the events of a discussion, say. They go to the consumer given to
- * `start`, or are iterated over: not both. It holds a seat and counts as an open stream until it is
- * left.
+ * The events of one subscription, those of a discussion for instance. They either go to the
+ * consumer given to `start`, or are iterated over. It holds a seat and counts as an open stream
+ * until it is left.
  */
 export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P> {
   readonly #idleMs: number
@@ -88,8 +88,8 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
   readonly #leaving: (() => void)[] = []
 
   /**
-   * `idleMs`: after how long it is looked at again where nobody takes it; `onOverflow`: an
-   * iteration did not keep up.
+   * `idleMs`: how long until it is checked again if it is not consumed. `onOverflow`: called when
+   * an iteration does not keep up.
    */
   constructor({ idleMs, onOverflow }: { idleMs: number; onOverflow: () => void }) {
     this.#idleMs = idleMs
@@ -100,33 +100,33 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
     return this.#isOver
   }
 
-  /** Has something done when it is left; at once where it was. */
+  /** Calls `leave` when the stream is left, at once if it was. */
   onLeave(leave: () => void): void {
     if (this.#isOver) leave()
     else this.#leaving.push(leave)
   }
 
-  /** Takes the feed over: a seat at a discussion, say. */
+  /** Takes over the feed, such as a seat at a discussion. */
   sit(feed: Feed<P>): void {
     this.#feed = feed
     this.onLeave(() => feed.leave())
   }
 
-  /** Begins with the replay, goes over to live. */
+  /** Starts with the replay, then continues live. */
   start(taker: Taker<P>): void {
     if (this.#isOver) return taker.end()
     this.#taker = taker
     this.#feed?.start(taker)
   }
 
-  /** Nothing is delivered from then on. May be called again. */
+  /** Nothing is delivered after that. May be called again. */
   leave(): void {
     if (this.#isOver) return
     this.#isOver = true
     for (const leave of this.#leaving.splice(0)) leave()
   }
 
-  /** Leaves, and tells its consumer. */
+  /** Leaves, and ends its consumer. */
   end(): void {
     this.leave()
     this.#taker?.end()
@@ -137,15 +137,15 @@ export class SourceStream<P extends Payload = Frame> implements AsyncIterable<P>
   }
 
   /**
-   * It, piece by piece, from the first `next` on. `next` rejects once where they are not taken in
-   * time.
+   * Iterates over the events, from the first `next` on. `next` rejects once if they are not taken
+   * in time.
    */
   iterate(backlog: Backlog): AsyncIterableIterator<P> {
     const queue = new SourceQueue<P>(backlog, {
       onEnd: () => this.leave(),
       onOverflow: this.#onOverflow,
     })
-    // Over before it has begun, too.
+    // Also if it was over before it began.
     this.onLeave(() => queue.end())
     return queue.iterate(() => this.start(queue))
   }

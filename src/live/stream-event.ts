@@ -2,7 +2,7 @@ import type { EventActor, EventType } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
 import type { Frame } from './frames.ts'
 
-/** An event as it is sent everywhere (docs/reference/choices.md), read back from its one JSON. */
+/** An event in the form of every interface (docs/reference/choices.md), parsed from its JSON. */
 export interface StreamEvent {
   id: Id
   type: EventType
@@ -16,8 +16,8 @@ export interface StreamEvent {
 const read = new WeakMap<Frame, StreamEvent>()
 
 /**
- * The event in a frame. It is parsed once, however many subscribers there are. What the viewer
- * holds on its comment is left out: the event is the same for all, and does not know.
+ * The event in a frame, parsed once for all subscribers. It lacks the viewer's own reaction,
+ * because it is the same for all.
  */
 export function eventOf(frame: Frame): StreamEvent {
   const known = read.get(frame)

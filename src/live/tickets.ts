@@ -11,7 +11,7 @@ import { deriveKeys } from '../core/seals.ts'
 export interface TicketClaims {
   tenantId: Id
   discussionId: Id
-  /** The reader whose notifications it lets through; null for none. */
+  /** The reader whose notifications it shows; null for none. */
   readerId: Id | null
   /** Milliseconds since 1970. */
   mintedAt: number
@@ -19,12 +19,13 @@ export interface TicketClaims {
 
 export interface Ticket extends TicketClaims {
   /**
-   * Tells it from every other ticket. Streams are counted by it, so it comes from what is signed.
+   * Identifies the ticket, so that its streams can be counted. It is derived from the signed part.
    */
   id: string
 }
 
-// Its own type and key: no other token of the service passes for a ticket, nor a ticket for one.
+// Its own type and key: no other token of the service is accepted as a ticket, nor a ticket as
+// one.
 const TYPE = 'stream-ticket'
 const MAX_LENGTH = 1024
 
@@ -42,14 +43,14 @@ export async function signTicket(
     .sign(key)
 }
 
-/** The key that a ticket names: it may be one of before a rotation. */
+/** The key that a ticket names, perhaps one from before a rotation. */
 function keyNamed(app: App, { kid }: { kid?: string }): Buffer {
   const named = keysOf(app).find(({ id }) => id === kid)
   if (named === undefined) throw new errors.JWKSNoMatchingKey()
   return named.key
 }
 
-/** What a ticket is bound to, whatever its age. Throws `invalid_ticket`. */
+/** The claims of a ticket of any age. Throws `invalid_ticket`. */
 export async function readTicket(app: App, text: string): Promise<Ticket> {
   if (text.length > MAX_LENGTH) throw new ServiceError('invalid_ticket')
   try {
@@ -75,13 +76,13 @@ export async function readTicket(app: App, text: string): Promise<Ticket> {
 
 const isIdText = (value: unknown): value is Id => typeof value === 'string' && isId(value)
 
-/** When the first connection must have been made. */
+/** The deadline for the first connection. */
 export const firstConnectionBy = (ticket: TicketClaims, tenant: Tenant): Date =>
   new Date(ticket.mintedAt + tenant.settings.ticket.connectSeconds * 1000)
 
 /**
- * Checks a ticket's age (docs/reference/choices.md): a browser's own reconnect, which carries
- * `Last-Event-ID`, has longer than a first connection. Throws `expired_ticket`.
+ * Checks a ticket's age (docs/reference/choices.md): a browser's own reconnect, which has
+ * `Last-Event-ID`, is allowed later than a first connection. Throws `expired_ticket`.
  */
 export function checkTicketAge(
   ticket: Ticket,

@@ -16,14 +16,16 @@ import type { Pause } from './pause.ts'
 import type { RingBudget } from './ring.ts'
 import type { Seat, Sink } from './seat.ts'
 
-/** News that overtook others waits this long for them before the database is asked. */
+/**
+ * A message that arrives before earlier ones waits this long for them; then the database is asked.
+ */
 const HOLE_WAIT_MS = 20
 const RETRY_MS = 250
-/** Rows of one read of what the bus has lost. */
+/** Rows of one read of events that the bus lost. */
 const READ_ROWS = 200
-/** A replay goes out in pieces of about this size, each waiting for room on the socket. */
+/** A replay is sent in pieces of about this size, each of which waits for room on the socket. */
 const PIECE_BYTES = 64 * 1024
-/** News kept until what is missing before it has come. */
+/** The most messages kept until the missing one before them arrives. */
 const MAX_EARLY = 100
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 const FOR_ALL = null
@@ -41,34 +43,28 @@ export interface TopicOptions {
 /**
  * One discussion with listeners in this process.
  *
- * `seq` only ever grows: by news that follows on it, and by what the database holds beyond it.
- * Whatever the bus loses, doubles or reorders, each event so goes out once and in order. A seat has
- * a position: while it is behind, it is fed from the past; in the instant that it is not, it is
- * live.
+ * `seq` only grows: by the next message, or by later events in the database. So each event goes out
+ * once and in order, whatever the bus loses, doubles or reorders. A seat has a position: while that
+ * is behind `seq`, the seat is fed from the past; once it is not, the seat is live.
  */
 export class Topic {
   readonly key: DiscussionKey
-  /**
-   * Settles once `seq` is known. Rejects with `not_found`, or where the database does not answer.
-   */
+  /** Settles once `seq` is known. Rejects with `not_found`, or if the database does not answer. */
   readonly started: Promise<void>
   readonly #options: TopicOptions
   readonly #past: Past
   readonly #seats = new Set<TopicSeat>()
-  /** News that cannot go out yet, because some before it is missing. */
+  /** Messages that wait for an earlier one. */
   readonly #early = new Map<number, News>()
   #seq = -1
-  /**
-   * The last events up to `seq`, which are to go out together at the next turn or the end of the
-   * write's pause.
-   */
+  /** The latest events up to `seq`, to be sent together at the next turn or after the pause. */
   #gathered: Frame[] = []
   #isGathering = false
-  /** The highest position that anything has told of. */
+  /** The highest position seen so far in any message or answer. */
   #target = -1
-  /** Of the last head that was read. */
+  /** The count of the last head that was read. */
   #scrubs = 0
-  /** Settles when what is missing has come; null while nothing is. Never rejects. */
+  /** Settles when the missing events have arrived; null while none are missing. Never rejects. */
   #catching: Promise<void> | null = null
   #closed = false
   #unsubscribe: Unsubscribe | undefined
@@ -78,7 +74,7 @@ export class Topic {
     this.#options = options
     this.#past = new Past(options)
     this.started = this.#start()
-    // Those that join await it, and get its error; without one, the rejection would be unhandled.
+    // Callers of `join` await it and get its error; without one, the rejection would be unhandled.
     this.started.catch(() => undefined)
   }
 
@@ -86,12 +82,12 @@ export class Topic {
     return this.#seq
   }
 
-  /** Up to where live seats have been brought. */
+  /** The position that live seats have reached. */
   get sent(): number {
     return this.#gathered[0] === undefined ? this.#seq : this.#gathered[0].seq - 1
   }
 
-  /** How many seats are taken. */
+  /** The number of seats. */
   get size(): number {
     return this.#seats.size
   }
@@ -100,7 +96,7 @@ export class Topic {
     return this.#seats.size === 0
   }
 
-  /** Reserves a place, so that the topic stays. It is fed from `start` on. */
+  /** Takes a seat, so that the topic is kept. It gets events after `start`. */
   sit(viewer: StreamViewer): TopicSeat {
     const seat = new TopicSeat(viewer, this)
     this.#seats.add(seat)
@@ -117,14 +113,14 @@ export class Topic {
     this.#unsubscribe?.()
   }
 
-  /** Forgets the events that are kept for replays: an erasure has rewritten some of them. */
+  /** Drops the events cached for replays, because an erasure has rewritten some. */
   forgetEvents(): void {
     this.#past.forget()
     this.#early.clear()
     if (this.#target > this.#seq && this.#seq >= 0) this.#catchUp()
   }
 
-  /** Word of how far the discussion is, from the database. */
+  /** Takes the position that was read from the database. */
   learn({ seq, scrubs }: Pick<Head, 'seq' | 'scrubs'>): void {
     if (this.#seq < 0) return
     if (scrubs > this.#scrubs) {
@@ -136,20 +132,23 @@ export class Topic {
     this.#catchUp()
   }
 
-  /** What a replay after `after` up to now would bring. */
+  /** What a replay from `after` up to now would contain. */
   async missed(after: number, viewer: StreamViewer): Promise<MissedEvents> {
     return this.#past.missed({ after, upTo: this.#seq }, viewer)
   }
 
-  /** The next part of the past after `after`, up to where it goes, and whether that is all. */
+  /**
+   * The next part of the past after `after`, the position that it reaches, and whether it is the
+   * last.
+   */
   async read(after: number, viewer: StreamViewer): Promise<{ frames: readonly Frame[]; upTo: number; isAll: boolean }> {
     const part = await this.#past.read({ after, upTo: this.#seq }, viewer)
     return { ...part, isAll: part.upTo >= this.#seq }
   }
 
   /**
-   * Asks the database how far the discussion is, and comes up to it. Those who ask at the same time
-   * do so together.
+   * Reads the position of the discussion from the database, and catches up. Concurrent callers
+   * share one read.
    */
   readonly refresh = (): Promise<void> => this.#refresh(undefined)
 
@@ -162,13 +161,13 @@ export class Topic {
   })
 
   /**
-   * Brings a seat from its position to live. A failing database is asked again until the seat is
-   * left.
+   * Brings a seat from its position to live. If the database fails, it is asked again until the
+   * seat is left.
    */
   async feed(seat: TopicSeat, sink: Sink): Promise<void> {
     while (!seat.left) {
       if (seat.fed >= this.#seq) {
-        // No await stands between this check and the next delivery: nothing comes in between.
+        // No await between this check and the next delivery, so that no event is missed.
         seat.live = sink
         return
       }
@@ -181,7 +180,7 @@ export class Topic {
         this.#options.metrics.replayed(piece)
         sink.replayed?.(piece.size)
         seat.fed = piece.frames.at(-1)?.seq ?? seat.fed
-        // A fast client is ready at once, again and again; others wait behind its replay.
+        // A fast client is ready again and again at once, while others wait behind its replay.
         await turn()
         if (seat.left) return
       }
@@ -203,7 +202,7 @@ export class Topic {
 
   async #start(): Promise<void> {
     const { bus, events } = this.#options
-    // Listening first: what is committed after the read below cannot go unheard.
+    // Subscribes first: no commit after the read below can then be missed.
     const unsubscribe = await bus.subscribe(CHANNELS.discussion(this.key), (message) => this.#hear(message))
     this.#unsubscribe = unsubscribe
     if (this.#closed) return unsubscribe()
@@ -226,7 +225,7 @@ export class Topic {
   }
 
   /**
-   * Sends what follows on `seq`. A hole is filled from the database, unless what is missing comes
+   * Sends the events that follow `seq`. Missing ones are read from the database unless they arrive
    * at once.
    */
   #goOn(): void {
@@ -236,7 +235,7 @@ export class Topic {
     }
     this.#gather(frames)
     if (this.#target > this.#seq) this.#catchUp(HOLE_WAIT_MS)
-    // Left over from before `seq` was known, or overtaken by the database.
+    // These are from before `seq` was known, or the database was faster.
     if (this.#target <= this.#seq) this.#early.clear()
   }
 
@@ -248,8 +247,8 @@ export class Topic {
   }
 
   /**
-   * An event after a pause goes out at the end of this turn, what follows on it closely in one
-   * write after that.
+   * An event after a silence goes out at the end of this turn; events that follow within the pause
+   * go out together in the next write.
    */
   #gather(frames: readonly Frame[]): void {
     if (frames.length === 0) return
@@ -292,22 +291,22 @@ export class Topic {
     const range = { after: this.#seq, upTo: this.#target }
     const { forgets } = this.#past
     const read = await this.#options.events.events(this.key, range, FOR_ALL, READ_ROWS)
-    // Read again what was read while it was being rewritten.
+    // If an erasure rewrote events during the read, read again.
     if (this.#closed || forgets !== this.#past.forgets) return
     if (read.length === 0 && this.#seq === range.after && this.#target === range.upTo) {
-      // News of what no transaction has committed. The database is right.
+      // A message about an event that is not committed. The database is right.
       this.#target = this.#seq
       this.#early.clear()
       return
     }
     for (const piece of pieces(read.map(frameOf))) {
       this.#flush()
-      // The bus may have brought some of it meanwhile. A number that the database no longer has is
-      // passed over.
+      // The bus may have delivered some of these meanwhile. Numbers that the database no longer
+      // has are skipped.
       const frames = piece.frames.filter(({ seq }) => seq > this.#seq).map((frame) => this.#advance(frame))
       this.#options.metrics.repaired(frames.length)
       this.#broadcast(frames, { isBurst: true })
-      // Sockets get their turn, or a long catch-up would look as if nobody read.
+      // Let sockets work, or a long catch-up would make clients look slow.
       await turn()
       if (this.#closed) return
     }
@@ -322,8 +321,8 @@ export class Topic {
       const sink = seat.live
       if (sink === null) continue
       if (seat.fed >= first.seq || (isBurst && sink.isFull)) {
-        // Its replay has brought it some of this, or it cannot take a catch-up at our pace. It goes
-        // on by itself.
+        // The seat's replay has delivered some of this already, or its client cannot take a
+        // catch-up at our pace. It continues by itself.
         seat.fed = Math.max(seat.fed, first.seq - 1)
         seat.live = null
         void this.feed(seat, sink)
@@ -341,9 +340,9 @@ export class Topic {
 
 class TopicSeat implements Seat {
   readonly viewer: StreamViewer
-  /** How far it was fed before it was live. */
+  /** The position that it was fed up to before it was live. */
   fed = 0
-  /** Where live events go; null while it is behind. */
+  /** Where live events go; null while the seat is behind. */
   live: Sink | null = null
   left = false
   readonly #topic: Topic
@@ -370,7 +369,7 @@ class TopicSeat implements Seat {
   }
 }
 
-/** Cuts frames into pieces of about 64 KiB, a single longer one by itself. */
+/** Splits frames into pieces of about 64 KiB; a single longer one is a piece by itself. */
 function* pieces(frames: readonly Frame[]): Generator<Batch> {
   let from = 0
   let bytes = 0

@@ -4,7 +4,7 @@ import { type CommentState, tellNow } from '../core/withdrawal.ts'
 import { eventOf, type StreamEvent } from './stream-event.ts'
 import { type Frame, frameOf } from './frames.ts'
 
-/** The changes that withdraw a text or bring it back into view. */
+/** Event types that withdraw a text or bring it back into view. */
 const CHANGES_VIEW: ReadonlySet<EventType> = new Set([
   'comment_edited',
   'comment_deleted',
@@ -13,20 +13,20 @@ const CHANGES_VIEW: ReadonlySet<EventType> = new Set([
 ])
 
 /**
- * Where `frame` has changed what may be told of its comment, `kept` frames about that comment are
- * told so from now on. `frame` itself may be among them.
+ * After an event that changes whether its comment's text may be shown, updates the `kept` frames
+ * about that comment. `frame` itself may be among them.
  */
 export function applyWithdrawal(frame: Frame, kept: readonly Frame[]): void {
   if (!CHANGES_VIEW.has(frame.type)) return
   const now = commentOf(eventOf(frame))
   if (now === undefined) return
   for (const each of kept) {
-    // Most are of other comments: that is seen without parsing them.
+    // Most are about other comments, which is seen without parsing them.
     if (!each.json.includes(now.id) || commentOf(eventOf(each))?.id !== now.id) continue
     const json = tellNow(each.json, now)
     if (json !== each.json) each.withdrawn = frameOf({ ...each, json, withdrawn: null })
-    // A frame that the database has given without its text is itself overtaken by a later change:
-    // it restores nothing.
+    // If the database gave `frame` without its text, a later change has withdrawn that: such a
+    // frame restores nothing.
     else if (frame.withdrawn === null) each.withdrawn = null
   }
 }

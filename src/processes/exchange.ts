@@ -10,13 +10,13 @@ import { createTokenStore, type TokenStore } from '../data/shared-limits.ts'
 import { Listener, type ConnectionTaker } from './listener.ts'
 import { type Child, CONNECTION, type Figures, type Hello, type BusMessage, type Parent } from './protocol.ts'
 
-/** How long a process that is asked for its figures may take. */
+/** How long a process may take to return its metrics. */
 const PATIENCE_MS = 2000
 
 /** The messages from and to one process. */
 export interface Port {
   send(message: object, socket?: Socket): void
-  /** Whether so much is on its way that it would be unwise to send more. */
+  /** Whether too many messages are under way to send more. */
   isFull(): boolean
   onMessage(listener: (message: object) => void): void
 }
@@ -25,23 +25,26 @@ export interface Port {
 interface Member {
   readonly port: Port
   readonly calls: Pick<Child, 'hear' | 'missed'> & { figures(): Promise<Figures> }
-  /** Whether news was not sent to it, which it has not heard yet. */
+  /** Whether messages were dropped for it, of which it has not been notified yet. */
   hasMissed: boolean
   readonly channels: Set<string>
   readonly places: Map<number, () => void>
-  /** What it has last told Prometheus. */
+  /** The metrics that it returned last. */
   figures: Figures
 }
 
 /**
- * What processes of one parent share: a port, the bus, token buckets, places of streams, figures.
+ * What processes of one parent share: a port, the bus, token buckets, places of streams, metrics.
  */
 export class Exchange {
   readonly #members = new Set<Member>()
   readonly #listener: Listener
   readonly #tokens: TokenStore = createTokenStore()
   readonly #places: StreamPlaces = createMemoryPlaces()
-  /** What is left of processes that have ended: a count that goes down is a count from zero. */
+  /**
+   * Sums of ended processes: without them counters would go down, which Prometheus takes for a
+   * restart.
+   */
   #ended: Promise<Figures> = Promise.resolve([])
   #isClosing = false
 
@@ -49,7 +52,7 @@ export class Exchange {
     this.#listener = new Listener({ maxWaiting: MAX_CONNECTIONS, patienceMs: HEADERS_TIMEOUT_SECONDS * 1000 })
   }
 
-  /** Closes the port once a process leaves it: they all do. */
+  /** Closes the port once any process leaves it: then all are stopping. */
   close(): void {
     this.#isClosing = true
   }
@@ -59,7 +62,7 @@ export class Exchange {
     const channels = new Set<string>()
     const places = new Map<number, () => void>()
     const taker: ConnectionTaker = { take: (socket) => port.send(CONNECTION, socket) }
-    /** Given back before they were there. */
+    /** Places given back before they were granted. */
     const unwanted = new Set<number>()
     let hasLeft = false
     const calls = createBirpc<Child, Parent>(
@@ -123,7 +126,7 @@ export class Exchange {
       if (member === from) continue
       const heard = news.filter(([channel]) => member.channels.has(channel))
       if (heard.length === 0) continue
-      // One that stands still must not fill the memory of the parent.
+      // A process that hangs must not fill the memory of the parent.
       if (member.port.isFull()) {
         member.hasMissed = true
         continue
@@ -137,11 +140,11 @@ export class Exchange {
   async #sumUp(): Promise<string> {
     await Promise.all(
       [...this.#members].map(async (member) => {
-        // One that is too busy to answer, or has just ended, counts as it was.
+        // A process that is too busy to answer, or has just ended, keeps its last metrics.
         member.figures = await member.calls.figures().catch(() => member.figures)
       }),
     )
-    // Whoever has ended meanwhile is in one of the two, not in both.
+    // A process that ends meanwhile is counted in one of the two, not in both.
     for (let ended = this.#ended; ; ended = this.#ended) {
       const sum = await ended
       if (ended !== this.#ended) continue
@@ -157,5 +160,5 @@ export class Exchange {
   }
 }
 
-/** Figures that only grow. */
+/** Metrics that only grow. */
 const COUNTS: ReadonlySet<string> = new Set(['counter', 'histogram'])

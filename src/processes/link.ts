@@ -19,27 +19,27 @@ import {
   type Parent,
 } from './protocol.ts'
 
-/** The way from a process to the parent that has started it. */
+/** The connection of a process to its parent. */
 export interface Link {
-  /** They reach all processes of the same parent. */
+  /** Reaches all processes of the same parent. */
   readonly bus: Bus
   readonly limits: Limits
   readonly places: StreamPlaces
-  /** Has `server` take its share of the connections to a port. */
+  /** Lets `server` take its share of the connections to a port. */
   listen(server: Server, host: string, port: number): Promise<Listening>
-  /** Takes no more. */
+  /** Takes no more connections. */
   leave(): Promise<void>
-  /** What all processes of the same parent tell Prometheus. */
+  /** The metrics of all processes of the same parent. */
   figures(): Promise<string>
-  /** Answers the parent when it asks what this process tells Prometheus. */
+  /** Answers when the parent asks for this process's metrics. */
   onFigures(figures: () => Promise<Figures>): void
   ready(hello: Hello): void
 }
 
-/** How long the parent may take, in milliseconds. It does little, but a machine may stand still. */
+/** How long the parent may take, in milliseconds. It does little, but a machine may stall. */
 const PATIENCE = { token: 500, place: 500, subscribe: 1000, leave: 2000, figures: 3000 }
 
-/** A promise of birpc: what one awaits of a call. */
+/** What a call through birpc returns. */
 type Calls<T> = {
   [Name in keyof T]: T[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Awaited<Result>>
@@ -58,11 +58,12 @@ export function openLink(): Link {
       ping: () => undefined,
     },
     {
-      // Without a parent the process ends. It may be told of that only after it has tried to send.
+      // Without a parent the process ends, but it may learn of that only after it has tried to
+      // send.
       post: (message) => void process.send?.(message, undefined, undefined, () => undefined),
       on: (listener) => void process.on('message', listener),
       eventNames: ['confirm', 'ready', 'publish', 'unsubscribe', 'giveBack'],
-      // What is asked is answered, if late: who asks knows how long to wait.
+      // No timeout here: every call is answered, if late, and each caller has its own deadline.
       timeout: -1,
     },
   )
@@ -77,7 +78,7 @@ export function openLink(): Link {
         void parent.confirm()
         takeConnection(server, socket as Socket | undefined)
       })
-      // It never listens itself, but looks after its connections from then on.
+      // It never listens itself, but handles its connections from then on.
       server.emit('listening')
       return parent.listen(host, port)
     },
@@ -112,10 +113,10 @@ async function inTime<T>(answer: Promise<T>, withinMs: number): Promise<T | type
   return Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }
 
-/** A connection that has ended on its way is none. */
+/** Ignores a connection that ended on its way. */
 function takeConnection(server: Server, socket: Socket | undefined): void {
   if (socket === undefined) return
-  // As those are that HTTP accepts itself.
+  // As HTTP's own listener does.
   socket.allowHalfOpen = true
   server.emit('connection', socket)
 }
@@ -146,7 +147,7 @@ function placesOf(parent: Calls<Pick<Parent, 'takePlace' | 'giveBack'>>): Stream
   }
 }
 
-/** A bus that tells the parent what is published here. */
+/** A bus that forwards this process's messages to the parent. */
 function spread(bus: Bus, parent: Calls<Pick<Parent, 'publish' | 'subscribe' | 'unsubscribe'>>): Bus {
   const listeners = new Map<string, { count: number; ready: Promise<void> }>()
   let unsent: BusMessage[] = []
@@ -158,7 +159,7 @@ function spread(bus: Bus, parent: Calls<Pick<Parent, 'publish' | 'subscribe' | '
     ...bus,
     publish(channel, message, onSent) {
       bus.publish(channel, message, onSent)
-      // What is published in one turn is one message.
+      // Messages published in one turn are sent as one.
       if (unsent.push([channel, message]) === 1) setImmediate(send)
     },
     async subscribe(channel, listener) {
@@ -166,7 +167,7 @@ function spread(bus: Bus, parent: Calls<Pick<Parent, 'publish' | 'subscribe' | '
       const entry = listeners.get(channel) ?? { count: 0, ready: parent.subscribe(channel) }
       listeners.set(channel, entry)
       entry.count++
-      // While the parent stands still the subscription waits for it; the caller does not.
+      // While the parent hangs the subscription waits for it; the caller does not.
       await inTime(entry.ready, PATIENCE.subscribe)
       let isIn = true
       return () => {

@@ -5,31 +5,31 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { quietTurn } from '../core/event-loop.ts'
 import type { Listening } from './protocol.ts'
 
-/** A process that takes connections. It is given one at a time, and confirms each. */
+/** A process that takes connections: one at a time, each of which it confirms. */
 export interface ConnectionTaker {
   take(socket: Socket): void
 }
 
 interface ListenerOptions {
-  /** How many connections may wait for a process. */
+  /** How many connections may wait for a free process. */
   maxWaiting: number
-  /** How long one of them does. */
+  /** How long a connection may wait. */
   patienceMs: number
 }
 
-/** How long the last connections may take to find a process. */
+/** How long the last connections may wait for a process. */
 const LAST_MS = 1000
 
 /**
- * The one listener of several processes. Whichever has longest had no connection under way to it
- * gets the next one; those for which no process is free wait. So nobody waits for a process that
- * stands still, but the one connection that is under way to it. Node's own cluster module resets
- * connections that are under way when the last process closes.
+ * The one listener of several processes. The next connection goes to the process that has been free
+ * for longest, where free means that no connection is under way to it; without a free process
+ * connections wait. So a process that hangs delays only the one connection that is under way to it.
+ * Node's cluster module resets connections under way when the last process closes.
  */
 export class Listener {
   readonly #options: ListenerOptions
   readonly #takers = new Set<ConnectionTaker>()
-  /** Those that can be given one, the longest free first. */
+  /** Free processes, the longest free first. */
   #free: ConnectionTaker[] = []
   readonly #underWay = new Map<ConnectionTaker, Socket>()
   readonly #waiting = new Set<Socket>()
@@ -41,20 +41,20 @@ export class Listener {
     this.#options = options
   }
 
-  /** Listens, once. */
+  /** Starts listening, once. */
   listen(host: string, port: number): Promise<Listening> {
     return (this.#listening ??= this.#open(host, port))
   }
 
   async #open(host: string, port: number): Promise<Listening> {
-    // The kernel keeps the options; half-open ones are HTTP's to end.
+    // The kernel keeps the options; HTTP closes half-open connections.
     const options = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true }
     const server = createServer(options, (socket) => this.#accept(socket))
     this.#server = server
     try {
       server.listen(port, host)
       await once(server, 'listening')
-      // One that cannot be accepted is none of the others' business.
+      // A connection that cannot be accepted must not affect the others.
       server.on('error', () => undefined)
       return { port: (server.address() as AddressInfo).port }
     } catch (error) {
@@ -70,9 +70,9 @@ export class Listener {
     this.#give()
   }
 
-  /** The connection that was under way to it is its own now. */
+  /** The connection that was under way has arrived. */
   confirm(taker: ConnectionTaker): void {
-    // The kernel knows it until the taker closes it too.
+    // The connection stays open until the taker closes it too.
     this.#underWay.get(taker)?.destroy()
     this.#underWay.delete(taker)
     if (!this.#takers.has(taker)) return
@@ -80,19 +80,19 @@ export class Listener {
     this.#give()
   }
 
-  /** Gives a taker no more. */
+  /** Gives a taker no more connections. */
   leave(taker: ConnectionTaker): void {
     this.#takers.delete(taker)
     this.#free = this.#free.filter((each) => each !== taker)
   }
 
-  /** The process has ended, and with it what was under way to it: nobody knows how far it came. */
+  /** The process has ended, and with it the connection that was under way to it. */
   forget(taker: ConnectionTaker): void {
     this.leave(taker)
     this.confirm(taker)
   }
 
-  /** Closes it. Resolves once all that was accepted has been given away. */
+  /** Closes the listener. Resolves once every accepted connection has been given away. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }
@@ -108,7 +108,7 @@ export class Listener {
 
   #accept(socket: Socket): void {
     if (this.#waiting.size >= this.#options.maxWaiting) return void socket.destroy()
-    // Node would follow its fate in the process that gets it, message by message.
+    // Otherwise Node would follow the connection in its new process, message by message.
     Object.assign(socket, { server: undefined })
     socket.on('error', () => undefined)
     socket.on('close', () => this.#waiting.delete(socket))

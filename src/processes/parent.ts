@@ -7,28 +7,28 @@ import type { Settings } from '../core/settings.ts'
 import { counted } from '../core/texts.ts'
 import { Exchange, type Port } from './exchange.ts'
 
-/** How long one that has ended is not started again: twice as long each time, up to the most. */
+/** The pause before an ended process is started again: doubled each time, up to `most`. */
 const PAUSE_MS = { first: 100, most: 5000 }
 
-/** One that has served for so long starts at once again. */
+/** A process that has served for this long is restarted at once. */
 const STEADY_MS = 60_000
 
-/** How many messages may be on their way to a process before news is kept from it. */
+/** More unread messages than this, and a process gets no further ones of the bus. */
 const MAX_UNREAD = 10_000
 
-/** How often each is asked whether it still runs, and how often it may fail to say so. */
+/** How often each process is pinged, and how many answers it may miss. */
 const BEAT_MS = 10_000
 const MAX_SILENT_BEATS = 3
 
-/** For a process to notice by itself that its grace period is over. */
+/** Time for a process to notice by itself that its grace period is over. */
 const MARGIN_MS = 1000
 
 type Role = 'api' | 'worker'
 
 /**
- * Starts `WORKERS` api processes on one port, and one worker; starts each again that ends, and
- * stops them on a signal. The first one by itself: where that cannot start, none can, and it says
- * why. Resolves once all serve.
+ * Starts `WORKERS` api processes on one port, and one worker; restarts each that ends, and stops
+ * all on a signal. The first one starts alone: if it cannot start, none can, and it reports why.
+ * Resolves once all serve.
  */
 export async function startParent(settings: Settings, log: Logger): Promise<void> {
   const { ROLE, WORKERS, SHUTDOWN_GRACE_SECONDS: grace } = settings
@@ -37,9 +37,9 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
   let isStopping = false
   let isShown = false
 
-  /** Resolves when it serves, or one that was started in its place. */
+  /** Resolves when the process, or a restarted one in its place, serves. */
   function start(role: Role, pauseMs: number = PAUSE_MS.first): Promise<void> {
-    // A worker must not listen where the apis do.
+    // A worker must not listen on the port of the apis.
     const isTaken = role === 'worker' && settings.WORKER_PORT === settings.PORT
     const child = cluster.fork({ ROLE: role, WORKERS: '1', ...(isTaken && { WORKER_PORT: '' }) })
     let readyAt = Infinity
@@ -63,7 +63,7 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
         clearInterval(heart)
         leave()
         if (!running.delete(child) || isStopping) return
-        // The very first one has said why. One that a signal has ended has not.
+        // The very first process has reported why. A process ended by a signal has not.
         if (!isShown && code) process.exit(code)
         const isSteady = performance.now() - readyAt > STEADY_MS
         const pause = isSteady ? PAUSE_MS.first : pauseMs
@@ -75,11 +75,11 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
       }
       const ended = new Promise<boolean>((heard) => {
         child.once('exit', (code: number | null, signal: string | null) => {
-          // A signal ends one that has only just begun.
+          // A signal can end a process that has only just started.
           heard(code === 0 || signal === 'SIGTERM' || signal === 'SIGINT')
           onEnd(code, signal)
         })
-        // The machine has no room for it.
+        // The machine has no resources for it.
         child.on('error', (err: Error) => {
           if (child.process.pid !== undefined) return
           heard(false)
@@ -116,7 +116,7 @@ export async function startParent(settings: Settings, log: Logger): Promise<void
   process.send?.({ ready: true })
 }
 
-/** The messages from and to a process, which may have ended a moment ago. */
+/** The messages to and from a process, which may have just ended. */
 function portOf(child: Worker): Port {
   let unread = 0
   return {

@@ -6,52 +6,52 @@ import type { TokenAnswer, TokenRequest } from '../data/shared-limits.ts'
 /** A message of the bus, and its channel. */
 export type BusMessage = readonly [channel: string, message: string]
 
-/** What one process tells Prometheus. */
+/** The metrics of one process. */
 export type Figures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** What a process says once it serves. */
+/** The first message of a process that serves. */
 export interface Hello {
   text: string
-  /** Whether it has credentials in it, which are shown once. */
+  /** Whether it contains credentials, which are shown once. */
   hasCredentials: boolean
 }
 
-/** Where a parent listens, or why it cannot. */
+/** The port of a parent's listener, or why it cannot listen. */
 export type Listening = { port: number } | { code: string; message: string }
 
-/** What a parent does for its processes. */
+/** Calls of a process to its parent. */
 export interface Parent {
-  /** Listens for all of them, and gives this one its share of connections from now on. */
+  /** Listens for all processes, and gives this one its share of connections from now on. */
   listen(host: string, port: number): Promise<Listening>
   /** The connection has arrived. */
   confirm(): void
-  /** Gives this one no more connections. What was given before comes before the answer. */
+  /** Gives this process no more connections. Earlier ones arrive before the answer. */
   leave(): Promise<void>
   ready(hello: Hello): void
   publish(news: readonly BusMessage[]): void
   subscribe(channel: string): void
   unsubscribe(channel: string): void
   takeTokens(request: TokenRequest): TokenAnswer
-  /** Whether there is room. `place` is the process's own number for it. */
+  /** Whether a place is free. `place` is the process's own number for it. */
   takePlace(place: number, request: PlaceRequest): Promise<boolean>
-  /** Also of one that was asked for, but not answered in time. */
+  /** Also for a place whose request was not answered in time. */
   giveBack(place: number): void
-  /** What all its processes tell Prometheus, summed up, as text. */
+  /** The metrics of all its processes, summed, as text. */
   figures(): Promise<string>
 }
 
-/** Comes with a connection. */
+/** Goes with a connection. */
 export const CONNECTION = { connection: true } as const
 
 export const isConnection = (message: unknown): boolean =>
   typeof message === 'object' && message !== null && 'connection' in message
 
-/** What a process does for its parent. */
+/** Calls of a parent to a process. */
 export interface Child {
   hear(news: readonly BusMessage[]): void
-  /** Some news was not sent: it was too slow. */
+  /** Messages of the bus were dropped, because this process was too slow. */
   missed(): void
   figures(): Promise<Figures>
-  /** Answers where it runs. */
+  /** Answered while the process runs. */
   ping(): void
 }
