@@ -10,16 +10,16 @@ const TYPES = {
 
 type Type = keyof typeof TYPES
 
-/** Dimensions, whether there are nulls, type; length and lower bound of the one dimension. */
+/** Number of dimensions, null flag, type; then length and lower bound of the one dimension. */
 const HEAD_BYTES = 20
 
 export type ArrayEncoder = (params: readonly Param[]) => readonly unknown[]
 
 /**
- * What the driver is given for the parameters of a statement: arrays of ids and of texts in
- * PostgreSQL's binary form, by the types that the statement names (`$1::uuid[]`). As text, in which
- * other arrays go, quotes and backslashes are escaped here and read one by one there: JSON is full
- * of them.
+ * Encodes the parameters of a statement for the driver: arrays of ids and texts in PostgreSQL's
+ * binary form, by the types that the statement names (`$1::uuid[]`). Other arrays are sent as text,
+ * in which quotes and backslashes are escaped here and parsed one by one there; JSON is full of
+ * them.
  */
 export function arrayEncoder(text: string): ArrayEncoder {
   const types = arrayTypes(text)
@@ -31,20 +31,20 @@ export function arrayEncoder(text: string): ArrayEncoder {
     })
 }
 
-/** An array as PostgreSQL reads it. The driver's own way takes several times as long. */
+/** An array in PostgreSQL's text form. The driver's own encoding takes several times as long. */
 const arrayText = (values: readonly Value[]): string => `{${values.map(elementText).join()}}`
 
 function elementText(value: Value): string {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return `"${/["\\]/.test(value) ? value.replaceAll(/["\\]/g, '\\$&') : value}"`
-  // PostgreSQL refuses one that is no time, as any other wrong value, which ends no import.
+  // PostgreSQL refuses an invalid time like any other wrong value.
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? String(value) : value.toISOString()
   return value instanceof Uint8Array ? `"\\\\x${Buffer.from(value).toString('hex')}"` : String(value)
 }
 
 /**
- * The types of a statement's parameters that are arrays of ids or texts, by their places. None
- * where a parameter is cast to two types: only PostgreSQL knows which of them it has.
+ * The array types of a statement's parameters, by their positions. None for a parameter that is
+ * cast to two types: only PostgreSQL knows which one it has.
  */
 export function arrayTypes(text: string): ReadonlyMap<number, Type> {
   const casts = new Map<number, Set<string>>()
@@ -59,7 +59,7 @@ export function arrayTypes(text: string): ReadonlyMap<number, Type> {
   return types
 }
 
-/** Null for an empty list and for values that PostgreSQL will refuse: these go as text. */
+/** Null for an empty list and for values that PostgreSQL would refuse: these are sent as text. */
 function encodeArray(name: Type, values: readonly unknown[]): Buffer | null {
   const { oid, bytesOf, write } = TYPES[name]
   let size = HEAD_BYTES
@@ -83,7 +83,7 @@ function encodeArray(name: Type, values: readonly unknown[]): Buffer | null {
   return bytes
 }
 
-/** The bytes that it takes. */
+/** Writes a text, and returns its length in bytes. */
 function writeText(into: Buffer, at: number, text: string): number {
   return into.write(text, at)
 }
@@ -91,7 +91,7 @@ function writeText(into: Buffer, at: number, text: string): number {
 /** The value of a hexadecimal digit, by its character code; -1 for any other character. */
 const DIGITS = Int8Array.from({ length: 128 }, (_, code) => '0123456789abcdef'.indexOf(String.fromCharCode(code)))
 
-/** Null where it is no id as this service writes them. */
+/** Null for a text that is not an id in the form of this service. */
 function writeId(into: Buffer, at: number, id: string): number | null {
   if (id.length !== 36 || id[8] !== '-' || id[13] !== '-' || id[18] !== '-' || id[23] !== '-') return null
   let digits = 0

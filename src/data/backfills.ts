@@ -3,12 +3,12 @@ import { setTimeout } from 'node:timers/promises'
 import { type Db, isLockFailure, type Sql, statement } from '../core/sql.ts'
 import type { Migration } from './migration-files.ts'
 
-/** Rows that one transaction looks at. */
+/** Rows read by one transaction. */
 const BATCH = 500
 
 /**
- * A batch is followed by a pause of this many times its own length: the database is for others half
- * of the time at least.
+ * After each batch, the pause in multiples of the batch's duration: at least half of the time the
+ * database is free for others.
  */
 const REST = 1
 const MIN_REST_MS = 10
@@ -38,8 +38,8 @@ const NOTE = statement(
    WHERE name = $1`,
 )
 
-// A pass that has changed something may have been passed by writers of the version before: the next
-// one shows.
+// Writers of the previous release may have got past a pass that changed something. Only the next
+// pass shows whether any row is left.
 const END_PASS = statement(
   'backfill_end_pass',
   `UPDATE backfills SET position = NULL, changed_in_pass = 0, updated_at = now(),
@@ -47,20 +47,20 @@ const END_PASS = statement(
    WHERE name = $1`,
 )
 
-// A batch is a few hundred rows by key. The planner, which has no figures of a new column, must not
-// read the table for it.
+// A batch reads a few hundred rows by key. Without statistics of the new column, the planner might
+// read the whole table.
 const PLAN_BY_KEY = statement(
   'backfill_plan',
   `SELECT set_config('enable_seqscan', 'off', true) AS seqscan,
      set_config('enable_hashjoin', 'off', true) AS hashjoin, set_config('enable_mergejoin', 'off', true) AS mergejoin`,
 )
 
-/** Backfills that are not complete, and how many rows each has changed. */
+/** Incomplete backfills, and how many rows each has changed. */
 export const openBackfills = (sql: Sql): Promise<{ name: string; changed: number }[]> => sql(OPEN)
 
 /**
- * Runs one batch of the backfills of these migrations, and rests. Returns whether there may be more
- * to do. Any number of workers may call it: each backfill is done by one at a time.
+ * Runs one batch of these migrations' backfills, then rests. Returns whether more may be left. Any
+ * number of workers may call it: each backfill is run by one at a time.
  */
 export async function continueBackfills(
   db: Db,
@@ -78,7 +78,7 @@ export async function continueBackfills(
   return more
 }
 
-/** Runs the backfill of a migration until a whole pass finds nothing to change. */
+/** Runs the backfill of a migration until a whole pass changes nothing. */
 export async function completeBackfill(db: Db, { name, backfill }: Migration): Promise<void> {
   if (backfill === null) throw new Error(`migration ${name} has no backfill.sql`)
   await db.query(BEGIN, [[name]])
@@ -88,8 +88,7 @@ export async function completeBackfill(db: Db, { name, backfill }: Migration): P
 }
 
 /**
- * Returns whether it did something. A row that somebody else keeps locked is waited for briefly,
- * and tried again later.
+ * Returns whether it did anything. It waits briefly for locked rows, and tries them again later.
  */
 async function runBatch(db: Db, name: string, text: string, signal?: AbortSignal): Promise<boolean> {
   const startedAt = performance.now()
@@ -98,8 +97,8 @@ async function runBatch(db: Db, name: string, text: string, signal?: AbortSignal
       await sql(PLAN_BY_KEY)
       const [progress] = await sql<{ position: string | null }>(TAKE, [name])
       if (progress === undefined) return false
-      // Without a name: a plan for these very values, each time. Lines stay: the file may have
-      // comments.
+      // Unnamed, so that each batch is planned for its own values. Line breaks stay: the file may
+      // contain comments.
       const batch = { name: '', text, locks: true }
       const [done] = await sql<{ last: unknown; changed: number }>(batch, [progress.position, BATCH])
       if (done === undefined || done.last === null) await sql(END_PASS, [name])

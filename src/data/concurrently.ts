@@ -5,9 +5,9 @@ import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import { isLockFailure } from '../core/sql.ts'
 
 /**
- * Runs a statement that PostgreSQL allows outside of transactions only: CREATE INDEX CONCURRENTLY
- * IF NOT EXISTS, or DROP INDEX CONCURRENTLY IF EXISTS. A build that was interrupted, or failed,
- * leaves an invalid index: it is dropped first.
+ * Runs a statement that PostgreSQL allows only outside of transactions: CREATE INDEX CONCURRENTLY
+ * IF NOT EXISTS, or DROP INDEX CONCURRENTLY IF EXISTS. An interrupted or failed build leaves an
+ * invalid index, which is dropped first.
  */
 export async function runConcurrently(
   connection: SqlQueryable,
@@ -19,7 +19,7 @@ export async function runConcurrently(
   for (;;) {
     const state = await stateOf(connection, name)
     if (state === 'valid') return
-    // The server goes on with a build whose client has died.
+    // The server continues a build whose client has died.
     if (state === 'building') await setTimeout(POLL_MS)
     else if (state === 'invalid') await run(`DROP INDEX CONCURRENTLY IF EXISTS "${name}"`)
     else await run(script).catch(unlessLockedOut)
@@ -28,7 +28,7 @@ export async function runConcurrently(
 
 const POLL_MS = 200
 
-// A deadlock with another statement on the table: the index is invalid now, and made again.
+// After a deadlock with another statement on the table, the index is invalid and is built again.
 function unlessLockedOut(error: unknown): void {
   if (!isLockFailure(error)) throw error
 }

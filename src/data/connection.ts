@@ -2,11 +2,11 @@ import { Socket } from 'node:net'
 
 import pg from 'pg'
 
-/** How long what waits for the database does so, in milliseconds. */
+/** Deadlines of work on the database, in milliseconds. */
 export interface Deadlines {
   /** For a new connection. */
   connectMs: number
-  /** For a connection of the pool that is free. */
+  /** For a free connection of the pool. */
   poolMs: number
   /** For the answer to a statement. */
   statementMs: number
@@ -14,12 +14,12 @@ export interface Deadlines {
 
 export const DEADLINES: Deadlines = { connectMs: 3000, poolMs: 5000, statementMs: 10_000 }
 
-/** How long the server may take to let go of a connection that is ended. */
+/** How long the server may take to close an ended connection. */
 const END_MS = 1000
 
 /**
- * A connection that knows how long it has been waiting: a server that has vanished ends nothing by
- * itself, and TCP finds out after a quarter of an hour.
+ * A connection that knows how long it has been waiting: a vanished server closes nothing, and TCP
+ * notices only after a quarter of an hour.
  */
 export class Connection extends pg.Client {
   readonly #socket: Socket
@@ -29,11 +29,11 @@ export class Connection extends pg.Client {
     const socket = new Socket()
     super({ ...config, stream: () => socket })
     this.#socket = socket
-    // Whoever waits for an answer is told of the connection's end. An error that nobody listens to
+    // Callers that wait for an answer learn of the connection's end. An error without a listener
     // would end the process.
     this.on('error', () => undefined)
     const { connection } = this as unknown as { connection: NodeJS.EventEmitter }
-    // The next statement may begin before `drain`, which a busy connection never sees.
+    // The next statement may begin before `drain`, which a busy connection never emits.
     connection.on('readyForQuery', () => {
       if (this.#waitingSince !== undefined) this.#waitingSince = performance.now()
     })
@@ -50,14 +50,14 @@ export class Connection extends pg.Client {
     }) as typeof prototype.end
   }
 
-  /** How long the statement under way has been without an answer. */
+  /** Milliseconds that the current statement has waited for an answer. */
   waitedMs(now = performance.now()): number {
     return this.#waitingSince === undefined ? 0 : now - this.#waitingSince
   }
 
   /**
-   * Ends the connection at once, and fails what waits on it. What has not reached the server is
-   * thrown away: TCP would send it on, and it would be executed long after its caller was refused.
+   * Ends the connection at once, and fails everything that waits on it. Unsent data is dropped: TCP
+   * would send it later, and the statement would run long after its caller was refused.
    */
   cut(): void {
     const isPipe = this.host.startsWith('/')

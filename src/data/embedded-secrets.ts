@@ -25,15 +25,15 @@ export interface EmbeddedSecrets {
 }
 
 /**
- * The secrets of an embedded service: made at its first start, kept below `dataDir` for its owner's
- * eyes only.
+ * The secrets of an embedded service: made at its first start, kept below `dataDir`, readable by
+ * their owner only.
  */
 export function embeddedSecrets(dataDir: string): EmbeddedSecrets {
   const file = join(dataDir, 'secrets.json')
   return check(file, read(file) ?? make(dataDir, file))
 }
 
-/** The same where they have been made; null where not. */
+/** The same if they exist; null if not. Makes none. */
 export function keptSecrets(dataDir: string): EmbeddedSecrets | null {
   const file = join(dataDir, 'secrets.json')
   const text = read(file)
@@ -41,9 +41,8 @@ export function keptSecrets(dataDir: string): EmbeddedSecrets | null {
 }
 
 /**
- * Puts a new ENCRYPTION_KEY into the file; the present one, and of the former ones those that
- * `isNeeded`, stay for opening. The caller has the database open, so that no service runs
- * meanwhile.
+ * Writes a new ENCRYPTION_KEY to the file; the present key and the former ones that `isNeeded` stay
+ * for opening. The caller holds the database open, so that no service runs meanwhile.
  */
 export function replaceEncryptionKey(dataDir: string, isNeeded: (key: Buffer) => boolean): EmbeddedSecrets {
   const file = join(dataDir, 'secrets.json')
@@ -66,7 +65,10 @@ export function replaceEncryptionKey(dataDir: string, isNeeded: (key: Buffer) =>
 const DRAFT = /^secrets\.json\.[0-9a-f-]{36}$/
 const OLD_MS = 60_000
 
-/** Removes drafts that a killed process has left: they hold keys. A younger one may be in use. */
+/**
+ * Removes drafts that a killed process has left, because they contain keys. A recent one may be in
+ * use.
+ */
 export function removeOldDrafts(dataDir: string): void {
   for (const name of readdirSync(dataDir).filter((each) => DRAFT.test(each))) {
     const draft = join(dataDir, name)
@@ -87,7 +89,7 @@ function textOf({ ADMIN_JWT_SECRET, ENCRYPTION_KEY, ENCRYPTION_KEYS }: EmbeddedS
 
 function check(file: string, text: string): EmbeddedSecrets {
   const result = schema.safeParse(parse(text))
-  // New ones would leave every sealed secret in the database unreadable.
+  // New secrets would make every sealed value in the database unreadable.
   if (!result.success) throw new SettingsError(`DATA_DIR: ${file} is damaged; restore it from a backup`)
   return result.data
 }
@@ -98,14 +100,15 @@ function make(dataDir: string, file: string): string {
     ENCRYPTION_KEY: randomBytes(32),
     ENCRYPTION_KEYS: [],
   }
-  // Not by the process number: two containers have the same, and would write into one draft.
+  // Not named by the process number: in two containers it can be the same, and both would write
+  // one draft.
   const draft = `${file}.${randomUUID()}`
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
     writeFileSync(draft, textOf(secrets), { flag: 'wx', mode: 0o600, flush: true })
     try {
-      // Unlike a rename, a link never replaces what another process has made meanwhile, and is
-      // never half written.
+      // Unlike a rename, a link never replaces the file of another process, and is never half
+      // written.
       linkSync(draft, file)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

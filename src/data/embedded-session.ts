@@ -7,20 +7,20 @@ import { TYPES } from './pool.ts'
 
 /**
  * PGlite's one session as a pool of one connection: the embedded form runs the same prepared
- * statements through the same driver as a server. (PGlite's own `query` parses and plans a
- * statement each time, which takes two to three times as long.)
+ * statements through the same driver as a server. (PGlite's own `query` parses and plans each
+ * statement again, which takes two to three times as long.)
  */
 export const poolOn = (pglite: PGlite): pg.Pool =>
   new pg.Pool({
     max: 1,
-    // A transaction that asks for a second connection would wait for itself.
+    // Without it, a transaction that asks for a second connection would wait for itself forever.
     connectionTimeoutMillis: 30_000,
     idleTimeoutMillis: 0,
     types: TYPES,
     stream: () => new SessionSocket(pglite),
   })
 
-/** The messages of PostgreSQL's protocol, to PGlite and back, in the place of a socket. */
+/** In place of a socket: passes protocol messages to PGlite and back. */
 class SessionSocket extends Duplex {
   readonly #pglite: PGlite
   #isStarted = false
@@ -44,13 +44,13 @@ class SessionSocket extends Duplex {
 
   async #send(messages: Buffer): Promise<void> {
     if (!this.#isStarted) return this.#start()
-    // The driver sends it alone, as its last word.
+    // The driver sends it alone, as its last message.
     if (messages.at(0) === TERMINATE) return void this.push(null)
     this.push(await this.#answerTo(messages))
   }
 
-  // What PostgreSQL refuses is an answer. An error is the end of PGlite's program: to ask it again
-  // would hold the process for ever.
+  // An error of PostgreSQL is an ordinary answer. A thrown error is the end of PGlite's program:
+  // another call would block the process forever.
   async #answerTo(messages: Buffer): Promise<Uint8Array> {
     const end = ended.get(this.#pglite)
     if (end !== undefined) throw end
@@ -62,15 +62,15 @@ class SessionSocket extends Duplex {
     }
   }
 
-  // There is nobody to authenticate. What a connection before this one has left is taken away: its
-  // transaction, its prepared statements, its settings.
+  // There is nothing to authenticate. Removes the state of an earlier connection: its transaction,
+  // prepared statements and settings.
   async #start(): Promise<void> {
     this.#isStarted = true
     for (const text of ['ROLLBACK', 'DISCARD ALL']) await this.#answerTo(message('Q', `${text}\0`))
     this.push(Buffer.concat([message('R', '\0\0\0\0'), message('Z', 'I')]))
   }
 
-  // What the driver expects of a socket.
+  // The driver calls it on its socket.
   connect(): this {
     setImmediate(() => this.emit('connect'))
     return this
@@ -81,12 +81,12 @@ class SessionSocket extends Duplex {
   unref = (): this => this
 }
 
-/** PGlites whose program has ended, and what says so. */
+/** PGlites whose program has ended, with the error. */
 const ended = new WeakMap<PGlite, Error>()
 
 const TERMINATE = 'X'.charCodeAt(0)
 
-/** A message: its type, the length of what follows with its own four bytes, and that. */
+/** A message: its type, its length (including these four bytes), its body. */
 function message(type: string, body: string): Buffer {
   const bytes = Buffer.from(`${type}....${body}`, 'latin1')
   bytes.writeInt32BE(bytes.length - 1, 1)

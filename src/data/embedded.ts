@@ -16,9 +16,9 @@ import { migrationAdapter, overPool, sqlOn } from './pool.ts'
 import { unpackTemplate } from './template.ts'
 
 /**
- * A PostgreSQL in this process (PGlite), its files below `dataDir`. PGlite has no lock of its own,
- * and two processes on the same files would ruin them: throws a SettingsError where another process
- * has the folder.
+ * A PostgreSQL in this process (PGlite), with its files below `dataDir`. PGlite has no lock, and
+ * two processes on the same files would corrupt them: throws a SettingsError if another process has
+ * the folder.
  */
 export async function openEmbedded(dataDir: string): Promise<Database> {
   const unlock = await lockFolder(dataDir)
@@ -41,8 +41,8 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
 }
 
 /**
- * Throws a SettingsError where `dataDir` holds no database, unless it `mayBeNew`, and where it is
- * another user's: that user could not open files that this one writes into it.
+ * Throws a SettingsError if `dataDir` has no database, unless it `mayBeNew`, or if it belongs to
+ * another user, who could not open the files that this process writes.
  */
 export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
   const folder = absolute(dataDir)
@@ -67,7 +67,10 @@ export function expectOwnDatabase(dataDir: string, mayBeNew: boolean): void {
   }
 }
 
-/** `files`, or a copy of them. PGlite says of damaged files little but that it was aborted. */
+/**
+ * Opens `files`, or a copy of them. For damaged files PGlite reports little but that it was
+ * aborted.
+ */
 async function openFiles(folder: string, files: string): Promise<Database> {
   const pglite = await newPGlite(folder)
   await pglite.waitReady.catch((cause: unknown) => {
@@ -82,8 +85,8 @@ async function openFiles(folder: string, files: string): Promise<Database> {
 }
 
 /**
- * PostgreSQL's own 128 MB of buffers would be in memory from the start on. What it has no place for
- * is in the system's cache.
+ * PostgreSQL's default of 128 MB of buffers would be allocated at the start. The system's cache
+ * does the rest.
  */
 export const startParams = ({ defaultStartParams }: Pick<typeof PGlite, 'defaultStartParams'>): string[] => [
   ...defaultStartParams,
@@ -91,23 +94,23 @@ export const startParams = ({ defaultStartParams }: Pick<typeof PGlite, 'default
   'shared_buffers=32MB',
 ]
 
-/** Loaded by those that use it alone: a process on a server does not. */
+/** Loaded on demand: a process on a server never needs it. */
 export async function newPGlite(folder: string): Promise<PGlite> {
   const { PGlite } = await import('@electric-sql/pglite')
   return new PGlite(folder, { startParams: startParams(PGlite) })
 }
 
-/** A PGlite as the service's database. `close` ends it, unless it is told what else to do. */
+/** A PGlite as the service's database. `close` is how it is ended. */
 export async function overPGlite(pglite: PGlite, close = (): Promise<void> => pglite.close()): Promise<Database> {
   await pglite.waitReady
   const pool = poolOn(pglite)
-  // Whoever asks next is told.
+  // The next caller gets the error.
   pool.on('error', () => undefined)
   return overPool(pool, {
     isPreparing: true,
-    // One process holds the files: there is nobody to lock out.
+    // One process holds the files, so no other can run it.
     exclusively: (work) => work(migrationAdapter(pool)),
-    // It has one session: its own questions wait like those of others.
+    // It has one session, so health checks wait like other statements.
     probe: { sql: sqlOn(pool, true), patienceMs: 10_000 },
     findHost: () => Promise.resolve(),
     renew: () => undefined,
@@ -117,15 +120,16 @@ export async function overPGlite(pglite: PGlite, close = (): Promise<void> => pg
 }
 
 /**
- * Makes a migrated database, from the template of this release where the build has made one. The
- * folder gets its name when it is whole, so that a kill at any instant leaves one or none.
+ * Creates a migrated database, from the template of this release if the build has made one. The
+ * folder gets its final name when it is complete, so that a kill at any instant leaves a whole
+ * database or none.
  */
 async function makeFiles(files: string): Promise<void> {
   const folder = dirname(files)
   const drafts = readdirSync(folder).filter((name) => name.startsWith(DRAFT))
   for (const name of drafts) removeDraft(join(folder, name))
-  // The child of a killed process may run on for a moment, without the lock: it knows its own draft
-  // only, and never gives it the name under which databases are opened.
+  // The child of a killed process may run on for a moment, without the lock. It knows only its own
+  // draft, and never gives it the name under which databases are opened.
   const draft = mkdtempSync(join(folder, DRAFT))
   try {
     if (!unpackTemplate(draft)) await migrateInChild(draft)
@@ -136,7 +140,7 @@ async function makeFiles(files: string): Promise<void> {
   renameSync(draft, files)
 }
 
-/** To migrate takes some 0.8 GB for good in the process that does it: a child does, and goes. */
+/** Migrating keeps some 0.8 GB in its process for good, so a short-lived child does it. */
 async function migrateInChild(folder: string): Promise<void> {
   const code = await new Promise<number | null>((resolve, reject) => {
     const program = join(ROOT, 'dist/data/embedded-child.js')
@@ -150,8 +154,8 @@ async function migrateInChild(folder: string): Promise<void> {
 const DRAFT = 'postgres-draft-'
 
 /**
- * Removes a draft, unless a child still writes into it: then the next start that makes a database
- * does.
+ * Removes a draft, unless a child still writes into it: then the next start that creates a database
+ * removes it.
  */
 function removeDraft(draft: string): void {
   try {
@@ -162,8 +166,8 @@ function removeDraft(draft: string): void {
 }
 
 /**
- * What the files below `dataDir` hold, from a copy: to look at them must not change them. Null
- * where there are none.
+ * Opens a copy of the files below `dataDir`, so that inspection changes nothing. Null if there are
+ * none.
  */
 export async function openCopy(dataDir: string): Promise<Database | null> {
   const files = join(dataDir, 'postgres')

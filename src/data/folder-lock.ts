@@ -6,36 +6,37 @@ import { setTimeout } from 'node:timers/promises'
 
 import { SettingsError } from '../core/settings.ts'
 
-// Why a native package: Node has no file locks, and everything built without one can go wrong. A
-// file with a process number is stale after `kill -9`, names another process in another container,
-// and its removal races. A socket in the folder leaves the same stale file. `flock` as a child
-// process is not on every machine, and outlives its parent. fs-native-extensions ships its builds
-// inside the package, runs no install script, and locks with fcntl(F_OFD_SETLK) on Linux, flock(2)
-// on macOS and LockFileEx on Windows. The kernel drops these with the process, and knows the file
-// itself: containers that share a volume see each other.
+// Why a native package: Node has no file locks, and every substitute fails. A file with a process
+// number is stale after `kill -9`, names another process in another container, and its removal
+// races. A socket in the folder becomes stale the same way. `flock` as a child process is not on
+// every machine, and outlives its parent. fs-native-extensions ships its builds inside the
+// package, runs no install script, and locks with fcntl(F_OFD_SETLK) on Linux, flock(2) on macOS
+// and LockFileEx on Windows. The kernel drops these locks with the process, and they belong to the
+// file itself: containers that share a volume see each other's.
 interface Locks {
-  /** Locks `length` bytes from `offset`; 0 and 0: the whole file. Throws an error with a `code`. */
+  /**
+   * Locks `length` bytes from `offset` (0 and 0: the whole file). Throws an error with a `code`.
+   */
   tryLock(fd: number, offset: number, length: number, isExclusive: boolean): void
 }
 
 const HELD: ReadonlySet<unknown> = new Set(['EAGAIN', 'EACCES', 'EBUSY'])
 const NAME = 'lock'
 
-// A doctor that looks whether the lock is held has it for an instant: a start tries again before it
-// gives up.
+// `doctor` holds the lock for an instant to test it, so a start tries several times.
 const TRIES = 5
 const TRY_AGAIN_MS = 50
 
 /**
- * Locks a data folder for this process, until the returned function is called or the process ends,
- * however it ends. The file stays: a process that has it open already would lock a removed one, and
- * the next process a new one. Throws a SettingsError that names DATA_DIR where another process has
- * it, or where it cannot be locked at all.
+ * Locks a data folder for this process until the returned function is called or the process ends in
+ * any way. The file stays: if it were removed, a process that has it open could lock the removed
+ * file, and the next process a new one. Throws a SettingsError that names DATA_DIR if another
+ * process has the lock, or if locking fails.
  */
 export async function lockFolder(folder: string): Promise<() => void> {
   const locks = loadLocks()
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  // `a+` neither empties the file of another process nor needs it to be there.
+  // `a+` creates a missing file and does not empty an existing one.
   const fd = openSync(join(folder, NAME), 'a+', 0o600)
   try {
     for (let tries = 1; !tryLock(locks, folder, fd, true); tries++) {
@@ -53,16 +54,13 @@ export async function lockFolder(folder: string): Promise<() => void> {
   return () => closeSync(fd)
 }
 
-/**
- * The process that has locked the folder, in words; null where none has. Leaves everything as it
- * is.
- */
+/** Describes the process that has locked the folder; null if none has. Changes nothing. */
 export function holderOf(folder: string): string | null {
   let fd: number
   try {
     fd = openSync(join(folder, NAME), 'r')
   } catch (error) {
-    // Nothing was ever started there.
+    // No process was ever started there.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
@@ -85,21 +83,20 @@ function tryLock(locks: Locks, folder: string, fd: number, isExclusive: boolean)
 }
 
 /**
- * What the holder has written about itself. Only a hint: a process number counts in its own
- * container.
+ * What the holder has written about itself. Only a hint: process numbers differ between containers.
  */
 function readHolder(folder: string): string {
   try {
     return readFileSync(join(folder, NAME), 'utf8') || 'another process'
   } catch {
-    // Windows lets nobody else read what is locked.
+    // On Windows a locked file cannot be read.
     return 'another process'
   }
 }
 
-// By its file, not by the package's own loader: on Alpine that looks for a build for musl, which
-// the package lacks. The one for glibc loads there too, because it needs nothing that musl does not
-// have.
+// Loads the file itself, not the package's loader: on Alpine that looks for a build for musl,
+// which the package lacks. The build for glibc works there too, because it needs nothing that musl
+// lacks.
 function loadLocks(): Locks {
   const require = createRequire(import.meta.url)
   const target = `${process.platform}-${process.arch}`

@@ -8,13 +8,13 @@ import type { Database } from './database.ts'
 /** How often the database is asked whether it takes writes. */
 interface HealthTiming {
   everyMs: number
-  /** The same while it does not, or before the first tenant exists. */
+  /** How often while it does not, or before the first tenant exists. */
   againMs: number
 }
 
 const TIMING: HealthTiming = { everyMs: 2000, againMs: 500 }
 
-// A role sees what its own sessions wait for.
+// A role sees the wait events of its own sessions.
 const PROBE = statement(
   'health_probe',
   `SELECT pg_is_in_recovery() AS "isStandby", current_setting('transaction_read_only') = 'on' AS "isReadOnly",
@@ -24,16 +24,16 @@ const PROBE = statement(
      ) AS "isUnreplicated"`,
 )
 const HAS_TENANT = statement('health_has_tenant', 'SELECT 1 FROM tenants LIMIT 1')
-// It takes pages on the disk, so that it fails while the disk is full. Nothing of it stays.
+// Takes pages on the disk, so that it fails while the disk is full. It leaves nothing behind.
 const TAKE_SPACE = statement(
   'health_take_space',
   'CREATE TEMP TABLE health_space ON COMMIT DROP AS SELECT n FROM generate_series(1, 5000) n',
 )
 
 /**
- * Watches a database: by the errors of the statements that go through `db`, and by asking it
- * regularly. `/readyz` costs no statement. One log line tells of an outage, and one of its end;
- * errors in between are marked, so that they are not logged as news.
+ * Watches a database: by the errors of the statements through `db`, and by regular probes.
+ * `/readyz` costs no statement. An outage is logged in one line when it begins and one when it
+ * ends; errors in between are marked, so that they are not logged as news.
  */
 export class DatabaseHealth implements Health {
   readonly db: Db
@@ -80,19 +80,17 @@ export class DatabaseHealth implements Health {
     this.#isStopping = true
   }
 
-  /**
-   * An error of the database that no caller of `db` has met, such as the end of an idle connection.
-   */
+  /** Takes an error that no caller of `db` has seen, such as the end of an idle connection. */
   note(error: unknown): void {
     const trouble = troubleOf(error)
     if (trouble === null || trouble === 'busy') return
     markTold(error)
     if (trouble === 'full') this.#mayBeFull = true
-    // Others of the pool may lead to the same server, or may have been made while it took no
+    // Other connections of the pool may lead to the same server, or may date from when it took no
     // writes.
     if (trouble === 'read_only') this.#database.renew()
-    // One connection says little of the database: it is asked at once. In an outage it is asked
-    // often anyway.
+    // One failed connection proves little, so the database is probed at once. During an outage it
+    // is probed often anyway.
     if (this.#outage === null) this.#schedule(0)
   }
 
@@ -107,7 +105,7 @@ export class DatabaseHealth implements Health {
     throw error
   }
 
-  // Each write that hangs takes a connection of the server with it, until nobody can read either.
+  // Each write that hangs occupies a connection of the server, until reads have none left either.
   #refusal(asked?: Statement): Promise<never> | null {
     if (this.#outage !== 'unreplicated' || asked?.locks === false) return null
     const error = new OutageError('unreplicated')
@@ -148,23 +146,22 @@ export class DatabaseHealth implements Health {
     const { probe, db } = this.#database
     const ask = (sql: Sql) => sql<{ isStandby: boolean; isReadOnly: boolean; isUnreplicated: boolean }>(PROBE)
     const [state] = await ask(probe.sql).catch((error: unknown) => {
-      // A server that is full refuses a new connection, and may serve those of the pool.
+      // A full server refuses a new connection, but may still serve those of the pool.
       if (troubleOf(error) !== 'busy') throw error
       return ask(db.query)
     })
     const wasUnreplicated = this.#mayBeUnreplicated
     this.#mayBeUnreplicated = state?.isUnreplicated === true
-    // A long statement that has just begun to commit looks the same, once.
+    // A long statement that has just begun to commit looks the same in one probe.
     if (this.#mayBeUnreplicated && wasUnreplicated) return 'unreplicated'
     if (state?.isStandby === true || state?.isReadOnly === true) {
-      // A session keeps what it was told at its beginning: the next question goes through a new
-      // one.
+      // A session keeps the server's state from its beginning: the next probe uses a new one.
       this.#database.renew()
       return state.isStandby ? 'standby' : 'read_only'
     }
     if (this.#mayBeFull) {
-      // A role that may make no temporary table cannot be asked: it is told again by the next write
-      // that fails.
+      // A role that may not create temporary tables cannot probe: the next failing write shows the
+      // trouble.
       await db
         .transaction((sql: Sql) => sql(TAKE_SPACE))
         .catch((error: unknown) => {
@@ -172,7 +169,7 @@ export class DatabaseHealth implements Health {
         })
       this.#mayBeFull = false
     }
-    // `setUp` may have been called while the database answered.
+    // `setUp` may have been called meanwhile.
     if (!this.#isSetUp && (await probe.sql(HAS_TENANT)).length > 0) this.#isSetUp = true
     return null
   }

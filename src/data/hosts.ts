@@ -9,14 +9,14 @@ import { Connection } from './connection.ts'
 const NAME = 'application_name'
 
 /**
- * The hosts of a database's URL. One of them takes writes; the others may follow it, or be away.
+ * The hosts of a database's URL. One of them takes writes; the others may follow it, or be down.
  */
 export class Hosts {
   readonly #urls: readonly string[]
   readonly #connectMs: number
   #current = 0
 
-  /** `name` is that of the sessions, whatever the URL calls them. */
+  /** `name`: the sessions' application name, instead of the one in the URL. */
   constructor(url: string, connectMs: number, name?: string) {
     const urls = databaseHosts(url)
     if (urls === null) throw new Error('it is not a URL of PostgreSQL')
@@ -27,14 +27,14 @@ export class Hosts {
     this.#connectMs = connectMs
   }
 
-  /** Where a new connection goes. */
+  /** The address for new connections. */
   get config(): ClientConfig {
     return { connectionString: this.#urls[this.#current], connectionTimeoutMillis: this.#connectMs, keepAlive: true }
   }
 
   /**
-   * Looks for the host that takes writes, where there are several. Rejects where none does, with
-   * what the one that was current said. Resolves to whether it is another one than before.
+   * Looks for the host that takes writes, if there are several. Resolves to whether it has changed.
+   * Rejects if no host takes writes, with the error of the current one.
    */
   async find(): Promise<boolean> {
     const before = this.#current
@@ -52,7 +52,8 @@ export class Hosts {
 }
 
 /**
- * What a failed connection says. One to several addresses is an AggregateError without a message.
+ * The reason of a failed connection. A connection to several addresses fails with an AggregateError
+ * without a message.
  */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return reasonOf(error.errors[0])
@@ -73,8 +74,8 @@ async function expectWrites(connection: Connection, withinMs: number): Promise<v
 }
 
 /**
- * A standby answers from the past and takes no writes: a connection that leads to one is given up
- * before it is used. So is one whose server does not say which it is `withinMs`.
+ * Refuses a connection that leads to a standby, before it is used: a standby is behind and takes no
+ * writes. Also refuses one whose server does not answer `withinMs`.
  */
 export async function refuseStandby(connection: Connection, withinMs: number): Promise<void> {
   const late = setTimeout(() => connection.cut(), withinMs)
@@ -86,13 +87,13 @@ export async function refuseStandby(connection: Connection, withinMs: number): P
   }
 }
 
-/** What a host says of itself, or why it says nothing. */
+/** The answer of a host, or why it has none. */
 export type HostAnswer =
   | { is: 'writable' | 'read_only' | 'standby'; system: string; startedAt: string }
   | { is: 'refusing' | 'silent'; reason: string }
   | { is: 'no_postgres' }
 
-/** Asks each host of a URL, all at once. Each takes twice `withinMs` at most. */
+/** Asks each host of a URL, all at once. Takes at most twice `withinMs`. */
 export const askHosts = (url: string, withinMs: number): Promise<{ host: string; answer: HostAnswer }[]> =>
   Promise.all(
     (databaseHosts(url) ?? []).map(async (each) => ({ host: each.host, answer: await askHost(each, withinMs) })),
@@ -123,15 +124,15 @@ async function askHost(url: URL, withinMs: number): Promise<HostAnswer> {
 }
 
 /**
- * False where another program answers. PostgreSQL says S or N to the question for TLS, and E where
- * it is in trouble.
+ * False if another program answers. PostgreSQL answers the request for TLS with S or N, or with E
+ * while it is in trouble.
  */
 async function mayBePostgres({ hostname, port }: URL, withinMs: number): Promise<boolean> {
   if (hostname === '') return true
   const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 5432) })
   socket.on('error', () => undefined)
   socket.setTimeout(withinMs, () => socket.destroy())
-  // SSLRequest: its length, and its code.
+  // SSLRequest: its length and code.
   socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]))
   const first = await new Promise<Buffer | null>((resolve) => {
     socket.once('data', resolve).once('close', () => resolve(null))

@@ -1,6 +1,6 @@
 import type { Bus } from '../core/bus.ts'
 
-/** The bus of a process that is alone. Delivers in a later turn, as a network would. */
+/** The bus of a process that is alone. It delivers in a later turn, as a network would. */
 export function createMemoryBus(): Bus {
   const channels = new Map<string, Set<(message: string) => void>>()
   return {

@@ -4,8 +4,8 @@ import { growing } from '../core/growing.ts'
 import { TokenBucket, type BucketKind, type Limits, type Rate } from '../core/limits.ts'
 
 /**
- * Buckets that one process remembers of each kind; 140 bytes each, measured. One that is forgotten
- * is full again.
+ * How many buckets of each kind a process remembers, at 140 bytes each, measured. A forgotten
+ * bucket is full again.
  */
 const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
   caller: 20_000,
@@ -15,8 +15,8 @@ const MAX_BUCKETS: Readonly<Record<BucketKind, number>> = {
 }
 
 /**
- * Finds a bucket, made at its first use. Each kind has a room of its own: made-up addresses push no
- * key's bucket out.
+ * Finds a bucket, or makes it at its first use. Each kind has its own space, so that made-up
+ * addresses cannot evict the buckets of keys.
  */
 export function createBuckets<B>(make: (kind: BucketKind, name: string, rate: Rate) => B & object) {
   const room = (kind: BucketKind) => new LRUCache<string, B & object>(growing(MAX_BUCKETS[kind]))

@@ -4,7 +4,7 @@ import type { StreamPlaces } from '../core/stream-places.ts'
 export function createMemoryPlaces(): StreamPlaces {
   const counts = new Map<string, number>()
   const hasRoom = (name: string, cap: number): boolean => (counts.get(name) ?? 0) < cap
-  // A name at zero takes no memory.
+  // A name with no streams takes no memory.
   const add = (name: string, by: 1 | -1): void => {
     const count = (counts.get(name) ?? 0) + by
     if (count === 0) counts.delete(name)

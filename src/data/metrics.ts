@@ -7,7 +7,7 @@ import type { PoolWatch } from './pool-watch.ts'
 /** How often a process sends itself a message over the bus. */
 const PROBE_MS = 2000
 
-/** The figures of a process's database and bus at `/metrics`. The result ends what it began. */
+/** The metrics of a process's database and bus. Call the result to stop them. */
 export function observeClients(app: App, pool: PoolWatch): () => void {
   const registry = metricsOf(app)
   gaugeOf(registry, 'service_ready', () => Number(app.health.notReady === null))
@@ -25,7 +25,7 @@ function observePool(app: App, pool: PoolWatch): void {
   pool.onWait((ms) => waits.observe(ms / 1000))
 }
 
-// Both ends of a message are in this process, so that one clock tells its way.
+// Both ends of a message are in this process, so one clock measures its delay.
 function observeBus(app: App): () => void {
   const { bus } = app
   const registry = metricsOf(app)

@@ -17,7 +17,7 @@ import { contracted, type Migration, PRISMA, readMigrations } from './migration-
 import { explainFailure, UNDEFINED_TABLE, watchScripts } from './migration-failures.ts'
 import { forgetUnfinished } from './migration-scripts.ts'
 
-// Node has it; its types come with the browser's only.
+// Node has it, but its types come only with those of the browser.
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
   Instance: new (module: object, imports: Record<string, object>) => { exports: Record<string, unknown> }
@@ -25,12 +25,12 @@ declare const WebAssembly: {
 
 const FILTERS = { externalTables: [], externalEnums: [] }
 
-/** The operator hears this often that the upgrade still goes on. */
+/** How often the operator is told that an upgrade is still running. */
 const TELL_EVERY_MS = 10_000
 
 /**
- * Brings the schema up to date, where it is not, while no other process of the service does. Throws
- * a SettingsError for a database that this release cannot use.
+ * Brings the schema up to date, if needed, while no other process of the service does. Throws a
+ * SettingsError for a database that this release cannot use.
  */
 export async function upgrade(
   database: Database,
@@ -66,7 +66,7 @@ async function applyMissing(database: Database, log: Logger, migrations: readonl
   const { db, exclusively } = database
   await exclusively(async (adapter) => {
     const missing = await findMissing(database, migrations)
-    // Another process has just done it.
+    // Another process has just applied them.
     if (missing.length === 0) return
     const isEmpty = missing.length === migrations.length
     log.info({ migrations: missing }, isEmpty ? 'the tables are made' : 'the database is upgraded')
@@ -82,10 +82,10 @@ async function applyMissing(database: Database, log: Logger, migrations: readonl
 }
 
 /**
- * Applies the migrations that the database lacks, with Prisma's own engine as WebAssembly: no
- * download, on PGlite and PostgreSQL alike, and `_prisma_migrations` is what `prisma migrate
- * deploy` would have written. The caller keeps other processes out. Returns the names of what was
- * applied. Throws a SettingsError for a migration that fails.
+ * Applies missing migrations with Prisma's own engine as WebAssembly: no download, the same on
+ * PGlite and PostgreSQL, and `_prisma_migrations` is what `prisma migrate deploy` would write. The
+ * caller keeps other processes out. Returns the names of the applied migrations. Throws a
+ * SettingsError if one fails.
  */
 export async function migrate(
   adapter: SqlMigrationAwareDriverAdapterFactory,
@@ -106,8 +106,8 @@ export async function migrate(
 }
 
 /**
- * The SQL that leads from the database, as the migrations have made it, to `schema.prisma`; empty
- * where they agree.
+ * The SQL from the database, as the migrations have made it, to `schema.prisma`; empty if they
+ * agree.
  */
 export async function pendingChanges(adapter: SqlMigrationAwareDriverAdapterFactory): Promise<string> {
   return withEngine(adapter, async (engine) => {
@@ -130,11 +130,11 @@ const APPLIED = statement(
 )
 
 export interface Comparison {
-  /** What the database lacks. */
+  /** Migrations that the database lacks. */
   missing: string[]
-  /** What newer releases have added beside this one. */
+  /** Migrations of newer releases that this release can run beside. */
   newer: string[]
-  /** What other releases have done that this one cannot run beside. */
+  /** Migrations of other releases that this release cannot run beside. */
   foreign: string[]
 }
 
@@ -144,17 +144,17 @@ export async function compareMigrations(
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<Comparison> {
   const rows = await sql<{ name: string; finished: boolean }>(APPLIED).catch((error: unknown) => {
-    // Nobody has started the service on it yet.
+    // The service has never been started on it.
     if ((error as { code?: unknown }).code === UNDEFINED_TABLE) return []
     throw error
   })
   const known = migrations.map(({ name }) => name)
   const applied = new Set(rows.filter(({ finished }) => finished).map(({ name }) => name))
-  // Also one that its release has not finished.
+  // Includes those that their release has not finished.
   const unknown = rows.map(({ name }) => name).filter((name) => !known.includes(name))
   const missing = known.filter((name) => !applied.has(name))
-  // A newer release has all that this one has. What lacks some of it is another product's, or of
-  // another branch.
+  // A newer release has every migration that this one has. A database that lacks some belongs to
+  // another product or branch.
   const isBeside = (name: string): boolean => {
     const needed = contracted(name)
     return (
@@ -199,10 +199,10 @@ async function withEngine<T>(
   }
 }
 
-// Once per process: the glue code knows one instance only.
+// Once per process, because the glue code supports only one instance.
 let loaded: ReturnType<typeof loadWasm> | undefined
 
-// The package's own entry imports the .wasm as a module, which Node 20 does not do.
+// The package's own entry imports the .wasm as a module, which Node 20 cannot do.
 async function loadWasm() {
   const bg = await import('@prisma/schema-engine-wasm/schema_engine_bg')
   const file = join(

@@ -5,7 +5,7 @@ import { type Sql, statement } from '../core/sql.ts'
 
 export const UNDEFINED_TABLE = '42P01'
 
-/** The same adapter; `tell` gets the error of each script that fails. */
+/** The same adapter; `tell` gets the error of each failed script. */
 export const watchScripts = (
   adapter: SqlMigrationAwareDriverAdapterFactory,
   tell: (error: unknown) => void,
@@ -25,7 +25,7 @@ export const watchScripts = (
   connectToShadowDb: () => adapter.connectToShadowDb(),
 })
 
-/** What the engine says of a failure begins with its own words, and ends with where it was. */
+/** The engine's text about a failure, without its own preamble and the place in its source. */
 export function explainFailure(error: unknown, failure: unknown): unknown {
   if (!(error instanceof Error)) return error
   if (error.message.startsWith('The database schema is not empty')) {

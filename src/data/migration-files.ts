@@ -10,21 +10,19 @@ export interface Migration {
   name: string
   /** `migration.sql`. */
   script: string
-  /** `backfill.sql`, where there is one: a statement that a worker runs batch by batch. */
+  /** `backfill.sql`, if there is one: a statement that workers run in batches. */
   backfill: string | null
-  /**
-   * The migration whose backfill must be complete before this one runs: `-- after backfill NAME`.
-   */
+  /** The migration whose backfill must be complete before this one: `-- after backfill NAME`. */
   after: string | null
 }
 
 /**
- * `<time>_contract_<time of a migration>` takes away what no release needs that has the migration.
+ * `<time>_contract_<time of a migration>` removes what releases with that migration no longer need.
  */
 const CONTRACT = /^\d+_contract_(\d+)$/
 
 /**
- * The time of the migration that a release must have to run beside this one; null where any release
+ * The time of the migration that a release must have to run beside this one; null if any release
  * can.
  */
 export const contracted = (name: string): string | null => CONTRACT.exec(name)?.[1] ?? null

@@ -7,9 +7,9 @@ import { runConcurrently } from './concurrently.ts'
 
 type Factory = SqlMigrationAwareDriverAdapterFactory
 
-// The engine notes a migration before its script and marks it as finished after it. A process that
-// dies in between would leave one of which nobody knows whether it was applied; so the script
-// itself marks it, in its own transaction.
+// The engine records a migration before its script, and marks it as finished afterwards. If the
+// process died in between, nobody would know whether it was applied; so the script itself marks
+// it, in its own transaction.
 const MARK_FINISHED = `DO $$ BEGIN
   IF to_regclass('_prisma_migrations') IS NOT NULL THEN
     UPDATE _prisma_migrations SET finished_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL;
@@ -25,11 +25,11 @@ END $$;`
 type Run = (script: string) => Promise<unknown>
 
 /**
- * The same adapter, on which a script is one transaction: a migration is applied and marked, or not
- * at all. Prisma's own for pg cuts a script at each semicolon, also in a comment or a function; the
- * one for PGlite does not wait for its end. A script whose first line is `-- concurrently` is one
- * statement that PostgreSQL runs outside of transactions. `run` sends a text of several statements
- * as it is.
+ * The same adapter, on which each script is one transaction: a migration is applied and marked, or
+ * neither. Prisma's adapter for pg splits a script at each semicolon, even in a comment or a
+ * function; the one for PGlite does not wait for its end. A script whose first line is `--
+ * concurrently` is one statement that runs outside of transactions. `run` sends a text of several
+ * statements unchanged.
  */
 export const wholeScripts = (factory: Factory, run: Run): Factory => ({
   provider: factory.provider,
@@ -49,8 +49,8 @@ const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 5000
 
 /**
- * Gives up the wait for a lock before writers that queue behind it have waited for long, lets them
- * go first, and tries again.
+ * Gives up waiting for a lock before the writers that queue behind it have waited for long, lets
+ * them go first, and tries again.
  */
 async function runWhole(run: Run, script: string): Promise<void> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
@@ -63,7 +63,7 @@ async function runWhole(run: Run, script: string): Promise<void> {
   }
 }
 
-/** The only form in which the engine shows what was wrong. */
+/** Throws in the only form in which the engine shows the cause. */
 function explain(error: unknown): never {
   const { message, code = 'XX000' } = error as Error & { code?: string }
   const nothing = { detail: undefined, column: undefined, hint: undefined }
@@ -71,8 +71,8 @@ function explain(error: unknown): never {
 }
 
 /**
- * Drops the note of a migration whose process died: its script was rolled back. The caller keeps
- * other processes out.
+ * Deletes the record of a migration whose process died: its script was rolled back. The caller
+ * keeps other processes out.
  */
 export async function forgetUnfinished(factory: Factory): Promise<void> {
   const connection = await factory.connect()

@@ -2,7 +2,7 @@ import { CommentStatus, DeliveryStatus, DiscussionState, EndpointState } from '.
 
 interface StoredEnum {
   column: string
-  /** How Prisma names the column where it reads it. */
+  /** Prisma's name of the column in a query. */
   asked: string
   known: ReadonlySet<unknown>
   nearest: string
@@ -16,7 +16,7 @@ function enumOf<Value extends string>(
   return { column, asked: `"${table}"."${column}"::text`, known: new Set(Object.values(values)), nearest }
 }
 
-/** The nearest values are those that callers see: `src/schema/unknown-values.ts`. */
+/** The replacements are those that callers see: `src/schema/unknown-values.ts`. */
 const ENUMS = [
   enumOf(['comments', 'status'], CommentStatus, 'pending'),
   enumOf(['deliveries', 'status'], DeliveryStatus, 'pending'),
@@ -30,9 +30,9 @@ interface QueryAnswer {
 }
 
 /**
- * Replaces enum values that only a newer release knows by the nearest one of this release, in the
- * answer to a query of Prisma. While both releases run side by side, Prisma would refuse the whole
- * list.
+ * In the answer to a query of Prisma, replaces enum values that only a newer release knows by the
+ * nearest one of this release. Without this, Prisma would refuse the whole list while both releases
+ * run side by side.
  */
 export function replaceNewerValues(text: string, answer: unknown): unknown {
   const { fields = [], rows } = answer as QueryAnswer

@@ -8,7 +8,7 @@ import { upgrade } from './migrate.ts'
 import type { UrlSetting } from './pooler.ts'
 import { openServer, type ServerOptions } from './server.ts'
 
-/** How a server is reached; null for the embedded form. */
+/** Options for a server; null for the embedded form. */
 export function serverOptions(settings: Settings): ServerOptions | null {
   const { DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl, DATABASE_POOL_SIZE: size, DATABASE_POOLER } = settings
   if (url === undefined) return null
@@ -35,7 +35,7 @@ export async function openReplica(settings: Settings): Promise<Database | null> 
   return openServer({ ...options, url, directUrl: undefined, isReplica: true, onError: () => undefined })
 }
 
-/** PostgreSQL: there is no database of that name. */
+/** PostgreSQL's code for a database that does not exist. */
 const NO_DATABASE = '3D000'
 
 /**
@@ -46,7 +46,7 @@ export function cannotOpen(name: UrlSetting | 'DATA_DIR', error: unknown): Setti
   if (error instanceof SettingsError) return error
   const inner: unknown = error instanceof AggregateError ? error.errors[0] : error
   const message = inner instanceof Error ? inner.message : String(inner)
-  // An address has a password in it.
+  // Addresses contain passwords.
   const reason = (message.split('\n')[0] ?? '').replaceAll(/\w+:\/\/\S+/g, '…')
   const isMissing = (inner as { code?: unknown } | null)?.code === NO_DATABASE
   const text = isMissing ? `${reason}: create it, or name another one` : `the database cannot be opened: ${reason}`
@@ -56,8 +56,9 @@ export function cannotOpen(name: UrlSetting | 'DATA_DIR', error: unknown): Setti
 const HAS_SERVICE = statement('has_service', `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS "hasService"`)
 
 /**
- * Throws a SettingsError where the server's database has no service in it: a command with a wrong
- * DATABASE_URL would make one there. Of the embedded form see `expectOwnDatabase`.
+ * Throws a SettingsError if the server's database has no tables of the service: a command with a
+ * wrong DATABASE_URL would otherwise create them there. For the embedded form see
+ * `expectOwnDatabase`.
  */
 export async function expectService(settings: Settings): Promise<void> {
   const options = serverOptions(settings)
@@ -74,7 +75,10 @@ export async function expectService(settings: Settings): Promise<void> {
   }
 }
 
-/** Opens the database and brings its schema up to date. `name` is that of its sessions. */
+/**
+ * Opens the database and brings its schema up to date. `name` is the application name of its
+ * sessions.
+ */
 export async function openDatabase(
   settings: Settings,
   log: Logger,

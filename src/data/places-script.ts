@@ -10,33 +10,34 @@ export interface OwnCount extends Quota {
 }
 
 /**
- * What a process tells Redis of a tenant's streams, and what it asks for. It states its own counts
- * as they are: Redis never adds to what it had, so a lost or doubled message does no harm.
+ * The counts of a tenant's streams that a process reports to Redis, and the places that it asks
+ * for. Counts are absolute: Redis never adds to an earlier value, so a lost or doubled message does
+ * no harm.
  */
 export interface SyncMessage {
   /** The name under which the process has counted so far. */
   processId: Id
-  /** Whether Redis should know that name. */
+  /** Whether Redis should already know that name. */
   isKnown: boolean
   own: number
   perTenant: number
   counts: readonly OwnCount[]
-  /** For each place that is asked for, the indexes in `counts` of what it must fit into. */
+  /** For each requested place, the indexes in `counts` of the caps that it must fit into. */
   asked: readonly (readonly number[])[]
 }
 
 export interface SyncAnswer {
   /** Streams that other live processes have open. */
   others: number
-  /** The same for each of `counts`. */
+  /** The same for each entry of `counts`. */
   otherCounts: readonly number[]
-  /** For each place asked for, whether it is taken now. */
+  /** For each requested place, whether it was granted. */
   granted: readonly boolean[]
 }
 
-// All keys of a tenant lie in one slot of a cluster. `shares` has a field for each process,
-// `count:end of its lease`; the key of a name has the counts alone. There the count of a process
-// without a share is left over from a dead one.
+// All keys of a tenant are in one slot of a cluster. `shares` has a field for each process,
+// `count:end of its lease`; the key of a name has only counts. There, the count of a process
+// without a share is left over from a dead process.
 const askRedis = redisScript<[others: number, otherCounts: number[], granted: number[]] | null>(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -96,9 +97,9 @@ return {others, otherCounts, granted}`)
 const KEEP_NAME_MS = 48 * 3_600_000
 
 /**
- * Tells and asks Redis in one atomic step. Null, and nothing is done, where Redis should know the
- * process and does not: it has lost its data, or the lease is over. Rejects where Redis does not
- * answer.
+ * Reports to Redis and asks it in one atomic step. Null, with nothing done, if Redis should know
+ * the process and does not: it has lost its data, or the lease has expired. Rejects if Redis does
+ * not answer.
  */
 export async function syncPlaces(
   client: Redis | Cluster,

@@ -2,10 +2,7 @@ import { type Id, newId } from '../core/ids.ts'
 import type { PlaceRequest, Quota } from '../core/stream-places.ts'
 import type { OwnCount, SyncAnswer, SyncMessage } from './places-script.ts'
 
-/**
- * Places asked for, or names reported, in one message. Redis does nothing else meanwhile: 4 ms with
- * 200 names.
- */
+/** The most places or names in one message. Redis is blocked meanwhile: 4 ms for 200 names. */
 export const MAX_MESSAGE = 100
 
 /** How many streams a name has. */
@@ -14,7 +11,7 @@ class Tally {
   #others = 0
   #heardUntil = 0
 
-  /** The counts of other processes hold for as long as their leases. */
+  /** The counts of other processes are valid until their leases end. */
   setOthers(others: number, until: number): void {
     this.#others = others
     this.#heardUntil = until
@@ -30,25 +27,24 @@ export interface PendingPlace {
   resolve: (giveBack: (() => void) | null) => void
 }
 
-/** A tenant's streams as this process knows them. */
+/** This process's view of a tenant's streams. */
 export class Share {
   readonly tenantId: Id
   /**
-   * The name under which this process counts. Counts under a name that Redis has lost no longer
-   * matter.
+   * The name under which this process counts. Counts under a name that Redis has lost are ignored.
    */
   processId = newId()
   readonly total = new Tally()
   readonly tallies = new Map<string, Tally>()
   /** Requests that wait for a place, in the order in which they came. */
   waiting: PendingPlace[] = []
-  /** What Redis has not been told of: whether the total, and which names. */
+  /** What is not reported to Redis yet: whether the total, and which names. */
   isDirty = false
   dirtyNames = new Set<string>()
   isSyncing = false
   /** Whether Redis has a count of ours, as far as we know. */
   isKnown = false
-  /** Until when Redis is not asked, because it has not answered. */
+  /** Until when Redis is not asked, because it did not answer. */
   aloneUntil = 0
   perTenant = 0
 
@@ -93,7 +89,7 @@ export class Share {
   }
 }
 
-/** The message for what the share has to report, and for the places that it asks for. */
+/** The message that reports the share's changes and asks for places. */
 export function messageOf(share: Share, asked: readonly PendingPlace[]): SyncMessage {
   const counts: OwnCount[] = []
   const indexes = new Map<string, number>()
@@ -104,7 +100,7 @@ export function messageOf(share: Share, asked: readonly PendingPlace[]): SyncMes
     return index
   }
   const places = asked.map(({ request }) => request.quotas.map(({ name, cap }) => indexOf(name, cap)))
-  // A cap matters only to the places that are asked for.
+  // Redis needs caps only for requested places.
   for (const name of [...share.dirtyNames].slice(0, MAX_MESSAGE)) indexOf(name, 0)
   const { processId, isKnown, total, perTenant } = share
   return { processId, isKnown, own: total.own, perTenant, counts, asked: places }

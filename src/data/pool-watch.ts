@@ -1,19 +1,19 @@
 import type pg from 'pg'
 
-/** How the connections of a pool are used. */
+/** Statistics of a pool's connections. */
 export interface PoolWatch {
   max: number
   idle(): number
   inUse(): number
   /** How many statements and transactions wait for a connection. */
   waiting(): number
-  /** Has `listener` hear how long each has waited, in milliseconds. */
+  /** Calls `listener` with the milliseconds that each has waited. */
   onWait(listener: (ms: number) => void): void
 }
 
 type Callback = Parameters<pg.Pool['connect']>[0]
 
-/** Watches a pool. It times `connect`, through which the pool's own `query` goes as well. */
+/** Watches a pool. It times `connect`, which the pool's own `query` uses as well. */
 export function watchPool(pool: pg.Pool): PoolWatch {
   let hear: ((ms: number) => void) | undefined
   const connect = pool.connect.bind(pool)

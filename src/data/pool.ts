@@ -14,7 +14,7 @@ import { wholeScripts } from './migration-scripts.ts'
 
 const INT8 = 20
 
-/** A bigint here is a position or a count, far below 2^53. */
+/** Parses bigint as a number: here it is a position or a count, far below 2^53. */
 export const TYPES = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) as typeof pg.types.getTypeParser,
@@ -30,18 +30,18 @@ export interface TimeLimits {
 interface Form extends Pick<Database, 'exclusively' | 'probe' | 'findHost' | 'renew' | 'abandon'> {
   /** Whether statements keep their names on a connection. */
   isPreparing: boolean
-  /** What each transaction limits itself to, where its session cannot. */
+  /** Limits that each transaction sets, if its session cannot. */
   limits?: TimeLimits | undefined
-  /** Whether also a statement that locks nothing has them, at the cost of two round trips. */
+  /** Whether statements without locks get the limits too, at the cost of two round trips. */
   limitsReads?: boolean
-  /** What is closed after the pool. */
+  /** Closes what must be closed after the pool. */
   close?: () => Promise<void>
 }
 
-/** A database through one pool, which the hot statements and Prisma share. */
+/** A database through one pool, shared by SQL statements and Prisma. */
 export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsReads = false, ...form }: Form): Database {
-  // The pool listens to idle connections only: the end of one in use would end the process. Its
-  // user learns of it by its query.
+  // The pool listens only to idle connections, so an error of a busy one would end the process.
+  // Its user gets the error from the query.
   pool.on('connect', (client) => void client.on('error', () => undefined))
   let hear: (error: unknown) => void = () => undefined
   const prisma = new PrismaOver(new PrismaPg(pool), (error) => hear(error))
@@ -60,7 +60,8 @@ export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsRead
   return {
     ...form,
     db: {
-      // Without a limit it would wait for a lock, with its connection, until its deadline.
+      // Without a limit it would hold its connection while it waits for a lock, until its
+      // deadline.
       query: (asked, params) =>
         limits !== undefined && (asked.locks || limitsReads)
           ? inTransaction((sql) => sql(asked, params))
@@ -73,7 +74,7 @@ export function overPool(pool: pg.Pool, { close, isPreparing, limits, limitsRead
     pool: watchPool(pool),
     observe: (listener) => void (hear = listener),
     close: async () => {
-      // A pool that has been ended forgets who waits for a connection.
+      // After its end, a pool forgets the callers that wait for a connection.
       while (pool.waitingCount > 0) await setTimeout(10)
       await pool.end()
       await prisma.close()
@@ -89,15 +90,15 @@ export const sqlOn =
 
 interface Turns {
   sql: Sql
-  /** Fulfilled when no statement is under way or waits. Later ones are refused. */
+  /** Resolves when no statement is running or waiting. Later ones are refused. */
   end: () => Promise<void>
 }
 
 /**
- * Statements of a transaction may be asked for side by side; Prisma's wait for no turn. The arrays
- * of each are written at once. The first one is sent before those of the next ones are written, and
- * each other one when the one before it has its answer. After the end of the transaction it is
- * refused: it would run outside of it, perhaps in that of another caller.
+ * Runs concurrent statements of a transaction one after the other; Prisma's do not wait here. The
+ * first is sent before the arrays of the next ones are encoded, and each further one when the one
+ * before it is answered. Statements after the end of the transaction are refused: they would run
+ * outside of it, perhaps in another caller's.
  */
 function inTurn(client: pg.PoolClient, isPreparing: boolean): Turns {
   let last: Promise<unknown> | undefined
@@ -121,7 +122,7 @@ function inTurn(client: pg.PoolClient, isPreparing: boolean): Turns {
   return { sql, end }
 }
 
-/** Writes the parameters of a statement; what it returns sends it. */
+/** Encodes the parameters of a statement. Call the result to send it. */
 function prepared<Row>(
   target: pg.Pool | pg.PoolClient,
   isPreparing: boolean,
@@ -143,7 +144,7 @@ function encoderOf(asked: Statement): ArrayEncoder {
   return made
 }
 
-/** One text of several statements: it costs no round trip more than BEGIN. */
+/** One text of several statements, so that it costs the same round trip as BEGIN alone. */
 function beginning(limits: TimeLimits | undefined, lockWaitMs: number | undefined): string {
   const local = { ...limits, ...(lockWaitMs === undefined ? {} : { lock_timeout: lockWaitMs }) }
   return ['BEGIN', ...Object.entries(local).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`)].join('; ')
@@ -152,19 +153,19 @@ function beginning(limits: TimeLimits | undefined, lockWaitMs: number | undefine
 async function transaction<T>(pool: pg.Pool, begin: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   let broken: Error | undefined
-  // A connection that dies between two statements has nobody else to tell.
+  // Between two statements nothing else listens to the connection's errors.
   const onError = (cause: Error): void => void (broken = cause)
   client.on('error', onError)
   try {
     await client.query(begin)
     const result = await work(client)
     const { command } = await client.query('COMMIT')
-    // A statement has failed, and its caller has hidden the error.
+    // A statement has failed, and its caller has swallowed the error.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement of it had failed')
     return result
   } catch (error) {
     await client.query('ROLLBACK').catch(onError)
-    // The session may have been made while the server took no writes, or lead to a standby by now.
+    // The session may date from when the server took no writes, or lead to a standby by now.
     if (troubleOf(error) === 'read_only' && error instanceof Error) broken = error
     throw error
   } finally {
@@ -173,7 +174,7 @@ async function transaction<T>(pool: pg.Pool, begin: string, work: (client: pg.Po
   }
 }
 
-/** What the migration engine talks to a database through. */
+/** The database connection of the migration engine. */
 export const migrationAdapter = (pool: pg.Pool): SqlMigrationAwareDriverAdapterFactory =>
   wholeScripts(new PrismaPg(pool), (script) => runScript(pool, script))
 

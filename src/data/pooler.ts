@@ -6,16 +6,18 @@ import type { Hosts } from './hosts.ts'
 
 export type UrlSetting = 'DATABASE_URL' | 'DATABASE_DIRECT_URL'
 
-/** Others use such a pooler too: they may take the session in between, once. */
+/**
+ * How often the test is repeated: other clients of a pooler may take the session in between, once.
+ */
 const ROUNDS = 20
 
 /**
- * Throws a SettingsError where connections share sessions: a pooler in transaction mode stands
- * before the server. What is set or locked on such a session would be other clients' too.
+ * Throws a SettingsError if connections share sessions, because a pooler in transaction mode stands
+ * before the server. Settings and locks of such a session would affect other clients.
  */
 export async function refusePooler(client: pg.ClientBase, hosts: Hosts, setting: UrlSetting): Promise<void> {
   const pid = await pidOf(client)
-  // PgBouncer gives its clients numbers of its own.
+  // PgBouncer gives its clients process numbers of its own.
   if (pid === (client as pg.ClientBase & { processID?: number }).processID) return
   const other = new Connection(hosts.config)
   try {
@@ -31,7 +33,7 @@ export async function refusePooler(client: pg.ClientBase, hosts: Hosts, setting:
   }
 }
 
-/** PgBouncer refuses a connection that sets limits. */
+/** Explains the error by which PgBouncer refuses a connection that sets limits. */
 export const explainPooler = (error: unknown, setting: UrlSetting): unknown =>
   error instanceof Error && error.message.includes('unsupported startup parameter')
     ? poolerFound(setting, error)

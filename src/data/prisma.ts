@@ -4,21 +4,21 @@ import { type Around, type Prisma, type Sql, type Statement, takesLocks, type Tx
 import { PrismaClient } from '../generated/prisma/client.ts'
 import { replaceNewerValues } from './newer-values.ts'
 
-/** What a driver's adapter sends its queries through: a pool, or one session of it. */
+/** What a driver adapter sends its queries to: a pool, or one session of it. */
 export interface DriverClient {
   query(...args: never[]): Promise<unknown>
 }
 
-/** An adapter as the drivers' packages make it; neither lets its client be named. */
+/** An adapter of the drivers' packages, which do not type their client. */
 type ClientAdapter = SqlDriverAdapter & { client: DriverClient }
 
-/** Longer than any transaction: its owner ends it. */
+/** Longer than any transaction: the owner ends it. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 /**
- * Prisma over a database's own connections. `client` reads on any of them. What writes does so in a
- * transaction of the database, through `on`: Prisma then sees the transaction as it stands, and
- * ends none by itself.
+ * Prisma over a database's own connections. `client` only reads, on any connection. Writes go
+ * through `on`, within a transaction of the database: Prisma sees that transaction's state, and
+ * does not end it.
  */
 export class PrismaOver {
   readonly client: Prisma
@@ -26,12 +26,12 @@ export class PrismaOver {
   readonly #made: () => PrismaClient
   #client: PrismaClient | undefined
   readonly #adapter: Promise<ClientAdapter>
-  /** The session whose transaction is being begun. */
+  /** The session on which a transaction is being begun. */
   #session: SqlQueryable | undefined
-  /** Settles when it has begun: one begins after the other. */
+  /** Settles when that is done: transactions are begun one after the other. */
   #beginning: Promise<unknown> = Promise.resolve()
 
-  /** `onError` hears what fails on the pool. */
+  /** `onError` gets the errors of queries on the pool. */
   constructor(factory: SqlDriverAdapterFactory, onError: (error: unknown) => void) {
     this.#adapter = factory.connect() as Promise<ClientAdapter>
     const tell: Around = (_asked, run) =>
@@ -51,14 +51,14 @@ export class PrismaOver {
     this.client = deferred(async () => this.#made())
   }
 
-  /** The end of `client`. */
+  /** Closes `client`. */
   async close(): Promise<void> {
     await this.#client?.$disconnect()
     await (await this.#adapter).dispose()
   }
 
   /**
-   * Prisma on one session, whose owner has begun a transaction; it costs nothing before it is used.
+   * Prisma on one session, whose owner has begun a transaction. It costs nothing until it is used.
    */
   on(session: DriverClient): PrismaSession {
     return new PrismaSession(async (around, isOver) => {
@@ -83,7 +83,7 @@ export class PrismaOver {
   }
 }
 
-/** A transaction whose owner, not Prisma, says BEGIN and COMMIT. */
+/** A transaction for which its owner, not Prisma, sends BEGIN and COMMIT. */
 function joined(session: SqlQueryable): Transaction {
   const done = async (): Promise<void> => undefined
   return Object.assign(session, {
@@ -97,8 +97,8 @@ function joined(session: SqlQueryable): Transaction {
 }
 
 /**
- * Several reads of one tick may be one transaction to Prisma: outside of ours they need none. A
- * write that would be one is refused.
+ * Prisma may wrap several reads of one tick in a transaction: outside of ours they need none. A
+ * write in one is refused.
  */
 const readOnly =
   (around: Around): Around =>
@@ -130,7 +130,7 @@ export class PrismaSession {
   }
 }
 
-/** The same adapter, whose queries go through another client, each within `around`. */
+/** The same adapter, with its queries sent through another client, each within `around`. */
 function through(adapter: ClientAdapter, client: DriverClient, around: Around): ClientAdapter {
   const query = async (...args: never[]): Promise<unknown> => {
     const asked = statementOf(args[0])
@@ -139,13 +139,13 @@ function through(adapter: ClientAdapter, client: DriverClient, around: Around): 
   return Object.create(adapter, { client: { value: { query } } }) as ClientAdapter
 }
 
-/** It goes by no name: Prisma makes the text for each call. */
+/** Unnamed: Prisma generates the text for each call. */
 function statementOf(query: string | { text: string } | undefined): Statement {
   const text = typeof query === 'object' ? query.text : (query ?? '')
   return { name: '', text, locks: takesLocks(text) }
 }
 
-/** The statements of one transaction, `run` on its session. */
+/** The statements of one transaction, sent by `run` on its session. */
 export function txSql(run: Sql, session: PrismaSession, around: Around = plain, trace?: string): TxSql {
   let prisma: Prisma | undefined
   const sql: Sql = (asked, params) => around(asked, () => run(asked, params))
@@ -163,7 +163,7 @@ const plain: Around = (_asked, run) => run()
 
 type Call = (args: unknown) => Promise<unknown>
 
-/** A client that is made by its first query. */
+/** A client that is created by its first query. */
 function deferred(open: () => Promise<Prisma>): Prisma {
   const models = new Map<PropertyKey, object>()
   const modelOf = (name: string): object =>

@@ -4,26 +4,26 @@ import type { Bus, Unsubscribe } from '../core/bus.ts'
 import { sentinelsOf } from '../core/redis-url.ts'
 
 /**
- * How often each connection is asked for an answer, and how long that may take. A host that
- * vanishes ends no connection by itself, and one that only listens would never notice.
+ * How often each connection is pinged, and how long an answer may take. A vanished host closes no
+ * connection, and a connection that only listens would never notice.
  */
 const HEARTBEAT_MS = 2000
 const SILENCE_MS = 3000
 
 interface RedisBusOptions {
   /**
-   * One address, sentinels (`redis+sentinel:`), or several nodes of a Redis Cluster, on which
-   * sharded pub/sub is used.
+   * One address, sentinels (`redis+sentinel:`), or several nodes of a Redis Cluster, with sharded
+   * pub/sub.
    */
   urls: readonly string[]
   prefix: string
-  /** Told once when Redis goes away, whatever fails until it is back. */
+  /** Called once per outage of Redis. */
   onDown: (error: Error) => void
   onUp: () => void
 }
 
 /**
- * The bus over Redis pub/sub: one connection to publish, one to listen. Both come back by
+ * The bus over Redis pub/sub: one connection to publish, one to listen. Both reconnect by
  * themselves.
  */
 export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions): Bus {
@@ -40,8 +40,8 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   const isUp = (): boolean => watches.every((watch) => watch.isUp())
   const onError = (error: Error): void => {
     if (!isDown) onDown(error)
-    // The next heartbeat looks whether it was more than this one command: a node that has just died
-    // fails each, and still counts as up.
+    // The next heartbeat decides whether only this command failed: commands to a node that has
+    // just died fail, while the client still counts as up.
     isDown = true
   }
   const noteUp = (): void => {
@@ -56,7 +56,7 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
   }
   const heartbeat = setInterval(() => {
     for (const watch of watches) watch.ask()
-    // A cluster does not tell of its single nodes.
+    // A cluster client does not report single nodes.
     if (!isUp()) onError(new Error('a node of Redis does not answer'))
     noteUp()
   }, HEARTBEAT_MS).unref()
@@ -89,7 +89,7 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
       }
       const { members, ready } = entry
       members.add(listener)
-      // While Redis is away the subscription waits for it; the caller does not.
+      // While Redis is down the subscription waits for it; the caller does not.
       await Promise.race([ready, new Promise((resolve) => setTimeout(resolve, 1000).unref())])
       return () => {
         members.delete(listener)
@@ -114,11 +114,11 @@ export function createRedisBus({ urls, prefix, onDown, onUp }: RedisBusOptions):
 
 const isCluster = (urls: readonly string[]): boolean => urls.length > 1
 
-/** What of ioredis's Cluster has no public face. */
+/** Parts of ioredis's Cluster that have no public interface. */
 interface Inside {
-  /** For each slot the nodes that serve it, the one that takes writes first. */
+  /** For each slot its nodes, the primary first. */
   slots: readonly (readonly string[])[]
-  /** The connections that listen, by node. */
+  /** The listening connections, by node. */
   shardedSubscribers: { shardedSubscribers: ReadonlyMap<string, { getInstance(): Redis | null }> }
 }
 
@@ -126,27 +126,27 @@ const insideOf = (client: Cluster): Inside => client as unknown as Inside
 
 const nodeOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
-/** Asks the nodes of a client whether they are there, and knows when each last was. */
+/** Pings the nodes of a client, and notes when each last answered. */
 function watchNodes(client: Redis | Cluster, onSilence: (error: Error) => void) {
   /** When a node that serves slots last answered; before that, when it was first seen. */
   const answeredAt = new Map<string, number>()
   const ask = (connection: Redis): void => {
     connection.ping().then(() => answeredAt.set(nodeOf(connection), performance.now()), onSilence)
   }
-  // What was known before an outage says nothing of the time after it.
+  // Answers from before an outage no longer count.
   client.on('ready', () => answeredAt.clear())
   return {
     ask() {
       if (client.status !== 'ready') return
       if (client instanceof Redis) return ask(client)
       client.nodes('master').forEach(ask)
-      // These never send by themselves, and so would never learn that a node has vanished.
+      // These connections only listen, so they would never notice that a node has vanished.
       for (const each of insideOf(client).shardedSubscribers.shardedSubscribers.values()) {
         const connection = each.getInstance()
         if (connection?.status === 'ready') connection.ping().catch(onSilence)
       }
     },
-    /** A connection tells by itself; a cluster has lost a node that has not answered twice. */
+    /** A single connection reports its own end; a cluster has lost a node that missed two pings. */
     isUp(): boolean {
       if (client.status !== 'ready' || client instanceof Redis) return client.status === 'ready'
       const now = performance.now()
@@ -160,14 +160,14 @@ function watchNodes(client: Redis | Cluster, onSilence: (error: Error) => void) 
 }
 
 /**
- * A connection that comes back by itself. What it is for decides what becomes of a command that
- * Redis does not answer.
+ * A connection that reconnects by itself. `name` decides what happens to a command that Redis does
+ * not answer.
  */
 export function connect(
   urls: readonly string[],
   name: 'publisher' | 'subscriber' | 'limits' | 'places',
 ): Redis | Cluster {
-  // A count that was sent twice would be counted twice, and nobody waits for one for long.
+  // A repeated count would be counted twice, and callers wait only briefly.
   const inTime =
     name === 'limits' || name === 'places'
       ? { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 500, socketTimeout: 2000 }
@@ -175,10 +175,10 @@ export function connect(
   const options = {
     connectionName: `engagement-${name}`,
     connectTimeout: SILENCE_MS,
-    // News is never kept for later: what waits out an outage would come too late and out of order.
+    // Messages are never queued: after an outage they would be late and out of order.
     enableOfflineQueue: name === 'subscriber',
-    // The check is an INFO, which is refused once a SUBSCRIBE has gone before it; the subscription
-    // would then be lost.
+    // The check is an INFO, which Redis refuses after a SUBSCRIBE; the subscription would then be
+    // lost.
     enableReadyCheck: name !== 'subscriber',
     maxRetriesPerRequest: null,
     retryStrategy: (attempt: number) => Math.min(50 * attempt, 1000),
@@ -194,7 +194,7 @@ export function connect(
   })
 }
 
-/** The Redis at an address, or that which sentinels name. */
+/** The Redis at an address, or the primary that sentinels name. */
 function open([url = '']: readonly string[], options: RedisOptions): Redis {
   const sentinels = sentinelsOf(url)
   if (sentinels === null) return new Redis(url, options)
@@ -206,12 +206,12 @@ function open([url = '']: readonly string[], options: RedisOptions): Redis {
     ...(isTls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
     sentinelRetryStrategy: (attempt) => options.retryStrategy?.(attempt),
     sentinelCommandTimeout: SILENCE_MS,
-    // Not only when the connection to the old one ends.
+    // Reconnects at a failover, even while the connection to the old primary is open.
     failoverDetector: true,
   })
 }
 
-/** The version of Redis, of any node of a cluster. Rejects where none answers within `withinMs`. */
+/** The version of Redis, from any node of a cluster. Rejects if none answers within `withinMs`. */
 export async function redisVersion(urls: readonly string[], withinMs: number): Promise<string> {
   const client = open(urls, {
     lazyConnect: true,
@@ -220,7 +220,7 @@ export async function redisVersion(urls: readonly string[], withinMs: number): P
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   })
-  // It is told by what waits for it.
+  // The waiting call rejects with this error.
   let cause: Error | undefined
   client.on('error', (error) => (cause = error))
   try {

@@ -3,8 +3,8 @@ import { connect } from './redis-bus.ts'
 import { redisScript } from './redis-script.ts'
 import { createSharedLimits } from './shared-limits.ts'
 
-// One key, so that it runs on a cluster; Redis's own clock, so that those of the processes need not
-// agree.
+// One key, so that it runs on a cluster; Redis's own clock, so that the clocks of the processes
+// may differ.
 const askRedis = redisScript<[allowed: number, left: string]>(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -27,7 +27,7 @@ interface RedisLimitsOptions {
 /** Limits over all processes, through Redis. */
 export function createRedisLimits({ urls, prefix, ...options }: RedisLimitsOptions): Limits {
   const client = connect(urls, 'limits')
-  // The bus tells the log that Redis is away.
+  // The bus logs outages of Redis.
   client.on('error', () => undefined)
   return createSharedLimits({
     isUp: () => client.status === 'ready',

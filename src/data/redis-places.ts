@@ -4,16 +4,16 @@ import { syncPlaces } from './places-script.ts'
 import { applyAnswer, type PendingPlace, MAX_MESSAGE, messageOf, Share } from './places-share.ts'
 import { connect } from './redis-bus.ts'
 
-/** How long a reported count holds. A process that was killed gives its share back by then. */
+/** How long a reported count is valid. After it, the places of a killed process are free. */
 const LEASE_MS = 45_000
-/** How often a process reports its counts again, so that Redis may forget at any time. */
+/** How often a process repeats its counts, so that Redis may lose them at any time. */
 const RENEW_MS = 5000
 /**
- * How long a message waits for its answer. A place waits for two messages at most until Redis
- * counts as away.
+ * How long a message waits for its answer. A place waits for at most two messages before Redis
+ * counts as down.
  */
 const PATIENCE_MS = 240
-/** How long a process goes by what it knows after a message without an answer. */
+/** After a message without an answer, a process decides alone for this long. */
 const ALONE_MS = 1000
 
 interface RedisPlacesOptions {
@@ -25,9 +25,9 @@ interface RedisPlacesOptions {
 
 /**
  * Places over all processes, through Redis. A process sends one message at a time about a tenant,
- * and what comes up meanwhile goes together in the next: a storm of takes is a handful of round
- * trips. Every message states the process's own counts as they are, so that the next one corrects
- * whatever Redis forgot or did not hear.
+ * and changes meanwhile go together into the next: a burst of new streams takes a handful of round
+ * trips. Every message has the process's absolute counts, so that the next one corrects whatever
+ * Redis lost.
  */
 export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   const { urls, prefix, leaseMs = LEASE_MS, renewMs = RENEW_MS } = options
@@ -35,9 +35,9 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   const shares = new Map<Id, Share>()
   const syncs = new Set<Promise<void>>()
 
-  // The bus tells the log that Redis is away.
+  // The bus logs outages of Redis.
   client.on('error', () => undefined)
-  // It may have come back empty.
+  // It may have restarted without data.
   client.on('ready', () => {
     for (const share of shares.values()) {
       share.aloneUntil = 0
@@ -68,7 +68,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
     })
   }
 
-  /** Goes by what this process knows. */
+  /** Decides by this process's own counts. */
   function decideAlone(share: Share, asked: readonly PendingPlace[]): void {
     for (const one of asked) {
       decide(share, one, share.hasRoom(one.request, performance.now()))
@@ -76,7 +76,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
     }
   }
 
-  /** Sends one message, and does what its answer asks for. */
+  /** Sends one message, and handles its answer. */
   async function sync(share: Share): Promise<void> {
     const asked = share.waiting.splice(0, MAX_MESSAGE)
     const message = messageOf(share, asked)
@@ -85,7 +85,7 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
     for (const name of names) share.dirtyNames.delete(name)
     const answer = await inTime(syncPlaces(client, keyOf(share), leaseMs, message))
     if (answer === 'none') {
-      // Redis may have heard it all the same.
+      // Redis may have received it all the same.
       share.markDirty(names)
       share.aloneUntil = performance.now() + ALONE_MS
       setTimeout(() => attend(share), ALONE_MS + 1).unref()
@@ -108,13 +108,13 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
   }
 
   /**
-   * The last report of a share: without it its counts would hold until the lease is over. Sent even
-   * where Redis was slow.
+   * The last report of a share: without it, its counts would be valid until the lease ends. Sent
+   * even if Redis was slow.
    */
   const syncLast = (share: Share): Promise<unknown> =>
     inTime(syncPlaces(client, keyOf(share), leaseMs, { ...messageOf(share, []), counts: [] }))
 
-  /** Sees to what the share has to report or to decide. */
+  /** Sends what the share has to report, and decides its waiting requests. */
   function attend(share: Share): void {
     if (share.isSyncing) return
     if (isAlone(share)) decideAlone(share, share.waiting.splice(0))
@@ -148,12 +148,12 @@ export function createRedisPlaces(options: RedisPlacesOptions): StreamPlaces {
 const namesOf = (some: readonly { name: string }[]): string[] => some.map(({ name }) => name)
 
 /**
- * `none` where there is no answer in time. One that lies unread while this process is busy is in
- * time.
+ * Resolves to `none` without an answer in time. An answer that has arrived, but is unread because
+ * this process is busy, counts as in time.
  */
 function inTime<T>(answer: Promise<T>): Promise<T | 'none'> {
   return new Promise((resolve) => {
-    // The sockets are read between a timer and an immediate.
+    // Node reads sockets between timers and immediates.
     const timer = setTimeout(() => setImmediate(resolve, 'none'), PATIENCE_MS)
     const settle = (value: T | 'none'): void => {
       clearTimeout(timer)

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
 
 /**
- * A script of Redis, sent by its digest, and whole where Redis does not have it yet. Rejects where
- * Redis does not answer.
+ * A Redis script, called by its digest, and sent whole if Redis does not have it. Rejects if Redis
+ * does not answer.
  */
 export function redisScript<Answer>(
   text: string,

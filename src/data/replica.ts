@@ -8,13 +8,13 @@ import type { Database } from './database.ts'
 
 /** How often the two servers are compared. */
 const EVERY_MS = 1000
-/** A server that does not answer within this time is away. */
+/** A server that does not answer within this time counts as down. */
 const PATIENCE_MS = 2000
 /** How many positions of the primary are kept: those of ten minutes. */
 const MAX_SAMPLES = 600
 
-// Everybody sees a commit once it is inserted; with synchronous_commit = off it is written up to
-// three times wal_writer_delay later.
+// A commit is visible once its record is inserted into the log; with synchronous_commit = off it
+// is written up to three times wal_writer_delay later.
 const PRIMARY = statement(
   'replica_primary_position',
   `SELECT system_identifier::text AS system, left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline,
@@ -23,7 +23,7 @@ const PRIMARY = statement(
      (SELECT 3 * setting::int FROM pg_settings WHERE name = 'wal_writer_delay') AS "writeDelayMs"
    FROM pg_control_system()`,
 )
-// The timeline is null to a role that may not see it, and where the replica reads an archive.
+// The timeline is null for a role that may not see it, and if the replica reads from an archive.
 const REPLICA = statement(
   'replica_position',
   `SELECT system_identifier::text AS system, pg_is_in_recovery() AS "isStandby",
@@ -34,15 +34,15 @@ const REPLICA = statement(
 interface PrimaryRow {
   system: string
   timeline: string
-  /** Up to where its log is handed to the operating system. A standby gets no more. */
+  /** How far the log is handed to the operating system. A standby gets no more. */
   written: number
-  /** Up to where its log is filled. */
+  /** How far the log is filled. */
   inserted: number
-  /** A commit is written so long after its insertion at most. */
+  /** The longest delay between a commit's insertion and its write. */
   writeDelayMs: number
 }
 
-/** What was noted of the primary's log at an instant. */
+/** The primary's log positions at an instant. */
 interface Sample extends Pick<PrimaryRow, 'written' | 'inserted' | 'writeDelayMs'> {
   at: number
 }
@@ -63,9 +63,9 @@ const STATES = {
 
 interface Parts {
   replica: Database
-  /** What is asked where the replica cannot be. */
+  /** Used when the replica cannot be. */
   db: Db
-  /** For the primary's position. */
+  /** For reading the primary's position. */
   primary: Database['probe']
   maxLagMs: number
   /** How long a statement may take. */
@@ -74,14 +74,15 @@ interface Parts {
 }
 
 /**
- * Reads from a standby while it is `maxLagMs` behind at most, and else from the primary.  The
- * primary's position in its log is noted once a second, with a time before it was asked: a standby
- * that has replayed what was inserted by then has all that was committed before that time. While
- * nothing is written it may never get there: the last bytes may be no commit, and wait for the next
- * one, and the position at the end of a page lies behind a header that comes with the next record.
- * One that has replayed what was written by then has all that was committed before that time, less
- * the time that a commit may wait to be written. (The time of the last transaction that it has
- * replayed says nothing while nothing is written.)
+ * Reads from a standby while it is at most `maxLagMs` behind, and else from the primary.
+ *
+ * Once a second the primary's log position is noted, with a time from before the query. A standby
+ * that has replayed the position inserted by then has everything that was committed before that
+ * time. On an idle primary it may never get there: the last bytes may be no commit and wait for the
+ * next one, and a position at the end of a page is behind a header that comes only with the next
+ * record. So the written position counts too: a standby that has replayed it has everything that
+ * was committed before that time, less the delay between commit and write. (The time of the last
+ * replayed transaction says nothing on an idle primary.)
  */
 export class Replica {
   readonly reads: LateReads
@@ -89,7 +90,10 @@ export class Replica {
   #reads: Counter<'server'> | undefined
   #samples: Sample[] = []
   #timeline = ''
-  /** All that was committed before this instant is there, on the clock of `performance`. */
+  /**
+   * The replica has everything that was committed before this instant, on the clock of
+   * `performance`.
+   */
   #seenUntil = -Infinity
   #state: keyof typeof STATES | undefined
   #timer: NodeJS.Timeout | undefined
@@ -116,7 +120,7 @@ export class Replica {
     this.#schedule(0)
   }
 
-  /** Puts its figures where Prometheus gets them. */
+  /** Registers its metrics. */
   register(registry: Registry): void {
     gaugeOf(registry, 'database_replica_lag_seconds', () =>
       Number.isFinite(this.#seenUntil) ? this.#lagMs() / 1000 : null,
@@ -145,9 +149,9 @@ export class Replica {
         this.#reads?.inc({ server: 'replica' })
         return answer
       } catch (error) {
-        // The primary would take as long, and the caller has waited for its time. Anything else is
-        // asked again: a conflict with what the replica replays, a connection that has ended, a row
-        // that is not there yet.
+        // The primary would take as long, and the caller has no time left. Other failures are
+        // retried on the primary: a conflict with the replay, a lost connection, a row that has
+        // not arrived yet.
         if (isCancelled(error) || performance.now() - began >= statementMs) throw error
       }
     }
@@ -168,25 +172,25 @@ export class Replica {
     try {
       row = (await within(PATIENCE_MS, replica.probe.sql<ReplicaRow>(REPLICA)))[0]
     } catch (error) {
-      // What waits for it is asked of the primary.
+      // Its waiting reads go to the primary.
       replica.abandon()
       this.#set('away', error)
     }
     try {
-      // After the replica, which cannot be ahead then.
+      // Read after the replica's position, which therefore cannot be ahead.
       const at = performance.now()
       const [now] = await within(PATIENCE_MS, primary.sql<PrimaryRow>(PRIMARY))
       if (now === undefined) return
       this.#note(at, now)
       if (row !== undefined) this.#compare(row, now)
     } catch (error) {
-      // The database's own health tells of it. Meanwhile the replica grows late.
+      // The health check of the database reports it. Meanwhile the replica becomes stale.
       markTold(error)
     }
   }
 
   #note(at: number, { timeline, written, inserted, writeDelayMs }: PrimaryRow): void {
-    // After a failover the log goes on from an earlier position.
+    // After a failover the log continues from an earlier position.
     if (timeline !== this.#timeline) this.#forget()
     this.#timeline = timeline
     this.#samples.push({ at, written, inserted, writeDelayMs })
@@ -208,7 +212,7 @@ export class Replica {
     if (seen !== null) this.#seenUntil = seen
     const { maxLagMs } = this.#parts
     if (this.#lagMs() <= maxLagMs) return this.#set('fresh')
-    // Right after the start it may lack all that was noted so far.
+    // Right after the start it may lack everything noted so far.
     const [first] = this.#samples
     if (seen !== null || (first !== undefined && performance.now() - first.at > maxLagMs)) this.#set('late')
   }
@@ -222,17 +226,15 @@ export class Replica {
   }
 }
 
-/**
- * All that was committed before this instant is in the log up to `lsn`; null where that is unknown.
- */
+/** The instant before which every commit is in the log up to `lsn`; null if unknown. */
 function seenAt(samples: readonly Sample[], lsn: number): number | null {
   const inserted = samples.findLast((sample) => sample.inserted <= lsn)
   const written = samples.findLast((sample) => sample.written <= lsn)
-  // What is written is never ahead of what is inserted.
+  // The written position is never ahead of the inserted one.
   return written === undefined ? null : Math.max(inserted?.at ?? -Infinity, written.at - written.writeDelayMs)
 }
 
-/** Whether a server is a standby of a primary that was asked after it. */
+/** Whether a server is a standby of a primary whose position was read after it. */
 const follows = (row: ReplicaRow, primary: PrimaryRow): row is ReplicaRow & { lsn: number } =>
   row.isStandby &&
   row.system === primary.system &&
@@ -240,17 +242,20 @@ const follows = (row: ReplicaRow, primary: PrimaryRow): row is ReplicaRow & { ls
   row.lsn !== null &&
   row.lsn <= primary.inserted
 
-/** The same, asked of both. */
+/** Reads both positions, and returns whether one is a standby of the other. */
 export async function isStandbyOf(replica: Sql, primary: Sql): Promise<boolean> {
   const [row] = await replica<ReplicaRow>(REPLICA)
   const [now] = await primary<PrimaryRow>(PRIMARY)
   return row !== undefined && now !== undefined && follows(row, now)
 }
 
-/** By its deadline or by hand. A standby that cancels one for what it replays has other codes. */
+/**
+ * Cancelled by its deadline or by hand. A standby that cancels a statement for its replay uses
+ * other codes.
+ */
 const isCancelled = (error: unknown): boolean => error instanceof Error && codeOf(error) === '57014'
 
-/** Rejects where there is no answer within so many milliseconds. */
+/** Rejects without an answer within `ms`. */
 async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {

@@ -12,16 +12,16 @@ import { explainPooler, refusePooler, type UrlSetting } from './pooler.ts'
 
 const MIGRATION_LOCK = 7_203_114_559
 
-/** How often the connections are looked at. */
+/** How often connections are checked. */
 const WATCH_MS = 500
 
 /**
- * The server ends a statement at its deadline, and the connection goes on. One that does not even
- * do that within this time is given up.
+ * The server ends a statement at its deadline, and the connection stays usable. If it does not even
+ * do that within this time, the connection is dropped.
  */
 const GRACE_MS = 500
 
-/** How long the one that asks after the health of a server waits for its answer. */
+/** How long a health check waits for its answer. */
 const PROBE_MS = 4000
 
 /** How long a session may be idle in a transaction. */
@@ -29,31 +29,31 @@ const IDLE_MS = 30_000
 
 export interface ServerOptions {
   url: string
-  /** The variable that has it. */
+  /** The variable with the URL. */
   setting?: UrlSetting
-  /** Leads to the server itself, where `url` leads to a pooler. */
+  /** Leads to the server itself if `url` leads to a pooler. */
   directUrl?: string | undefined
   size: number
   /**
-   * A pooler in transaction mode stands before the server: each transaction may have another
-   * session, and what is set on one would be other clients' too.
+   * A pooler in transaction mode stands before the server: each transaction may get another
+   * session, and its settings would affect other clients.
    */
   isPooled?: boolean
-  /** Follows another server. It may be away. */
+  /** Whether it is a standby, which may be down. */
   isReplica?: boolean
   /** Whether statements keep their names on a connection. Default true. */
   isPreparing?: boolean
   deadlines?: Deadlines | undefined
-  /** What the server shows of its sessions. Default what the URL says, or 'engagement-service'. */
+  /** The sessions' application name. Default: the one in the URL, or 'engagement-service'. */
   name?: string | undefined
 }
 
 interface PoolOptions extends ServerOptions {
-  /** Called with the error of a connection that dies while it is idle. */
+  /** Called with the error of a connection that dies while idle. */
   onError: (error: Error) => void
 }
 
-/** A PostgreSQL server, through one pool that the hot statements and Prisma share. */
+/** A PostgreSQL server through one pool, shared by SQL statements and Prisma. */
 export async function openServer({ url, size, onError, ...given }: PoolOptions): Promise<Database> {
   const { isPooled = false, isPreparing = true, isReplica = false, setting = 'DATABASE_URL' } = given
   const { deadlines = DEADLINES, name = 'engagement-service' } = given
@@ -70,7 +70,7 @@ export async function openServer({ url, size, onError, ...given }: PoolOptions):
     types: TYPES,
     application_name: name,
     connectionTimeoutMillis: poolMs,
-    // PgBouncer takes no connection that asks for them.
+    // PgBouncer refuses connections that set them.
     ...(isPooled ? {} : limits),
     // Before the pool looks whether anybody still waits for it. (Its `verify` comes after that: who
     // had been refused got the connection, and kept it for ever.) The pool awaits it, whatever its
@@ -82,12 +82,12 @@ export async function openServer({ url, size, onError, ...given }: PoolOptions):
     Client: connectionTo(hosts, fleet),
   }
   const pool = new pg.Pool({ ...options, max: size })
-  // Questions about the server's health wait for nobody else's statements.
+  // Health checks do not wait for other statements.
   const probe = new pg.Pool({ ...options, max: 1 })
   const pools = [pool, probe]
   for (const each of pools) {
     each.on('error', onError)
-    // The pool drops a connection that ends.
+    // The pool drops a connection that has ended.
     each.on('release', (_error, client) => {
       if (client instanceof Connection && fleet.isOld(client)) void client.end().catch(() => undefined)
     })
@@ -119,7 +119,7 @@ export async function openServer({ url, size, onError, ...given }: PoolOptions):
   return overPool(pool, {
     isPreparing,
     limits: isPooled ? limits : undefined,
-    // What is read there can be long: without a limit the server would go on after its caller has
+    // These reads can be long: without a limit the server would continue after the caller has
     // left.
     limitsReads: isReplica,
     exclusively: (work) => exclusively(direct, work),
@@ -133,9 +133,9 @@ export async function openServer({ url, size, onError, ...given }: PoolOptions):
   })
 }
 
-/** The connections of a process to its server, those that are still being made too. */
+/** The connections of a process to its server, including those that are being opened. */
 class Fleet {
-  /** Each, and which renewal it came after. */
+  /** Each connection, with the number of renewals before it. */
   readonly #open = new Map<Connection, number>()
   #renewals = 0
 
@@ -144,7 +144,7 @@ class Fleet {
     connection.once('end', () => this.#open.delete(connection))
   }
 
-  /** From now on all that were made before are old. */
+  /** Marks all present connections as old. */
   renew(): void {
     this.#renewals++
   }
@@ -158,7 +158,7 @@ class Fleet {
   }
 }
 
-/** A new connection goes where the writes go then, and has its own time to get there. */
+/** A new connection goes to the host that takes writes, and has its own deadline. */
 const connectionTo = (hosts: Hosts, fleet: Fleet): typeof Connection =>
   class extends Connection {
     constructor(config?: pg.ClientConfig) {
@@ -167,7 +167,7 @@ const connectionTo = (hosts: Hosts, fleet: Fleet): typeof Connection =>
     }
   }
 
-/** Has each idle connection of a pool released once more. */
+/** Releases each idle connection of a pool once more. */
 function releaseIdle(pool: pg.Pool): void {
   for (let idle = pool.idleCount; idle > 0; idle--) {
     pool.connect().then(
@@ -178,9 +178,9 @@ function releaseIdle(pool: pg.Pool): void {
 }
 
 /**
- * Runs `work` while no other node does: an advisory lock on a connection of its own. The migration
- * engine takes one too and never lets go of it: on the shared pool the next node would wait for
- * that connection's end.
+ * Runs `work` while no other node does, by an advisory lock on a connection of its own. The
+ * migration engine takes such a lock too and never releases it: on the shared pool the next node
+ * would wait for that connection's end.
  */
 async function exclusively<T>(
   hosts: Hosts,
@@ -201,8 +201,8 @@ async function exclusively<T>(
   }
 }
 
-// It asks again and again: CREATE INDEX CONCURRENTLY waits for every statement under way in the
-// database, and would wait for one that waits for this lock.
+// It polls: CREATE INDEX CONCURRENTLY waits for every running statement of the database, and would
+// wait for one that waits for this lock.
 async function lock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ isMine: boolean }>('SELECT pg_try_advisory_lock($1) AS "isMine"', [

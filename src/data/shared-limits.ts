@@ -14,19 +14,19 @@ export interface TokenRequest {
   kind: BucketKind
   name: string
   rate: Rate
-  /** Below zero puts tokens back. */
+  /** Negative numbers return tokens. */
   tokens: number
-  /** Takes them only where they are all there. */
+  /** Takes all tokens or none. */
   isExact: boolean
 }
 
 export interface TokenAnswer {
   isAllowed: boolean
-  /** What is left. */
+  /** The remaining tokens. */
   tokens: number
 }
 
-/** Where the shared buckets are. Rejects where it does not answer. */
+/** The shared buckets. Rejects if the store does not answer. */
 export type TokenStore<Answer = TokenAnswer> = (request: TokenRequest) => Answer
 
 interface SharedLimitsOptions {
@@ -36,30 +36,29 @@ interface SharedLimitsOptions {
   now?: () => number
 }
 
-/** Shared buckets in the memory of one process, which others ask. */
+/** Shared buckets in the memory of one process, which serves others. */
 export function createTokenStore(now: () => number = () => performance.now()): TokenStore {
   const bucketOf = createBuckets((_kind, _name, rate) => new TokenBucket(rate, now()))
   return ({ kind, name, rate, tokens, isExact }) => bucketOf(kind, name, rate).takeShared(rate, now(), tokens, isExact)
 }
 
-/** A bucket as this process sees it, between two words with the store. */
+/** This process's view of a bucket, between two messages to the store. */
 interface SharedBucket {
   readonly kind: BucketKind
   readonly name: string
   readonly bucket: TokenBucket
   rate: Rate
-  /** Tokens that the store has not been told of. */
+  /** Tokens not yet reported to the store. */
   taken: number
-  /** When it was last told. */
+  /** When it was last reported. */
   toldAt: number
   isTelling: boolean
 }
 
 /**
- * Limits over all processes, through a store of theirs: one word to it per bucket in use each
- * 100 ms, never one per request. A bucket that was at rest tells of its first request at once, so
- * that it knows the shared state one round trip later. While the store is away each process counts
- * by itself.
+ * Limits over all processes, through a shared store: one message per bucket in use each 100 ms,
+ * never one per request. A bucket that was idle reports its first request at once, so that it knows
+ * the shared state one round trip later. While the store is down each process counts by itself.
  */
 export function createSharedLimits(store: SharedLimitsOptions): Limits {
   const { now = () => performance.now() } = store
@@ -78,7 +77,7 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
     untold.delete(shared)
     const { kind, name, rate, taken } = shared
     shared.taken = 0
-    // What is counted while the store is away stays with this process.
+    // Tokens that are taken while the store is down are not reported later.
     if (!store.isUp()) return
     shared.toldAt = now()
     shared.isTelling = true
@@ -120,7 +119,7 @@ export function createSharedLimits(store: SharedLimitsOptions): Limits {
       if (!store.isUp()) return take(kind, name, rate)
       try {
         const { isAllowed, tokens } = await store.take({ kind, name, rate, tokens: 1, isExact: true })
-        // For the time when the store is away.
+        // For when the store is down.
         bucketOf(kind, name, rate).bucket.set(tokens, now())
         return rateLimitResultOf(isAllowed, tokens, rate)
       } catch {

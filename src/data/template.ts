@@ -7,23 +7,22 @@ import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 import { ROOT } from '../core/root.ts'
 import { readMigrations } from './migration-files.ts'
 
-// A template is a migrated database that the build has made, in one file: its digest, then
-// compressed a line of JSON, which lists what is in its folder, and the bytes of the files in that
-// order.
+// A template is a migrated database that the build has made, as one file: its digest; then,
+// compressed, a line of JSON that lists its folder, and the files' bytes in that order.
 interface Entry {
   name: string
   /** Null for a folder. */
   bytes: number | null
-  /** Of a file that goes on with zeros, as the log does: its whole length. */
+  /** The whole length of a file that ends in zeros, such as the log. */
   length?: number
 }
 
-/** What else the child does that makes it. */
+/** The form of the template's content; part of the file's name. */
 const FORM = 'one database, without zeros at ends'
 
 /**
- * Where the template of this release is. The name says which migrations it has, and which PGlite
- * made it in which form, so that no other one is taken for it.
+ * The path of this release's template. The name is made of the migrations, PGlite's version and the
+ * form, so that no other template is mistaken for it.
  */
 export function templateFile(): string {
   const engine = join(dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite')), '../package.json')
@@ -32,7 +31,7 @@ export function templateFile(): string {
   return join(ROOT, 'dist/database', `${createHash('sha256').update(made).digest('hex').slice(0, 16)}.br`)
 }
 
-/** Packs the folder of a database that is closed. */
+/** Packs the folder of a closed database. */
 export function packTemplate(folder: string): Buffer {
   const found = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(({ name }) => name !== 'postmaster.pid')
@@ -55,7 +54,7 @@ export function packTemplate(folder: string): Buffer {
 const DIGEST = { algorithm: 'sha256', bytes: 32 }
 const digestOf = (bytes: Buffer): Buffer => createHash(DIGEST.algorithm).update(bytes).digest()
 
-/** The packed template; null where the file is missing or damaged. */
+/** The packed template; null if the file is missing or damaged. */
 export function readTemplate(file = templateFile()): Buffer | null {
   if (!existsSync(file)) return null
   const content = readFileSync(file)
@@ -63,7 +62,7 @@ export function readTemplate(file = templateFile()): Buffer | null {
   return digestOf(compressed).equals(content.subarray(0, DIGEST.bytes)) ? compressed : null
 }
 
-/** Unpacks the template of this release into an empty folder. False where there is no whole one. */
+/** Unpacks the template of this release into an empty folder. False if there is no intact one. */
 export function unpackTemplate(folder: string, file = templateFile()): boolean {
   const compressed = readTemplate(file)
   if (compressed === null) return false

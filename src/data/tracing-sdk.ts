@@ -1,4 +1,4 @@
-// What needs OpenTelemetry. It is bundled with it, and loaded only where traces are exported.
+// Code that needs OpenTelemetry. It is bundled with it, and loaded only if traces are exported.
 import {
   diag,
   DiagLogLevel,
@@ -42,7 +42,7 @@ const EXPORTERS: Readonly<Record<Exporter, () => SpanExporter>> = {
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER }
 
-/** The operator is told of traces that cannot be sent at most this often. */
+/** The least time between warnings about traces that cannot be sent. */
 const WARN_EVERY_MS = 60_000
 
 const propagator = new W3CTraceContextPropagator()
@@ -52,21 +52,22 @@ const headersGetter = {
 }
 
 /**
- * Begins to export traces. `draw` says which of those that begin here are sampled, where that is by
- * chance; else the sampler of the SDK says it. All else is as the variables `OTEL_…` have it, which
- * the SDK reads.
+ * Starts exporting traces. `draw` decides which traces that begin here are sampled, if that is by
+ * chance; otherwise the SDK's sampler does. All else follows the `OTEL_…` variables, which the SDK
+ * reads.
  */
 export function startTracing(exporter: Exporter, draw: Draw | null, log: Logger): Tracing {
   tellOperator(log)
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'engagement-service' }))
     .merge(detectResources({ detectors: [envDetector, serviceInstanceIdDetector] }))
-  // What it holds is bounded (OTEL_BSP_MAX_QUEUE_SIZE), so that an exporter that is away costs no
+  // Its queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE), so that an exporter that is down costs no
   // memory.
   const processor = new BatchSpanProcessor(EXPORTERS[exporter]())
   const options = { resource, spanProcessors: [processor] }
   const tracer = new BasicTracerProvider(options).getTracer('engagement-service')
-  // What is drawn, and what follows from a sampled write: else hardly any link would lead anywhere.
+  // For drawn traces, and for those that follow from a sampled write: otherwise hardly any link
+  // would lead to a trace.
   const sampled = new BasicTracerProvider({ ...options, sampler: new AlwaysOnSampler() }).getTracer(
     'engagement-service',
   )
@@ -78,8 +79,8 @@ export function startTracing(exporter: Exporter, draw: Draw | null, log: Logger)
         headers.traceparent === undefined ? ROOT_CONTEXT : propagator.extract(ROOT_CONTEXT, headers, headersGetter)
       const links = link == null ? [] : linksTo(link)
       const by = links.length > 0 || (isRoot && draw !== null) ? sampled : tracer
-      // No sampler looks at attributes. To read them is half of what a request that is not sampled
-      // costs.
+      // No sampler uses attributes, and reading them is half the cost of a request that is not
+      // sampled.
       const span = by.startSpan(name, { kind: kindOf(kind), ...(links.length > 0 && { links }) }, parent)
       return span.isRecording() ? new TracedSpan(by, span.setAttributes(attributes)) : null
     },
@@ -147,7 +148,7 @@ class TracedSpan implements Span {
 const kindOf = (kind: keyof typeof KINDS | undefined): SpanKind =>
   kind === undefined ? SpanKind.INTERNAL : KINDS[kind]
 
-/** None for a text that is no `traceparent`. */
+/** None for a text that is not a `traceparent`. */
 function linksTo(traceparent: string): Link[] {
   const context = trace.getSpanContext(propagator.extract(ROOT_CONTEXT, { traceparent }, headersGetter))
   return context === undefined ? [] : [{ context }]

@@ -11,8 +11,8 @@ const PROTOCOLS = ['http/protobuf', 'http/json'] as const
 export type Exporter = (typeof PROTOCOLS)[number] | 'console'
 
 /**
- * Which exporter the standard variables of OpenTelemetry ask for; null where they ask for none.
- * Throws a SettingsError for one that the service does not have.
+ * The exporter that OpenTelemetry's standard variables select; null for none. Throws a
+ * SettingsError for one that the service lacks.
  */
 export function exporterOf(env: Environment): Exporter | null {
   const valueOf = (name: string): string | undefined => env[name]?.trim() || undefined
@@ -34,8 +34,8 @@ export function exporterOf(env: Environment): Exporter | null {
 export type Draw = () => boolean
 
 /**
- * Draws with the probability `share`, by how many draws come before the next one that is sampled:
- * the others cost a subtraction, where the SDK makes two ids and a span for each.
+ * Draws with probability `share`, by counting down to the next sampled draw: the others cost one
+ * subtraction, where the SDK would make two ids and a span for each.
  */
 export function drawing(share: number, chance: () => number = Math.random): Draw {
   const gap = (): number =>
@@ -48,14 +48,14 @@ export function drawing(share: number, chance: () => number = Math.random): Draw
   }
 }
 
-/** Which share the standard variables have sampled by chance; null where they do not say one. */
+/** The share that the standard variables sample by chance; null if they set none. */
 export function shareOf({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: given }: Environment): number | null {
   const isByChance = sampler === 'traceidratio' || sampler === 'parentbased_traceidratio'
   const share = Number(given?.trim() || NaN)
   return isByChance && share >= 0 && share <= 1 ? share : null
 }
 
-/** The traces of this process, where its environment asks for them. Else nothing is loaded. */
+/** The traces of this process, if its environment asks for them. Otherwise nothing is loaded. */
 export async function openTracing(env: Environment, log: Logger): Promise<Tracing | undefined> {
   const exporter = exporterOf(env)
   if (exporter === null) return undefined
