@@ -9,8 +9,8 @@ import { loadTenant } from '../domains/tenants/tenants.ts'
 import type { Outbound, OutboundAnswer } from './outbound.ts'
 
 /**
- * Makes one attempt to deliver. Null where `signal` ended it: then nothing is known, and nothing is
- * to be recorded.
+ * Makes one attempt to deliver. Null if `signal` aborted it: the result is unknown, and must not be
+ * recorded.
  */
 export async function attemptDelivery(
   app: App,
@@ -81,13 +81,13 @@ async function send(
 
 const unsent = (error: string): OutboundAnswer => ({ statusCode: null, body: Buffer.alloc(0), error })
 
-// The log of events is kept for a time only.
+// Events are stored only for a time.
 const GONE = unsent('the event is no longer stored')
-// The key that sealed it is not among this process's. It may be put right while attempts are left.
+// This process lacks the key that sealed it. That may be fixed while attempts are left.
 const UNSIGNED = unsent('the signing secret cannot be opened')
 
 /**
- * Why an answer is no success; null for a 2xx that came whole and in time
+ * Why an answer is a failure; null for a 2xx that was complete and in time
  * (docs/reference/choices.md).
  */
 function failureOf({ statusCode, error }: OutboundAnswer): string | null {
@@ -102,9 +102,8 @@ const MAX_SNIPPET_BYTES = 1024
 const SENT_SIGNATURE = /v1=([0-9a-f]{64})/
 
 /**
- * The beginning of an answer, at most 1 KiB of valid UTF-8 that the database can hold; null where
- * there is none. A receiver that echoes what it got must not bring a signature into the delivery
- * log.
+ * The beginning of an answer, at most 1 KiB of valid UTF-8 that the database can store; null if
+ * there is none. A signature that the receiver echoes must not get into the delivery log.
  */
 export function snippetOf(body: Buffer, sentHeaders: Readonly<Record<string, string>>): string | null {
   if (body.length === 0) return null

@@ -30,23 +30,17 @@ const AUTO_CLOSE_BATCH = 200
 interface Chore {
   name: string
   pollMs: number
-  /** Whether there may be more to do at once. Ends early where `signal` is aborted. */
+  /** Returns whether more may be done at once. Ends early if `signal` is aborted. */
   work(app: App, outbound: Outbound, signal: AbortSignal): Promise<boolean>
 }
 
-/**
- * Rows that one statement touches: long ones would keep locks from those who wait, and a stop
- * waiting.
- */
+/** The most rows that one statement changes: long statements would hold locks, and delay a stop. */
 const BATCH = 2000
 
-/**
- * A deleted endpoint may have millions of deliveries: clearing them in short batches leaves the
- * database to others.
- */
+/** A deleted endpoint may have millions of deliveries: short batches leave room for others. */
 const CLEARING_BATCH = 200
 
-/** A chore that is done in batches until one is not full. */
+/** A chore that runs in batches until one is not full. */
 const batched = (name: string, pollMs: number, batch: (sql: Sql, limit: number) => Promise<number>): Chore => ({
   name,
   pollMs,
@@ -76,7 +70,7 @@ const CHORES: readonly Chore[] = [
   { name: 'interrupted merges', pollMs: 10_000, work: (app, _outbound, signal) => finishMerge(app, signal) },
   batched('deliveries to hold', 1000, holdDeliveries),
   batched('deliveries held no more', 1000, releaseHeld),
-  // Deliveries first: events stay while a delivery may need them.
+  // Deliveries first, because events stay while a delivery may need them.
   batched('old deliveries and events', 60_000, async (sql, limit) =>
     Math.max(await deleteOldDeliveries(sql, limit), await deleteOldEvents(sql, limit)),
   ),
@@ -86,7 +80,7 @@ const CHORES: readonly Chore[] = [
     work: async ({ db }, _outbound, signal) => {
       const began = performance.now()
       const hasMore = (await clearDeletedEndpoints(db.query, CLEARING_BATCH)) === CLEARING_BATCH
-      // Half of the time is for others: the embedded database has one connection.
+      // Rests for half of the time: the embedded database has only one connection.
       if (hasMore) await delay(performance.now() - began, undefined, { signal }).catch(() => undefined)
       else await forgetDeletedEndpoints(db.query)
       return hasMore
@@ -95,8 +89,8 @@ const CHORES: readonly Chore[] = [
   { name: 'exports', pollMs: 1000, work: (app, _outbound, signal) => makeNextExport(app, signal) },
   batched('expired exports', 60_000, deleteExpiredExports),
   batched('expired secrets', 60_000, deleteExpiredSecrets),
-  // What waits is added by each reading: seldom enough to fold much at once, often enough to keep
-  // that cheap.
+  // Every read adds the waiting deltas: seldom enough to fold many at once, often enough to keep
+  // reads cheap.
   { name: 'analytics', pollMs: 2000, work: (app, _outbound, signal) => foldWaiting(app, signal) },
   {
     name: 'statistics of the database',

@@ -9,14 +9,14 @@ import type { Outbound } from './outbound.ts'
 import { countByTenant, startTask, type Task } from './tasks.ts'
 
 const MAX_IN_FLIGHT = 256
-/** One tenant whose classifier hangs takes no more. */
+/** The most requests of one tenant, whose classifier may hang. */
 const MAX_PER_TENANT = 32
 const TIMEOUT_MS = 2000
-// Longer than asking and writing down take, so that no second worker asks meanwhile.
+// Longer than a request and its record take, so that no second worker asks meanwhile.
 const LEASE_MS = 10_000
 
 /**
- * Asks the tenants' classifiers about new comments, and does what they say, or the tenant's
+ * Asks tenants' classifiers about new comments, and applies their verdicts, or the tenant's
  * fallback.
  */
 export const startClassifier = (app: App, outbound: Outbound): Task =>
@@ -35,7 +35,7 @@ export const startClassifier = (app: App, outbound: Outbound): Task =>
 async function classify(app: App, outbound: Outbound, request: DueRequest, signal: AbortSignal): Promise<void> {
   const { tenantId, id: commentId } = request
   const { classifier } = (await loadTenant(app, tenantId)).settings
-  // If the tenant has switched the classifier off, moderators look at the remaining comments.
+  // If the tenant has switched the classifier off, moderators judge the remaining comments.
   const { url, fallback } = classifier ?? { url: null, fallback: 'hold' as const }
   const { verdict, error } = url === null ? unasked('switched off') : await ask(app, outbound, request, url, signal)
   if (signal.aborted) return
@@ -52,8 +52,8 @@ interface ClassifierResult {
 const unasked = (error: string): ClassifierResult => ({ verdict: null, error })
 
 /**
- * Asks, signed like a delivery. It has no verdict after a redirect, a status other than 2xx, and an
- * answer that is late or makes no sense.
+ * Asks, with a request signed like a delivery. There is no verdict after a redirect, a status other
+ * than 2xx, or an answer that is late or malformed.
  */
 async function ask(
   app: App,

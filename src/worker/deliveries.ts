@@ -16,14 +16,14 @@ import type { Outbound } from './outbound.ts'
 import { createRecorder } from './recorder.ts'
 import { type Task, withinMs } from './tasks.ts'
 
-/** Attempts under way in one worker. */
+/** The most attempts under way in one worker. */
 const MAX_IN_FLIGHT = 1024
-/** One slow endpoint takes no more (docs/reference/choices.md). */
+/** The most attempts under way at one endpoint, which may be slow (docs/reference/choices.md). */
 const MAX_PER_ENDPOINT = 8
 
 /**
- * A dead worker's deliveries are taken up after `leaseMs`; a living one's lease is extended long
- * before.
+ * Another worker takes over a dead worker's deliveries after `leaseMs`; a live worker extends its
+ * leases well before that.
  */
 interface LeaseTiming {
   leaseMs: number
@@ -35,19 +35,19 @@ const TIMING: LeaseTiming = { leaseMs: 15_000, heartbeatMs: 3000 }
 interface InFlight {
   lease: Lease
   giveUp: AbortController
-  /** When the lease ends if it is not extended, on this process's monotonic clock. */
+  /** When the lease ends unless it is extended, on this process's monotonic clock. */
   heldUntil: number
   recording: boolean
   over: Promise<void>
 }
 
-/** Leases due deliveries, attempts them and records what came of it. */
+/** Leases due deliveries, attempts them, and records the outcomes. */
 export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbeatMs } = TIMING): Task {
   const inFlight = new Map<Id, InFlight>()
-  // By `endpointKey`, as is `crowded`.
+  // By `endpointKey`, like `crowded`.
   const busy = new Map<string, Busy>()
-  // Endpoints that have more due than they had slots for, and whether the worker, or a tenant in
-  // it, had none left.
+  // Endpoints with more due deliveries than slots; and whether the worker, or a tenant in it, had
+  // no slots left.
   const crowded = new Set<string>()
   let saturated = false
   let stopping = false
@@ -67,8 +67,8 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     for (const lease of leases) start(lease, askedAt + leaseMs)
     const free = MAX_IN_FLIGHT - inFlight.size
     saturated = leases.length >= limit || isTenantFull(free)
-    // A share is taken in several steps, the last of which brings nothing. What has ended meanwhile
-    // could not know that its slot is waited for.
+    // A share is leased in several steps, until one brings nothing. Attempts that ended meanwhile
+    // did not know that their slot was needed.
     const hasFreed = free > limit - leases.length
     if (leftOut || (saturated && hasFreed)) loop.wake()
   }
@@ -90,8 +90,7 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
     let ended: Outcome | null = null
     entry.over = attemptDelivery(app, outbound, lease, giveUp.signal)
       .then((outcome) => (ended = outcome))
-      // The worker's slot at the endpoint is free with the answer, not only once that is written
-      // down.
+      // The worker's slot at the endpoint is free once the answer is there, before it is recorded.
       .finally(() => {
         metrics.ended(ended)
         freeSlot(lease)
@@ -127,7 +126,7 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
   async function record(entry: InFlight, outcome: Outcome): Promise<void> {
     entry.recording = true
     const { deliveryId, endpointId } = outcome.lease
-    // Over all workers a slot is free only now.
+    // Over all workers, the slot is free only after the record.
     const key = endpointKey(outcome.lease)
     if (await recorder.record(outcome)) crowded.add(key)
     refill(key)
@@ -137,15 +136,16 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
   }
 
   /**
-   * Extends the leases of attempts that take long. One that cannot be extended ends before another
-   * worker begins it.
+   * Extends the leases of long attempts. An attempt whose lease cannot be extended is aborted
+   * before another worker begins it.
    */
   async function beat(): Promise<void> {
     const now = performance.now()
     const old = [...inFlight.values()].filter(({ heldUntil }) => heldUntil - now < leaseMs - heartbeatMs)
     for (const { heldUntil, giveUp } of old)
       if (heldUntil - now < heartbeatMs * 1.2) giveUp.abort(new Error('lease lost'))
-    // Each tenant's by themselves: a locked row of one tenant costs no other tenant its leases.
+    // A statement for each tenant, so that one tenant's locked row costs no other tenant its
+    // leases.
     for (const tenantId of new Set(old.map(({ lease }) => lease.tenantId))) {
       await extend(old.filter(({ lease }) => lease.tenantId === tenantId))
     }
@@ -182,7 +182,7 @@ export function startDeliveries(app: App, outbound: Outbound, { leaseMs, heartbe
 
 const leasesOf = (entries: readonly InFlight[]): Lease[] => entries.map(({ lease }) => lease)
 
-/** As slots run out, endpoints that hang keep fewer of them from the others. */
+/** The fewer slots are free, the fewer one endpoint may hold, because it may hang. */
 function slotsPerEndpoint(free: number): number {
   if (free > MAX_IN_FLIGHT / 2) return MAX_PER_ENDPOINT
   return free > MAX_IN_FLIGHT / 4 ? MAX_PER_ENDPOINT / 2 : 1

@@ -20,8 +20,8 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Why a request failed, in a few words of ours: a library's own message may tell too much, and
- * changes with its version.
+ * Why a request failed, in our own few words: a library's message may reveal too much, and changes
+ * with its version.
  */
 export function explain(error: unknown): string {
   const code = codeOf(error)
@@ -35,7 +35,7 @@ export function explain(error: unknown): string {
   return 'request failed'
 }
 
-/** The code nearest to the cause: wrappers have codes of their own. */
+/** The code of the innermost cause: wrappers have codes of their own. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof AggregateError) return codeOf(error.errors[0])

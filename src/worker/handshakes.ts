@@ -12,7 +12,7 @@ import type { Outbound, OutboundAnswer } from './outbound.ts'
 import { countByTenant, startTask, type Task } from './tasks.ts'
 
 const MAX_IN_FLIGHT = 512
-/** One tenant whose endpoints hang takes no more. */
+/** The most handshakes of one tenant, whose endpoints may hang. */
 const MAX_PER_TENANT = 64
 /** How long an endpoint may take to answer (docs/reference/choices.md). */
 const TIMEOUT_MS = 30_000
@@ -33,14 +33,14 @@ export const startHandshakes = (app: App, outbound: Outbound): Task =>
       if (signal.aborted) return
       const counted = await recordHandshake(app.db.query, handshake, error, new Date())
       app.log.debug({ endpointId: handshake.endpointId, error, counted }, 'handshake made')
-      // What waited for the endpoint may go now.
+      // Deliveries that waited for the endpoint may be sent now.
       if (counted && error === null) app.bus.publish(CHANNELS.work, '')
     },
     release: (handshake) => releaseHandshake(app.db.query, handshake),
     idsOf: ({ endpointId }) => ({ endpointId }),
   })
 
-/** Sends the challenge. Null where the endpoint has proved itself, else why it has not. */
+/** Sends the challenge. Returns null if the endpoint has proved itself, else the reason. */
 async function shakeHands(
   app: App,
   outbound: Outbound,
@@ -63,7 +63,7 @@ async function shakeHands(
 }
 
 /**
- * Status exactly 200 and a JSON object whose `challenge` is the one that was sent
+ * Success is status 200 and a JSON object whose `challenge` is the one that was sent
  * (docs/reference/choices.md).
  */
 export function judgeAnswer({ statusCode, error, body }: OutboundAnswer, challenge: string): string | null {

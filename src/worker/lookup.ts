@@ -4,32 +4,29 @@ import type { LookupFunction } from 'node:net'
 
 import type { AddressRule } from '../domains/webhooks/addresses.ts'
 
-/** A connection that the address rule forbids. */
+/** The address rule forbids the connection. */
 export class AddressRefused extends Error {
   readonly code = 'EADDRREFUSED'
 }
 
-/** A connection that the port rule forbids. */
+/** The port rule forbids the connection. */
 export class PortRefused extends Error {
   readonly code = 'EPORTREFUSED'
 }
 
-/** A connection without TLS where the settings want it. */
+/** The connection has no TLS, which the settings require. */
 export class ProtocolRefused extends Error {
   readonly code = 'EPROTOREFUSED'
 }
 
-/** A name to its addresses. */
+/** Resolves a name to its addresses. */
 export type Resolve = (host: string) => Promise<LookupAddress[]>
 
-// The system's resolver works in the process's four threads: a few names whose servers hang would
-// hold up every other endpoint, and file access with them. This one waits on sockets only.
+// The system's resolver runs in the process's four threads, where a few names with hanging servers
+// would delay every other endpoint and all file access. This one only waits on sockets.
 const QUERY = { timeout: 2000, tries: 2 }
 
-/**
- * Asks the name servers; names that they do not know may stand in the hosts file. Rejects with a
- * `code`.
- */
+/** Asks the name servers, then the hosts file. Rejects with a `code`. */
 export const resolveHost: Resolve = async (host) => {
   if (host === 'localhost') return systemLookup(host, { all: true })
   const resolver = new Resolver(QUERY)
@@ -47,9 +44,8 @@ export const resolveHost: Resolve = async (host) => {
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code
 
 /**
- * The look-up of the shared agents: an address that the rule forbids is never connected to, and
- * what was checked is what is connected to, so that no second answer of a name server can slip in
- * between.
+ * The look-up of the shared agents: it connects only to addresses that the rule allows, and only to
+ * the checked ones, so that a second answer of a name server cannot replace them.
  */
 export function guardedLookup(isAllowed: AddressRule, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 
 export interface Loop {
-  /** Works as soon as it can. Many calls at once are one. */
+  /** Runs as soon as possible. Several calls before that count as one. */
   wake(): void
-  /** Works in `ms`. */
+  /** Runs in `ms`. */
   wakeIn(ms: number): void
-  /** Resolves once the work under way is over. Never works again. */
+  /** Resolves once the current run is over. It never runs again. */
   stop(): Promise<void>
 }
 
@@ -16,14 +16,14 @@ interface LoopOptions {
   work(): Promise<void>
 }
 
-// After an error: long enough not to storm a database that is coming up, short enough to be there
-// when it is.
+// The pause after an error: long enough not to storm a starting database, short enough to be back
+// soon.
 const RETRY_MS = 1000
 const MAX_RETRY_MS = 5000
 
 /**
- * Works every `pollMs`, and whenever it is woken; never twice at once. An error is logged, and
- * never its end.
+ * Runs `work` every `pollMs`, and when woken, but never twice at once. An error is logged, and the
+ * loop continues.
  */
 export function startLoop({ name, pollMs, log, work }: LoopOptions): Loop {
   let running: Promise<void> | undefined

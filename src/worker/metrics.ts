@@ -9,9 +9,7 @@ export interface DeliveryMetrics {
   ended(outcome: Outcome | null): void
 }
 
-/**
- * The worker's figures at `/metrics`. Those of the database are looked up when they are asked for.
- */
+/** The worker's metrics. Those about the database are read at each scrape. */
 export const deliveryMetrics = perApp((app: App): DeliveryMetrics => {
   const registry = metricsOf(app)
   const attempts = counter(registry, 'webhook_attempts_total')
@@ -30,8 +28,8 @@ export const deliveryMetrics = perApp((app: App): DeliveryMetrics => {
 })
 
 /**
- * Figures of all processes together: one look for all. A scrape while the database is away gets
- * those of before.
+ * Metrics of all processes together, from one query. While the database is down, a scrape gets the
+ * last values.
  */
 function observeDatabase(app: App): void {
   let looking: Promise<BacklogSurvey | null> | undefined

@@ -13,11 +13,11 @@ import { USER_AGENT } from '../domains/webhooks/secrets.ts'
 import { AddressRefused, guardedLookup, PortRefused, ProtocolRefused, type Resolve, resolveHost } from './lookup.ts'
 import { explain } from './explain.ts'
 
-/** Every request that the service makes by itself goes through here. */
+/** Every outbound request of the service goes through here. */
 export interface Outbound {
-  /** Posts a body. Never rejects: what went wrong is in the answer. */
+  /** Posts a body. Never rejects: errors are part of the answer. */
   post(request: OutboundRequest): Promise<OutboundAnswer>
-  /** A JSON document. Rejects with a short text of ours. */
+  /** Fetches a JSON document. Rejects with a short message of our own. */
   fetchJson(url: string): Promise<unknown>
   close(): void
 }
@@ -26,27 +26,27 @@ export interface OutboundRequest {
   url: string
   headers: Record<string, string>
   body: string
-  /** For all of it: look-up, connection, TLS, headers and body. */
+  /** Covers everything: look-up, connection, TLS, headers and body. */
   timeoutMs: number
-  /** Gives up at once. */
+  /** Aborts at once. */
   signal: AbortSignal
 }
 
 export interface OutboundAnswer {
-  /** Null where no answer came. */
+  /** Null without an answer. */
   statusCode: number | null
   /** At most 64 KiB. */
   body: Buffer
-  /** Null where the answer came whole and in time, whatever its status. */
+  /** Null if the answer was complete and in time, whatever its status. */
   error: string | null
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024
 const FETCH_TIMEOUT_MS = 10_000
 const NO_BODY = Buffer.alloc(0)
-// Servers that say nothing of it close idle connections after 5 s (uvicorn, Node behind some
-// proxies) or more; a request on one that is just being closed is a failed attempt. Where they do
-// say, the agent keeps to it by itself.
+// Servers that announce no time close idle connections after 5 s (uvicorn, Node behind some
+// proxies) or more; a request on a connection that is being closed is a failed attempt. If they
+// announce a time, the agent follows it.
 const IDLE_MS = 4000
 
 type OutboundSettings = Pick<
@@ -66,10 +66,11 @@ export function openOutbound(settings: OutboundSettings, resolve: Resolve = reso
   const open = (): Client => openClient(guardedLookup(isAllowed, resolve), withCertificates ?? createSecureContext())
   let opened: Client | undefined
   /**
-   * Of an address in the URL itself no look-up is made, so none of the agents' checks would see it.
+   * The agents check addresses at the look-up, but an IP address in the URL needs none, so it is
+   * checked here.
    */
   function requireAllowed(url: URL): void {
-    // It may have been given while the setting was on.
+    // The URL may have been accepted while the setting was on.
     if (url.protocol !== 'https:' && !settings.WEBHOOK_ALLOW_HTTP) throw new ProtocolRefused('http is not allowed')
     const address = literalAddress(url.hostname)
     if (address !== null && !isAllowed(address)) throw new AddressRefused('this address is not allowed')
@@ -157,7 +158,7 @@ async function exchange(
 
 const TIMED_OUT = new Error('timeout')
 
-/** The body, unpacked, up to 64 KiB; the connection is cut where there is more. */
+/** The unpacked body, up to 64 KiB; the connection is cut if there is more. */
 async function readBody(answer: Request): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0

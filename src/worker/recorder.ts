@@ -7,11 +7,11 @@ import { type Outcome, recordAttempts } from '../domains/webhooks/record-sql.ts'
 
 export interface Recorder {
   /**
-   * Resolves once the outcome is in the database, or given up: whether its endpoint has more
+   * Resolves once the outcome is recorded, or dropped. Returns whether its endpoint has more
    * deliveries due.
    */
   record(outcome: Outcome): Promise<boolean>
-  /** Tries nothing again. */
+  /** Stops retrying. */
   close(): void
 }
 
@@ -23,12 +23,12 @@ interface PendingOutcome {
 
 const BATCH = 200
 const PAUSE_MS = 500
-// By then the lease has ended, and another attempt is on its way.
+// After this long the lease has ended, and another attempt is under way.
 const GIVE_UP_MS = 60_000
 
 /**
- * Records outcomes, those of all tenants together. Where a row of one of them is locked, each of
- * their tenants goes on by itself until it has none left, so that no tenant's outcomes wait for
+ * Records outcomes, those of all tenants together. If a row of one of them is locked, each tenant
+ * of that batch continues alone until it has none left, so that no tenant's outcomes wait for
  * another tenant's row.
  */
 export function createRecorder(app: App): Recorder {
@@ -69,8 +69,8 @@ export function createRecorder(app: App): Recorder {
 }
 
 /**
- * Outcomes that come in while a statement is under way go together as the next one; a lone one goes
- * at once. `onBatch` hears how many go together; `elsewhere` takes a batch that has met a lock.
+ * Batches outcomes: those that arrive during a statement go together into the next one; a lone one
+ * goes at once. `onBatch` gets the size of each batch; `elsewhere` takes a batch that met a lock.
  */
 function createLine(
   app: App,
@@ -100,7 +100,7 @@ function createLine(
           for (const { done, outcome } of queue.splice(0, batch.length)) done(elsewhere(outcome))
           continue
         }
-        // One by one from here: a row that the database refuses must not keep its neighbours out.
+        // From here on one by one: a row that the database refuses must not block the others.
         size = 1
         app.log.warn({ err }, 'attempts could not be recorded; trying again')
         giveUpOld()
@@ -110,7 +110,7 @@ function createLine(
     writing = false
   }
 
-  /** The oldest goes to the end of the line, so that the others get their turn, or away. */
+  /** Moves the oldest to the end of the line, so that the others get their turn, or drops it. */
   function giveUpOld(): void {
     const oldest = queue.shift()
     if (oldest === undefined) return

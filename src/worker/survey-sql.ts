@@ -2,9 +2,9 @@ import { BACKLOG_LIMIT } from '../core/metric-table.ts'
 import { type Sql, statement } from '../core/sql.ts'
 
 export interface BacklogSurvey {
-  /** At most BACKLOG_LIMIT, as the other numbers of rows. */
+  /** Counted up to BACKLOG_LIMIT, like the other numbers of rows. */
   deliveriesDue: number
-  /** 0 where nothing waits. */
+  /** 0 if nothing waits. */
   backlogAgeSeconds: number
   circuitsOpen: number
   classifierRequestsDue: number
@@ -14,9 +14,9 @@ export interface BacklogSurvey {
 const READY = "e.state = 'verified' AND e.circuit_open_until IS NULL"
 const counted = (rows: string): string => `(SELECT count(*)::int FROM (${rows} LIMIT ${BACKLOG_LIMIT}) counted)`
 
-// The age is one look into the index per verified endpoint, however long its backlog. Endpoints
-// with a tripped circuit are left out: their deliveries wait on purpose. Replays are left out of
-// the age: they wait for all others.
+// The age costs one index look-up per verified endpoint, however long its backlog. Endpoints with
+// an open circuit are left out: their deliveries wait on purpose. So are replays: they wait for
+// all other deliveries.
 const SURVEY = statement(
   'survey_backlogs',
   `SELECT
@@ -36,7 +36,7 @@ const SURVEY = statement(
      ${counted('SELECT 1 FROM analytics_deltas')} AS "analyticsDeltas"`,
 )
 
-/** What waits for workers, of all tenants, for metrics. */
+/** The backlogs of workers, over all tenants, for metrics. */
 export async function surveyBacklogs(sql: Sql): Promise<BacklogSurvey> {
   const [survey] = await sql<BacklogSurvey>(SURVEY)
   if (survey === undefined) throw new Error('a survey has one row')

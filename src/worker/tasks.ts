@@ -2,34 +2,32 @@ import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
 import { startLoop } from './loop.ts'
 
-/** A part of the worker. */
+/** A task of the worker. */
 export interface Task {
   wake(): void
-  /**
-   * Takes nothing new, waits for what is under way until `graceMs` are over, and gives the rest
-   * back.
-   */
+  /** Takes no more work, waits for work under way up to `graceMs`, and gives the rest back. */
   stop(graceMs: number): Promise<void>
 }
 
-/** What a task does with its pieces of work. */
+/** How a task handles its pieces of work. */
 interface TaskOptions<T> {
   name: string
-  /** Pieces under way in one worker. */
+  /** The most pieces under way in one worker. */
   maxInFlight: number
-  /** Takes up to `limit` that are due; `inFlight` are under way in this worker. */
+  /** Leases up to `limit` due pieces; `inFlight` are those under way in this worker. */
   lease(limit: number, inFlight: Iterable<T>): Promise<T[]>
   /**
-   * Does one, and writes down what came of it, unless `signal` has ended it: then it is given back.
+   * Does one piece, and records the result. If `signal` is aborted, the piece is given back
+   * instead.
    */
   perform(piece: T, signal: AbortSignal): Promise<void>
-  /** Gives one back: due again at once. */
+  /** Gives a piece back; it is due again at once. */
   release(piece: T): Promise<unknown>
-  /** What names one in the log. */
+  /** Identifies a piece in the log. */
   idsOf(piece: T): object
 }
 
-/** Leases due pieces of work and does them side by side; any number of workers do so at once. */
+/** Leases due pieces of work and does them concurrently; any number of workers may run it. */
 export function startTask<T>(app: App, work: TaskOptions<T>): Task {
   const { name, maxInFlight, lease, perform, release, idsOf } = work
   const inFlight = new Map<T, { giveUp: AbortController; over: Promise<void> }>()
@@ -50,7 +48,7 @@ export function startTask<T>(app: App, work: TaskOptions<T>): Task {
       .catch((err: unknown) => app.log.warn({ err, task: name, ...idsOf(piece) }, 'work of this task has failed'))
       .finally(() => {
         inFlight.delete(piece)
-        // Others may wait for the slot; where none do, one look costs little.
+        // Other pieces may wait for the slot; if none do, one query costs little.
         loop.wake()
       })
     inFlight.set(piece, { giveUp, over })
@@ -70,14 +68,14 @@ export function startTask<T>(app: App, work: TaskOptions<T>): Task {
   return { wake: loop.wake, stop }
 }
 
-/** How many pieces of work each tenant has among these. */
+/** The number of pieces for each tenant. */
 export function countByTenant(pieces: Iterable<{ tenantId: Id }>): Map<Id, number> {
   const counts = new Map<Id, number>()
   for (const { tenantId } of pieces) counts.set(tenantId, (counts.get(tenantId) ?? 0) + 1)
   return counts
 }
 
-/** Waits for `work`, for `ms` at most, and whatever becomes of it. */
+/** Waits for `work`, at most `ms`, and ignores its result. */
 export async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)))

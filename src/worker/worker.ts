@@ -7,8 +7,8 @@ import { startHandshakes } from './handshakes.ts'
 import { openOutbound } from './outbound.ts'
 
 /**
- * Starts the worker of a process: deliveries, handshakes, classifiers, and its chores. It learns of
- * work from the bus and looks for itself every WEBHOOK_POLL_SECONDS. Any number of workers run side
+ * Starts the worker of a process: deliveries, handshakes, classifiers, and its chores. It is
+ * notified of work by the bus, and polls every WEBHOOK_POLL_SECONDS. Any number of workers run side
  * by side. Throws a SettingsError for a wrong WEBHOOK_CA_FILE.
  */
 export async function startWorker(app: App): Promise<{ stop(): Promise<void> }> {

@@ -3,14 +3,14 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { ANALYTICS_METRICS, SUMMED, turns } from './metrics.ts'
 
-/** A transaction of some tens of milliseconds. */
+/** The most deltas of one transaction, which then takes some tens of milliseconds. */
 const BATCH = 2000
 
 /**
- * Folds what is waiting into the rollups, a batch of each tenant, until `signal` aborts. Any number
- * of workers may: each delta is taken once, in the transaction that counts it, and a tenant that
- * another worker is at is left to it. Returns whether more is waiting. Nobody depends on its pace:
- * reading adds what is not folded yet.
+ * Folds waiting deltas into the rollups, a batch of each tenant, until `signal` aborts. Any number
+ * of workers may run it: each delta is taken once, in the transaction that counts it, and a tenant
+ * whose rollups another worker has locked is skipped. Returns whether more deltas wait. Its pace
+ * does not matter: reads add the deltas that are not folded yet.
  */
 export async function foldWaiting({ db }: Pick<App, 'db'>, signal?: AbortSignal): Promise<boolean> {
   let more = false
@@ -25,7 +25,7 @@ export async function foldWaiting({ db }: Pick<App, 'db'>, signal?: AbortSignal)
 }
 
 /**
- * Folds what is waiting of one tenant, until nothing is or a worker is at it: for those who write
+ * Folds all waiting deltas of one tenant, unless a worker is folding them: for callers that write
  * many rows at once.
  */
 export async function foldTenant({ db }: Pick<App, 'db'>, tenantId: Id): Promise<void> {
@@ -37,12 +37,12 @@ export async function foldTenant({ db }: Pick<App, 'db'>, tenantId: Id): Promise
 }
 
 /**
- * Folds what is waiting of a reader who has nothing left: no comments, reactions and reports. Then
- * nothing of theirs waits, and as each number is exact, the rollups do not name them either. What
- * was counted without a name stays as it is. To be called last in the transaction that erases the
- * reader, as the changes of that transaction name the reader to analytics. The reader's row is
- * locked by then, so the tenant does not go meanwhile. A reader whose merge is under way still has
- * rows when an erasure begins: it is called once more when these are gone.
+ * Folds the waiting deltas of a reader who has no comments, reactions and reports left. After that
+ * none of the reader's deltas wait, and because each number is then zero, the rollups do not name
+ * the reader either. Counts without a name stay. Call it last in the transaction that erases the
+ * reader, because that transaction's own changes write deltas under the reader's name. The reader's
+ * row is locked by then, so the tenant cannot be deleted meanwhile. A reader whose merge was under
+ * way may still have rows when an erasure begins: call it again when these are gone.
  */
 export async function forgetInAnalytics(sql: Sql, tenantId: Id, readerId: Id): Promise<void> {
   await sql(LOCK, [tenantId])
@@ -50,11 +50,12 @@ export async function forgetInAnalytics(sql: Sql, tenantId: Id, readerId: Id): P
 }
 
 /**
- * Serialises all who write a tenant's rollups, until the transaction ends. Nobody else takes it.
+ * Serialises all writers of a tenant's rollups, until the transaction ends. Nothing else uses this
+ * lock.
  */
 const LOCK_KEY = "hashtextextended('analytics ' || $1::uuid, 0)"
 
-// The tenant first, as a deletion of the tenant does.
+// Locks the tenant first, as the deletion of a tenant does.
 const TRY_LOCK = statement(
   'analytics_try_lock',
   `WITH tenant AS (SELECT id FROM tenants WHERE id = $1 FOR KEY SHARE)
@@ -64,13 +65,14 @@ const TRY_LOCK = statement(
 const LOCK = statement('analytics_lock', `SELECT pg_advisory_xact_lock(${LOCK_KEY})`)
 
 /**
- * False where another transaction is at the tenant's rollups. Otherwise the tenant does not go
- * before the transaction ends: its rollups, which have no foreign key to it, go with it.
+ * False if another transaction has locked the tenant's rollups. Otherwise the tenant cannot be
+ * deleted before this transaction ends: its rollups, which have no foreign key, are deleted with
+ * it.
  */
 const tryLockRollups = async (sql: Sql, tenantId: Id): Promise<boolean> =>
   (await sql<{ isHeld: boolean }>(TRY_LOCK, [tenantId]))[0]?.isHeld === true
 
-// It hops from tenant to tenant in the primary key: it costs by tenants, not by deltas.
+// Skips from tenant to tenant in the primary key: its cost grows with tenants, not deltas.
 const WAITING = statement(
   'analytics_waiting',
   `WITH RECURSIVE waiting AS (
@@ -92,10 +94,11 @@ const ADDED = [...ANALYTICS_METRICS, 'active_readers']
   .join(', ')
 
 /**
- * Folds some of a tenant's deltas into the rollups: one statement, so that every reader sees a
- * delta either waiting or folded. The caller holds the lock: what a reader had (`held`) is read in
- * this statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a deleted
- * tenant are removed. `ceased` has its tenant from a subselect, as `lock_import_readers` does.
+ * Folds some of a tenant's deltas into the rollups, in one statement, so that every read sees a
+ * delta either waiting or folded. The caller holds the lock: a reader's earlier actions (`held`)
+ * are read in this statement's snapshot, and nobody else inserts such rows meanwhile. Deltas of a
+ * deleted tenant are removed. `ceased` gets its tenant from a subselect, as `lock_import_readers`
+ * does.
  */
 const fold = (which: string): string =>
   `WITH taken AS (
@@ -160,6 +163,6 @@ const FOLD = statement(
 )
 const FOLD_READER = statement('analytics_fold_reader', fold('reader_id = $2'))
 
-/** Folds the oldest ones. Returns how many there were, at most `limit`. */
+/** Folds the oldest deltas. Returns how many there were, at most `limit`. */
 const foldDeltas = async (sql: Sql, tenantId: Id, limit: number): Promise<number> =>
   (await sql<{ count: number }>(FOLD, [tenantId, limit]))[0]?.count ?? 0

@@ -5,12 +5,12 @@ export const INTERVALS = ['hour', 'day'] as const
 export type Interval = (typeof INTERVALS)[number]
 
 const HOUR_MS = 3_600_000
-/** Milliseconds of a bucket. UTC has no daylight saving, and so no day of another length. */
+/** Milliseconds of a bucket. UTC has no daylight saving time, so all days have one length. */
 export const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS }
 
 const LATEST = Date.UTC(9999, 11, 31)
 
-/** A stretch of time in whole buckets: `from` belongs to it, `to` no more. */
+/** A period of whole buckets, from `from` (inclusive) to `to` (exclusive). */
 export interface Period {
   from: Date
   to: Date
@@ -23,15 +23,14 @@ export interface PeriodArgs {
 
 interface PeriodRule {
   interval: Interval
-  /** How many buckets it has by default. */
+  /** The default number of buckets. */
   usual: number
   most: number
 }
 
 /**
- * The period asked for, widened to whole buckets. Without `to` it ends with the bucket that `now`
- * is in, without `from` it has the usual length. Throws `validation_failed` where it is empty, too
- * long, or out of reach.
+ * The requested period, widened to whole buckets. By default it ends with the bucket of `now`, and
+ * has the usual length. Throws `validation_failed` if it is empty, too long, or out of range.
  */
 export function periodOf({ from, to }: PeriodArgs, { interval, usual, most }: PeriodRule, now: Date): Period {
   const step = INTERVAL_MS[interval]
@@ -46,7 +45,7 @@ export function periodOf({ from, to }: PeriodArgs, { interval, usual, most }: Pe
   return { from: new Date(begin), to: new Date(end) }
 }
 
-/** The bucket of a later instant would end in the year 10000, which has no RFC 3339 form. */
+/** A later bucket would end in the year 10000, which RFC 3339 cannot write. */
 function checkReach(pointer: string, at: Date): void {
   if (at.getTime() > LATEST) throw invalid(pointer, 'too_large', 'must not be after 9999-12-31T00:00:00.000Z')
 }

@@ -5,16 +5,16 @@ import type { AnalyticsMetric } from '../../generated/prisma/enums.ts'
 import { ANALYTICS_METRICS, SUMMED, turns } from './metrics.ts'
 import { type Interval, INTERVAL_MS, type Period, type PeriodArgs, periodOf } from './period.ts'
 
-/** Numbers of one stretch of time. */
+/** The numbers of one period. */
 export interface Counts {
-  /** By the state that they are in now. */
+  /** By their present state. */
   comments: { pending: number; approved: number; rejected: number; deleted: number }
   reactions: number
   reports: number
   deliveries: { pending: number; delivered: number; failed: number; held: number; cancelled: number }
 }
 
-/** Numbers of one hour or day. */
+/** The numbers of one hour or day. */
 export interface Bucket extends Counts {
   at: Date
   activeReaders: number
@@ -23,7 +23,7 @@ export interface Bucket extends Counts {
 export interface Summary extends Period {
   interval: Interval
   totals: Counts
-  /** One for each bucket of the period, in order, also where nothing happened. */
+  /** One entry for each bucket of the period, in order, empty buckets included. */
   series: Bucket[]
 }
 
@@ -37,7 +37,7 @@ interface SummaryArgs extends PeriodArgs {
 }
 
 /**
- * What happened in a period, by hour or day, exact as of now, or of a replica. Throws
+ * The activity of a period, by hour or day, exact as of now (or of a replica's state). Throws
  * `validation_failed` for a wrong period.
  */
 export async function getSummary(ctx: Ctx, args: SummaryArgs): Promise<Summary> {
@@ -79,7 +79,7 @@ function countsOf(rows: readonly BucketRow[]): Counts {
   }
 }
 
-/** The numbers of one bucket, by the names of their columns. */
+/** The numbers of one bucket, by column name. */
 type BucketRow = Record<AnalyticsMetric | 'active_readers', number> & {
   /** Milliseconds since 1970. */
   at: number
@@ -89,8 +89,8 @@ const COLUMNS = ANALYTICS_METRICS.join(', ')
 const ZEROS = ANALYTICS_METRICS.map(() => '0').join(', ')
 const TOTALS = [...ANALYTICS_METRICS, 'active_readers'].map((column) => `sum(${column})::int AS ${column}`).join(', ')
 
-// The rollups and what waits to be folded into them, in one statement and so of one instant: each
-// delta is seen once.
+// Reads the rollups and the waiting deltas in one statement, so of one instant: each delta counts
+// once.
 const BUCKETS = statement(
   'analytics_buckets',
   `WITH waiting AS MATERIALIZED (
@@ -118,6 +118,6 @@ const BUCKETS = statement(
    GROUP BY 1`,
 )
 
-/** Buckets of a period that have anything in them, in no order. */
+/** The buckets of a period that are not empty, in no order. */
 const selectBuckets = (sql: Sql, tenantId: Id, interval: Interval, { from, to }: Period): Promise<BucketRow[]> =>
   sql<BucketRow>(BUCKETS, [tenantId, interval, from, to])

@@ -9,13 +9,13 @@ import { DISCUSSION_COLUMNS, type DiscussionRow } from '../discussions/row.ts'
 import type { Reader } from '../readers/readers.ts'
 import { type Period, type PeriodArgs, periodOf } from './period.ts'
 
-/** A discussion, and its approved comments of the period. */
+/** A discussion, and the number of its approved comments in the period. */
 export interface TopDiscussion {
   discussion: Discussion
   comments: number
 }
 
-/** A reader, and their approved comments of the period. */
+/** A reader, and the number of their approved comments in the period. */
 export interface TopReader {
   reader: Reader
   comments: number
@@ -26,7 +26,8 @@ export interface Top extends Period {
   readers: TopReader[]
 }
 
-// A quarter: readers are counted by the day, and a year of a large site has millions of their days.
+// 92 days at most: readers are counted by the day, and a year of a large site has millions of such
+// rows.
 const RULE = { interval: 'day', usual: 7, most: 92 } as const
 
 const limitSchema = z.object({ limit: z.number().int().min(1).max(50) })
@@ -36,8 +37,8 @@ interface TopArgs extends PeriodArgs {
 }
 
 /**
- * Who was talked at and who talked most in a period of days, exact as of now, or of a replica.
- * Throws `validation_failed`.
+ * The discussions and readers with the most approved comments in a period of days, exact as of now
+ * (or of a replica's state). Throws `validation_failed`.
  */
 export async function getTop(ctx: Ctx, args: TopArgs): Promise<Top> {
   const { tenant } = requireCaller(ctx)
@@ -55,8 +56,8 @@ export async function getTop(ctx: Ctx, args: TopArgs): Promise<Top> {
 }
 
 /**
- * Those with the most approved comments of a period: of the days that are folded, and of what waits
- * to be.
+ * The subjects with the most approved comments of a period, counted over folded days and waiting
+ * deltas.
  */
 const most = (subject: 'discussion_id' | 'reader_id', days: string): string => `
   SELECT ${subject} AS subject, sum(n)::int AS comments FROM (
@@ -90,9 +91,7 @@ const PROFILES = statement(
    FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
 )
 
-/**
- * Their profiles come from the database itself: a replica may still have those of erased readers.
- */
+/** Profiles are read from the primary: a replica may still have those of erased readers. */
 async function selectTopReaders(app: App, tenantId: Id, { from, to }: Period, limit: number): Promise<TopReader[]> {
   const top = await app.late.query<{ subject: Id; comments: number }>(READERS, [tenantId, from, to, limit])
   const ids = top.map(({ subject }) => subject)

@@ -17,8 +17,8 @@ import {
 } from './sql.ts'
 
 /**
- * Who did something, as they are called now; the label or e-mail is null where it is gone, or was
- * never one.
+ * The actor of an entry, with its present label or e-mail; null if it was deleted, or never had
+ * one.
  */
 export interface AuditActor {
   kind: AuditActorKind
@@ -28,8 +28,8 @@ export interface AuditActor {
 }
 
 /**
- * Who did what to what. `before` and `after` are the target's public form, or what of it has
- * changed, without secrets.
+ * One audited action. `before` and `after` are the target's public form, or its changed fields,
+ * without secrets.
  */
 export interface AuditEntry {
   id: Id
@@ -53,7 +53,7 @@ interface ListAuditEntries extends PageArgs {
 export const actionSchema = noNul(atMost(100, z.string().min(1)))
 const listSchema = z.object({ action: actionSchema.nullish() })
 
-/** What keys and admins of the tenant have done, newest first. Throws `validation_failed`. */
+/** The actions of the tenant's keys and admins, newest first. Throws `validation_failed`. */
 export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promise<Page<AuditEntry>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
@@ -65,7 +65,7 @@ export async function listAuditEntries(ctx: Ctx, args: ListAuditEntries): Promis
   return pageOf(rows.map(toEntry), size, args, ({ id }) => encodeCursor('audit-log', id), isCut(rows))
 }
 
-/** A replica may still have states from which an erasure has taken its reader. */
+/** A replica may still have states from before an erasure. */
 async function withPresentStates(sql: Sql, tenantId: Id, rows: readonly AuditRow[]): Promise<AuditRow[]> {
   const stateful = rows.filter(({ before, after }) => before !== null || after !== null)
   if (stateful.length === 0) return [...rows]

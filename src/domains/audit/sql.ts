@@ -6,20 +6,20 @@ export interface AuditRow extends Measured {
   action: string
   actorKind: AuditActorKind
   actorId: Id | null
-  /** Of the API key. */
+  /** The API key's label. */
   actorLabel: string | null
-  /** Of the admin. */
+  /** The admin's e-mail address. */
   actorEmail: string | null
   targetType: string
   targetId: string | null
   before: unknown
   after: unknown
   at: Date
-  /** Null where no import has brought it. */
+  /** The import that brought the entry; null if none did. */
   importId: Id | null
 }
 
-/** Who can stand in the audit log. */
+/** The kinds of actors in the audit log. */
 export const AUDIT_ACTOR_KINDS = ['key', 'admin', 'system'] as const
 
 export type AuditActorKind = (typeof AUDIT_ACTOR_KINDS)[number]
@@ -34,7 +34,7 @@ export interface AuditFilter {
   to: Date | null
 }
 
-// A statement for each filter that has an index: a plan for all of them would have none.
+// A statement for each indexed filter: a common statement would get a plan without an index.
 const list = (name: '' | '_by_action' | '_by_actor', condition: string) =>
   statement(
     `list_audit_log${name}`,
@@ -78,6 +78,6 @@ const STATES = statement(
   'SELECT id, before, after FROM audit_log WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
 )
 
-/** What these entries say of their targets, in no order. */
+/** The stored `before` and `after` of these entries, in no order. */
 export const readAuditStates = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<AuditStates[]> =>
   sql<AuditStates>(STATES, [tenantId, ids])

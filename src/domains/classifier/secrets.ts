@@ -10,8 +10,8 @@ export interface NewClassifierSecret extends SigningSecret {
 }
 
 /**
- * Makes the secret with which requests to the tenant's classifier are signed; the one before signs
- * as well for 24 h. The secret is shown only here.
+ * Makes the secret that signs requests to the tenant's classifier; the previous one signs beside it
+ * for 24 h. The secret is shown only here.
  */
 export async function createClassifierSecret(ctx: Ctx): Promise<NewClassifierSecret> {
   const { tenant } = requireCaller(ctx)
@@ -19,7 +19,7 @@ export async function createClassifierSecret(ctx: Ctx): Promise<NewClassifierSec
   const { kid } = made
   const createdAt = new Date()
   await ctx.app.db.transaction(async (sql) => {
-    // Two at once would both stay for good.
+    // Two concurrent calls would leave two secrets for good.
     await lockTenant(sql, tenant.id)
     const { classifierSecret } = sql.prisma
     const expiresAt = new Date(createdAt.getTime() + OVERLAP_MS)

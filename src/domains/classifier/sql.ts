@@ -3,19 +3,17 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
 import type { SealedSecret } from '../webhooks/secrets.ts'
 
-/**
- * A comment that this worker is to ask about, and what of its discussion the classifier is told.
- */
+/** A comment to ask the classifier about, with the fields of its discussion that are sent. */
 export interface DueRequest extends CommentRow {
   tenantId: Id
   externalId: string
   title: string | null
   url: string | null
-  /** Newest first; null: the tenant has none. */
+  /** Newest first; null if the tenant has none. */
   secrets: SealedSecret[] | null
 }
 
-// Each tenant's by themselves: one whose classifier hangs takes no more than its share of a worker.
+// Limited for each tenant: one whose classifier hangs uses at most its share of a worker.
 const LEASE = statement(
   'lease_classifier_requests',
   `WITH due AS (
@@ -45,14 +43,14 @@ const LEASE = statement(
 )
 
 interface LeaseOptions {
-  /** How many requests of each tenant this worker has under way. */
+  /** How many requests of each tenant this worker has in flight. */
   busy: ReadonlyMap<Id, number>
   perTenant: number
   limit: number
   leaseMs: number
 }
 
-/** Takes due requests for `leaseMs`; those that another worker holds are skipped, not awaited. */
+/** Leases due requests for `leaseMs`. Rows that another worker holds are skipped, not awaited. */
 export const leaseRequests = (sql: Sql, { busy, perTenant, limit, leaseMs }: LeaseOptions): Promise<DueRequest[]> =>
   sql<DueRequest>(LEASE, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
 
@@ -62,8 +60,8 @@ const TAKE = statement(
 )
 
 /**
- * Whether a verdict on this text is still waited for; it is not from then on. The comment's row is
- * locked.
+ * Ends the wait for a verdict on this text. Returns whether it was still awaited. The comment's row
+ * is locked.
  */
 export const takeRequest = async (sql: Sql, tenantId: Id, commentId: Id, revision: number): Promise<boolean> =>
   (await sql(TAKE, [tenantId, commentId, revision])).length > 0
@@ -73,6 +71,6 @@ const RELEASE = statement(
   'UPDATE classifier_requests SET due_at = now() WHERE tenant_id = $1 AND comment_id = $2 AND revision = $3',
 )
 
-/** Gives a request back: due again at once. */
+/** Gives a request back; it is due again at once. */
 export const releaseRequest = (sql: Sql, { tenantId, id, revision }: DueRequest): Promise<unknown> =>
   sql(RELEASE, [tenantId, id, revision])

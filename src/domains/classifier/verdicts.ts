@@ -8,12 +8,12 @@ import { type DueRequest, takeRequest } from './sql.ts'
 
 const VERDICTS = ['approve', 'hold', 'reject'] as const
 
-/** What a classifier can say of a comment; `hold` leaves it to a moderator. */
+/** The possible verdicts; `hold` leaves the comment to a moderator. */
 export type Verdict = (typeof VERDICTS)[number]
 
 const answerSchema = z.object({ verdict: z.enum(VERDICTS) })
 
-/** What the classifier is asked, the same bytes whenever it is asked about this text. */
+/** The request body for the classifier: always the same bytes for the same text. */
 export function questionOf(request: DueRequest): string {
   const { externalId, title, url, ...row } = request
   const comment = { ...toComment(row), viewerReaction: null }
@@ -24,7 +24,7 @@ export function questionOf(request: DueRequest): string {
   })
 }
 
-/** The verdict in an answer's body; null where there is none. */
+/** The verdict in an answer's body; null if it has none. */
 export function verdictOf(body: string): Verdict | null {
   try {
     return answerSchema.safeParse(JSON.parse(body)).data?.verdict ?? null
@@ -34,9 +34,9 @@ export function verdictOf(body: string): Verdict | null {
 }
 
 /**
- * Does what the classifier says of a comment, unless a moderator, the author or another worker was
- * first, or the text is another one by now. Whoever is banned in shadow meanwhile does not come
- * into view by it.
+ * Applies the classifier's verdict to a comment, unless a moderator, the author or another worker
+ * acted first, or the text has changed. A comment whose author was banned in shadow meanwhile does
+ * not come into view.
  */
 export async function applyVerdict(app: App, { tenantId, id, revision }: DueRequest, verdict: Verdict): Promise<void> {
   await changeCommentOf(app, tenantId, id, async (sql, comment, now) => {

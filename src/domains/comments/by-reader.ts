@@ -6,12 +6,12 @@ import { cutKeys, type Measured, type Sql, statement, upToBytes } from '../../co
 import { type Comment, toComment } from './comment.ts'
 import { COMMENT_BYTES, COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 
-/** Counts go no further back than that: a reader may have written for years. */
+/** The most comments that are counted: a reader may have written for years. */
 export const COUNTED_COMMENTS = 1000
 
 /**
- * For moderators: a reader's comments in whatever state, newest first. One statement serves all
- * readers of a request.
+ * For moderators: a reader's comments in any state, newest first. One statement serves all readers
+ * of a request.
  */
 export async function listCommentsOfReader(ctx: Ctx, readerId: Id, args: PageArgs): Promise<Page<Comment>> {
   const size = pageSize(args)
@@ -38,8 +38,8 @@ const loadComments = perRequest<Id, { comments: Comment[]; isCut: boolean }, [Re
 const NONE: ReaderCommentCounts = { total: 0, approved: 0, pending: 0, rejected: 0, deleted: 0, reportsReceived: 0 }
 
 /**
- * For moderators: what has become of a reader's newest comments. One statement serves all readers
- * of a request.
+ * For moderators: a reader's newest comments counted by state. One statement serves all readers of
+ * a request.
  */
 export const countCommentsOfReader = (ctx: Ctx, readerId: Id): Promise<ReaderCommentCounts> => loadCounts(ctx, readerId)
 
@@ -65,8 +65,7 @@ const BY_READER = statement(
 )
 
 /**
- * The comments of each of several readers in whatever state, newest first, those older than
- * `before`.
+ * The comments of each of several readers in any state, newest first, those older than `before`.
  */
 const listByReaders = (
   sql: Sql,
@@ -75,7 +74,7 @@ const listByReaders = (
   { before, limit }: { before: Id | null; limit: number },
 ): Promise<(CommentRow & Measured)[]> => sql(BY_READER, [tenantId, readerIds, before ?? LAST_ID, limit])
 
-/** What a reader's comments have come to. */
+/** A reader's comments, counted by state. */
 export interface ReaderCommentCounts {
   total: number
   approved: number
@@ -99,7 +98,7 @@ const COUNTS = statement(
    ) l`,
 )
 
-/** Counts over the newest `limit` comments of each of several readers. */
+/** Counts the newest `limit` comments of each of several readers. */
 const countByReaders = (
   sql: Sql,
   tenantId: Id,

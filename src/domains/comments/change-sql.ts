@@ -20,7 +20,7 @@ interface Revision extends Omit<Decision, 'asks'>, CommentText {
   now: Date
 }
 
-/** Gives a comment a new body, and keeps the old one. */
+/** Replaces a comment's body, and keeps the old one as a revision. */
 export const reviseComment = async (sql: Sql, tenantId: Id, id: Id, to: Revision): Promise<void> => {
   const { body, bodyHtml, status, now, holdReason, flagged, textDigest } = to
   await sql(REVISE, [tenantId, id, body, bodyHtml, status, now, holdReason, flagged, textDigest])
@@ -49,16 +49,14 @@ export interface JudgedComment {
   status: CommentStatus
   pinnedAt: Date | null
   now: Date
-  /**
-   * A moderator has judged it: the reports and rules until now do not bring it before one again.
-   */
+  /** A moderator has judged the comment: earlier reports and rules no longer bring it to one. */
   answersReports: boolean
   holdReason: HoldReason | null
 }
 
 /**
- * Gives a comment another state; a classifier is not waited for any longer. The counters are
- * `changeView`'s.
+ * Changes a comment's state; a pending question to the classifier is dropped. `changeView` updates
+ * the counters.
  */
 export async function setCommentState(sql: Sql, tenantId: Id, id: Id, to: JudgedComment): Promise<void> {
   await sql(MODERATE, [tenantId, id, to.status, to.pinnedAt, to.now, to.answersReports, to.holdReason])
@@ -73,9 +71,7 @@ const COUNT = statement(
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-/**
- * Changes the number of approved comments of a discussion by one that was posted at `createdAt`.
- */
+/** Changes a discussion's number of approved comments by one comment, posted at `createdAt`. */
 export const addToCommentCount = async (
   sql: Sql,
   tenantId: Id,
@@ -90,9 +86,9 @@ const REPLIES = statement(
 )
 
 /**
- * A comment enters the view (1) or leaves it (-1): its parent has a reply more or less there. A
- * parent that is a tombstone enters with its first reply in view and leaves with its last one, and
- * so on upwards.
+ * A comment comes into view (1) or leaves it (-1): changes its parent's number of replies in view.
+ * A parent that is a tombstone comes into view with its first such reply and leaves with its last,
+ * and so on upwards.
  */
 export async function addToReplyCount(sql: Sql, tenantId: Id, parentId: Id | null, by: 1 | -1): Promise<void> {
   let next = parentId

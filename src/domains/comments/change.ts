@@ -11,29 +11,29 @@ import { type Comment, isInView, toComment } from './comment.ts'
 import { lockComment, type LockedComment } from './locked.ts'
 import { isQueued } from './queues.ts'
 
-/** An event of a change: its data are the comment as it is after the change, and `data`. */
+/** An event of a change. Its data are the comment after the change, and `data`. */
 export interface ChangeEvent extends Pick<NewEvent, 'type' | 'audience' | 'actor' | 'recipientId'> {
   data?: object
 }
 
 export interface CommentChange {
   comment: LockedComment
-  /** None where nothing has changed, and so nothing is said. */
+  /** Empty if nothing has changed. */
   events: readonly ChangeEvent[]
 }
 
 /**
- * One change of one comment in a transaction: its row and its discussion are locked, its events go
- * with it. Returns the comment after the change. Throws `not_found`, and what `change` throws; then
- * nothing has changed.
+ * Changes one comment in a transaction, with its events; the comment and its discussion are locked.
+ * Returns the comment after the change. Throws `not_found`, and what `change` throws; then nothing
+ * has changed.
  */
 export const changeComment = (ctx: Ctx, id: Id, change: CommentChanger): Promise<Comment> =>
   changeCommentOf(ctx.app, requireCaller(ctx).tenant.id, id, change)
 
-/** What a change does, once the comment is locked. */
+/** The change itself, called once the comment is locked. */
 type CommentChanger = (sql: Sql, comment: LockedComment, now: Date) => Promise<CommentChange>
 
-/** The same where nobody calls, but the service acts by itself. */
+/** The same for the service's own changes, which have no caller. */
 export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: CommentChanger): Promise<Comment> {
   const { comment, written, isOfQueue } = await app.db.transaction(async (sql) => {
     const now = new Date()
@@ -59,7 +59,7 @@ export async function changeCommentOf(app: App, tenantId: Id, id: Id, change: Co
 }
 
 /**
- * A comment as an event shows it: one that has left the view reaches the public without its text.
+ * A comment as an event shows it: the public gets a comment that left the view without its text.
  */
 function eventForm(comment: Comment, audience: Audience): Comment {
   const isWithdrawn = audience === 'public' && comment.status !== 'approved'
@@ -67,12 +67,12 @@ function eventForm(comment: Comment, audience: Audience): Comment {
 }
 
 /**
- * Keeps the counters with a comment that changes its state from `before` to `after`.
+ * Updates the counters after a comment's state has changed from `before` to `after`.
  *
- * Whether a comment is in view is its own matter: it is approved, or a tombstone with replies in
- * view. Replies below a comment that is pending or rejected keep their own states, and so count in
- * the discussion's `commentCount` and in the comment's `replyCount`; with the comment they come
- * back into reach.
+ * Whether a comment is in view depends on itself alone: it is approved, or a tombstone with replies
+ * in view. Replies below a pending or rejected comment keep their own states, and still count in
+ * the discussion's `commentCount` and in the comment's `replyCount`; they can be reached again when
+ * the comment can.
  */
 export async function changeView(sql: Sql, tenantId: Id, before: LockedComment, after: LockedComment): Promise<void> {
   const counted = Number(after.status === 'approved') - Number(before.status === 'approved')
@@ -81,7 +81,7 @@ export async function changeView(sql: Sql, tenantId: Id, before: LockedComment, 
   if (shown !== 0) await addToReplyCount(sql, tenantId, before.parentId, shown > 0 ? 1 : -1)
 }
 
-/** Gives a locked comment another state, with its counters. Returns it as it is then. */
+/** Changes a locked comment's state and its counters. Returns the comment after that. */
 export async function setState(
   sql: Sql,
   tenantId: Id,
@@ -96,17 +96,17 @@ export async function setState(
 }
 
 /**
- * Who is told of a change: the public, where it sees the comment or its tombstone, or has seen it
- * until now.
+ * The audience of a change: public if the public sees the comment or its tombstone, or did until
+ * now.
  */
 export const audienceOf = (before: LockedComment, after: LockedComment): 'public' | 'tenant' =>
   isInView(before) || isInView(after) ? 'public' : 'tenant'
 
 /**
- * Tells those who follow the tenant's queues that these may have changed. Only ever after the
+ * Notifies followers of the tenant's queues that these may have changed. Call it only after the
  * commit.
  */
 export const tellModerators = (app: App, tenantId: Id): void => app.bus.publish(CHANNELS.queues(tenantId), '')
 
-/** Wakes the workers that ask classifiers. Only ever after the commit. */
+/** Wakes the workers that ask classifiers. Call it only after the commit. */
 export const tellClassifiers = (app: App): void => app.bus.publish(CHANNELS.work, 'classifier')

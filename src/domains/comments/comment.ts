@@ -48,10 +48,10 @@ export type CommentText = Record<Exclude<StringField, NoText>, string>
 
 const WITHOUT_TEXT: Record<keyof CommentText, null> = NO_TEXT
 
-/** Instants in the JSON, dates in a row. */
+/** Instants are texts in the JSON, dates in a row. */
 type Instant = 'pinnedAt' | 'editedAt' | 'deletedAt'
 
-/** A comment as its row has it, with its author's. */
+/** A comment's row, with its author's profile. */
 export interface CommentRow extends Omit<Comment, 'author' | 'viewerReaction' | 'createdAt' | Instant> {
   authorId: Id | null
   authorExternalId: string | null
@@ -86,7 +86,7 @@ const COLUMNS = {
   createdAt: 'c.created_at',
 } as const satisfies Record<keyof CommentRow, string>
 
-/** SQL: these columns of `comments c` and its author `readers r`, named as in a CommentRow. */
+/** SQL: these columns of `comments c` and its author `readers r`, named as in CommentRow. */
 export const columnsOf = (names: readonly (keyof CommentRow)[]): string =>
   names.map((name) => `${COLUMNS[name]} AS "${name}"`).join(', ')
 
@@ -94,16 +94,16 @@ export const COMMENT_FIELDS = Object.keys(COLUMNS) as (keyof CommentRow)[]
 
 export const COMMENT_COLUMNS = columnsOf(COMMENT_FIELDS)
 
-/** The bytes of a row of them that count; all else is short. */
+/** The bytes of a row's long texts; the other columns are short. */
 export const COMMENT_BYTES = `octet_length(coalesce(body, '')) + octet_length(coalesce("bodyHtml", ''))`
 
 export const COMMENT_FROM = 'comments c LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id'
 
-/** Whether the public sees it: approved, or a tombstone with replies in view. */
+/** Whether the public sees a comment: it is approved, or a tombstone with replies in view. */
 export const isInView = ({ status, replyCount }: Pick<CommentRow, 'status' | 'replyCount'>): boolean =>
   status === 'approved' || (status === 'deleted' && replyCount > 0)
 
-/** SQL: the same of a row of `comments`, in the form that its partial indexes know. */
+/** SQL: whether a row of `comments` is in view, in the form that its partial indexes use. */
 export const inView = (comment: string): string =>
   `${comment}.status IN ('approved', 'deleted') AND (${comment}.status = 'approved' OR ${comment}.reply_count > 0)`
 
@@ -147,6 +147,6 @@ const BY_IDS = statement(
   `SELECT ${COMMENT_COLUMNS} FROM ${COMMENT_FROM} WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
 )
 
-/** Those of the comments that there are, in no order. */
+/** The comments with these ids, in no order; unknown ids are left out. */
 export const selectComments = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<CommentRow[]> =>
   sql(BY_IDS, [tenantId, ids])

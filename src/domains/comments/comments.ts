@@ -7,19 +7,19 @@ import { perRequest } from '../../core/per-request.ts'
 import { atMost, noNul } from '../../core/texts.ts'
 import { type Comment, type CommentRow, isInView, selectComment, selectComments, toComment } from './comment.ts'
 
-/** How often each type is held. */
+/** The number of reactions of each type. */
 export const reactionCountsSchema = z.record(z.string(), z.int().min(1))
 
 export const MAX_BODY_LENGTH = 10_000
 
 export const bodySchema = noNul(atMost(MAX_BODY_LENGTH, z.string().trim().min(1)))
 
-/** What a reader says of a new comment, beside its place. */
+/** A reader's input for a new comment, beside its place. */
 export const newCommentSchema = z.object({
   body: bodySchema.describe('Markdown, 1 to 10 000 characters after trimming.'),
 })
 
-/** One comment. Throws `not_found`, also for one that the caller may not see. */
+/** One comment. Throws `not_found`, also if the caller may not see it. */
 export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
   const caller = requireCaller(ctx)
   const row = isId(id) ? await selectComment(ctx.app.db.query, caller.tenant.id, id) : undefined
@@ -30,8 +30,8 @@ export async function getComment(ctx: Ctx, id: Id): Promise<Comment> {
 }
 
 /**
- * What is not public is seen by moderators; and by its author, who so learns what became of it,
- * until it is deleted.
+ * Whether the caller may see a comment. One that is not public is visible to moderators, and until
+ * it is deleted to its author, who so learns its state.
  */
 export function maySee({ actor, identity }: Caller, row: CommentRow): boolean {
   const isOwn = identity !== null && row.authorExternalId === identity.externalId
@@ -39,8 +39,8 @@ export function maySee({ actor, identity }: Caller, row: CommentRow): boolean {
 }
 
 /**
- * The comment that one replies to; null at the top, and where the caller may not see it
- * (`getComment`). One statement serves all of a request.
+ * The parent of a comment; null at the top level, and if the caller may not see it (`getComment`).
+ * One statement serves all comments of a request.
  */
 export const parentOf = async (ctx: Ctx, { parentId }: Comment): Promise<Comment | null> =>
   parentId === null ? null : loadParent(ctx, parentId)

@@ -7,28 +7,26 @@ import { approvedComments, repeatsText, repetitionsSince } from './history-sql.t
 import type { CommentRow } from './comment.ts'
 import type { HoldPolicy, Judgement } from './rules.ts'
 
-/** Stands for the depth, which only the statement knows, in the JSON of a comment to create. */
+/** A placeholder for the depth in a new comment's JSON: only the statement knows the depth. */
 export const UNKNOWN_DEPTH = -1
 
 /**
- * Where the statement puts the depth. A text within the JSON cannot hold it: its quotes are escaped
- * there.
+ * Where the statement inserts the depth. Text in the JSON cannot contain it, because its quotes are
+ * escaped.
  */
 const DEPTH_SLOT = `"depth":${UNKNOWN_DEPTH}`
 
 /** What the JSON of a comment to create says of its status, until the statement has decided. */
 const STATUS_SLOT = '"status":"approved"'
 
-/** What a new comment has from the defaults of its columns. */
+/** Fields that a new comment gets from the defaults of its columns. */
 type Default = 'pinnedAt' | 'editedAt' | 'deletedAt' | 'revision' | 'replyCount' | 'reactionCounts'
 type OfReader = 'authorExternalId' | 'authorName' | 'authorAvatarUrl' | 'authorProfileUrl'
-/** What the statement decides of the row. */
+/** Fields that the statement decides. */
 type Decided = 'depth' | 'status' | 'createdAt'
 type Given = Pick<CommentRow, Exclude<keyof CommentRow, Default | OfReader | Decided>>
 
-/**
- * One comment to create; arrays of these, column by column, are the parameters of the statement.
- */
+/** One comment to create. Arrays of these, column by column, are the statement's parameters. */
 export interface CreateRow extends Judgement, HoldPolicy, Given {
   tenantId: Id
   authorId: Id
@@ -36,24 +34,22 @@ export interface CreateRow extends Judgement, HoldPolicy, Given {
   bodyHtml: string
   maxDepth: number
   createdEventId: Id
-  /** Null for a comment that replies to none. */
+  /** Null for a comment at the top level. */
   replyEventId: Id | null
-  /** The actor of the event, JSON text. */
+  /** The event's actor, as JSON. */
   actor: string
   /** The comment, JSON text, with UNKNOWN_DEPTH and the status `approved`. */
   comment: string
-  /** The trace of the request; null where it has none. */
+  /** The request's trace; null if it has none. */
   trace: string | null
 }
 
 export type CreateOutcome =
   | 'created'
-  /**
-   * Another transaction holds the discussion's lock: nothing was written. Only with `skip`.
-   */
+  /** The discussion is locked by another transaction, and nothing was written. Only with `skip`. */
   | 'busy'
   | 'not_found'
-  /** The reader's record went away between its look-up and now: see `asReader`. */
+  /** The reader's record was removed after its look-up: see `asReader`. */
   | 'unavailable'
   | 'discussion_archived'
   | 'discussion_locked'
@@ -64,14 +60,15 @@ export type CreateOutcome =
 export interface CreateResult {
   outcome: CreateOutcome
   depth: number
-  /** What came of the rules and of the author's record. */
+  /** The outcome of the rules and the author's history. */
   status: 'approved' | 'pending'
-  /** Whether it is in a queue of the moderators. */
+  /** Whether it is in a moderation queue. */
   isQueued: boolean
-  /** Whether a worker is to ask the tenant's classifier. */
+  /** Whether the tenant's classifier must be asked. */
   isAsked: boolean
   /**
-   * Of `comment_created`; a `notification_reply` has the next one. Null where nothing was created.
+   * The number of `comment_created`; a `notification_reply` has the next one. Null if nothing was
+   * created.
    */
   seq: number | null
   audience: 'public' | 'tenant'
@@ -80,11 +77,11 @@ export interface CreateResult {
   /** The same of the reply's notification; null where nobody is told. */
   replyData: string | null
   recipientId: Id | null
-  /** Of the whole batch. */
+  /** For the whole batch. */
   deliveries: number
 }
 
-/** The columns of a new comment that are given, with their types. Its JSON says the same. */
+/** The given columns of a new comment, with their types. Its JSON has the same values. */
 const GIVEN = {
   tenantId: 'uuid',
   discussionId: 'uuid',
@@ -96,7 +93,7 @@ const GIVEN = {
   textDigest: 'bigint',
 } as const satisfies Record<keyof Given | 'tenantId' | 'textDigest', string>
 
-/** What the statement is given beside. */
+/** Further parameters of the statement. */
 const BESIDE = {
   repeats: 'bool',
   reason: 'text',
@@ -112,8 +109,8 @@ const BESIDE = {
 } as const satisfies Record<Exclude<keyof CreateRow, keyof typeof GIVEN>, string>
 
 /**
- * What need not be given where none of the comments is a reply, of a tenant with a classifier, or
- * judged by how many its author has: its value there, in SQL.
+ * Fields that need not be passed if none of the comments is a reply, of a tenant with a classifier,
+ * or judged by its author's number of comments; with the SQL for their value then.
  */
 const PLAIN: Partial<Record<keyof CreateRow, string>> = {
   parentId: 'NULL::uuid',
@@ -132,36 +129,36 @@ const INPUT = { plain: ALL.filter(([field]) => PLAIN[field] === undefined), any:
 const COLUMNS = Object.keys(GIVEN) as (keyof typeof GIVEN)[]
 
 /**
- * Always true. PostgreSQL takes it to leave one row, whose discussion or parent it looks up by the
- * key. For the ten that it takes an array to have, it would read a table of some thousand rows.
+ * Always true. Makes PostgreSQL expect one row, whose discussion or parent it looks up by key. It
+ * expects ten rows of an array, for which it would read a table of some thousand rows.
  */
 const FEW = 'n BETWEEN 1 AND 1000000'
 
 interface Shape {
-  /** What follows the locking clause. */
+  /** Follows the locking clause. */
   ifLocked: '' | 'SKIP LOCKED'
-  /** The outcome of a comment whose discussion's row was not locked. */
+  /** The outcome of a comment whose discussion could not be locked. */
   otherwise: (tenant: string, discussion: string) => string
-  /** Whether all of the comments are plain: `PLAIN`. */
+  /** Whether all comments are plain: `PLAIN`. */
   arePlain: boolean
-  /** Whether it is one comment, whose fields are the parameters. */
+  /** Whether it creates one comment, whose fields are the parameters. */
   isOne: boolean
 }
 
 /**
  * Creates any number of comments in one statement, which is one transaction: rules, comments,
  * counters, numbers, events, deliveries. Discussions are locked in the order of their ids and
- * before comments, so that two batches never wait for each other. A refused row has its own outcome
- * and harms no other.
+ * before comments, so that two batches never deadlock. A refused row has its own outcome and does
+ * not affect the others.
  *
- * It is written so that its plan is good for tables of which PostgreSQL has no statistics yet. `IS
- * NOT DISTINCT FROM` keeps it from looking for a parent among all comments of the discussion: that
- * took 0.7 s a statement in a new, busy one. LATERAL keeps it from reading all discussions or
- * readers. Each part of a plan costs time even where it finds nothing: what plain comments do not
- * need is left out, and one comment alone is not an array. The input stands in subselects, which
- * hide how long the arrays are: where PostgreSQL knows it, it takes a plan for that length to be
- * cheaper, and plans each execution again. OFFSET 0 keeps a part from being merged into the next,
- * which would run what it computes several times.
+ * Its plan must be good while PostgreSQL has no statistics of the tables. `IS NOT DISTINCT FROM`
+ * keeps it from searching for a parent among all comments of the discussion, which took 0.7 s a
+ * statement in a new, busy one. LATERAL keeps it from reading all discussions or readers. Each part
+ * of a plan costs time even if it finds nothing: the parts that plain comments do not need are left
+ * out, and a single comment is not an array. The input is in subselects, which hide the arrays'
+ * lengths: otherwise PostgreSQL would estimate a plan for that length to be cheaper, and plan each
+ * execution again. OFFSET 0 keeps a part from being merged into the next one, which would compute
+ * it several times.
  */
 const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, arePlain, isOne }: Shape) => {
   const unlessPlain = (sql: string): string => (arePlain ? '' : sql)
@@ -169,7 +166,7 @@ const createComments = <Name extends string>(name: Name, { ifLocked, otherwise, 
   const input = arePlain ? INPUT.plain : INPUT.any
   const [now, repetitionsFrom] = [`$${input.length + 1}::timestamptz`, `$${input.length + 2}::uuid`]
   const ofOne = Object.fromEntries(input.map(([field, type], index) => [field, `$${index + 1}::${type}`]))
-  /** A field of the row, of `from`; a parameter where there is only one row. */
+  /** A field of the row in `from`, or a parameter if there is only one row. */
   const given = (field: keyof CreateRow, from?: string): string =>
     (arePlain ? PLAIN[field] : undefined) ??
     (isOne ? ofOne[field] : undefined) ??
@@ -339,8 +336,8 @@ const CREATE = {
 } as const
 
 /**
- * See `createComments`. With `skip`, comments in a discussion that another transaction has locked
- * are `busy`: no other comment waits for it. The results are in the order of `rows`.
+ * See `createComments`. With `skip`, comments in a locked discussion are `busy`, and delay no
+ * others. The results are in the order of `rows`.
  */
 export const insertComments = (
   sql: Sql,

@@ -24,8 +24,8 @@ interface CreateComment extends z.infer<typeof newCommentSchema> {
 }
 
 /**
- * Posts a comment for the asserted reader; by the external id of a page it brings the discussion
- * into being. Throws `validation_failed`, `not_found`, `discussion_locked`, `discussion_archived`,
+ * Posts a comment for the asserted reader. A page named by external id gets its discussion by this.
+ * Throws `validation_failed`, `not_found`, `discussion_locked`, `discussion_archived`,
  * `reader_banned`; a reply deeper than the tenant's `maxDepth` is `validation_failed` with
  * `too_deep`.
  */
@@ -36,20 +36,20 @@ export async function createComment(ctx: Ctx, input: CreateComment): Promise<Com
   if (parentId !== null && !isId(parentId)) throw refusal('parent_not_found', tenant.settings)
   const place = { discussionId: await findDiscussion(ctx, input), externalId: input.externalId ?? '', parentId }
   if (place.discussionId === null || !isCheapToRender(body)) await refuseEarly(ctx, place)
-  // Before the reader and the discussion come into being: of a text that is refused nothing is
+  // Before the reader and the discussion are created, so that a refused text leaves nothing
   // stored.
   const text = checkText(ctx, body)
   return asReader(ctx, (author) => postComment(ctx, place, text, author))
 }
 
 interface CommentTarget {
-  /** Null for a page that has no discussion yet. */
+  /** Null for a page without a discussion. */
   discussionId: Id | null
   externalId: string
   parentId: Id | null
 }
 
-/** The discussion to post in; null where the page has none yet. */
+/** The discussion to post in; null if the page has none yet. */
 async function findDiscussion(ctx: Ctx, { discussionId, externalId }: CreateComment): Promise<Id | null> {
   if ((discussionId == null) === (externalId == null)) {
     throw invalid('/discussionId', 'required', 'or externalId is required, but not both')
@@ -60,9 +60,8 @@ async function findDiscussion(ctx: Ctx, { discussionId, externalId }: CreateComm
 }
 
 /**
- * Refuses what the statement that creates the comment would refuse: for a text whose rendering is
- * more work than this look, and where a discussion would come into being for a reader who may not
- * write in it.
+ * Refuses early what the creating statement would refuse. Only for texts whose rendering costs more
+ * than this query, and before a discussion is created for a reader who may not write in it.
  */
 async function refuseEarly(ctx: Ctx, { discussionId, parentId }: CommentTarget): Promise<void> {
   const { settings, id: tenantId } = requireCaller(ctx).tenant
@@ -72,7 +71,7 @@ async function refuseEarly(ctx: Ctx, { discussionId, parentId }: CommentTarget):
   if (outcome !== 'created') throw refusal(outcome, settings)
 }
 
-/** Posts what has been checked. Throws ReaderGone, and the refusals of `createComment`. */
+/** Posts a checked comment. Throws ReaderGone, and the refusals of `createComment`. */
 async function postComment(ctx: Ctx, place: CommentTarget, text: CheckedText, author: Reader): Promise<Comment> {
   const { tenant } = requireCaller(ctx)
   const { body, bodyHtml, judgement } = text

@@ -20,8 +20,8 @@ import { checkText } from './text.ts'
 const editSchema = z.object({ body: bodySchema })
 
 /**
- * Gives the asserted reader's own comment a new body; the old one is kept as a revision. Where the
- * new text has to wait for a moderator, the comment leaves the view. The same body again changes
+ * Replaces the body of the asserted reader's own comment; the old one is kept as a revision. If the
+ * new text must wait for a moderator, the comment leaves the view. The same body again changes
  * nothing. Throws `not_found`, `not_author`, `edit_window_closed`, `discussion_locked`,
  * `discussion_archived`, `invalid_transition`.
  */
@@ -33,8 +33,7 @@ export async function updateComment(
   const { body } = validate(editSchema, { body: text })
   const reader = await requireReader(ctx)
   const now = new Date()
-  // Checks without a lock first. A text that is refused is never rendered, and no lock is held
-  // while one is rendered.
+  // Checks first without a lock: refused texts are not rendered, and rendering holds no lock.
   const found = isId(commentId) ? await peekComment(ctx.app.db.query, tenant.id, commentId, now) : undefined
   if (found === undefined) throw new ServiceError('not_found', { detail: 'There is no such comment.' })
   requireEditable(found, reader, tenant, now)
@@ -62,7 +61,7 @@ export async function updateComment(
   return edited
 }
 
-/** Throws why the reader may not edit a comment now. */
+/** Throws the reason if the reader may not edit a comment now. */
 function requireEditable(comment: LockedComment, reader: Reader, { settings }: Tenant, now: Date): void {
   requireAuthor(comment, reader)
   requireOpen(comment)
@@ -74,8 +73,7 @@ function requireEditable(comment: LockedComment, reader: Reader, { settings }: T
 }
 
 /**
- * The rules' word on a new text. What waits for a moderator already waits on; what is before one
- * stays there.
+ * The rules' decision on a new text. A comment that waits for a moderator, or is flagged, stays so.
  */
 async function decideOnEdit(
   sql: Sql,
@@ -90,7 +88,7 @@ async function decideOnEdit(
     return { status: 'pending', holdReason: reason ?? comment.holdReason, flagged: comment.flagged, asks: false }
   }
   const decision = decide(reason, comment.authorBan === 'shadow', holdPolicy(settings))
-  // Its classifier was switched off meanwhile: what comes into view for the first time does so by a
+  // The classifier was switched off meanwhile: a comment that was never in view then needs a
   // moderator.
   if (comment.status === 'pending' && decision.status === 'approved') {
     return { ...decision, status: 'pending', holdReason: reason ?? comment.holdReason }
@@ -101,12 +99,12 @@ async function decideOnEdit(
 
 interface DeleteComment {
   commentId: Id
-  /** Whether the asserted reader must be the author, whatever the caller may do beside. */
+  /** Whether the asserted reader must be the author, even if the caller could moderate. */
   asAuthor?: boolean | null | undefined
 }
 
 /**
- * Deletes a comment: as its author where the asserted reader wrote it, else as a moderator, with
+ * Deletes a comment: as its author if the asserted reader wrote it, else as a moderator, with
  * `moderate_content`. It stays as a tombstone while it has replies in view. Deleting it again
  * changes nothing. Throws `not_found`, `not_author`, `missing_capability`, `identity_required`,
  * `discussion_archived`.
@@ -123,7 +121,7 @@ export async function deleteComment(ctx: Ctx, { commentId, asAuthor }: DeleteCom
 }
 
 /**
- * By whom a comment is deleted: a reader, who must be its author unless `mayModerate`; null is a
+ * Who deletes a comment: a reader, who must be its author unless `mayModerate`; null for a
  * moderator.
  */
 type Remover = { reader: Reader; mayModerate: boolean } | { reader: null; mayModerate: true }
@@ -151,7 +149,7 @@ export async function removeComment(ctx: Ctx, commentId: Id, { reader, mayModera
 
 function requireAuthor(comment: LockedComment, reader: Reader): void {
   if (comment.authorId === reader.id) return
-  // Who may not know that it exists does not learn it here.
+  // A caller who may not see the comment must not learn that it exists.
   throw new ServiceError(comment.status === 'approved' ? 'not_author' : 'not_found')
 }
 

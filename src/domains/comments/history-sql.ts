@@ -3,22 +3,20 @@ import { firstIdAt } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { AuthorHistory, Judgement } from './rules.ts'
 
-/** Of how many of an author's latest comments, of how many hours, a repetition is known. */
+/** How many of an author's latest comments are searched for a repetition. */
 const LATEST = 20
 const HOURS = 24
 
 /**
- * How far back an author's approved comments are looked for: one whose last 1 000 were all refused
- * is new again.
+ * How many of an author's latest comments are searched for approved ones. An author whose last 1
+ * 000 were all refused counts as new.
  */
 const APPROVED_AMONG = 1000
 
-/**
- * The least id of the comments that a repetition is looked for in. Ids are in the order of time.
- */
+/** The lower bound of the ids that are searched for a repetition. Ids are in the order of time. */
 export const repetitionsSince = (now: Date): Id => firstIdAt(new Date(now.getTime() - HOURS * 3_600_000))
 
-/** SQL: whether one of the latest comments of an author after the id `since` has this digest. */
+/** SQL: whether one of an author's latest comments with an id above `since` has this digest. */
 export const repeatsText = (tenant: string, author: string, digest: string, since: string, except = 'NULL'): string => `
   EXISTS (
     SELECT 1 FROM (
@@ -46,7 +44,10 @@ const HISTORY = statement(
      CASE WHEN $7::int > 0 THEN ${approvedComments('$1', '$2', '$7::int')} ELSE 0 END AS "approvedCount"`,
 )
 
-/** What the rules ask of the author's comments beside `commentId`, whose text is to change. */
+/**
+ * The author's history that the rules need, without the comment `commentId`, whose text is being
+ * changed.
+ */
 export async function selectHistory(
   sql: Sql,
   { tenantId, authorId, commentId }: { tenantId: Id; authorId: Id; commentId: Id },

@@ -5,8 +5,8 @@ import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, 
 interface Order {
   direction: 'ASC' | 'DESC'
   /**
-   * What the level is ordered by: columns of the table, the same of COLUMNS, and their types. An
-   * index has each order.
+   * The sort key of the level: columns of the table, the same of COLUMNS, and their types. Each
+   * order has an index.
    */
   key: readonly string[]
   rowKey: readonly string[]
@@ -28,13 +28,13 @@ const ORDERS = {
 
 export type CommentSort = keyof typeof ORDERS
 
-// The number of reactions is for the order alone.
+// The number of reactions is only for sorting.
 const COLUMNS = `${COMMENT_COLUMNS}, c.reaction_count AS "reactionCount"`
 
 /** A statement reads one level: the roots of a discussion, or the replies of a comment. */
 type OneLevel = 'roots' | 'replies'
 
-/** Or those of each of several. */
+/** The same for each of several discussions or comments. */
 type EachLevel = 'rootsOfEach' | 'repliesOfEach'
 
 type ListLevel = OneLevel | EachLevel
@@ -42,12 +42,12 @@ type ListLevel = OneLevel | EachLevel
 interface ScopeSql {
   discussion: string
   parent: string
-  /** The first parameter behind those of the scope. */
+  /** The number of the first parameter after the scope's. */
   next: number
 }
 
-// $1 is the tenant, $2 the limit, then come those of the scope, of the key, and of the place among
-// the pinned.
+// $1 is the tenant, $2 the limit; then the parameters of the scope, of the key, and of the place
+// among pinned comments.
 const SCOPES: Readonly<Record<ListLevel, ScopeSql>> = {
   roots: { discussion: '$3', parent: 'IS NULL', next: 4 },
   replies: { discussion: '$3', parent: '= $4', next: 5 },
@@ -55,7 +55,7 @@ const SCOPES: Readonly<Record<ListLevel, ScopeSql>> = {
   repliesOfEach: { discussion: 'p.discussion_id', parent: '= p.id', next: 5 },
 }
 
-/** Where several levels come from, in their order. */
+/** The source of several levels, in their order. */
 const EACH: Readonly<Record<EachLevel, string>> = {
   rootsOfEach: 'unnest($3::uuid[]) WITH ORDINALITY AS p (discussion_id, n)',
   repliesOfEach: 'unnest($3::uuid[], $4::uuid[]) WITH ORDINALITY AS p (discussion_id, id, n)',
@@ -68,9 +68,9 @@ const inLevel = (scope: ListLevel): string =>
 const sorted = (key: readonly string[], direction: string): string =>
   key.map((column) => `${column} ${direction}`).join(', ')
 
-// Ordered by the parent first, which is one: PostgreSQL takes `parent_id IS NULL` for no constant,
-// and would not see that the index has the order of the roots (measured: 2 s instead of 0.3 ms
-// among 1 000 000 of them).
+// Sorted by the parent first, although it is constant: PostgreSQL does not take `parent_id IS
+// NULL` for a constant, and would not use the index order for roots (measured: 2 s instead of 0.3
+// ms among 1 000 000 roots).
 function unpinned(scope: ListLevel, { direction, key, types }: Order): string {
   const values = types.map((type, index) => `$${SCOPES[scope].next + index}::${type}`)
   return `SELECT ${COLUMNS} FROM ${FROM}
@@ -87,7 +87,7 @@ const pinnedFirst = ({ rowKey, direction }: Order, row = ''): string =>
     direction,
   )
 
-/** A level where pinned ones come first, the last pinned before the others. */
+/** A level with its pinned comments first, the last pinned before the others. */
 function withPinned(scope: ListLevel, order: Order): string {
   const next = SCOPES[scope].next + order.types.length
   return `SELECT * FROM (
@@ -102,7 +102,7 @@ function withPinned(scope: ListLevel, order: Order): string {
 const ofEach = (scope: EachLevel, level: string, order: Order): string =>
   `SELECT l.* FROM ${EACH[scope]} CROSS JOIN LATERAL (${level}) l ORDER BY p.n, ${pinnedFirst(order, 'l.')}`
 
-// One statement per order and scope, so that each has its own plan: that of an index in its order.
+// One statement per order and scope, so that each has its own plan on an index.
 function levelsOf(sort: CommentSort) {
   const order: Order = ORDERS[sort]
   const one = (scope: OneLevel) => ({
@@ -122,12 +122,12 @@ function levelsOf(sort: CommentSort) {
 }
 
 /**
- * So few comments have at most 4 MB: the budget of the answer cuts them, and they need no measuring
- * as they are read.
+ * This many comments have at most 4 MB: the answer's byte budget cuts them, so they are not
+ * measured while they are read.
  */
 const FEW = 31
 
-/** Whether a page has so few comments that it is not measured as it is read. */
+/** Whether a page is too short to be measured while it is read. */
 export const isShort = ({ limit }: { limit: number }): boolean => limit <= FEW
 
 interface Statements {
@@ -145,19 +145,19 @@ const statementsOf = (name: Name, text: string): Statements => ({
 const LEVELS = { newest: levelsOf('newest'), oldest: levelsOf('oldest'), top: levelsOf('top') } as const
 
 /**
- * The place of a comment in its level: pinned ones, the last pinned first, stand before all others.
+ * A comment's place in its level: pinned comments, the last pinned first, stand before all others.
  */
 export interface LevelPlace {
   pinnedAt: string | null
   id: Id
-  /** Of `top` alone. */
+  /** Only for `top`. */
   reactionCount: number
   replyCount: number
 }
 
 interface Level {
   sort: CommentSort
-  /** Null: from the beginning. */
+  /** Null: from the start. */
   after: LevelPlace | null
   limit: number
 }
@@ -166,7 +166,7 @@ export type ListedRow = CommentRow & Measured
 
 const MAX_COUNT = 2_147_483_647
 
-/** Where the pinned ones begin, and behind them all others. */
+/** The place before all pinned comments. */
 const START = { pinnedAt: 'infinity', id: LAST_ID }
 const FIRST_OF = {
   newest: [LAST_ID],
@@ -193,7 +193,7 @@ function run(
   return sql<ListedRow>(whole[size], [tenantId, limit, ...of, ...FIRST_OF[sort], pinnedAt, id])
 }
 
-/** Comments in view of one level of a thread: the roots, or the replies of `parentId`. */
+/** The comments in view of one level of a thread: the roots, or the replies of `parentId`. */
 export const listLevel = (
   sql: Sql,
   tenantId: Id,
@@ -205,7 +205,7 @@ export const listLevel = (
     : run(sql, 'replies', level, tenantId, [discussionId, parentId], size)
 }
 
-/** The roots in view of each of several discussions, `limit` of each, those of one together. */
+/** The roots in view of each of several discussions, `limit` of each, grouped by discussion. */
 export const listRootsOfEach = (
   sql: Sql,
   tenantId: Id,
@@ -213,7 +213,7 @@ export const listRootsOfEach = (
   level: Level,
 ): Promise<ListedRow[]> => run(sql, 'rootsOfEach', level, tenantId, [discussionIds], 'many')
 
-/** The same for a few discussions and short pages: none is cut for another's sake. */
+/** The same for few discussions and short pages, without a byte limit over all of them. */
 export const listShortRootsOfEach = (
   sql: Sql,
   tenantId: Id,
@@ -221,7 +221,7 @@ export const listShortRootsOfEach = (
   level: Level,
 ): Promise<ListedRow[]> => run(sql, 'rootsOfEach', level, tenantId, [discussionIds], 'few')
 
-/** The replies in view of each of several comments, `limit` of each, those of one together. */
+/** The replies in view of each of several comments, `limit` of each, grouped by comment. */
 export const listReplies = (
   sql: Sql,
   tenantId: Id,

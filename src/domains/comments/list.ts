@@ -39,8 +39,8 @@ interface ListComments extends LevelArgs {
 
 /**
  * A page of one level of a discussion of the tenant: the roots, or the replies of `parentId`;
- * pinned ones first. One statement serves all discussions of a request whose roots are asked for
- * alike. Throws `not_found`.
+ * pinned ones first. One statement serves all discussions of a request that ask for their roots
+ * with the same arguments. Throws `not_found`.
  */
 export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<Comment>> {
   const { tenant } = requireCaller(ctx)
@@ -59,10 +59,10 @@ export async function listComments(ctx: Ctx, args: ListComments): Promise<Page<C
   return pageOf(rows.map(toComment), size, args, cursorOf(sort), isCut(rows))
 }
 
-/** Some comments of one list. */
+/** Part of one list of comments. */
 interface Listed {
   comments: Comment[]
-  /** Whether there may be more than these. */
+  /** Whether further comments may follow. */
   isCut: boolean
 }
 
@@ -82,7 +82,7 @@ const loadRoots = perRequest<Id, Listed, [NestedLevel]>(async (ctx, discussionId
   return discussionIds.map((id) => listed.get(id) ?? NONE)
 })
 
-/** The roots of one discussion, for all requests that ask for short pages alike. */
+/** The roots of one discussion, shared by all requests for short pages with the same arguments. */
 const readRoots = sharedReads<Id, Listed>({
   most: 16,
   load: async (sql, tenantId, group, discussionIds) => {
@@ -102,8 +102,8 @@ const readRoots = sharedReads<Id, Listed>({
 const listedOf = (rows: readonly ListedRow[]): Listed => ({ comments: rows.map(toComment), isCut: isCut(rows) })
 
 /**
- * A page of the replies in view of a comment, pinned ones first. One statement serves all comments
- * of a request that ask for the same; none those without replies.
+ * A page of a comment's replies in view, pinned ones first. One statement serves all comments of a
+ * request with the same arguments; comments without replies need none.
  */
 export async function listRepliesOf(ctx: Ctx, comment: Comment, args: LevelArgs): Promise<Page<Comment>> {
   const size = pageSize(args)
@@ -129,7 +129,7 @@ const loadReplies = perRequest<Comment, Listed, [NestedLevel]>(async (ctx, paren
   return parents.map(({ id }) => listed.get(id) ?? NONE)
 })
 
-/** The comments of several lists, which were read in the order of their keys, by these. */
+/** Groups the comments of several lists, which were read in the order of their keys, by key. */
 function byKey(rows: readonly ListedRow[], keys: readonly Id[], keyOf: (row: ListedRow) => Id | null): Map<Id, Listed> {
   const last = rows.at(-1)
   const cut = cutKeys<Id | null>(rows, keys, last === undefined ? undefined : keyOf(last))
@@ -155,8 +155,8 @@ const reactionCountOf = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0)
 
 /**
- * The place that a cursor names. A comment that moves meanwhile, by a pin or in `top`, moves as its
- * event says.
+ * The place that a cursor names. If the comment has moved meanwhile, by a pin or in `top`, an event
+ * reports that.
  */
 function placeOf(sort: CommentSort, cursor: string | null | undefined): LevelPlace | null {
   const key = decodeCursor(sort, sort === 'top' ? 4 : 2, cursor)
@@ -171,8 +171,8 @@ function placeOf(sort: CommentSort, cursor: string | null | undefined): LevelPla
 }
 
 /**
- * Below a comment that its author alone is shown there is no page: lists are the same for every
- * reader.
+ * A pending parent, visible only to its author, has no page of replies: lists are the same for
+ * every reader.
  */
 async function requireParent(ctx: Ctx, discussionId: Id, parentId: Id): Promise<void> {
   const parent = await getComment(anonymous(ctx), parentId)

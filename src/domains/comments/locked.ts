@@ -5,19 +5,19 @@ import { type BanKind, banIn } from '../readers/bans.ts'
 import { COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 import type { HoldReason } from './rules.ts'
 
-/** A comment and what decides on its changes, beside what everybody sees. */
+/** A comment with the fields that decide on its changes. */
 export interface LockedComment extends CommentRow {
   discussionState: DiscussionState
   firstApprovedAt: Date | null
   reportCount: number
   reportsAnswered: number
-  /** Why it waits or is flagged. */
+  /** Why it is held or flagged. */
   holdReason: HoldReason | null
-  /** In view, and before moderators because of a rule. */
+  /** In view, but in a moderation queue because of a rule. */
   flagged: boolean
-  /** Whether the tenant's classifier is still to decide. */
+  /** Whether the classifier's verdict is still awaited. */
   isAsked: boolean
-  /** The author's ban that is in force now. */
+  /** The author's ban in force. */
   authorBan: BanKind | null
 }
 
@@ -32,7 +32,7 @@ const COMMENT = `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", 
 
 const PEEK = statement('comment_to_change', COMMENT)
 
-/** A comment as a change would find it. It may be another by the time of the change. */
+/** A comment as a change would find it now, without a lock: it may change before the change. */
 export const peekComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
   (await sql<LockedComment>(PEEK, [tenantId, id, now]))[0]
 
@@ -43,9 +43,9 @@ const LOCK = statement(
 )
 
 /**
- * A comment whose discussion and row are locked until the transaction ends, in the order in which
- * all writers lock. It is read after that: a statement that has waited for a lock has what is
- * locked as it is now, but the author whom the row named before.
+ * Reads a comment after locking its discussion and row, in the order in which all writers lock,
+ * until the transaction ends. It is a second statement: one that waited for a lock would return the
+ * locked rows' new state, but joined to the author that the row named before.
  */
 export async function lockComment(sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> {
   const locked = await sql<{ id: Id }>(LOCK, [tenantId, id])

@@ -1,18 +1,18 @@
 import type MarkdownIt from 'markdown-it'
 
-/** A text takes more work to render than it may. */
+/** Rendering a text would take more work than allowed. */
 export class TooMuchWork extends Error {
   override readonly name = 'TooMuchWork'
 }
 
 /**
- * Work that any text may take, in units: enough for the densest Markdown of some 600 characters.
+ * The work allowed for any text, in units: enough for the densest Markdown of some 600 characters.
  */
 const BASE_WORK = 1000
-/** Dense Markdown, a list of links or code outside of a fence, takes about 0.5. */
+/** Dense Markdown, such as a list of links or unfenced code, takes about 0.5. */
 const WORK_PER_CHARACTER = 0.6
 
-/** What takes longer than a step or a token, by measurement: about 0.15 µs each. */
+/** Operations that cost more than a step or a token, by measurement: about 0.15 µs each. */
 const BLOCK_WORK = 3
 const ENTITY_WORK = 6
 const LINK_WORK = 8
@@ -20,12 +20,12 @@ const LINK_WORK = 8
 const AMPERSAND = 0x26
 
 /**
- * Gives each rendering an amount of work by the length of its text, so that none costs much more
- * than a plain text of that length, whatever weaknesses the parser has. Returns a function that
- * spends some of it. Where it is used up, `md.render` throws `TooMuchWork`.
+ * Limits the work of each rendering by the length of its text, so that none costs much more than
+ * plain text of that length, whatever weaknesses the parser has. Returns a function that spends
+ * units of it. Once they are used up, `md.render` throws `TooMuchWork`.
  */
 export function boundWork(md: MarkdownIt): (units: number) => void {
-  // Rendering is synchronous: there is never more than one at a time.
+  // One counter is enough: rendering is synchronous.
   let left = 0
   const spend = (units: number): void => {
     left -= units
@@ -42,10 +42,7 @@ export function boundWork(md: MarkdownIt): (units: number) => void {
   return spend
 }
 
-/**
- * The parser asks its first rule at every place that it looks at, and skips over places that it has
- * seen.
- */
+/** Counts the parser's steps: it calls its first rule at every position that it has not cached. */
 function countSteps(md: MarkdownIt, spend: (units: number) => void): void {
   md.block.ruler.before('code', 'work', () => {
     spend(BLOCK_WORK)

@@ -3,17 +3,18 @@ import type { RuleInline } from 'markdown-it/lib/parser_inline.mjs'
 import type StateInline from 'markdown-it/lib/rules_inline/state_inline.mjs'
 import type Token from 'markdown-it/lib/token.mjs'
 
-/** The longest name before an @ (RFC 5321, section 4.5.3.1.1). */
+/** The longest local part of an e-mail address (RFC 5321, section 4.5.3.1.1). */
 const MAX_LOCAL_PART = 64
 
 const SCHEME = /(?<![a-z0-9])https?$/i
 const HOST = /[\p{L}\p{N}][\p{L}\p{M}\p{N}._:@-]*/uy
 /**
- * What a path consists of but for brackets: no space, quote or foreign punctuation, such as `。`.
+ * The characters of a path except brackets: no spaces, quotes or foreign punctuation, such as `。`.
  */
 const PATH = new RegExp("[[^\\p{P}\\p{Z}\\p{C}<>`^\\|][\\-._:\\/?#@!\\&'*,;%]]+", 'vy')
 /**
- * What ends a sentence and no address, as in GFM; an opening bracket here has nothing behind it.
+ * Punctuation that ends a sentence, not an address, as in GFM; an opening bracket has nothing
+ * behind it here.
  */
 const TRAILING = /[?!.,:;*_~'([]/
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']' }
@@ -21,15 +22,15 @@ const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']' }
 const LOCAL_PART = /[\w.+-]/
 const DOMAIN = /[a-z0-9-]+(?:\.[a-z0-9-]+)+/iy
 /**
- * A letter beside an e-mail address that belongs to it, and makes it none of ours. Chinese puts no
- * space there.
+ * A letter right beside an e-mail address would belong to it, so the address is not linked. Chinese
+ * letters do not count, because Chinese writes no space there.
  */
 const LETTER = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/u
 
 /**
- * Makes links of `http://`, `https://` and e-mail addresses in text (GFM, section 6.9, without
- * `www.`). Each character is looked at a few times at most: linkify-it, which markdown-it has for
- * this, takes the square of a text's length.
+ * Links `http://`, `https://` and e-mail addresses in text (GFM, section 6.9, without `www.`). It
+ * looks at each character a few times at most: linkify-it, markdown-it's own way, takes quadratic
+ * time.
  */
 export function linkAddresses(md: MarkdownIt): void {
   const linkWeb: RuleInline = (state, silent) => {
@@ -59,7 +60,7 @@ export function linkAddresses(md: MarkdownIt): void {
   })
 }
 
-/** The web addresses that text becomes links of. */
+/** The web addresses of a text that become links. */
 export function* webAddresses(text: string): Generator<{ start: number; end: number }> {
   let done = 0
   for (const { 0: scheme, index: start } of text.matchAll(/(?<![a-z0-9])https?:\/\//gi)) {
@@ -108,8 +109,8 @@ function withLinks(tokens: Token[], TokenClass: typeof Token, isLink: (href: str
     Object.assign(new TokenClass(type, type === 'text' ? '' : 'a', nesting), { content, level: from.level })
   let depth = 0
   return tokens.flatMap((token) => {
-    // HTML knows no link within a link: there it is its text alone, and so is an image, which
-    // becomes one.
+    // HTML has no nested links: an inner link becomes its text, and so does an image, which would
+    // be a link.
     if (token.type === 'link_open') return ++depth > 1 ? [] : [token]
     if (token.type === 'link_close') return depth-- > 1 ? [] : [token]
     if (token.type === 'image' && depth > 0) token.type = 'text'
@@ -130,14 +131,14 @@ function withLinks(tokens: Token[], TokenClass: typeof Token, isLink: (href: str
   })
 }
 
-/** Without the hyphens at its end. A regular expression would look from every hyphen on. */
+/** Without its trailing hyphens. A regular expression would search from every hyphen. */
 function withoutHyphens(domain: string | undefined): string | undefined {
   let end = domain?.length ?? 0
   while (domain?.[end - 1] === '-') end--
   return domain?.slice(0, end)
 }
 
-/** The e-mail addresses of a text, with a `mailto:` before them. */
+/** The e-mail addresses of a text, with an optional `mailto:`. */
 export function* mailAddresses(text: string): Generator<{ start: number; end: number; text: string }> {
   let done = 0
   for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {

@@ -6,8 +6,8 @@ import { linkAddresses } from './markdown-links.ts'
 const LINK_REL = 'nofollow ugc noopener'
 
 /**
- * The most HTML that a text becomes: this many times its own bytes, but at least the floor, and
- * never more than the cap.
+ * The most bytes of a text's HTML: this many times its own bytes, at least the floor, at most the
+ * cap.
  */
 const MAX_GROWTH = 8
 const FLOOR_BYTES = 1024
@@ -16,19 +16,19 @@ const MAX_HTML_BYTES = 100_000
 const markdown = new MarkdownIt('commonmark', { html: false }).enable('strikethrough')
 const { escapeHtml } = markdown.utils
 
-// What is nested deeper than this (`maxNesting` of markdown-it's preset) the parser leaves out:
-// such a text is shown as it was written, and loses nothing.
+// The parser drops deeper nesting (`maxNesting` of markdown-it's preset): such a text is shown as
+// it was written, so that nothing is lost.
 const MAX_LEVEL = 20
 markdown.core.ruler.push('depth', ({ tokens }) => {
   if (tokens.some(({ level }) => level >= MAX_LEVEL - 2)) throw new TooMuchWork()
 })
 
-/** Schemes that a link may have. */
+/** The allowed schemes of links. */
 markdown.validateLink = (url) => /^(?:https?|mailto):/i.test(url)
 const spend = boundWork(markdown)
 linkAddresses(markdown)
 
-/** The work of parsing and encoding an address. Most are as they should be, and are left alone. */
+/** The cost of parsing and encoding an address. Most addresses need neither. */
 const NORMALIZE_WORK = 60
 const NORMAL_ADDRESS = /^(?:https?:\/\/|mailto:[\w.+-]+@)[a-z0-9.-]+(?::\d+)?(?:[/?#][\w.~:/?#@!$&'()*+,;=-]*)?$/i
 const { normalizeLink } = markdown
@@ -45,8 +45,7 @@ rules.link_open = (tokens, index) => {
   const token = tokens[index]
   return openLink(token?.attrGet('href') ?? '', token?.attrGet('title') ?? null)
 }
-// A reader's picture would be loaded by every visitor: it becomes a link that each may follow or
-// not.
+// Every visitor would load a reader's image, so an image becomes a link.
 rules.image = (tokens, index) => {
   const token = tokens[index]
   const src = token?.attrGet('src') ?? ''
@@ -59,7 +58,9 @@ rules.fence = (tokens, index) => {
   return `<pre><code${attribute}>${escapeText(content)}</code></pre>\n`
 }
 
-/** A reference's address is written out wherever it is used: long ones, used often, are work. */
+/**
+ * A reference's address is repeated wherever it is used, so long addresses used often cost work.
+ */
 function openLink(href: string, title: string | null): string {
   spend((href.length + (title?.length ?? 0)) >> 3)
   const attribute = title === null ? '' : ` title="${escapeHtml(title)}"`
@@ -69,7 +70,7 @@ function openLink(href: string, title: string | null): string {
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 const escapeText = (text: string): string => text.replace(/[&<>]/g, (sign) => ESCAPES[sign] ?? sign)
 
-// The second lock: what the renderer can rightly have made, and nothing else, may leave here.
+// A second line of defence: only tags that the renderer can legitimately make may leave here.
 const TAG = new RegExp(
   [
     '<(?:/?(?:blockquote|code|em|h[1-6]|li|ol|p|pre|s|strong|ul)',
@@ -83,35 +84,32 @@ const TAG = new RegExp(
 )
 const isSafe = (html: string): boolean => !/[<>]/.test(html.replace(TAG, ''))
 
-// What no markup can come of: letters, digits, spaces and plain punctuation on one line, no address
-// in it. Most comments are such.
+// Texts without any markup: letters, digits, spaces and plain punctuation on one line, without an
+// address. Most comments are like this.
 const PLAIN = /^(?!\d+[.)])(?![-+=#])[\p{L}\p{N} ,.;?!'’()-]+$/u
 const LINKISH = /\bwww|\.\p{L}/iu
 const isPlain = (body: string): boolean => PLAIN.test(body) && !LINKISH.test(body)
 
 /**
- * CommonMark with strikethrough and autolinks as HTML that is safe to insert as it is. Raw HTML is
- * shown as text. A text whose HTML would be too large (`MAX_GROWTH`), or take too much work, is
- * shown as it was written.
+ * Renders CommonMark with strikethrough and autolinks as HTML that is safe to insert. Raw HTML is
+ * shown as text. A text whose HTML would be too large (`MAX_GROWTH`) or too much work is shown as
+ * it was written.
  */
 export const renderMarkdown = (body: string): string => (isPlain(body) ? `<p>${body}</p>\n` : renderThoroughly(body))
 
-/**
- * Up to here a text of any kind is rendered in less time than the database takes to answer a
- * question.
- */
+/** Any text up to this length is rendered in less time than one database query takes. */
 const SHORT_LENGTH = 500
 
-/** Whether rendering it is next to no work. */
+/** Whether rendering costs next to nothing. */
 export const isCheapToRender = (body: string): boolean => body.length <= SHORT_LENGTH || isPlain(body)
 
-/** The same for any text, the long way. */
+/** Renders any text through the parser, plain ones too. */
 export function renderThoroughly(body: string): string {
   const html = tryRender(body)
   return html !== null && Buffer.byteLength(html) <= maxBytesOf(body) && isSafe(html) ? html : renderAsText(body)
 }
 
-/** The most bytes that a text's HTML has. */
+/** The most bytes of a text's HTML. */
 export const maxBytesOf = (body: string): number =>
   Math.min(MAX_HTML_BYTES, Math.max(FLOOR_BYTES, MAX_GROWTH * Buffer.byteLength(body)))
 
@@ -124,9 +122,7 @@ function tryRender(body: string): string | null {
   }
 }
 
-/**
- * The text in paragraphs, with its line breaks and without any markup: at most six times its bytes.
- */
+/** The text in paragraphs, with line breaks but no other markup: at most six times its bytes. */
 export const renderAsText = (body: string): string =>
   body
     .split(/\n(?:[ \t]*\n)+/)
@@ -134,9 +130,9 @@ export const renderAsText = (body: string): string =>
     .join('')
 
 /**
- * How many links a rendered comment has. A `<` of its text is escaped: only the renderer's own can
- * be found. The addresses of a text that is shown as it was written count as well: they are there
- * to be copied.
+ * The number of links in a rendered comment. A `<` of its text is escaped, so only tags of the
+ * renderer are found. In a text that is shown as it was written, addresses count too: they are
+ * there to be copied.
  */
 export function countLinks(body: string, html: string): number {
   const links = html.match(/<a /g)?.length ?? 0
@@ -146,13 +142,13 @@ export function countLinks(body: string, html: string): number {
 }
 
 /**
- * What is to be read in a rendered comment. A mark within a word leaves no gap in it; paragraphs
- * stay apart.
+ * The readable text of a rendered comment. Inline markup leaves no gap in a word; paragraphs stay
+ * separate.
  */
 export const visibleText = (html: string): string => html.replace(/<[^>]*>/g, '').replace(/&(?:amp|lt|gt|quot);/g, ' ')
 
 const UNSEEN = '\\s\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800\\uFFFC'
 const VISIBLE = new RegExp(`(?:^|>)[${UNSEEN}]*[^<${UNSEEN}]`, 'u')
 
-/** Whether a rendered comment has nothing to read: no character that is seen, but in its tags. */
+/** Whether a rendered comment shows nothing: no visible character outside its tags. */
 export const isBlank = (html: string): boolean => !VISIBLE.test(html)

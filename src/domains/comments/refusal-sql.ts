@@ -3,7 +3,7 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { banIn } from '../readers/bans.ts'
 import type { CreateOutcome } from './create-sql.ts'
 
-// CREATE (create-sql.ts) decides the same again, under its locks.
+// CREATE (create-sql.ts) decides again, under its locks.
 const OUTCOME = statement(
   'comment_outcome',
   `SELECT CASE
@@ -26,14 +26,14 @@ const OUTCOME = statement(
 
 interface RefusalInput {
   tenantId: Id
-  /** Null for a page that has no discussion yet. */
+  /** Null for a page without a discussion. */
   discussionId: Id | null
   parentId: Id | null
   authorExternalId: string
   maxDepth: number
 }
 
-/** What would become of a comment there, as far as its place and its author decide it. */
+/** The outcome of a comment in this place, as far as its place and author decide it. */
 export async function foreseeOutcome(sql: Sql, place: RefusalInput, now: Date): Promise<CreateOutcome> {
   const { tenantId, discussionId, parentId, authorExternalId, maxDepth } = place
   const values = [tenantId, discussionId, parentId, authorExternalId, maxDepth, now]

@@ -4,18 +4,18 @@ import { type Id, isId } from '../../core/ids.ts'
 import { isCut, type Measured, type Sql, statement, upToBytes } from '../../core/sql.ts'
 import { getComment } from './comments.ts'
 
-/** A body that a comment has or had. */
+/** A present or earlier body of a comment. */
 export interface CommentRevision {
   revision: number
-  /** Null after the erasure of the reader. */
+  /** Null after the reader's erasure. */
   body: string | null
   createdAt: string
-  /** Null for the present one. */
+  /** Null for the present body. */
   replacedAt: string | null
 }
 
 /**
- * The bodies of a comment, the present one first; a deleted one keeps them for moderators. Throws
+ * The bodies of a comment, the present one first; moderators see those of a deleted comment. Throws
  * `not_found`.
  */
 export async function listRevisions(ctx: Ctx, commentId: Id, args: PageArgs): Promise<Page<CommentRevision>> {
@@ -41,7 +41,7 @@ export interface BodyRow extends Measured {
   replacedAt: Date | null
 }
 
-// A body that was replaced stands with the time of that, which is when the next one was written.
+// A replaced body has the time of its replacement, which is when the next body was written.
 const BODIES = statement(
   'comment_bodies',
   upToBytes(
@@ -63,6 +63,6 @@ const BODIES = statement(
 
 const BEFORE_ALL = 2_147_483_647
 
-/** The bodies of a comment with their numbers, the highest first, those below `before`. */
+/** The bodies of a comment with their numbers below `before`, the highest first. */
 const listBodies = (sql: Sql, tenantId: Id, commentId: Id, before: number | null, limit: number): Promise<BodyRow[]> =>
   sql<BodyRow>(BODIES, [tenantId, commentId, before ?? BEFORE_ALL, limit])

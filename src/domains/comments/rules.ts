@@ -4,7 +4,7 @@ import { digestOf, normalizeText, wordsIn, wordsOf } from './normalize.ts'
 import { countLinks, visibleText } from './markdown.ts'
 import { wordFilter } from './words.ts'
 
-/** Why a comment waits for a moderator, or was put before one. */
+/** Why a comment waits for a moderator, or was flagged. */
 export const HOLD_REASONS = [
   'pre_moderation',
   'suspect_word',
@@ -18,18 +18,15 @@ export const HOLD_REASONS = [
 
 export type HoldReason = (typeof HOLD_REASONS)[number]
 
-/** A text to judge, as it was written and as it is shown. */
+/** A text to judge, as written and as shown. */
 export interface JudgedText {
   readonly body: string
   readonly bodyHtml: string
-  /** Both forms as words: a word with a mark of Markdown in it stands in the second alone. */
+  /** The words of both forms: a word with markup inside is found only in the second. */
   readonly words: () => readonly (readonly string[])[]
 }
 
-/**
- * What of the author's earlier comments has to be so for a verdict to count: only the database
- * knows.
- */
+/** A condition on the author's history for a verdict to count: only the database can decide it. */
 interface AuthorCondition {
   /** One of the author's latest comments has the same text. */
   repeats?: true
@@ -44,7 +41,7 @@ type RuleOutcome =
 
 type Rule = (text: JudgedText, settings: TenantSettings) => RuleOutcome | null
 
-// The answer names neither the word nor the list: it would teach how to get around them.
+// The answer names neither the word nor the list, which would teach how to get around them.
 const refuseBannedWords: Rule = (text, { bannedWords }) =>
   hasWord(text, bannedWords) ? { refuse: 'banned_word', message: 'has a word that is not allowed here' } : null
 
@@ -63,8 +60,8 @@ const holdUnderPreModeration: Rule = (_text, { moderationMode }) =>
   moderationMode === 'pre' ? { hold: 'pre_moderation' } : null
 
 /**
- * The first verdict that counts wins. After these, the author's ban: open, it refuses; in shadow,
- * it holds. And at last the tenant's classifier, where nothing has held the comment.
+ * The first verdict that counts wins. Then follows the author's ban: an open one refuses, one in
+ * shadow holds. Last comes the tenant's classifier, if nothing has held the comment.
  */
 const RULES: readonly Rule[] = [
   refuseBannedWords,
@@ -75,15 +72,15 @@ const RULES: readonly Rule[] = [
   holdUnderPreModeration,
 ]
 
-/** What the rules say of a text before its author's earlier comments are looked at. */
+/** The rules' verdicts on a text, before the author's history is known. */
 export interface Judgement {
-  /** Where it is true that the author repeats this text: `repeated_text`. */
+  /** If the author repeats this text, the reason is `repeated_text`. */
   repeats: boolean
-  /** Else, where the author has fewer approved comments: `first_comments`. */
+  /** Else, if the author has fewer approved comments: `first_comments`. */
   approvedBelow: number
-  /** Else this; null: nothing is against it. */
+  /** Else this reason; null for none. */
   reason: HoldReason | null
-  /** By which a repetition is known; null: too short. */
+  /** For finding repetitions; null for a text that is too short. */
   textDigest: string | null
 }
 
@@ -103,7 +100,7 @@ export function judgeText(body: string, bodyHtml: string, settings: TenantSettin
   return { ...asked, reason: null, textDigest }
 }
 
-/** What the author has written before. */
+/** The author's history. */
 export interface AuthorHistory {
   repeats: boolean
   approvedCount: number
@@ -115,11 +112,11 @@ export function holdReasonOf({ repeats, approvedBelow, reason }: Judgement, hist
   return history.approvedCount < approvedBelow ? 'first_comments' : reason
 }
 
-/** What a tenant does with a verdict. */
+/** How a tenant handles verdicts. */
 export interface HoldPolicy {
-  /** `post`: held by a rule is published all the same, and put before moderators afterwards. */
+  /** With `post`, a comment held by a rule is published, and queued for moderators. */
   flags: boolean
-  /** Whether a classifier is asked about what nothing has held. */
+  /** Whether the classifier is asked about comments that nothing has held. */
   asks: boolean
 }
 
@@ -128,16 +125,16 @@ export const holdPolicy = ({ moderationMode, classifier }: TenantSettings): Hold
   asks: classifier !== null && classifier.url !== null,
 })
 
-/** What becomes of a comment. */
+/** The outcome for a comment. */
 export interface Decision {
   status: 'approved' | 'pending'
   holdReason: HoldReason | null
   flagged: boolean
-  /** Whether the classifier is to be asked. */
+  /** Whether to ask the classifier. */
   asks: boolean
 }
 
-/** From a verdict to the comment's state. CREATE (create-sql.ts) says the same in SQL. */
+/** The comment's state for a verdict. CREATE (create-sql.ts) decides the same in SQL. */
 export function decide(reason: HoldReason | null, isShadowBanned: boolean, policy: HoldPolicy): Decision {
   if (isShadowBanned) return { status: 'pending', holdReason: reason ?? 'shadow_ban', flagged: false, asks: false }
   if (reason !== null && !policy.flags) return { status: 'pending', holdReason: reason, flagged: false, asks: false }

@@ -5,7 +5,7 @@ import { MAX_BODY_LENGTH } from './comments.ts'
 import { isBlank, renderMarkdown } from './markdown.ts'
 import { type Judgement, judgeText } from './rules.ts'
 
-/** The text of a comment as it is stored, and what the tenant's rules say of it. */
+/** The stored text of a comment, and the rules' judgement. */
 export interface CheckedText {
   body: string
   bodyHtml: string
@@ -13,9 +13,9 @@ export interface CheckedText {
 }
 
 /**
- * Renders and judges a text. All that can be refused without it comes first: this is the most work
- * of a request. Throws `validation_failed` with `blank`, `banned_word` or, where a document's
- * mutations bring too much, `too_long`.
+ * Renders and judges a text. Call it after all cheaper checks: it is the most work of a request.
+ * Throws `validation_failed` with `blank`, `banned_word` or, if a document's mutations have too
+ * much text together, `too_long`.
  */
 export function checkText(ctx: Ctx, body: string): CheckedText {
   spendCharacters(ctx, charactersIn(body))
@@ -26,9 +26,7 @@ export function checkText(ctx: Ctx, body: string): CheckedText {
 
 const texts = ofRequest(() => ({ characters: 0 }))
 
-/**
- * However many mutations a document has, their texts together are as long as one comment at most.
- */
+/** All mutations of a document together have as many characters as one comment may. */
 function spendCharacters(ctx: Ctx, characters: number): void {
   const sent = texts(ctx)
   if (sent.characters + characters > MAX_BODY_LENGTH) {

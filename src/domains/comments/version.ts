@@ -7,21 +7,18 @@ import { tracedFor } from '../../core/trace.ts'
 import { externalIdSchema } from '../../core/texts.ts'
 import { type DiscussionName, findDiscussionId } from '../discussions/discussions.ts'
 
-/** Which state of a discussion a page of its comments shows. */
+/** The state of a discussion that a page of comments shows. */
 export interface PageVersion {
   discussionId: Id
   /**
-   * Another one after every commit that may change a page: the discussion's seq, which each event
-   * increments, and the number of profile changes in the tenant, which are no events and show in
-   * the authors of comments.
+   * Changes with every commit that may change a page. It combines the discussion's seq, which each
+   * event increments, with the number of profile changes in the tenant, which have no event but
+   * show in the authors of comments.
    */
   version: string
 }
 
-/**
- * The version of a discussion's pages that is committed now; null where there is no such
- * discussion.
- */
+/** The committed version of a discussion's pages; null if there is no such discussion. */
 export async function findPageVersion(ctx: Ctx, { id, externalId }: DiscussionName): Promise<PageVersion | null> {
   const isUsable = id == null ? externalIdSchema.safeParse(externalId).success : isId(id)
   if (!isUsable) return null
@@ -35,8 +32,8 @@ export async function findPageVersion(ctx: Ctx, { id, externalId }: DiscussionNa
 const MAX_BATCH = 500
 
 /**
- * Looks the versions for all requests of the process up. Who comes while a statement is under way
- * waits for the next one: this one may have begun before a commit that they know of.
+ * Looks up versions for all requests of the process. Callers that arrive during a statement wait
+ * for the next one: this one may predate a commit that they know of.
  */
 const versionReader = perApp((app) =>
   inBatches<VersionKey & { span: Span | undefined }, string | null>(MAX_BATCH, async (batch) => {
@@ -68,6 +65,6 @@ const VERSIONS = statement(
    JOIN tenants t ON t.id = d.tenant_id`,
 )
 
-/** Where discussions stand, and the profiles of their tenants' readers. */
+/** The positions of discussions, and the profile versions of their tenants. */
 const selectVersions = (sql: Sql, keys: readonly VersionKey[]): Promise<VersionRow[]> =>
   sql<VersionRow>(VERSIONS, [keys.map(({ tenantId }) => tenantId), keys.map(({ discussionId }) => discussionId)])

@@ -3,8 +3,8 @@ import { wordsOf } from './normalize.ts'
 interface Node {
   next: Map<string, Node>
   /**
-   * Where to go on when no entry continues here: the longest end of what was read that begins an
-   * entry.
+   * Where to continue if no entry continues here: the longest suffix of the words read that begins
+   * an entry.
    */
   fail: Node | null
   /** Whether an entry ends here. */
@@ -15,8 +15,8 @@ interface Node {
 export type WordFilter = (words: readonly string[]) => boolean
 
 /**
- * Compiles a list of words and phrases. The filter takes time by the text alone, however long the
- * list is and whatever stands in it (Aho and Corasick 1975, over words in the place of characters).
+ * Compiles a list of words and phrases. The filter's time depends only on the text, not on the list
+ * (Aho and Corasick 1975, over words instead of characters).
  */
 export function compileWords(entries: readonly string[]): WordFilter {
   const root: Node = { next: new Map(), fail: null, ends: false }
@@ -40,11 +40,11 @@ function plant(root: Node, words: readonly string[]): void {
     node.next.set(word, next)
     node = next
   }
-  // An entry of punctuation alone has no words, and would be found in every text.
+  // An entry of punctuation alone has no words, and would match every text.
   if (node !== root) node.ends = true
 }
 
-/** Breadth first: a node's failure is nearer to the root than the node. */
+/** Breadth first, because a node's failure link is nearer to the root than the node. */
 function linkFailures(root: Node): void {
   const queue = [...root.next.values()]
   for (const node of queue) {
@@ -60,7 +60,7 @@ function linkFailures(root: Node): void {
 
 const compiled = new WeakMap<readonly string[], WordFilter>()
 
-/** The filter of a list of the settings, compiled once for as long as these settings are kept. */
+/** The filter of a list in the settings, compiled once while these settings are cached. */
 export function wordFilter(entries: readonly string[]): WordFilter {
   const known = compiled.get(entries)
   if (known !== undefined) return known

@@ -7,12 +7,12 @@ import { announce } from '../discussions/append-events.ts'
 import { type CreateResult, type CreateRow, insertComments } from './create-sql.ts'
 import { tellClassifiers, tellModerators } from './change.ts'
 
-/** A comment to create, before its statement gives it an id, a time and a number. */
+/** A comment to create, before it has an id, a time and a number. */
 export interface CommentDraft {
   row: Omit<CreateRow, 'id' | 'createdEventId' | 'replyEventId' | 'comment' | 'trace'>
   /** `comment` of the row, made at the last moment. */
   toJson: (id: string, createdAt: Date) => string
-  /** Of the request, where it is traced. */
+  /** The request's span, if it is traced. */
   span?: Span | undefined
 }
 
@@ -28,15 +28,15 @@ const write = sharedWriter<CommentDraft, CreatedComment>({
   isBusy: ({ result }) => result.outcome === 'busy',
   tenantOf: ({ row }) => row.tenantId,
   placeOf: ({ row }) => row.discussionId,
-  // Where a repetition is looked for, those of one author with one text.
+  // If repetitions are searched for, equal texts of one author are written one after the other.
   turnOf: ({ row: { tenantId, authorId, repeats, textDigest } }) =>
     !repeats || textDigest === null ? null : `${tenantId} ${authorId} ${textDigest}`,
   spanOf: ({ span }) => span,
 })
 
 /**
- * Writes a comment, with others that come at the same time; alone where the request has a
- * transaction of its own.
+ * Writes a comment, together with others that arrive at the same time; alone if the request is one
+ * transaction (`Scope`).
  */
 export const writeComment = (app: App, draft: Omit<CommentDraft, 'span'>): Promise<CreatedComment> =>
   write(app, { ...draft, span: app.span })
@@ -63,8 +63,8 @@ async function insertAll(app: App, drafts: readonly CommentDraft[], ifLocked: If
   return written.map(({ row, result }) => ({ result, id: row.id, createdAt }))
 }
 
-// Rows and events are written out field by field: to spread one object after another into a third
-// copies it again and again, and took a tenth of all memory of a posted comment.
+// Rows and events are written out field by field: spreading several objects into another copies
+// them repeatedly, and took a tenth of all memory of a posted comment.
 function rowOf({ row, toJson, span }: CommentDraft, now: Date): CreateRow {
   const id = newId()
   return {

@@ -13,7 +13,7 @@ import { type Id, newId } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { gripOf } from '../../live/grip.ts'
 
-/** An event before it has its number. `data` is JSON text. */
+/** An event without its number. `data` is JSON text. */
 export interface NewEvent {
   tenantId: Id
   discussionId: Id
@@ -21,22 +21,22 @@ export interface NewEvent {
   audience: Audience
   recipientId?: Id
   actor: EventActor
-  /** Now, unless the data itself names the time. */
+  /** Default: now, unless the data itself has the time. */
   occurredAt?: Date
   data: string
 }
 
-/** What a transaction has written and nobody has been told of yet. */
+/** Events of a transaction that are not announced yet. */
 export interface AppendedEvents {
   events: StoredEvent[]
-  /** How many webhook deliveries went with them. */
+  /** How many webhook deliveries were queued with them. */
   deliveries: number
 }
 
 /**
- * A delivery for each verified endpoint that subscribes to an event; part of the statement that
- * writes the event, so that a crash at any instant loses none. `source` names the CTE with
- * tenant_id, event_id, type, discussion_id, seq.
+ * SQL: queues a delivery for each verified endpoint that subscribes to an event; part of the
+ * statement that writes the event, so that a crash at any instant loses none. `source` is the CTE
+ * with tenant_id, event_id, type, discussion_id, seq.
  */
 export const queueDeliveries = (source: string): string => `
   INSERT INTO deliveries (tenant_id, id, endpoint_id, event_id, event_type, discussion_id, seq)
@@ -63,8 +63,8 @@ const APPEND = statement(
 )
 
 /**
- * Writes an event and its deliveries. The discussion's row is locked by it until the transaction
- * ends: that gives the numbers no hole, in commit order.
+ * Writes an event and its deliveries. It locks the discussion's row until the transaction ends, so
+ * that numbers have no holes and follow the commit order.
  */
 export async function appendEvent(sql: Sql, event: NewEvent): Promise<AppendedEvents> {
   const { tenantId, discussionId, type, audience, recipientId = null, occurredAt = new Date(), data } = event
@@ -106,8 +106,8 @@ const APPEND_MANY = statement(
 )
 
 /**
- * Writes several events of one transaction, in this order. Where they are of several discussions,
- * these are locked already.
+ * Writes several events of one transaction, in this order. If they belong to several discussions,
+ * these must be locked already.
  */
 export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<AppendedEvents> {
   const [first] = events
@@ -143,8 +143,8 @@ const APPEND_COLUMNS = [
 ] as const
 
 /**
- * Tells streams and workers what has been committed. Only ever after the commit; lost news costs
- * time, not events.
+ * Notifies streams and workers of committed events. Call it only after the commit; a lost message
+ * costs time, not events.
  */
 export function announce(app: App, { events, deliveries }: AppendedEvents): void {
   const grip = gripOf(app)

@@ -35,7 +35,7 @@ export interface Discussion {
   url: string | null
   state: DiscussionState
   commentCount: number
-  /** The stream position that this representation reflects. */
+  /** The position of the stream at this state. */
   lastEventId: string
   createdAt: string
   updatedAt: string
@@ -62,9 +62,9 @@ export const toDiscussion = (row: DiscussionRow): Discussion => ({
 })
 
 /**
- * The discussion of an external id, made where there is none; a title or url that is given replaces
- * the old one. One that comes into being by a reader's comment is the reader's doing, and not in
- * the audit log. Throws `discussion_archived` where that would change an archived discussion.
+ * The discussion of an external id, created if there is none; a given title or url replaces the old
+ * one. The audit log has no entry for one that a reader's comment creates. Throws
+ * `discussion_archived` if that would change an archived discussion.
  */
 export async function createDiscussion(
   ctx: Ctx,
@@ -91,7 +91,7 @@ const differs = (row: DiscussionRow, { title, url }: sql.DiscussionInput): boole
 function upsertAudited(ctx: Ctx, id: Id, input: sql.DiscussionInput): Promise<DiscussionRow | undefined> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (tx) => {
-    // Most calls name a page that is there and as it was: nobody waits for its row then.
+    // Most calls name an existing, unchanged page: these do not wait for its row.
     const known = await sql.selectByExternalId(tx, tenant.id, input.externalId)
     if (known !== undefined && !differs(known, input)) return known
     const before = await lockByExternalId(tx, tenant.id, input.externalId)
@@ -114,13 +114,13 @@ export async function getDiscussion(ctx: Ctx, key: DiscussionName): Promise<Disc
 }
 
 /**
- * The same for an answer that shows only what hangs on the discussion. No query is made where this
- * process knows that there is one. Throws `not_found`.
+ * The same for answers that show only what belongs to the discussion. Makes no query if this
+ * process knows that the discussion exists. Throws `not_found`.
  */
 export async function getDiscussionUnread(ctx: Ctx, key: DiscussionName): Promise<Discussion> {
   const { id: tenantId } = requireCaller(ctx).tenant
   const { id, externalId } = key
-  // Of both, or of none, it says itself what is wrong.
+  // `getDiscussion` refuses both ids and no id.
   if ((id == null) === (externalId == null)) return getDiscussion(ctx, key)
   const known = knownIds(ctx.app).get(id == null ? ofExternalId(tenantId, externalId ?? '') : ofId(tenantId, id))
   if (known !== undefined) return new UnreadDiscussion(known)
@@ -129,7 +129,7 @@ export async function getDiscussionUnread(ctx: Ctx, key: DiscussionName): Promis
   return discussion
 }
 
-/** A discussion of which nothing but its id was read. */
+/** A discussion of which only the id is known. */
 class UnreadDiscussion implements Discussion {
   readonly id: Id
 
@@ -185,21 +185,21 @@ function findRow(ctx: Ctx, { id, externalId }: DiscussionName): Promise<Discussi
   return sql.selectByExternalId(ctx.app.db.query, tenant.id, validate(externalIdInput, { externalId }).externalId)
 }
 
-// A discussion is there for good, and keeps its external id: what is known once is known.
+// A discussion is never deleted, and keeps its external id, so entries never become stale.
 const knownIds = perApp(() => new LRUCache<string, Id>(growing(200_000)))
 
-// A tenant's id has one length: no external id can make the one look like the other.
+// All tenant ids have the same length, so keys are unambiguous.
 const ofExternalId = (tenantId: Id, externalId: string): string => `${tenantId}:${externalId}`
 const ofId = (tenantId: Id, id: Id): string => `${tenantId}/${id}`
 
-/** It may be this request's own, which is not there for others yet. */
+/** In a transaction of the whole request, the discussion may not be committed yet. */
 function rememberIds(ctx: Ctx, { id, externalId }: Pick<Discussion, 'id' | 'externalId'>): void {
   const { id: tenantId } = requireCaller(ctx).tenant
   const known = knownIds(ctx.app)
   afterCommit(ctx.app, () => known.set(ofExternalId(tenantId, externalId), id).set(ofId(tenantId, id), id))
 }
 
-/** The id of the discussion of an external id; null before it exists. */
+/** The id of an external id's discussion; null if it does not exist. */
 export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id | null> {
   const known = knownIds(ctx.app).get(ofExternalId(requireCaller(ctx).tenant.id, externalId))
   if (known !== undefined) return known
@@ -209,14 +209,14 @@ export async function findDiscussionId(ctx: Ctx, externalId: string): Promise<Id
   return row.id
 }
 
-/** The id of the discussion of an external id, which comes into being by this. */
+/** The id of an external id's discussion, which is created if there is none. */
 export async function ensureDiscussion(ctx: Ctx, externalId: string): Promise<Id> {
   return (await findDiscussionId(ctx, externalId)) ?? (await createDiscussion(ctx, { externalId })).discussion.id
 }
 
 /**
- * A discussion that a row of the tenant points to, by its id. One statement serves all of a
- * request. Throws `not_found`.
+ * A discussion by the id in another row of the tenant. One statement serves all rows of a request.
+ * Throws `not_found`.
  */
 export async function loadDiscussion(ctx: Ctx, id: Id): Promise<Discussion> {
   const discussion = await loadById(ctx, id)
@@ -241,8 +241,8 @@ interface ListDiscussions extends PageArgs {
 const listSchema = z.object({ search: searchSchema.nullish() })
 
 /**
- * Discussions, newest first or last active first (to the minute); with a search those that it
- * finds. Throws `validation_failed`.
+ * Discussions, newest first or last active first (to the minute), all or those that match a search.
+ * Throws `validation_failed`.
  */
 export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<Page<Discussion>> {
   const { tenant } = requireCaller(ctx)
@@ -263,13 +263,14 @@ export async function listDiscussions(ctx: Ctx, args: ListDiscussions): Promise<
 
 export const countsSchema = z.array(externalIdSchema).min(1).max(200)
 
-// Once: zod compiles a schema at its first use, which takes as long as all else of the request.
+// Built once: zod compiles a schema at its first use, which takes as long as the rest of the
+// request.
 const countsInput = z.object({ externalIds: countsSchema })
 const externalIdInput = z.object({ externalId: externalIdSchema })
 
 /**
- * Comment count and state of up to 200 pages, in the order asked for. An unknown page is open and
- * has none.
+ * Comment count and state of up to 200 pages, in the given order. An unknown page counts as open
+ * and empty.
  */
 export async function countDiscussions(ctx: Ctx, externalIds: readonly string[]): Promise<sql.DiscussionCount[]> {
   const result = validate(countsInput, { externalIds })

@@ -61,7 +61,7 @@ const DiscussionCountRef = builder.objectRef<DiscussionCount>('DiscussionCount')
   }),
 })
 
-/** Fields that need no more of a discussion than its id. */
+/** Fields that need only the discussion's id. */
 const HANGS_ON_IT: ReadonlySet<string> = new Set(['id', 'comments', '__typename'])
 
 builder.queryField('discussion', (t) =>

@@ -2,8 +2,8 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { DISCUSSION_COLUMNS, type DiscussionRow } from './row.ts'
 
-// A lock on a discussion's row is held until the transaction ends: nobody else writes in it
-// meanwhile.
+// The lock on a discussion's row is held until the transaction ends: no one else writes in the
+// discussion meanwhile.
 
 const LOCK = statement(
   'lock_discussion',
@@ -31,6 +31,6 @@ const LOCK_DISCUSSIONS = statement(
    ORDER BY id FOR NO KEY UPDATE`,
 )
 
-/** Locks the discussions of some comments, in the order in which all writers lock. */
+/** Locks the discussions of some comments, in the order that all writers use. */
 export const lockDiscussionsOf = async (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<void> =>
   void (await sql(LOCK_DISCUSSIONS, [tenantId, commentIds]))

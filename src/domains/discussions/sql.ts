@@ -14,7 +14,7 @@ const BY_IDS = statement(
   `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
 )
 
-/** Those of the discussions that there are, in no order. */
+/** The discussions with these ids, in no order; unknown ids are left out. */
 export const selectDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<DiscussionRow[]> =>
   sql<DiscussionRow>(BY_IDS, [tenantId, ids])
 
@@ -38,15 +38,15 @@ const UPSERT = statement(
 
 export interface DiscussionInput {
   externalId: string
-  /** Undefined leaves what is there. */
+  /** Undefined keeps the old value. */
   title?: string | null | undefined
   url?: string | null | undefined
 }
 
 /**
- * Creates a discussion, or gives the existing one its new title and url. Nothing where there is
- * nothing to change, or where it is archived. Concurrent creations of one external id meet on its
- * unique index and make one.
+ * Creates a discussion, or updates the existing one's title and url. Returns nothing if nothing
+ * would change, or if it is archived. Concurrent creations of one external id conflict on its
+ * unique index, so that one row is made.
  */
 export const upsertDiscussion = async (
   sql: Sql,
@@ -75,8 +75,8 @@ export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly strin
 
 const IN_STATE = '($2::text IS NULL OR state::text = $2)'
 
-// The discussions of the tenant in the state $2, and those of them that the search $3 finds: the
-// same parameters for both.
+// The tenant's discussions in the state $2, and those of them that match the search $3: both take
+// the same parameters.
 const ALL = `(SELECT * FROM discussions WHERE tenant_id = $1 AND ${IN_STATE} AND $3::text IS NULL) AS found`
 const FOUND = searched('discussions', IN_STATE, '$1', '$3::text')
 const near = (place: { before: string; order: string }): string =>

@@ -13,13 +13,13 @@ export const exportStateOf = ({ completedAt, error }: TenantExport): ExportState
   completedAt !== null ? 'completed' : error === null ? 'pending' : 'failed'
 
 /**
- * Asks for a copy of all that is the tenant's. A worker makes it. Where one is still pending, this
- * is that one.
+ * Requests a copy of all data of the tenant, which a worker makes. If one is pending already,
+ * returns that one.
  */
 export async function createExport(ctx: Ctx): Promise<TenantExport> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (sql) => {
-    // Those who ask at once make one.
+    // Concurrent requests make one export.
     await lockTenant(sql, tenant.id)
     const pending = await sql.prisma.tenantExport.findFirst({ where: { tenantId: tenant.id, expiresAt: null } })
     if (pending !== null) return pending
@@ -93,9 +93,8 @@ export interface ExportFile {
 }
 
 /**
- * Opens the file of an export, for an admin. The audit log says who has read it. `pieces` throws
- * where the export goes while it is read. Throws `admin_only`, and `not_found` also before it is
- * completed.
+ * Opens the file of an export, for an admin, and writes an audit entry. `pieces` throws if the
+ * export is deleted meanwhile. Throws `admin_only`, and `not_found` also before it is completed.
  */
 export async function openExportFile(ctx: Ctx, { id }: { id: string }): Promise<ExportFile> {
   requireAdmin(ctx)

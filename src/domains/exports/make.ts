@@ -10,15 +10,15 @@ import * as sql from './sql.ts'
 
 /** How long a file is kept. */
 const KEPT_HOURS = 24
-/** What a process holds of a file at once. */
+/** The bytes of a file that a process holds at once. */
 const PIECE_BYTES = 1024 * 1024
-/** An erasure has ended meanwhile, or another process was first. */
+/** An erasure has ended meanwhile, or another process was faster. */
 const LOST_RACE = '40001'
 
 /**
- * Makes the export that has waited longest, of those that no other process is making: one
- * transaction reads all of it as of one instant and writes the file, so that a process that dies
- * leaves nothing of it. Returns whether there was one.
+ * Makes the export that has waited longest, unless another process is making it. One transaction
+ * reads everything as of one instant and writes the file, so that a process that dies leaves
+ * nothing. Returns whether there was one.
  */
 export async function makeNextExport(app: App, signal: AbortSignal): Promise<boolean> {
   for (let after: Id = FIRST_ID; ;) {
@@ -29,7 +29,7 @@ export async function makeNextExport(app: App, signal: AbortSignal): Promise<boo
   }
 }
 
-/** False where another process is making it. */
+/** False if another process is making it. */
 async function makeExport(app: App, waiting: sql.WaitingExport, signal: AbortSignal): Promise<boolean> {
   try {
     return await app.db.transaction(async (tx) => {
@@ -39,7 +39,7 @@ async function makeExport(app: App, waiting: sql.WaitingExport, signal: AbortSig
       return true
     })
   } catch (error) {
-    // Nothing of it is left: this process or another one begins again.
+    // The transaction left nothing: this process or another one starts again.
     if (signal.aborted || (error instanceof Error && codeOf(error) === LOST_RACE)) return true
     if (troubleOf(error) !== null) throw error
     app.log.error({ err: error, exportId: waiting.id }, 'an export could not be made')
@@ -48,7 +48,7 @@ async function makeExport(app: App, waiting: sql.WaitingExport, signal: AbortSig
   }
 }
 
-/** Writes the compressed file, piece by piece: its bytes. */
+/** Writes the compressed file in pieces. Returns its size in bytes. */
 async function writeFile(tx: TxSql, waiting: sql.WaitingExport, signal: AbortSignal): Promise<number> {
   let total = 0
   let n = 0

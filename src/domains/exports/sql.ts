@@ -12,7 +12,7 @@ const WAITING = statement(
    WHERE expires_at IS NULL AND id > $1 ORDER BY id LIMIT 1`,
 )
 
-/** Of the exports that wait or are being made, after `after`, the one that has waited longest. */
+/** Of the unfinished exports with an id after `after`, the one that has waited longest. */
 export const selectWaiting = async (sql: Sql, after: Id): Promise<WaitingExport | undefined> =>
   (await sql<WaitingExport>(WAITING, [after]))[0]
 
@@ -25,9 +25,9 @@ const TAKE = statement(
 )
 
 /**
- * First in a transaction, whose reads then are of one instant: whether this process makes the
- * export. The right to it ends with the transaction. It locks no row: an erasure changes the row
- * meanwhile, and what was read before that is then refused at the end.
+ * Must be first in a transaction, whose reads are then of one instant: returns whether this process
+ * may make the export. The right ends with the transaction. No row is locked: an erasure may change
+ * the row meanwhile, and what was read before is then refused at the end.
  */
 export async function takeExport(sql: Sql, { tenantId, id }: WaitingExport): Promise<boolean> {
   await sql(SNAPSHOT)
@@ -53,7 +53,7 @@ const COMPLETE = statement(
 )
 
 /**
- * Ends an export, and deletes the tenant's earlier ones. Fails with 40001 where an erasure has
+ * Completes an export, and deletes the tenant's earlier ones. Fails with 40001 if an erasure has
  * ended since `takeExport`.
  */
 export const completeExport = async (
@@ -84,6 +84,6 @@ const DELETE_EXPIRED = statement(
    DELETE FROM tenant_exports e USING expired x WHERE e.tenant_id = x.tenant_id AND e.id = x.id RETURNING 1 AS n`,
 )
 
-/** Deletes some whose time is over: how many. */
+/** Deletes expired exports, up to `limit`. Returns how many. */
 export const deleteExpiredExports = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ n: number }>(DELETE_EXPIRED, [limit])).length

@@ -14,29 +14,31 @@ const KEPT_MS = 24 * 3_600_000
 const RETRY_SECONDS = 1
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/** A request that carries an Idempotency-Key: what makes it the same again. */
+/**
+ * A request with an Idempotency-Key, and everything that must match for it to count as the same.
+ */
 export interface KeyedRequest {
   key: string
   method: string
-  /** Path and query, as they came. */
+  /** Path and query, as received. */
   url: string
-  /** To the byte. */
+  /** The body's bytes, unparsed. */
   rawBody: Uint8Array
 }
 
-/** An answer as it goes out. */
+/** An answer to send. */
 export interface OutgoingResponse {
   status: number
   /** Null where there is no body. */
   contentType: string | null
   body: string
-  /** What the stored body has in the place of a raw secret. Without it, the member is left out. */
+  /** Replaces raw secrets in the stored body. Without it, their member is left out. */
   blank?: null
 }
 
 /**
- * Thrown by `run` for an answer that decides nothing, as a failure in the midst of it: all that it
- * did is undone.
+ * Thrown by `run` for an answer that is not an outcome, such as a failure half-way: everything that
+ * it did is undone.
  */
 export class Undecided extends Error {
   readonly answer: OutgoingResponse
@@ -48,12 +50,12 @@ export class Undecided extends Error {
 }
 
 /**
- * Answers a request that may come many times as if it had come once. What `run` does with the app
- * of its context commits together with its answer, or not at all; there is no state between. Raw
- * secrets are in the first answer alone: they are not stored, and a replay leaves them out. A
- * refusal (4xx, but not 429) is an answer as well. Everything else that `run` throws is thrown on,
- * and leaves nothing. Throws `validation_failed`, `idempotency_conflict`,
- * `idempotency_in_progress`, and `not_found` for an erased answer.
+ * Executes a request with an Idempotency-Key once, however often it is sent. Everything that `run`
+ * does with the app of its context commits together with its answer, or not at all. Raw secrets are
+ * only in the first answer: they are not stored, and a replay leaves them out. A refusal (4xx
+ * except 429) is stored like an answer. Anything else that `run` throws is rethrown, and leaves
+ * nothing behind. Throws `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`,
+ * and `not_found` for an erased answer.
  */
 export async function runOnce(
   ctx: Ctx,
@@ -66,8 +68,8 @@ export async function runOnce(
   }
   const digests = digestsOf(ctx.app, caller, request)
   const [current] = digests
-  // In one order in all processes, whichever of their keys is the current one: else each of two
-  // could hold one lock, fail at the other, and the request would be nobody's.
+  // All processes lock in the same order, whichever key is their current one: otherwise two
+  // requests could each hold one lock and fail at the other, and neither would run.
   const locks = digests.map(({ key }) => key).sort((a, b) => a.keyDigest.compare(b.keyDigest))
   try {
     return await inOneTransaction(ctx.app, async (tx, attempt) => {
@@ -93,7 +95,8 @@ export async function runOnce(
         status: answer.status,
         contentType: answer.contentType,
         body: seal(ctx.app.settings, withoutSecrets(answer, shownSecrets), sealContext(current.key)),
-        // The erasure of a reader goes on after this: its own answer must outlast it.
+        // Without erased readers: their erasure continues after this, and must not delete its own
+        // answer.
         mentions: mentionsOf(request, answer).filter((id) => !erased.has(id)),
         readerExternalId: caller.identity?.externalId ?? null,
         now,
@@ -108,8 +111,8 @@ export async function runOnce(
 }
 
 /**
- * The body to store. Secrets are found by their value: aliases, fragments and REST's own names do
- * not matter.
+ * The body to store. Secrets are found by their value, so aliases, fragments and REST's own names
+ * do not matter.
  */
 function withoutSecrets({ body, blank }: OutgoingResponse, secrets: ReadonlySet<string>): string {
   if (secrets.size === 0) return body
@@ -126,18 +129,18 @@ function replay(app: App, key: sql.RecordKey, requestDigest: Buffer, record: sql
   return { status, contentType, body: opened, replayed: true }
 }
 
-/** A refusal as the answer that it is. */
+/** Turns a refusal into an answer. */
 const asRefusal =
   ({ app, requestId }: Ctx) =>
   (error: unknown): OutgoingResponse => {
     if (!(error instanceof ServiceError) || !isOutcome(error.status)) throw error
-    // GraphQL answers with its errors, and throws none.
+    // Only REST throws: GraphQL answers with its errors.
     countRefusal(app, 'rest', error.code)
     const body = JSON.stringify(problemOf(error, requestId))
     return { status: error.status, contentType: 'application/problem+json', body }
   }
 
-/** Whether a status says what has become of the request: another try would not be another one. */
+/** Whether a status is an outcome of the request: then a retry would have no other. */
 export const isOutcome = (status: number): boolean => status < 500 && status !== 429
 
 const sealContext = ({ tenantId, keyDigest }: sql.RecordKey): string =>
@@ -146,16 +149,16 @@ const sealContext = ({ tenantId, keyDigest }: sql.RecordKey): string =>
 const digestKeys = perApp((app) => deriveKeys(app.settings, 'idempotency'))
 
 interface Digests {
-  /** What names the record: its digest begins with the id of the key that it is made with. */
+  /** Identifies the record. The digest begins with the id of the key that made it. */
   key: sql.RecordKey
   request: Buffer
 }
 
 /**
- * The digests of a request under each key of the process, the present one first: a record may have
- * been written before ENCRYPTION_KEY was rotated, or by a process that has the next one already.
- * They are made with a key of our own, so that nobody who reads the table can try out what was
- * sent, or by whom.
+ * The digests of a request under each key of the process, the present one first: a record may date
+ * from before a rotation of ENCRYPTION_KEY, or from a process that already has the next key. The
+ * digests are keyed, so that nobody who reads the table can find out by trial what was sent, or by
+ * whom.
  */
 function digestsOf(app: App, caller: Caller, request: KeyedRequest): [Digests, ...Digests[]] {
   const [current, ...others] = digestKeys(app)
@@ -172,8 +175,8 @@ function digestWith(
     createHmac('sha256', secret).update(JSON.stringify([name, tenant.id, ...parts]))
   return {
     key: { tenantId: tenant.id, keyDigest: Buffer.concat([Buffer.from(id, 'hex'), hmac('key', key).digest()]) },
-    // Who asks is part of it: else a key without capabilities could have another one's secrets
-    // replayed.
+    // The caller is part of it: otherwise a key without capabilities could get the replay of
+    // another one's secrets.
     request: hmac('request', method, url, actor.kind, actor.id, identity?.externalId ?? null)
       .update(rawBody)
       .digest(),
@@ -182,7 +185,7 @@ function digestWith(
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi
 const MAX_MENTIONS = 500
-/** Stands for any id, where there are too many to list. */
+/** Stands for all ids, if there are too many to list. */
 const ANYONE = FIRST_ID
 
 function mentionsOf({ url, rawBody }: KeyedRequest, { body }: OutgoingResponse): Id[] {
@@ -192,15 +195,15 @@ function mentionsOf({ url, rawBody }: KeyedRequest, { body }: OutgoingResponse):
 }
 
 /**
- * Empties the stored answers that mention any of the ids: a reader's own, and those of what the
- * reader wrote. The records stay, so that no request is run a second time; its replay is
- * `not_found`. Part of the erasure's transaction `tx`.
+ * Empties the stored answers that mention any of the ids: a reader's own, and those of the reader's
+ * content. The records stay, so that no request runs a second time; its replay is `not_found`. Part
+ * of the erasure's transaction `tx`.
  */
 export const forgetInAnswers = (tx: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   sql.forgetBodies(tx, tenantId, [...ids, ANYONE])
 
 const BATCH = 1000
 
-/** Deletes records whose 24 h are over, so many at a time. True where there may be more. */
+/** Deletes a batch of records after their 24 h. Returns whether there may be more. */
 export const deleteExpiredRecords = async (app: App): Promise<boolean> =>
   (await sql.deleteExpired(app.db.query, new Date(), BATCH)) === BATCH

@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { KEY_ID_BYTES } from '../../core/seals.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
-/** What names a record. */
+/** Identifies a record. */
 export interface RecordKey {
   tenantId: Id
   keyDigest: Buffer
@@ -12,15 +12,15 @@ export interface IdempotencyRecord {
   requestDigest: Uint8Array
   status: number
   contentType: string | null
-  /** Sealed; null where it has been erased. */
+  /** Sealed; null once it was erased. */
   body: Uint8Array | null
 }
 
 const TRY_LOCK = statement('lock_idempotency_key', 'SELECT pg_try_advisory_xact_lock($1::bigint) AS locked')
 
 /**
- * Whether the key is this transaction's alone, until its end; never waits. A statement of its own:
- * one that also read the record would see the database as it was before the lock.
+ * Tries to lock the key until the end of the transaction, without waiting. It is a separate
+ * statement: one that also read the record would use a snapshot from before the lock.
  */
 export const tryLockKey = async (sql: Sql, { keyDigest }: RecordKey): Promise<boolean> =>
   (await sql<{ locked: boolean }>(TRY_LOCK, [String(keyDigest.readBigInt64BE(KEY_ID_BYTES))]))[0]?.locked === true
@@ -31,14 +31,15 @@ const FIND = statement(
    FROM idempotency_records WHERE tenant_id = $1 AND key_digest = $2 AND expires_at > $3`,
 )
 
-/** The record of a key, unless its time is over. */
+/** The record of a key, unless it has expired. */
 export const findRecord = async (
   sql: Sql,
   { tenantId, keyDigest }: RecordKey,
   now: Date,
 ): Promise<IdempotencyRecord | undefined> => (await sql<IdempotencyRecord>(FIND, [tenantId, keyDigest, now]))[0]
 
-// The reader's own id may stand in neither request nor answer, what they wrote in both.
+// The reader's own id may appear in neither request nor answer; ids of the reader's content appear
+// in both.
 const STORE = statement(
   'store_idempotency_record',
   `INSERT INTO idempotency_records AS r
@@ -58,16 +59,13 @@ const STORE = statement(
 
 interface NewRecord extends IdempotencyRecord, RecordKey {
   mentions: readonly Id[]
-  /** On whose behalf the request was made. */
+  /** The reader on whose behalf the request was made. */
   readerExternalId: string | null
   now: Date
   expiresAt: Date
 }
 
-/**
- * Stores an outcome, in the place of one whose time is over. Under the key's lock there is no
- * other.
- */
+/** Stores an outcome, and replaces an expired one. The key's lock excludes any other. */
 export async function storeRecord(sql: Sql, record: NewRecord): Promise<void> {
   const { tenantId, keyDigest, requestDigest, status, contentType, body, mentions, readerExternalId } = record
   const { now, expiresAt } = record
@@ -95,8 +93,8 @@ const DELETE_EXPIRED = statement(
 )
 
 /**
- * Deletes up to `limit` records whose time is over; how many there were. Rows that another worker
- * holds are skipped.
+ * Deletes up to `limit` expired records, and returns how many. Rows that another worker holds are
+ * skipped.
  */
 export const deleteExpired = async (sql: Sql, now: Date, limit: number): Promise<number> =>
   (await sql(DELETE_EXPIRED, [now, limit])).length

@@ -46,7 +46,8 @@ const keys = perApp((app) => {
       const actor = { kind: 'key', id, capabilities: new Set(capabilities.filter(isCapability)), expiresAt } as const
       return { tenantId, actor, revoked: revokedAt !== null }
     },
-    // Made-up keys would push the real ones out, and a key must work as soon as it is made.
+    // Unknown keys are not kept: made-up ones would evict real ones, and a new key must work at
+    // once.
     keep: (key) => key !== null,
   })
   followCacheNews(app, { kind: 'key', forget: ({ digest }) => cache.forget(digest), clear: cache.clear })
@@ -54,9 +55,9 @@ const keys = perApp((app) => {
 })
 
 /**
- * The tenant and actor of a raw API key. `beforeLookUp` runs before the database is asked for a key
- * that this process has never found, and may refuse.
- * Throws `invalid_api_key`, `revoked_api_key`, `expired_api_key`.
+ * The tenant and actor of a raw API key. `beforeLookUp` runs before the database is queried for a
+ * key that this process has never found, and may refuse. Throws `invalid_api_key`,
+ * `revoked_api_key`, `expired_api_key`.
  */
 export async function findCallerByKey(
   app: App,
@@ -76,8 +77,8 @@ export async function findCallerByKey(
 }
 
 /**
- * The same at once, where this process has looked both up lately and the key is good; else
- * undefined. Most requests have such a key: to wait for what is there costs each of them several
+ * The same synchronously, if this process has cached both and the key is valid; else undefined.
+ * Most requests have such a key, and awaiting cached values would cost each of them several
  * promises.
  */
 export function recallCallerByKey(app: App, rawKey: string): { tenant: Tenant; actor: Actor } | undefined {
@@ -113,8 +114,8 @@ export interface CreateApiKeyInput {
 }
 
 /**
- * Makes a key. The raw key is in this answer and nowhere else.
- * Throws `capability_escalation`, `key_budget_exhausted`, `validation_failed`.
+ * Creates a key. The raw key is returned only here. Throws `capability_escalation`,
+ * `key_budget_exhausted`, `validation_failed`.
  */
 export async function createApiKey(ctx: Ctx, input: CreateApiKeyInput): Promise<{ apiKey: ApiKey; key: string }> {
   const { tenant, actor } = requireCaller(ctx)
@@ -136,10 +137,13 @@ export async function createApiKey(ctx: Ctx, input: CreateApiKeyInput): Promise<
   })
 }
 
-/** A key as the audit log shows it. */
+/** The form of a key in the audit log. */
 const shown = ({ tenantId: _tenantId, digest: _digest, ...rest }: ApiKey) => rest
 
-/** A new key within the tenant's budget, and its raw form. Throws `key_budget_exhausted`. */
+/**
+ * Creates a key within the tenant's budget. Returns it with its raw form. Throws
+ * `key_budget_exhausted`.
+ */
 export async function mintKey(sql: TxSql, tenantId: Id, key: NewKey): Promise<{ apiKey: ApiKey; key: string }> {
   await checkBudget(sql, tenantId)
   const rawKey = newRawKey()
@@ -148,7 +152,7 @@ export async function mintKey(sql: TxSql, tenantId: Id, key: NewKey): Promise<{ 
 
 type NewKey = Pick<ApiKey, 'label' | 'expiresAt'> & { capabilities: readonly Capability[] }
 
-/** The tenant's lock makes those who would take the last place wait in line. */
+/** The tenant's lock serialises creations, so that two cannot take the last place. */
 async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   const { activeKeyBudget } = tenantSettings((await lockTenant(sql, tenantId)).settings)
   const active = await sql.prisma.apiKey.count({
@@ -161,7 +165,7 @@ async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   }
 }
 
-/** Stores the digest of a raw key: the raw key itself is kept nowhere. */
+/** Stores the digest of a raw key; the raw key is never stored. */
 export const addKey = (sql: TxSql, tenantId: Id, rawKey: string, key: NewKey): Promise<ApiKey> =>
   sql.prisma.apiKey.create({
     data: {
@@ -175,8 +179,8 @@ export const addKey = (sql: TxSql, tenantId: Id, rawKey: string, key: NewKey): P
   })
 
 /**
- * Revokes a key of the caller's tenant, for good and on every node; a revoked one stays as it is.
- * Throws `not_found`.
+ * Revokes a key of the caller's tenant, for good and on every node; a key that is revoked already
+ * is unchanged. Throws `not_found`.
  */
 export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<ApiKey> {
   const { tenant } = requireCaller(ctx)
@@ -192,8 +196,7 @@ export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<Ap
 }
 
 /**
- * The same for whoever acts for the tenant; `record` writes down in the same transaction who that
- * was.
+ * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
  */
 export async function revokeKeyOf(
   app: App,
@@ -201,7 +204,7 @@ export async function revokeKeyOf(
   id: string,
   record?: (sql: TxSql, before: ApiKey, after: ApiKey) => Promise<void>,
 ): Promise<ApiKey> {
-  // 404, not 403: a 403 would tell that the id exists in another tenant.
+  // 404, not 403: a 403 would reveal that the id exists in another tenant.
   if (!isId(id)) throw new ServiceError('not_found')
   const revoked = await app.db.transaction(async (sql) => {
     await lockKey(sql, tenantId, id)
@@ -217,7 +220,7 @@ export async function revokeKeyOf(
   return revoked
 }
 
-/** The tenant's keys, newest first, revoked and expired ones too. */
+/** The tenant's keys, newest first, including revoked and expired ones. */
 export async function listApiKeys(ctx: Ctx, args: PageArgs): Promise<Page<ApiKey>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)

@@ -1,7 +1,7 @@
 import { ApiKeysDocument, CreateApiKeyDocument, RevokeApiKeyDocument } from '../../generated/documents.ts'
 import { type Route, route } from '../../schema/route.ts'
 
-/** The same three below `/admin/`, where only an admin token is taken. */
+/** The routes also exist below `/admin/`, where only admin tokens are accepted. */
 const under = (base: '/keys' | '/admin/keys', by: '' | ' as admin'): Route[] => [
   route({
     method: 'POST',

@@ -18,7 +18,7 @@ const LOCK_KEY = statement('lock_key', 'SELECT 1 FROM api_keys WHERE tenant_id =
 /** Locks a key of the tenant, if there is one, until the transaction ends. */
 export const lockKey = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> => sql(LOCK_KEY, [tenantId, id])
 
-// A key that another transaction has locked is left out: the others do not wait for it, and its use
+// A key locked by another transaction is skipped, so that the others need not wait: its last use
 // is only a hint.
 const RECORD_USES = statement(
   'record_key_uses',
@@ -32,7 +32,7 @@ const RECORD_USES = statement(
    WHERE k.tenant_id = u.tenant_id AND k.id = u.id`,
 )
 
-/** Writes down when keys were used; an earlier time than the one that is there changes nothing. */
+/** Records when keys were last used; a time before the stored one changes nothing. */
 export const recordUses = (sql: Sql, uses: readonly { tenantId: Id; id: Id; at: Date }[]): Promise<unknown> =>
   sql(RECORD_USES, [
     uses.map(({ tenantId }) => tenantId),

@@ -5,9 +5,9 @@ import { growing } from '../../core/growing.ts'
 import type { Id } from '../../core/ids.ts'
 import { recordUses } from './sql.ts'
 
-/** A key that is used all the time is written down so often. */
+/** The least time between two records of a key that is used all the time. */
 const EVERY_MS = 60_000
-/** What comes up meanwhile is written by one statement. */
+/** Uses that are noted within this time are written by one statement. */
 const DELAY_MS = 1000
 
 interface Use {
@@ -17,12 +17,12 @@ interface Use {
 }
 
 /**
- * When keys were last used: a hint, which no request waits for, and which is lost with its process.
- * It costs a request one look-up in memory.
+ * When keys were last used: a hint, which no request waits for, and which is lost if the process
+ * dies. It costs a request one look-up in memory.
  */
 export class KeyUses {
   readonly #app: Pick<App, 'db' | 'log'>
-  /** When a use of it was last taken up, by the key's id. */
+  /** When each key's use was last noted, by key id. */
   readonly #noted = new LRUCache<Id, number>(growing(10_000))
   #waiting: Use[] = []
 

@@ -18,16 +18,18 @@ interface MergeReader {
 }
 
 /**
- * Each further round is for writes that began before the merge and ended after the round before.
+ * A further round moves rows of writes that began before the merge and ended after the previous
+ * round.
  */
 const MAX_ROUNDS = 20
 
 /**
- * Makes two readers one: all that hangs on `readerId` hangs on `into` afterwards, and `readerId` is
- * gone. From its first transaction on the reader cannot be found, and its external id leads to the
- * other one. The rest moves in batches: where this is interrupted, calling it again goes on, and so
- * does a worker. In a transaction of the whole request the batches follow its commit. Returns the
- * reader that stays. Throws `not_found`, `validation_failed`, `invalid_transition`.
+ * Merges two readers: everything that belongs to `readerId` belongs to `into` afterwards, and
+ * `readerId` is deleted. From the first transaction on, the reader cannot be found, and its
+ * external id leads to the other one. The rest moves in batches. If that is interrupted, another
+ * call continues it, and so does a worker. With a transaction for the whole request, the batches
+ * follow its commit. Returns the reader that stays. Throws `not_found`, `validation_failed`,
+ * `invalid_transition`.
  */
 export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderRecord> {
   const { tenant, actor } = requireCaller(ctx)
@@ -47,8 +49,8 @@ export async function mergeReader(ctx: Ctx, input: MergeReader): Promise<ReaderR
 }
 
 /**
- * The same for an operator, who names readers by their ids here or at the tenant. An id here comes
- * first.
+ * The same for an operator, who may name readers by the service's ids or the tenant's. The
+ * service's ids take precedence.
  */
 export async function mergeReaderOf(root: App, tenantId: Id, from: string, into: string): Promise<ReaderRecord> {
   const app = ofTenant(root, tenantId)
@@ -71,8 +73,8 @@ export async function mergeReaderOf(root: App, tenantId: Id, from: string, into:
 const ABANDONED_MS = 60_000
 
 /**
- * Goes on with one merge that was interrupted, until it is done or `signal` is aborted; then
- * another process goes on. Several may do so at once. Returns whether there was one.
+ * Continues one interrupted merge until it is done, or `signal` is aborted; then another process
+ * continues. Several processes may run it at once. Returns whether there was one.
  */
 export async function finishMerge(app: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
   const left = await sql.takeUpMerge(app.db.query, now, new Date(now.getTime() - ABANDONED_MS))
@@ -99,7 +101,7 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
     if (!isHere(from)) {
       const merge = await mergeOf(readerId)
       if (merge?.intoId !== intoId) throw noReader(merge)
-      // Asked for again, it goes on.
+      // A repeated call continues the merge.
       return { stays: await tx.prisma.reader.findUniqueOrThrow({ where }), names: [] }
     }
     const now = new Date()
@@ -133,7 +135,7 @@ const noTarget = (merge?: sql.Merge): ServiceError =>
         : `The reader to merge into was merged into ${merge.intoId} before.`,
   })
 
-/** Throws `invalid_transition` for one who is being erased. */
+/** Throws `invalid_transition` for a reader who is being erased. */
 function isHere(reader: sql.LockedReader | undefined): reader is sql.LockedReader {
   if (reader?.isErasing === true) {
     throw new ServiceError('invalid_transition', { detail: 'The reader is being erased.' })
@@ -142,8 +144,8 @@ function isHere(reader: sql.LockedReader | undefined): reader is sql.LockedReade
 }
 
 /**
- * Of two bans in force the one that ends later; of two that end together an open one before one in
- * shadow, else the target's own.
+ * The stronger of two bans in force: the one that ends later; if they end together, an open one
+ * over one in shadow, else the target's own.
  */
 function strongerBan<Ban extends sql.StoredBan>(from: Ban, into: Ban, now: Date): Ban {
   if (!isBanned(from, now)) return into
@@ -159,7 +161,7 @@ async function goOn(app: App, tenantId: Id, readerId: Id, signal?: AbortSignal):
   try {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const merge = await sql.findMerge(app.db.query, tenantId, readerId)
-      // Another call has come first, or the erasure of the target has taken it over.
+      // Another call was faster, or the erasure of the target has taken it over.
       if (merge?.mergingAt == null) return
       if (await moveAll(beginMoving(app, tenantId, readerId, signal), merge.intoId)) return
     }
@@ -169,7 +171,7 @@ async function goOn(app: App, tenantId: Id, readerId: Id, signal?: AbortSignal):
   throw new ServiceError('unavailable', { detail: 'The reader is still writing; try again.', retryAfterSeconds: 1 })
 }
 
-/** False where something is left, or the target has become another one. */
+/** False if rows are left, or the target has changed. */
 async function moveAll(merging: Merging, intoId: Id): Promise<boolean> {
   try {
     for (const step of STEPS) while (await step(merging)) continue
@@ -184,7 +186,7 @@ async function moveAll(merging: Merging, intoId: Id): Promise<boolean> {
     const merge = await sql.findMerge(tx, tenantId, readerId)
     if (from === undefined || merge?.mergingAt == null || merge.intoId !== intoId) return null
     if (await hasRows(tx, tenantId, readerId)) return null
-    // Again: an import under way may have met the reader just before it all began.
+    // Again: an import under way may have found the reader just before the merge began.
     await moveInImports(tx, tenantId, readerId, intoId)
     await sql.endMerge(tx, tenantId, from, newId())
     return from.externalId

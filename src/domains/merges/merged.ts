@@ -39,13 +39,13 @@ const loadFormer = perRequest<Id, FormerReader[]>(async (ctx, ids) => {
   return ids.map((id) => former.get(id) ?? [])
 })
 
-/** What became of a reader who was merged into another one. */
+/** The state of a reader who was merged into another one. */
 export interface ReaderMerge {
   into: Reader
   isUnderWay: boolean
 }
 
-/** Throws `not_found`: the reader was not merged, or the one who stayed is gone. */
+/** Throws `not_found` if the reader was not merged, or the target is gone. */
 export async function getReaderMerge(ctx: Ctx, readerId: Id): Promise<ReaderMerge> {
   const where = { tenantId: requireCaller(ctx).tenant.id, readerId, into: { erasingAt: null } }
   const merge = isId(readerId) ? await ctx.app.prisma.readerMerge.findFirst({ where, include: { into: true } }) : null

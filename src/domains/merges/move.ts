@@ -7,18 +7,18 @@ import type { Reader } from '../readers/readers.ts'
 import { rewriteEvent } from './rewrite.ts'
 import { lockTarget, touchMerge } from './sql.ts'
 
-/** Thrown where the merge is over, or its target has become another one. Nothing was changed. */
+/** Thrown if the merge is over, or its target has changed. Nothing was changed. */
 export class TargetChanged extends Error {}
 
-/** Many, so that those of one discussion fill a transaction. */
+/** Large, so that rows of one discussion fill a transaction. */
 const BATCH = 2000
-/** Rows of one discussion that move in one transaction of some ten milliseconds. */
+/** The most rows of one discussion in a transaction of some ten milliseconds. */
 const MAX_ROWS = 100
 
-/** A merge under way in this process. */
+/** A merge that this process runs. */
 export interface Merging {
   work: ReaderWork
-  /** Into whom, as the transaction under way has locked it. */
+  /** The target, as the current transaction has locked it. */
   target: () => Reader
 }
 
@@ -42,7 +42,7 @@ export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortS
     rewrite: (texts) => rewriteEvent(texts, readerId, target()),
     end: async (sql, eventIds) => {
       if (eventIds.length > 0) await sql(MOVE_RECIPIENT, [tenantId, readerId, target().id, eventIds])
-      // Last: whoever refreshes a profile in the tenant waits for it.
+      // Last, because refreshes of profiles in the tenant wait for this row.
       await sql(COUNT_PROFILE_CHANGE, [tenantId])
     },
     touch: (now) => touchMerge(app.db.query, tenantId, readerId, now),
@@ -50,7 +50,7 @@ export function beginMoving(app: App, tenantId: Id, readerId: Id, signal: AbortS
   return { work, target }
 }
 
-/** Each moves a batch of rows, until it finds none and gives false. */
+/** Each step moves a batch of rows. It returns false when there are none. */
 export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
   ({ work, target }) =>
     workThrough(work, 'comments', async (sql, ids) => {
@@ -61,7 +61,7 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
     workThrough(work, 'reactions', async (sql, ids) => {
       const params = [work.tenantId, work.readerId, target().id, ids]
       const doubled = await sql<{ commentId: Id }>(DOUBLED_REACTIONS, params)
-      // The target's own stays: the comment has one less.
+      // The target's own reaction stays, so the comment has one less.
       const events = await takeReactionsBack(
         sql,
         work,
@@ -86,7 +86,7 @@ export const STEPS: readonly ((merging: Merging) => Promise<boolean>)[] = [
     }),
 ]
 
-// The discussion of the rows is locked in all of these, and with it whoever else writes them.
+// All of these require the lock on the rows' discussion, which excludes all other writers.
 
 const MOVE_COMMENTS = statement(
   'move_comments',
@@ -112,10 +112,10 @@ const makeRoom = <Table extends 'reactions' | 'reports'>(table: Table, condition
        AND o.tenant_id = x.tenant_id AND o.comment_id = x.comment_id AND o.reader_id = $3 AND ${condition}`,
   )
 
-// The target's own reactions that stand are not doubled any more: what is left here was taken back,
-// and has left its row.
+// These keep the target's own reaction. What is left of the other reader then was taken back, and
+// is deleted.
 const MAKE_ROOM_FOR_REACTIONS = makeRoom('reactions', 'true')
-// A report that counts is kept over one that does not.
+// Of two reports, one that counts is kept over one that does not.
 const MAKE_ROOM_FOR_REPORTS = makeRoom('reports', 'x.counted AND NOT o.counted')
 
 const move = <Table extends 'reactions' | 'reports'>(table: Table) =>
@@ -132,7 +132,7 @@ const MOVE_RECIPIENT = statement(
   'UPDATE events SET recipient_id = $3 WHERE tenant_id = $1 AND recipient_id = $2 AND id = ANY($4::uuid[])',
 )
 
-// Pages show another author from here on.
+// From here on, pages show another author.
 const COUNT_PROFILE_CHANGE = statement(
   'count_profile_change',
   'UPDATE tenants SET profile_version = profile_version + 1 WHERE id = $1',

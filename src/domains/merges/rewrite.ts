@@ -3,8 +3,8 @@ import { changeEvent, type EventTexts, type ScrubbedEvent } from '../privacy/scr
 import type { Reader } from '../readers/readers.ts'
 
 /**
- * An event that names the other reader in the place of the one who is gone; all else stays to the
- * byte. Null where it does not name the one who is gone.
+ * The event with the target in place of the merged reader; everything else stays the same byte for
+ * byte. Null if the event does not name the merged reader.
  */
 export function rewriteEvent(event: EventTexts, from: Id, into: Reader): ScrubbedEvent | null {
   const { id, externalId, name, avatarUrl, profileUrl } = into

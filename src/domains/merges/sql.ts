@@ -5,7 +5,7 @@ import type { Reader } from '../readers/readers.ts'
 export interface LockedReader extends StoredBan {
   id: Id
   externalId: string
-  /** Null for one who is there. False: a merge has hidden this row. */
+  /** Null for a present reader. False: hidden by a merge. */
   isErasing: boolean | null
 }
 
@@ -24,8 +24,8 @@ const LOCK = statement(
 )
 
 /**
- * Rows of readers, locked against everybody, in the order of their ids: two merges of the same
- * readers follow one another. The foreign keys of new rows wait for the end of this transaction.
+ * Locks the rows of readers exclusively, in the order of their ids, so that two merges of the same
+ * readers run one after the other. Inserts that refer to them wait for the end of this transaction.
  */
 export const lockReaders = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<LockedReader[]> =>
   sql<LockedReader>(LOCK, [tenantId, ids])
@@ -42,13 +42,13 @@ const FIND_READER = statement(
    ) found ORDER BY n LIMIT 1`,
 )
 
-/** The reader of an id here, or else of one at the tenant: also one who was merged. */
+/** The reader with this id, or else with this external id, including merged readers. */
 export const findReaderId = async (sql: Sql, tenantId: Id, name: string): Promise<Id | undefined> =>
   (await sql<{ id: Id }>(FIND_READER, [tenantId, name, isId(name) ? name : null]))[0]?.id
 
 export interface Merge {
   intoId: Id
-  /** Null once it is done. */
+  /** Null once the merge is done. */
   mergingAt: Date | null
 }
 
@@ -57,11 +57,12 @@ const FIND = statement(
   `SELECT into_id AS "intoId", merging_at AS "mergingAt" FROM reader_merges WHERE tenant_id = $1 AND reader_id = $2`,
 )
 
-/** Into whom a reader was merged, or is being merged. */
+/** The target of a reader's merge, done or under way. */
 export const findMerge = async (sql: Sql, tenantId: Id, readerId: Id): Promise<Merge | undefined> =>
   (await sql<Merge>(FIND, [tenantId, readerId]))[0]
 
-// `infinity`: no worker, also none of an older release, takes it for an erasure to finish.
+// `infinity`, so that no worker, not even of an older release, takes it for an erasure to
+// continue.
 const BEGIN = statement(
   'begin_reader_merge',
   `WITH hidden AS (
@@ -74,8 +75,8 @@ const BEGIN = statement(
 )
 
 /**
- * Hides a reader: from here on no write finds it, and its external id leads to the other one. So do
- * the readers who were merged into it. Both rows are locked.
+ * Hides a reader: from now on no write finds it, and its external id leads to the target. The same
+ * holds for readers who were merged into it. Both rows are locked.
  */
 export const beginMerge = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id, now: Date): Promise<void> =>
   void (await sql(BEGIN, [tenantId, readerId, intoId, now]))
@@ -89,8 +90,7 @@ const SET_BAN = statement(
 export const setBan = async (sql: Sql, tenantId: Id, readerId: Id, ban: StoredBan): Promise<void> =>
   void (await sql(SET_BAN, [tenantId, readerId, ban.bannedAt, ban.bannedUntil, ban.banReason, ban.shadowBanned]))
 
-// KEY SHARE: neither an erasure nor another merge of the target begins before this transaction
-// ends.
+// KEY SHARE: no erasure or further merge of the target can begin before this transaction ends.
 const TARGET = statement(
   'lock_merge_target',
   `SELECT r.id, r.external_id AS "externalId", r.name, r.avatar_url AS "avatarUrl", r.profile_url AS "profileUrl"
@@ -99,7 +99,7 @@ const TARGET = statement(
    FOR KEY SHARE OF r`,
 )
 
-/** Into whom the reader is being merged. Undefined where that has just changed, or is over. */
+/** The target of the reader's merge. Undefined if it has just changed, or the merge is over. */
 export const lockTarget = async (sql: Sql, tenantId: Id, readerId: Id): Promise<Reader | undefined> =>
   (await sql<Reader>(TARGET, [tenantId, readerId]))[0]
 
@@ -108,7 +108,7 @@ const TOUCH = statement(
   'UPDATE reader_merges SET merging_at = $3 WHERE tenant_id = $1 AND reader_id = $2 AND merging_at IS NOT NULL',
 )
 
-/** Tells other processes that somebody is at it. */
+/** Renews the heartbeat, so that no other process takes the merge over. */
 export const touchMerge = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
   void (await sql(TOUCH, [tenantId, readerId, now]))
 
@@ -123,7 +123,7 @@ const TAKE_UP = statement(
    RETURNING m.tenant_id AS "tenantId", m.reader_id AS "readerId"`,
 )
 
-/** A merge that nobody has gone on with since `before`: for one caller alone, who does. */
+/** Takes over a merge without a heartbeat since `before`. Only one caller gets it. */
 export const takeUpMerge = async (
   sql: Sql,
   now: Date,
@@ -136,8 +136,8 @@ const RENAME = statement(
   `UPDATE readers SET external_id = 'merged:' || gen_random_uuid() WHERE tenant_id = $1 AND id = $2 RETURNING tenant_id AS "tenantId"`,
 )
 
-// Another row than the reader's, whose foreign keys must fail: a write that met the reader before
-// the merge may end long after it.
+// A new row: foreign keys to the reader's own row must fail, because a write that found the reader
+// before the merge may end long after it.
 const KEEP_NAME = statement(
   'keep_merged_name',
   `WITH kept AS (
@@ -150,8 +150,8 @@ const KEEP_NAME = statement(
 const REMOVE = statement('remove_merged_reader', 'DELETE FROM readers WHERE tenant_id = $1 AND id = $2')
 
 /**
- * Removes the reader, to whom nothing points any more. A hidden row keeps the external id: nobody
- * else becomes that reader. Its row is locked.
+ * Deletes the reader, to whom no row refers any more. A hidden row keeps the external id, so that
+ * no new reader gets it. The reader's row is locked.
  */
 export async function endMerge(sql: Sql, tenantId: Id, { id, externalId }: LockedReader, aliasId: Id): Promise<void> {
   await sql(RENAME, [tenantId, id])

@@ -9,16 +9,16 @@ import { lockDiscussionRow } from '../discussions/locks.ts'
 import { setDiscussionState } from './discussions.ts'
 
 /**
- * Locks up to `limit` discussions that are as old as their tenant's `autoCloseDays`, and says so as
- * the system. Each is closed once, by a worker or a moderator: a moderator who unlocks it
- * afterwards, or had locked it before, has the last word. Any number of workers may do it at once.
- * Returns how many were due.
+ * Locks up to `limit` discussions that have reached their tenant's `autoCloseDays`, with an event
+ * of the system. Each is closed once: a moderator may unlock it afterwards, and one that was locked
+ * at the time counts as closed. Any number of workers may run it at once. Returns how many were
+ * due.
  */
 export async function closeOldDiscussions(app: App, limit: number, now = new Date()): Promise<number> {
   const due = await selectDueDiscussions(app.db.query, now, limit)
   for (const discussion of due) {
     await close(app, discussion, now).catch((error: unknown) => {
-      // Locked since it was selected: it stays due.
+      // Locked by another transaction since the selection: it stays due.
       if (!isLockFailure(error)) throw error
     })
   }
@@ -31,7 +31,7 @@ async function close(app: App, { tenantId, id }: DueDiscussion, now: Date): Prom
     const row = await lockDiscussionRow(sql, tenantId, id)
     if (row === undefined || row.state !== 'open') return null
     await setDiscussionState(sql, tenantId, id, 'locked')
-    // As it is after its own event, whose number is the next one: the row is locked.
+    // The state after its own event, whose number is the next one because the row is locked.
     const discussion = toDiscussion({ ...row, state: 'locked', seq: row.seq + 1, updatedAt: now })
     return appendEvent(sql, {
       tenantId,
@@ -68,9 +68,8 @@ interface DueDiscussion {
 }
 
 /**
- * Discussions that have reached their tenant's `autoCloseDays` and were not yet closed for it.
- * Those whose row another transaction holds come at another time, so that they keep none of the
- * others waiting.
+ * Discussions that have reached their tenant's `autoCloseDays` and were not closed for it yet. Rows
+ * that another transaction holds are skipped until later, so that they do not delay the others.
  */
 export const selectDueDiscussions = (sql: Sql, now: Date, limit: number): Promise<DueDiscussion[]> =>
   sql<DueDiscussion>(DUE, [now, limit])
@@ -81,6 +80,9 @@ const MARK = statement(
    WHERE tenant_id = $1 AND id = $2 AND auto_closed_at IS NULL AND state <> 'archived' RETURNING id`,
 )
 
-/** Whether the caller is to close the discussion: true once. Its row is locked from then on. */
+/**
+ * Marks the discussion as closed once. Returns whether the caller must close it. Its row is locked
+ * from then on.
+ */
 const markAutoClosed = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<boolean> =>
   (await sql(MARK, [tenantId, id, now])).length > 0

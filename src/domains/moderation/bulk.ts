@@ -24,13 +24,13 @@ export type BulkAction = keyof typeof ACTIONS
 
 export const BULK_ACTIONS = Object.keys(ACTIONS) as BulkAction[]
 
-/** What became of one comment. */
+/** The outcome for one comment. */
 export interface BulkOutcome {
   id: Id
   ok: boolean
-  /** The state in which the comment is now; null where it was refused. */
+  /** The comment's state afterwards; null if it was refused. */
   status: Comment['status'] | null
-  /** Why it was refused, and that in words. */
+  /** The code of the refusal, and a sentence about it. */
   code: ErrorCode | null
   detail: string | null
 }
@@ -55,24 +55,23 @@ interface Bulk {
 }
 
 /**
- * How long a request's one transaction goes on to the next comment. It may keep its locks for less
- * than a second.
+ * How long a request that is one transaction goes on to further comments: it may hold its locks for
+ * less than a second.
  */
 const ONE_TRANSACTION_MS = 500
 
 const NO_TIME = 'There was no time left for this comment: send it again under another Idempotency-Key.'
 
 /**
- * Does the same to up to 100 comments, each in a transaction of its own, in the order given; one
- * outcome for each. Within a transaction of the whole request, a failure of one that is no refusal
- * fails all, and those that it has no time for are `unavailable`. `revisions`, in the order of
- * `ids`: the texts that were judged, as for `approveComment`. Throws `validation_failed`.
+ * Applies an action to up to 100 comments, each in its own transaction, in the given order, and
+ * returns an outcome for each. If the whole request is one transaction, an error that is not a
+ * refusal fails all, and comments that it has no time for are `unavailable`. `revisions`, in the
+ * order of `ids`: the judged texts, as for `approveComment`. Throws `validation_failed`.
  */
 export async function moderateComments(ctx: Ctx, { ids, action, revisions }: Bulk): Promise<BulkOutcome[]> {
   validate(wholeInput, { ids, action, revisions })
   const { db, scope } = ctx.app
-  // Locks are kept to the end then: in the order of the ids given, two requests could wait for each
-  // other.
+  // Then locks are held until the end: in the order of the given ids, two requests could deadlock.
   if (scope !== undefined) await lockDiscussionsOf(db.query, requireCaller(ctx).tenant.id, ids.filter(isId))
   const began = performance.now()
   const outcomes: BulkOutcome[] = []
@@ -86,7 +85,9 @@ export async function moderateComments(ctx: Ctx, { ids, action, revisions }: Bul
   return outcomes
 }
 
-/** How a failure is told. One of the database passes: the same action may succeed later. */
+/**
+ * The refusal for an error. A failure of the database is temporary: the action may succeed later.
+ */
 function refusalOf(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   if (troubleOf(error) === null) return new ServiceError('internal', { cause: error })
@@ -101,7 +102,7 @@ async function actOn(ctx: Ctx, target: Parameters<Act>[1], act: Act): Promise<Bu
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal.status >= 500 && ctx.app.scope !== undefined) throw error
-    // What has been done to those before stands, so that the answer has to tell of it.
+    // The earlier comments have been changed, so the answer must report their outcomes.
     if (refusal.code === 'internal') ctx.app.log.error({ err: error, commentId: id }, 'a bulk action failed')
     return { id, ok: false, status: null, code: refusal.code, detail: refusal.message }
   }

@@ -14,15 +14,15 @@ interface Target {
   commentId: Id
 }
 
-/** Of a comment's text, counted from 1. */
+/** The revision of a comment's text, counted from 1. */
 export const revisionSchema = z.int().min(1).max(1_000_000)
 
 export const approveInput = z.object({ revision: revisionSchema.nullish() })
 
 /**
- * Puts a comment in view, and answers the reports on it. At its first time in view, its parent's
- * author is told. `revision`: the text that was judged; where the author has written another one
- * since, it is not put in view unread. Throws `validation_failed`, `not_found`,
+ * Approves a comment: brings it into view, and answers its reports. At its first time in view, the
+ * parent's author is notified. `revision`: the judged text; if the author has edited it since, it
+ * is refused, so that no unread text comes into view. Throws `validation_failed`, `not_found`,
  * `discussion_archived`, `invalid_transition`.
  */
 export function approveComment(
@@ -38,12 +38,12 @@ export const rejectComment = (ctx: Ctx, { commentId }: Target): Promise<Comment>
   judgeComment(ctx, commentId, 'reject')
 
 /**
- * Puts an approved comment before all others of its level. Throws `not_found`,
- * `discussion_archived`, `invalid_transition`.
+ * Pins an approved comment to the top of its level. Throws `not_found`, `discussion_archived`,
+ * `invalid_transition`.
  */
 export const pinComment = (ctx: Ctx, { commentId }: Target): Promise<Comment> => judgeComment(ctx, commentId, 'pin')
 
-/** Puts it back in its place. Throws `not_found`, `discussion_archived`, `invalid_transition`. */
+/** Unpins a comment. Throws `not_found`, `discussion_archived`, `invalid_transition`. */
 export const unpinComment = (ctx: Ctx, { commentId }: Target): Promise<Comment> => judgeComment(ctx, commentId, 'unpin')
 
 const MODERATOR = { kind: 'moderator' } as const

@@ -13,15 +13,15 @@ interface Target {
   discussionId: Id
 }
 
-/** Readers cannot write in it until it is unlocked. Throws `not_found`, `invalid_transition`. */
+/** Stops readers from writing until it is unlocked. Throws `not_found`, `invalid_transition`. */
 export const lockDiscussion = (ctx: Ctx, { discussionId }: Target): Promise<Discussion> =>
   changeDiscussion(ctx, discussionId, 'lock')
 
-/** Readers can write in it again. Throws `not_found`, `invalid_transition`. */
+/** Lets readers write again. Throws `not_found`, `invalid_transition`. */
 export const unlockDiscussion = (ctx: Ctx, { discussionId }: Target): Promise<Discussion> =>
   changeDiscussion(ctx, discussionId, 'unlock')
 
-/** Nothing in it changes any more, for good. Throws `not_found`. */
+/** Makes it read-only for good. Throws `not_found`. */
 export const archiveDiscussion = (ctx: Ctx, { discussionId }: Target): Promise<Discussion> =>
   changeDiscussion(ctx, discussionId, 'archive')
 
@@ -35,7 +35,7 @@ async function changeDiscussion(ctx: Ctx, id: Id, verb: DiscussionVerb): Promise
     const state = nextDiscussionState(verb, row.state)
     if (state === null) return { discussion: toDiscussion(row), written: null }
     await setDiscussionState(sql, tenant.id, id, state)
-    // As it is after its own event, whose number is the next one: the row is locked.
+    // The state after its own event, whose number is the next one because the row is locked.
     const occurredAt = new Date()
     const after = toDiscussion({ ...row, state, seq: row.seq + 1, updatedAt: occurredAt })
     const target = { action: `discussion.${verb}`, targetType: 'discussion', targetId: id } as const

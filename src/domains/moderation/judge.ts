@@ -17,19 +17,19 @@ const EVENTS = {
 interface Judge {
   tenantId: Id
   verb: CommentVerb
-  /** The revision that was read, where that is said. */
+  /** The judged revision, if the caller gives it. */
   judged?: number | null
   now: Date
   /**
-   * The tenant's classifier speaks for the system: the reports and flags of a comment stay for
-   * moderators to answer.
+   * A classifier's verdict is by the system: reports and flags of the comment stay for moderators
+   * to answer.
    */
   actor: Extract<EventActor, { kind: 'moderator' | 'system' }>
 }
 
 /**
- * Does to a locked comment what `verb` says, with its events; null where there is nothing to do.
- * Throws `discussion_archived`, `invalid_transition`.
+ * Applies `verb` to a locked comment, with its events; null if nothing changes. Throws
+ * `discussion_archived`, `invalid_transition`.
  */
 export async function applyVerb(
   sql: Sql,
@@ -54,7 +54,7 @@ export async function applyVerb(
     answersReports,
     now,
   })
-  // That reports are answered, only moderators see.
+  // Only moderators see that reports were answered, so there is no event.
   if (after.status === status && after.pinnedAt === pinnedAt) return { comment: after, events: [] }
   const event = { type: EVENTS[verb], audience: audienceOf(comment, after), actor }
   return { comment: after, events: [event, ...(await replyEvents(sql, tenantId, after, actor))] }
@@ -67,8 +67,8 @@ function reasonAfter(comment: LockedComment, verb: CommentVerb, answersReports: 
 }
 
 /**
- * Tells the author of the comment above of a reply that comes into view for the first time, as its
- * posting would have. Not one who answers to themselves, nor one whose comment is deleted.
+ * Notifies the author of the parent when a reply comes into view for the first time, as at its
+ * posting. Not for replies to oneself, nor if the parent is deleted.
  */
 async function replyEvents(
   sql: Sql,

@@ -22,7 +22,7 @@ const queue = (status: QueueStatus, name: Scope, scope: string): StatementOf<Que
     ),
   )
 
-// Two statements of each, so that each has the plan of its own index.
+// Two statements for each queue, so that each is planned with its own index.
 const queues = (name: Scope, scope: string): Readonly<Record<QueueStatus, StatementOf<QueueRow>>> => ({
   pending: queue('pending', name, scope),
   reported: queue('reported', name, scope),
@@ -40,13 +40,13 @@ export interface QueueRow extends CommentRow, Measured {
 
 interface QueuePlace {
   status: QueueStatus
-  /** Null: of all discussions. */
+  /** Null: all discussions. */
   discussionId: Id | null
   after: Id | null
   limit: number
 }
 
-/** Comments after `after` in the order of their queue. */
+/** Comments after `after`, in the order of the queue. */
 export function listQueue(
   sql: Sql,
   tenantId: Id,
@@ -66,23 +66,20 @@ const upTo = (status: QueueStatus): string =>
 
 const COUNT = statement('count_queues', `SELECT ${upTo('pending')} AS pending, ${upTo('reported')} AS reported`)
 
-/** How many comments wait in a queue, counted no further than COUNT_LIMIT. */
+/** The number of comments in each queue, counted up to COUNT_LIMIT. */
 export type QueueCounts = Record<'pending' | 'reported', number>
 
 export const countQueues = async (sql: Sql, tenantId: Id): Promise<QueueCounts> =>
   (await sql<QueueCounts>(COUNT, [tenantId, COUNT_LIMIT]))[0] ?? { pending: 0, reported: 0 }
 
-/** How the queues of a tenant are. */
+/** The state of a tenant's queues. */
 export interface QueueState extends QueueCounts {
   tenantId: Id
-  /**
-   * Another one where anything is otherwise that moderators see of the first COUNT_LIMIT comments
-   * of each queue.
-   */
+  /** Changes with anything that moderators see of the first COUNT_LIMIT comments of each queue. */
   mark: string
 }
 
-// The marks of single comments in any order: no two of one queue are alike.
+// A hash of the comments' states, independent of their order: each queue has a comment only once.
 const state = (status: QueueStatus): string => `CROSS JOIN LATERAL (
   SELECT count(*) AS n, coalesce(bit_xor(hashtextextended(concat_ws(' ', id, status, revision, report_count,
     reports_answered, flagged, hold_reason, pinned_at IS NULL), 0)), 0) AS mark
@@ -97,8 +94,6 @@ const READ_STATES = statement(
    ${state('pending')} ${state('reported')} ${state('rejected')}`,
 )
 
-/**
- * How the queues of each of these tenants are. 0.1 ms for a short queue, 5 ms where all are full.
- */
+/** The state of each tenant's queues. 0.1 ms for a short queue, 5 ms if all are full. */
 export const readQueueStates = (sql: Sql, tenantIds: readonly Id[]): Promise<QueueState[]> =>
   sql<QueueState>(READ_STATES, [tenantIds, COUNT_LIMIT])

@@ -6,7 +6,7 @@ import { Batch, type Payload } from '../../live/batch.ts'
 import type { Feed, Sink } from '../../live/seat.ts'
 import type { QueueCounts, QueueState } from './queue-sql.ts'
 
-/** What those who follow the queues are told. */
+/** A message to followers of the queues. */
 export interface QueueFrame extends Payload {
   readonly counts: QueueCounts
 }
@@ -15,29 +15,29 @@ export interface QueueTopicOptions {
   tenantId: Id
   bus: Bus
   /**
-   * How the tenant's queues are, no older than the call. Two that overlap answer in the order of
-   * their calls.
+   * Reads the state of the tenant's queues, no older than the call. Overlapping calls are answered
+   * in order.
    */
   read: (tenantId: Id) => Promise<QueueState>
   log: Logger
   onEmpty: () => void
 }
 
-/** After news that was acted on, the next waits until so long after it. */
+/** The least time between two reads because of messages. */
 const PACE_MS = 250
 
 /**
- * The moderation queues of a tenant with listeners in this process. Each is told how they are: at
- * once, and whenever that is otherwise. What went unsaid in between is in what is said next, so
- * that nothing is kept or replayed.
+ * The moderation queues of a tenant with listeners in this process. Each listener gets the state of
+ * the queues at once, and whenever it changes. A message replaces the earlier ones, so nothing is
+ * kept or replayed.
  */
 export class QueueTopic {
   readonly #options: QueueTopicOptions
   readonly #seats = new Set<QueueSeat>()
-  /** Listening first: what is committed after a read cannot go unheard. */
+  /** Subscribes first, so that no commit after a read is missed. */
   readonly #listening: Promise<() => void>
   #mark: string | undefined
-  /** What is so now, as far as is known: all are told of it at their pace. */
+  /** The latest known state; each listener takes it at its own pace. */
   #latest: Batch<QueueFrame> | undefined
   #timer: NodeJS.Timeout | undefined
   #actedAt = -Infinity
@@ -46,7 +46,7 @@ export class QueueTopic {
     this.#options = options
     const { bus, tenantId } = options
     this.#listening = bus.subscribe(CHANNELS.queues(tenantId), this.#hear)
-    // Those that join await it, and get its error.
+    // Callers of `join` await it, and get its error.
     this.#listening.catch(() => undefined)
   }
 
@@ -54,7 +54,7 @@ export class QueueTopic {
     return this.#latest
   }
 
-  /** Reserves a place, so that the topic stays. */
+  /** Takes a seat, so that the topic is kept. */
   sit(): QueueSeat {
     const seat = new QueueSeat(this)
     this.#seats.add(seat)
@@ -71,18 +71,18 @@ export class QueueTopic {
     this.#options.onEmpty()
   }
 
-  /** Reads how the queues are, for one who joins. To the others it is news like any other. */
+  /** Reads the state for a new listener. If it has changed, the others get it too. */
   async prepare(): Promise<void> {
     if ((await this.#read()) && this.#seats.size > 1) this.#hear()
   }
 
-  /** Reads how the queues are, and tells all whom it is news to. */
+  /** Reads the state, and sends it to all who do not have it yet. */
   async refresh(): Promise<void> {
     await this.#read()
     for (const seat of this.#seats) seat.tell()
   }
 
-  /** Whether they are otherwise than before. */
+  /** Reads the state. Returns whether it has changed. */
   async #read(): Promise<boolean> {
     await this.#listening
     const { mark, pending, reported } = await this.#options.read(this.#options.tenantId)
@@ -109,7 +109,7 @@ export class QueueTopic {
 }
 
 export class QueueSeat implements Feed<QueueFrame> {
-  /** Who is told; null before it has begun. */
+  /** The listener; null before it has started. */
   #live: Sink<QueueFrame> | null = null
   #told: Batch<QueueFrame> | undefined
   readonly #topic: QueueTopic
@@ -123,7 +123,7 @@ export class QueueSeat implements Feed<QueueFrame> {
     this.tell()
   }
 
-  /** Tells what is so now, once. */
+  /** Sends the latest state, once. */
   tell(): void {
     const { latest } = this.#topic
     if (this.#live === null || latest === undefined || latest === this.#told) return

@@ -15,10 +15,10 @@ interface QueueWatchOptions {
   log: Logger
 }
 
-/** Tenants whose queues are read by one statement. */
+/** The most tenants in one statement. */
 const MAX_TENANTS = 100
 
-/** The moderation queues that somebody follows in this process. Of all others nothing is read. */
+/** The moderation queues that are followed in this process. No other queues are read. */
 export class QueueWatch {
   readonly #options: QueueWatchOptions
   readonly #topics = new Map<Id, QueueTopic>()
@@ -42,7 +42,7 @@ export class QueueWatch {
     return this.#topics.size
   }
 
-  /** Takes a seat, which is told how the queues are now as soon as it is started. */
+  /** Takes a seat, which gets the present state as soon as it is started. */
   async join(tenantId: Id): Promise<QueueSeat> {
     const topic = this.#topicOf(tenantId)
     const seat = topic.sit()
@@ -55,7 +55,7 @@ export class QueueWatch {
     }
   }
 
-  /** Makes up for what the bus has lost. */
+  /** Reads all followed queues, because the bus may have lost messages. */
   async repair(): Promise<void> {
     await Promise.all([...this.#topics.values()].map((topic) => topic.refresh()))
   }
@@ -80,8 +80,8 @@ export const queueWatchOf = perApp((app) => {
 })
 
 /**
- * Follows the moderation queues of the tenant for a GraphQL subscription. Throws
- * `too_many_streams`, and `unavailable` where it has ended meanwhile.
+ * Follows the tenant's moderation queues for a GraphQL subscription. Throws `too_many_streams`, and
+ * `unavailable` if it was ended meanwhile.
  */
 export function followModerationQueue(ctx: Ctx): Promise<SourceStream<QueueFrame>> {
   const { tenant } = requireCaller(ctx)

@@ -10,17 +10,14 @@ import type { QueueStatus } from '../comments/queues.ts'
 
 export type { QueueCounts }
 
-/** A comment that a moderator is to look at. */
+/** A comment in a moderation queue. */
 export interface QueueItem {
   comment: Comment
-  /** How many readers have reported it. */
+  /** The number of readers who reported it. */
   reportCount: number
-  /** Those of them that no moderator has answered yet. */
+  /** The number of these reports that no moderator has answered. */
   openReportCount: number
-  /**
-   * Why it waits, or was put before moderators; null where one has judged it, or reports alone
-   * brought it.
-   */
+  /** Why it is held or flagged; null after a judgement, or if only reports queued it. */
   reason: HoldReason | null
 }
 
@@ -30,9 +27,8 @@ interface ListQueue extends PageArgs {
 }
 
 /**
- * Comments of the tenant, or of one discussion, that are to be judged, or, rejected, were: what has
- * waited longest first; rejected ones newest first. Throws `not_found` for a discussion that is not
- * there.
+ * A queue of the tenant or of one discussion: comments to judge, the longest waiting first, or
+ * rejected ones, newest first. Throws `not_found` for an unknown discussion.
  */
 export async function listModerationQueue(ctx: Ctx, args: ListQueue): Promise<Page<QueueItem>> {
   const { tenant } = requireCaller(ctx)
@@ -53,7 +49,7 @@ export async function listModerationQueue(ctx: Ctx, args: ListQueue): Promise<Pa
   return pageOf(items, size, args, ({ comment }) => encodeCursor(status, comment.id), isCut(rows))
 }
 
-/** How many comments wait in the queues; null to a caller without `moderate_content`. */
+/** The number of comments in the queues; null for callers without `moderate_content`. */
 export async function countQueued(ctx: Ctx): Promise<QueueCounts | null> {
   const { tenant, actor } = requireCaller(ctx)
   return hasCapability(actor, 'moderate_content') ? countQueues(ctx.app.db.query, tenant.id) : null

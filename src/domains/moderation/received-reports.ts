@@ -21,14 +21,16 @@ export interface ReceivedReport {
   reason: ReportReason
   note: string | null
   reader: Reader
-  /** Whether it is in the comment's number of reports: one of a reader banned in shadow is not. */
+  /**
+   * Whether it counts in the comment's number of reports; those of readers banned in shadow do not.
+   */
   counted: boolean
   createdAt: string
 }
 
 /**
- * The reports of a comment, newest first; null to others than moderators. One statement serves all
- * of a request.
+ * The reports of a comment, newest first; null for callers who are no moderators. One statement
+ * serves all comments of a request.
  */
 export async function listReportsOf(ctx: Ctx, commentId: Id, args: PageArgs): Promise<Page<ReceivedReport> | null> {
   if (!hasCapability(requireCaller(ctx).actor, 'moderate_content')) return null
@@ -39,7 +41,7 @@ export async function listReportsOf(ctx: Ctx, commentId: Id, args: PageArgs): Pr
   return pageOf(reports, size, args, ({ createdAt, reader }) => encodeCursor('reports', createdAt, reader.id))
 }
 
-/** The same of a comment by its id. Throws `not_found`. */
+/** The reports of a comment by its id. Throws `not_found`. */
 export async function listReportsById(ctx: Ctx, id: Id, args: PageArgs): Promise<Page<ReceivedReport> | null> {
   const comment = await getComment(ctx, id)
   return listReportsOf(ctx, comment.id, args)
@@ -53,7 +55,7 @@ const loadReports = perRequest<Id, ReceivedReport[], [ReportPage]>(async (ctx, c
   for (const { commentId, reason, note, counted, createdAt, readerId, ...profile } of rows) {
     const { externalId, name, avatarUrl, profileUrl } = profile
     const reader = { id: readerId, externalId, name, avatarUrl, profileUrl }
-    // Only what the enum has was ever stored.
+    // Only values of the enum were ever stored.
     const report = { reason: reason as ReportReason, note, reader, counted, createdAt: createdAt.toISOString() }
     byComment.get(commentId)?.push(report)
   }

@@ -27,8 +27,8 @@ interface NewReport {
 }
 
 /**
- * Whether it was written: false where the reader has reported the comment before. The comment's row
- * is locked already.
+ * Stores a report. Returns false if the reader has reported the comment before. The comment's row
+ * must be locked.
  */
 export const insertReport = async (sql: Sql, r: NewReport): Promise<boolean> =>
   (await sql(REPORT, [r.tenantId, r.commentId, r.readerId, r.reason, r.note, r.now, r.counts])).length > 0
@@ -46,7 +46,7 @@ export interface ReportRow {
   profileUrl: string | null
 }
 
-// Ordered by time in memory: a comment has few reports, and all of them lie together.
+// Sorted by time in memory: a comment has few reports, stored together.
 const LIST = statement(
   'reports_of_comments',
   `SELECT l.* FROM unnest($2::uuid[]) WITH ORDINALITY AS p (id, n)

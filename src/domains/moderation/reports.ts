@@ -16,7 +16,7 @@ export const REPORT_REASONS = ['spam', 'abuse', 'off_topic', 'other'] as const
 
 export type ReportReason = (typeof REPORT_REASONS)[number]
 
-/** What a reader has told the moderators of a comment. */
+/** A reader's report of a comment. */
 export interface Report {
   commentId: Id
   reason: ReportReason
@@ -33,11 +33,11 @@ interface ReportComment {
 export const reportInput = z.object({ note: noNul(atMost(1000, z.string().trim())).nullish() })
 
 /**
- * Reports a comment in view for the asserted reader, once. With the tenant's `reportThreshold` of
- * reports since a moderator last judged it, the comment waits for one: it leaves the view, which
- * `comment_edited` tells, of the system, with status pending and no body. A report of a reader
- * banned in shadow does not count towards it. Throws `not_found`, `already_reported`,
- * `reader_banned`, `discussion_archived`.
+ * Reports a comment in view for the asserted reader, once. If the number of reports since the last
+ * moderator's judgement reaches the tenant's `reportThreshold`, the comment is held: it leaves the
+ * view with a `comment_edited` of the system, with status pending and no body. A report of a reader
+ * banned in shadow does not count. Throws `not_found`, `already_reported`, `reader_banned`,
+ * `discussion_archived`.
  */
 export async function reportComment(ctx: Ctx, { commentId, reason, note: text }: ReportComment): Promise<Report> {
   const note = validate(reportInput, { note: text }).note || null
@@ -57,7 +57,8 @@ async function reportAs(
     if (ban === 'open') throw new ServiceError('reader_banned')
     const counts = ban === null
     const report = { tenantId: tenant.id, commentId: comment.id, readerId: reader.id, reason, note, now, counts }
-    // Before the rest: one's own report, by which it may have left the view, one may know of.
+    // First, because the caller may know of their own report even if it has taken the comment out
+    // of view.
     if (!(await insertReport(sql, report))) throw new ServiceError('already_reported')
     if (comment.status !== 'approved') throw new ServiceError('not_found', { detail: 'There is no such comment.' })
     if (comment.discussionState === 'archived') throw new ServiceError('discussion_archived')

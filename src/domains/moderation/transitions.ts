@@ -1,14 +1,14 @@
 import { ServiceError } from '../../core/errors.ts'
 import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
 
-/** What a moderator does to a discussion. */
+/** A moderator's action on a discussion. */
 export type DiscussionVerb = 'lock' | 'unlock' | 'archive'
 
 const DISCUSSION_STATES = { lock: 'locked', unlock: 'open', archive: 'archived' } as const
 
 /**
- * The state to which a verb leads; null where the discussion is in it already. Throws
- * `invalid_transition` (open → locked → open; open or locked → archived, which is final).
+ * The state after a verb; null if the discussion is in it already. Throws `invalid_transition`
+ * (open → locked → open; open or locked → archived, which is final).
  */
 export function nextDiscussionState(verb: DiscussionVerb, state: DiscussionState): DiscussionState | null {
   const next = DISCUSSION_STATES[verb]
@@ -21,7 +21,7 @@ export function nextDiscussionState(verb: DiscussionVerb, state: DiscussionState
 interface Judged {
   status: CommentStatus
   isPinned: boolean
-  /** Whether there are reports, or a rule's objection, that no moderator has answered yet. */
+  /** Whether it has reports or a rule's objection that no moderator has answered. */
   awaitsAnswer: boolean
 }
 
@@ -36,10 +36,9 @@ export const COMMENT_VERBS = ['approve', 'reject', 'pin', 'unpin'] as const
 export type CommentVerb = (typeof COMMENT_VERBS)[number]
 
 /**
- * What a verb makes of a comment; null where there is nothing to do. Throws `invalid_transition`
- * (pending → approved | rejected; approved ↔ rejected; only approved comments are pinned). An
- * approved comment that was reported, or flagged by a rule, may be approved once more: that is the
- * answer.
+ * The comment after a verb; null if nothing changes. Throws `invalid_transition` (pending →
+ * approved | rejected; approved ↔ rejected; only approved comments are pinned). An approved comment
+ * that was reported or flagged may be approved again, which answers the reports.
  */
 export function nextComment(verb: CommentVerb, { status, isPinned, awaitsAnswer }: Judged): Judgement | null {
   const refusal = new ServiceError('invalid_transition', { detail: `The comment is ${status}.` })

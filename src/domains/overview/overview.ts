@@ -4,8 +4,8 @@ import { countOpenStreams } from '../stream/presence.ts'
 import { getWebhookHealth, type WebhookHealth } from '../webhooks/health.ts'
 
 /**
- * What waits for somebody. What is not asked for is not counted; null to a caller without the
- * capability.
+ * What needs attention. Fields that are not requested are not counted; a field is null for a caller
+ * without its capability.
  */
 export interface Overview {
   queues: () => Promise<QueueCounts | null>
@@ -19,7 +19,7 @@ export const getOverview = (ctx: Ctx): Overview => ({
   openStreams: once(() => countOpenStreams(ctx)),
 })
 
-/** Several fields are served by one statement. */
+/** Runs `make` once for several fields. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => (made ??= make())

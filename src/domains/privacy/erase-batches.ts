@@ -11,34 +11,31 @@ import type { EventTexts, ScrubbedEvent } from './scrub.ts'
 import { rewriteEvents, selectNamingEvents, type Stretch } from './scrub-sql.ts'
 import { type CommentLocation, hasTraces, type RowKind, selectRowsOf } from './sql.ts'
 
-/**
- * Work under way in this process on all that hangs on a reader: an erasure, or a merge into another
- * reader.
- */
+/** Work in this process on all rows of a reader: an erasure, or a merge into another reader. */
 export interface ReaderWork {
   app: App
   tenantId: Id
   readerId: Id
-  /** Ends it between two transactions, by an error. */
+  /** Ends the work between two transactions, by an error. */
   signal: AbortSignal | undefined
-  /** Rows that are looked for at once. */
+  /** How many rows are searched at once. */
   batch: number
-  /** Of these, how many go in one transaction: others wait for their discussion. */
+  /** How many of these one transaction handles: others wait for their discussion meanwhile. */
   maxRows: number
-  /** First in each transaction, before anything is locked. */
+  /** Called first in each transaction, before any lock. */
   begin: (sql: Sql) => Promise<void>
-  /** What an event that names the reader says from now on; null where that is the same. */
+  /** The new texts of an event that names the reader; null if they do not change. */
   rewrite: (event: EventTexts, isOnTheirComment: boolean) => ScrubbedEvent | null
-  /** Last in each transaction: what goes with events that were rewritten, by their ids. */
+  /** Called last in each transaction, with the ids of the rewritten events. */
   end: (sql: Sql, eventIds: readonly Id[]) => Promise<void>
-  /** Tells other processes that somebody is at it. */
+  /** Renews the heartbeat, so that no other process takes the work over. */
   touch: (now: Date) => Promise<void>
   /**
-   * By discussion, up to which event the reader has been taken out. What is lost by a crash is only
-   * found again.
+   * For each discussion, the event up to which the reader was removed. If it is lost in a crash,
+   * those events are only searched again.
    */
   scrubbedUpTo: Map<Id, number>
-  /** When other processes were last told that somebody is at it. */
+  /** The time of the last heartbeat. */
   touchedAt: number
 }
 
@@ -48,21 +45,24 @@ export const beginWork = (work: Omit<ReaderWork, 'scrubbedUpTo' | 'touchedAt'>):
   touchedAt: Date.now(),
 })
 
-/** Whether rows still point at the reader. */
+/** Whether rows still refer to the reader. */
 export const hasRows = hasTraces
 
-/** So much more often than others take it for abandoned that a slow transaction does not matter. */
+/**
+ * Much shorter than the time after which it counts as abandoned, so that slow transactions do no
+ * harm.
+ */
 const TOUCH_MS = 10_000
 
-/** Events that are looked through at once. */
+/** How many events are searched at once. */
 const STRETCH = 250
 
 /**
- * Does `handle` to a batch of the reader's rows, which it takes from the reader, in transactions of
- * a few rows of one discussion, whose lock is held. The events of a discussion lose the reader
- * before, or with, the rows that lead to it: a crash at any instant leaves a way to all that is
- * left. `handle` gets the comments and gives the events that tell of it. False where no row was
- * left.
+ * Calls `handle` with batches of the reader's rows, to remove them from the reader, in transactions
+ * of a few rows of one discussion, whose lock is held. The discussion's events lose the reader
+ * before the rows that lead to them, or in the same transaction, so that after a crash at any
+ * instant everything left can still be found. `handle` gets the comments, and returns events that
+ * report the changes. Returns false if no row was left.
  */
 export async function workThrough(
   work: ReaderWork,
@@ -106,17 +106,16 @@ async function workIn(work: ReaderWork, discussionId: Id, handle: (sql: Sql) => 
   announce(app, written)
   tellModerators(app, tenantId)
   await touch(work)
-  // The embedded database answers without leaving this turn: sockets and timers would wait for the
-  // whole work.
+  // The embedded database answers within this turn of the event loop, so without this sockets and
+  // timers would wait for all of the work.
   await setImmediate()
 }
 
-/** Most of a long discussion's events lose the reader in transactions of their own, short ones. */
+/** Rewrites most events of a long discussion in short transactions of their own. */
 async function scrubPast(work: ReaderWork, discussionId: Id): Promise<void> {
   const { app, tenantId, readerId, signal, scrubbedUpTo } = work
   let after = scrubbedUpTo.get(discussionId) ?? 0
-  // Others go on writing: the head moves, and what is left for the locked transaction must stay
-  // short.
+  // Writers continue, so the head moves; the rest for the locked transaction must stay short.
   const hasStretch = async (): Promise<boolean> =>
     after + STRETCH <= ((await selectDiscussion(app.db.query, tenantId, discussionId))?.seq ?? 0)
   while (await hasStretch()) {
@@ -125,7 +124,7 @@ async function scrubPast(work: ReaderWork, discussionId: Id): Promise<void> {
     if ((await selectNamingEvents(app.db.query, readerId, stretch)).length > 0) {
       await app.db.transaction(async (sql) => {
         await work.begin(sql)
-        // Two that rewrite one event must see each other's text.
+        // Two rewrites of one event must see each other's text.
         await lockDiscussionRow(sql, tenantId, discussionId)
         await work.end(sql, await scrubStretch(sql, work, stretch))
       })
@@ -137,10 +136,7 @@ async function scrubPast(work: ReaderWork, discussionId: Id): Promise<void> {
   }
 }
 
-/**
- * Takes the reader out of a stretch of events, whose discussion is locked. Gives the ids of those
- * that have changed.
- */
+/** Rewrites a stretch of events whose discussion is locked. Returns the ids of the changed ones. */
 async function scrubStretch(sql: Sql, { readerId, rewrite }: ReaderWork, stretch: Stretch): Promise<Id[]> {
   if (stretch.after >= stretch.upTo) return []
   const naming = await selectNamingEvents(sql, readerId, stretch)

@@ -15,8 +15,8 @@ export interface Erasure extends ReaderWork {
 }
 
 /**
- * Makes a batch of the reader's comments tombstones of nobody; in the mode `delete` their rows go,
- * but for those that have replies. False where none was left.
+ * Turns a batch of the reader's comments into tombstones without an author; in the mode `delete`
+ * removes their rows, except those with replies. Returns false if none was left.
  */
 export const eraseComments = (erasure: Erasure): Promise<boolean> =>
   workThrough(erasure, 'comments', async (sql, ids) => {
@@ -30,9 +30,7 @@ export const eraseComments = (erasure: Erasure): Promise<boolean> =>
     return events
   })
 
-/**
- * One after the other: what becomes of a comment depends on the replies that it has left by then.
- */
+/** One after the other: the result for a comment depends on the replies that it still has. */
 async function eraseComment(sql: Sql, { tenantId, readerId }: Erasure, id: Id, now: Date): Promise<NewEvent[]> {
   const before = await lockComment(sql, tenantId, id, now)
   if (before?.authorId !== readerId) return []
@@ -46,7 +44,7 @@ async function eraseComment(sql: Sql, { tenantId, readerId }: Erasure, id: Id, n
   return [{ tenantId, discussionId, type: 'comment_deleted', audience, actor: { kind: 'system' }, data }]
 }
 
-/** With its last reply goes a tombstone that nobody has written, and so on upwards. */
+/** A blank tombstone is removed with its last reply, and so on upwards. */
 async function removeChildless(sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> {
   for (let next = ids; next.length > 0;) next = await removeBlankComments(sql, tenantId, next)
 }
@@ -60,13 +58,13 @@ const BLANK = statement(
    WHERE tenant_id = $1 AND id = $2`,
 )
 
-/** Makes a comment a tombstone of nobody. */
+/** Turns a comment into a tombstone without an author. */
 const blankComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> =>
   void (await sql(BLANK, [tenantId, id, now]))
 
 const NOBODYS = JSON.stringify({ author: null, ...NO_TEXT })
 
-// What others have told moderators of a comment may name its author as well as the comment does.
+// Reports of others on a comment may name its author just as the comment does.
 const FORGET = statement(
   'forget_comment_texts',
   `WITH revisions AS (
@@ -85,8 +83,8 @@ const FORGET = statement(
 )
 
 /**
- * Takes the texts of comments out of all that hangs on them: revisions, questions, notes of
- * reports, the audit log.
+ * Removes the texts of comments from everything that belongs to them: revisions, questions to
+ * classifiers, notes of reports, the audit log.
  */
 const forgetCommentTexts = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   void (await sql(FORGET, [tenantId, ids]))
@@ -100,8 +98,8 @@ const REMOVE = statement(
 )
 
 /**
- * Removes those of these comments that are tombstones of nobody without any reply; gives what they
- * replied to.
+ * Removes those of these comments that are blank tombstones without replies. Returns the ids of
+ * their parents.
  */
 const removeBlankComments = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Id[]> => {
   const rows = await sql<{ parentId: Id | null }>(REMOVE, [tenantId, ids])

@@ -5,13 +5,13 @@ import { isInView } from '../comments/comment.ts'
 import type { NewEvent } from '../discussions/append-events.ts'
 import { type ReaderWork, workThrough } from './erase-batches.ts'
 
-/** Takes a batch of the reader's reactions back. False where none was left. */
+/** Removes a batch of the reader's reactions. Returns false if none was left. */
 export const eraseReactions = (work: ReaderWork): Promise<boolean> =>
   workThrough(work, 'reactions', (sql, ids) => takeReactionsBack(sql, work, ids))
 
 /**
- * Takes the reader's reactions to these comments back, whose discussion is locked. Gives the events
- * that tell of it.
+ * Removes the reader's reactions to these comments, whose discussion is locked. Returns the events
+ * that report it.
  */
 export async function takeReactionsBack(
   sql: Sql,
@@ -28,7 +28,7 @@ export async function takeReactionsBack(
 }
 
 /**
- * Takes a batch of the reader's reports back. False where none was left. No event tells of reports.
+ * Removes a batch of the reader's reports. Returns false if none was left. Reports have no events.
  */
 export const eraseReports = (work: ReaderWork): Promise<boolean> =>
   workThrough(work, 'reports', async (sql, ids) => {
@@ -36,7 +36,7 @@ export const eraseReports = (work: ReaderWork): Promise<boolean> =>
     return []
   })
 
-/** Takes the reader's reports of these comments back, whose discussion is locked. */
+/** Removes the reader's reports of these comments, whose discussion is locked. */
 export async function takeReportsBack(
   sql: Sql,
   { tenantId, readerId }: Pick<ReaderWork, 'tenantId' | 'readerId'>,
@@ -51,7 +51,9 @@ const LOCK_COMMENTS = statement(
   'SELECT 1 FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR NO KEY UPDATE',
 )
 
-/** Locks comments, whose discussions are locked already. What comes after sees them as they are. */
+/**
+ * Locks comments whose discussions are locked already. Later statements see their present state.
+ */
 const lockComments = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
   void (await sql(LOCK_COMMENTS, [tenantId, ids]))
 
@@ -60,7 +62,7 @@ export interface TakenReaction {
   discussionId: Id
   status: CommentStatus
   replyCount: number
-  /** What the reader held. */
+  /** The type of the removed reaction. */
   type: string
   reactionCounts: Record<string, number>
 }
@@ -83,13 +85,12 @@ const TAKE_REACTIONS = statement(
 )
 
 /**
- * Removes what the reader holds on these comments, which are locked; gives those whose counts have
- * changed.
+ * Removes the reader's reactions on these locked comments. Returns those whose counts have changed.
  */
 const takeReactions = (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonly Id[]): Promise<TakenReaction[]> =>
   sql<TakenReaction>(TAKE_REACTIONS, [tenantId, readerId, commentIds])
 
-// Moderators have answered the first `reports_answered` of a comment's counted reports.
+// The first `reports_answered` of a comment's counted reports have been answered by moderators.
 const TAKE_REPORTS = statement(
   'take_reports_back',
   `WITH theirs AS MATERIALIZED (
@@ -108,9 +109,6 @@ const TAKE_REPORTS = statement(
    FROM theirs t WHERE t.counted AND c.tenant_id = $1 AND c.id = t.comment_id AND c.report_count > 0`,
 )
 
-/**
- * Removes the reader's reports on these comments, which are locked, and takes them out of their
- * counts.
- */
+/** Removes the reader's reports on these locked comments, and updates their counts. */
 const takeReports = async (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonly Id[]): Promise<void> =>
   void (await sql(TAKE_REPORTS, [tenantId, readerId, commentIds]))

@@ -19,36 +19,38 @@ import { recallDeliveries } from './scrub-sql.ts'
 import * as sql from './sql.ts'
 
 /**
- * Each takes a batch of rows away in a transaction of its own, until it finds none and says false.
+ * Each step erases a batch of rows in its own transaction. It returns false when there are none.
  */
 const STEPS: readonly ((erasure: Erasure) => Promise<boolean>)[] = [eraseComments, eraseReactions, eraseReports]
 
 /**
- * In the transaction in which the reader's row goes, when nobody can write for the reader any more.
+ * Steps of the transaction that deletes the reader's row, when no one can write for the reader any
+ * more.
  */
 const LAST_STEPS: readonly ((sql: Sql, tenantId: Id, readerId: Id) => Promise<void>)[] = [
   sql.forgetInAuditLog,
   (tx, tenantId, readerId) => forgetInAnswers(tx, tenantId, [readerId]),
-  // Again: an import under way may have met the reader just before it all began.
+  // Again: an import under way may have found the reader just before the erasure began.
   forgetInImports,
   withdrawExports,
-  // The last of all: what goes before it is counted under the reader's name, until it is folded.
+  // Last of all: changes by the steps before it are counted under the reader's name until they are
+  // folded.
   forgetInAnalytics,
 ]
 
 /**
- * Each further round is for writes that began before the erasure and ended after the round before.
+ * A further round erases rows of writes that began before the erasure and ended after the previous
+ * round.
  */
 const MAX_ROUNDS = 20
 
 /**
  * Erases a reader, and those who were merged into them, for good: comments by the tenant's
- * `erasureMode`, reactions, reports, and what events and the audit log say of them. From its first
- * transaction on the reader cannot be found, and no write finds them. The rest goes in batches, the
- * row last: where this is interrupted, calling it again goes on, and so does a worker. In a
- * transaction of the whole request only the first of these is part of it, so that it keeps no locks
- * for long: the batches follow its commit.
- * Throws `not_found`.
+ * `erasureMode`, reactions, reports, and their traces in events and the audit log. From the first
+ * transaction on, the reader cannot be found, and no write finds them. The rest is erased in
+ * batches, the row last. If that is interrupted, another call continues it, and so does a worker.
+ * If the request is one transaction, only the first step is part of it, so that locks are short:
+ * the batches follow its commit. Throws `not_found`.
  */
 export async function eraseReader(ctx: Ctx, { readerId }: { readerId: Id }): Promise<Id> {
   const readerIds = await begin(ctx, readerId)
@@ -74,8 +76,8 @@ export async function eraseReader(ctx: Ctx, { readerId }: { readerId: Id }): Pro
 const ABANDONED_MS = 60_000
 
 /**
- * Goes on with one erasure that was interrupted, until it is done or `signal` is aborted; then
- * another process goes on. Several may do so at once. Returns whether there was one.
+ * Continues one interrupted erasure until it is done, or `signal` is aborted; then another process
+ * continues. Several processes may run it at once. Returns whether there was one.
  */
 export async function finishErasure(app: App, signal: AbortSignal, now = new Date()): Promise<boolean> {
   const left = await sql.takeUpErasure(app.db.query, now, new Date(now.getTime() - ABANDONED_MS))
@@ -124,7 +126,8 @@ function beginErasing({ app, tenantId, readerId, mode, signal }: Begun): Erasure
 }
 
 /**
- * Gives the readers whose rows are to go: this one, and those whose merge into it was under way.
+ * Returns the readers whose rows must be deleted: this one, and those whose merge into it was under
+ * way.
  */
 async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
   const { tenant } = requireCaller(ctx)
@@ -149,18 +152,18 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
   return readerIds
 }
 
-/** Takes out what is left of a reader who was merged into the one whose erasure begins. */
+/** Removes the remaining traces of a reader who was merged into the erased one. */
 async function forgetMerged(tx: Sql, tenantId: Id, readerId: Id): Promise<void> {
   await sql.forgetInAuditLog(tx, tenantId, readerId)
   await forgetInAnswers(tx, tenantId, [readerId])
   await forgetInAnalytics(tx, tenantId, readerId)
 }
 
-/** False where a write that began before the erasure has left something. */
+/** False if a write that began before the erasure has left rows. */
 function removeReader({ app, tenantId, readerId }: Erasure): Promise<boolean> {
   return app.db.transaction(async (tx) => {
     const reader = await sql.lockReaderToErase(tx, tenantId, readerId)
-    // Another call has come first.
+    // Another call was faster.
     if (reader === undefined) return true
     if (await sql.hasTraces(tx, tenantId, readerId)) return false
     for (const step of LAST_STEPS) await step(tx, tenantId, readerId)

@@ -2,7 +2,10 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { COMMENT_FIELDS, type CommentRow, columnsOf } from '../comments/comment.ts'
 
-/** `bodyHtml` is made from `body`, the author is the reader, and the rest is the thread's. */
+/**
+ * Left out because `bodyHtml` is made from `body`, the author is the reader, and the rest belongs
+ * to the thread.
+ */
 const LEFT_OUT = [
   'bodyHtml',
   'authorId',
@@ -31,8 +34,8 @@ const COMMENTS = statement(
 )
 
 /**
- * Comments of the reader in whatever state, oldest first, after `after`; deleted ones with the text
- * that is kept.
+ * Comments of the reader in any state, oldest first, after `after`; deleted ones with their stored
+ * text.
  */
 export const exportComments = (
   sql: Sql,
@@ -55,7 +58,7 @@ const REVISIONS = statement(
    WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
 )
 
-/** The bodies that edits of these comments have replaced. */
+/** The earlier bodies of these edited comments. */
 export const exportRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<ExportedRevision[]> =>
   sql<ExportedRevision>(REVISIONS, [tenantId, commentIds])
 
@@ -73,7 +76,7 @@ const REPORTS_RECEIVED = statement(
   `SELECT ${REPORT} FROM reports WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY created_at`,
 )
 
-/** What readers have reported of these comments; who they were stays theirs. */
+/** Reports of others on these comments, without who reported. */
 export const exportReportsReceived = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<ExportedReport[]> =>
   sql<ExportedReport>(REPORTS_RECEIVED, [tenantId, commentIds])
 
@@ -97,7 +100,7 @@ const REACTIONS = statement(
    WHERE tenant_id = $1 AND reader_id = $2 ORDER BY comment_id`,
 )
 
-/** What the reader holds on comments, and where a reaction was taken back, when. */
+/** The reader's reactions, and when removed ones were removed. */
 export const exportReactions = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedReaction[]> =>
   sql<ExportedReaction>(REACTIONS, [tenantId, readerId])
 
@@ -117,7 +120,7 @@ const NOTIFICATIONS = statement(
    FROM events WHERE tenant_id = $1 AND recipient_id = $2 ORDER BY id`,
 )
 
-/** Notifications to the reader that are still in the log. */
+/** The reader's notifications that are still in the log. */
 export const exportNotifications = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedNotification[]> =>
   sql<ExportedNotification>(NOTIFICATIONS, [tenantId, readerId])
 
@@ -137,7 +140,7 @@ const AUDIT = statement(
    WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = $3 ORDER BY id`,
 )
 
-/** What was done to these things by keys and admins. */
+/** Audit entries about these targets. */
 export const exportAuditEntries = (
   sql: Sql,
   tenantId: Id,

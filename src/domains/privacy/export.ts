@@ -9,17 +9,17 @@ import { type FormerReader, listFormerReaders } from '../merges/merged.ts'
 import * as rows from './export-sql.ts'
 import { getReaderIn, lockReaderIn } from '../readers/records.ts'
 
-/** A comment of the reader as it is held. `bodyHtml` is made from `body`, and so left out. */
+/** A comment of the reader as it is stored, without `bodyHtml`, which is made from `body`. */
 export interface ExportedComment extends rows.ExportedCommentRow {
-  /** The bodies that edits have replaced, oldest first. */
+  /** The earlier bodies, oldest first. */
   revisions: rows.ExportedRevision[]
 }
 
-/** All that is held of a reader. Nothing in it says who others are. */
+/** All stored data of a reader, without the identity of others. */
 export interface ReaderExport {
   asOf: Date
   reader: Reader
-  /** Who was merged into them. */
+  /** Readers who were merged into this one. */
   formerReaders: FormerReader[]
   comments: ExportedComment[]
   reactions: rows.ExportedReaction[]
@@ -29,20 +29,17 @@ export interface ReaderExport {
   auditEntries: rows.ExportedAuditEntry[]
 }
 
-/** Comments that are read at once: the process answers others in between. */
+/** Comments read at once: in between, the process serves others. */
 const BATCH = 1000
 
-/**
- * All that is held of a reader, as of one instant. The audit log says who has read it. Throws
- * `not_found`.
- */
+/** All stored data of a reader, as of one instant. Writes an audit entry. Throws `not_found`. */
 export async function exportReader(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
   const exported = await readAll(ctx, readerId)
   await ctx.app.db.transaction(async (sql) => {
-    // A replica may still have a reader who has been erased. One who is here now is so until this
-    // row is written, and nothing is answered before that.
+    // A replica may still have a reader who was erased. This lock proves that the reader exists,
+    // and is held until the audit entry is committed, before the answer.
     await lockReaderIn(sql, ctx, readerId)
-    // It says nothing of the person: an erasure leaves it as it is.
+    // Has no personal data, so that an erasure need not change it.
     await recordAudit(sql, ctx, { action: 'reader.export', targetType: 'reader', targetId: readerId })
   })
   return exported
@@ -73,7 +70,7 @@ function readAll(ctx: Ctx, readerId: Id): Promise<ReaderExport> {
 
 type CommentsExport = Pick<ReaderExport, 'comments' | 'reportsReceived' | 'auditEntries'>
 
-/** The reader's comments and what hangs on them. */
+/** The reader's comments, with everything that belongs to them. */
 async function exportWritten(sql: Sql, tenantId: Id, readerId: Id): Promise<CommentsExport> {
   const written: CommentsExport = { comments: [], reportsReceived: [], auditEntries: [] }
   for (;;) {

@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { ScrubbedEvent } from './scrub.ts'
 
-/** A stretch of a discussion's events: after `after`, up to and with `upTo`. */
+/** A range of a discussion's events: after `after`, up to and including `upTo`. */
 export interface Stretch {
   tenantId: Id
   discussionId: Id
@@ -17,8 +17,8 @@ export interface NamingEvent {
   isOnTheirComment: boolean
 }
 
-// A range of the primary key, read as text: an index on who is named would cost each comment for
-// the sake of an erasure.
+// Searches a range of the primary key as text: an index on the named readers would cost every
+// comment something for the sake of rare erasures.
 const NAMING = statement(
   'events_naming_reader',
   `SELECT * FROM (
@@ -32,7 +32,7 @@ const NAMING = statement(
    ORDER BY seq`,
 )
 
-/** Events of a stretch that name the reader, or are about a reaction to a comment of theirs. */
+/** Events of a range that name the reader, or are about a reaction to a comment of theirs. */
 export const selectNamingEvents = (sql: Sql, readerId: Id, at: Stretch): Promise<NamingEvent[]> =>
   sql<NamingEvent>(NAMING, [at.tenantId, at.discussionId, at.after, at.upTo, readerId])
 
@@ -49,7 +49,7 @@ const REWRITE = statement(
    RETURNING e.id`,
 )
 
-/** Puts scrubbed texts in the place of what events said; gives the ids of the events. */
+/** Replaces the texts of events. Returns the events' ids. */
 export async function rewriteEvents(
   sql: Sql,
   { tenantId, discussionId }: Pick<Stretch, 'tenantId' | 'discussionId'>,
@@ -66,9 +66,9 @@ export async function rewriteEvents(
   return rows.map(({ id }) => id)
 }
 
-// A worker that sends the old text now has lost its lease, and stops at its next heartbeat: what
-// comes of it is not recorded, and the new text is sent in its place. Not before the lease would
-// have ended: never two attempts at once.
+// A worker that is sending the old text loses its lease, and stops at its next heartbeat: its
+// outcome is not recorded, and the new text is sent instead. That waits until the lease would have
+// ended, so that two attempts never overlap.
 const RECALL = statement(
   'recall_deliveries',
   `WITH theirs AS MATERIALIZED (
@@ -88,9 +88,8 @@ const FORGET_ANSWERS = statement(
 )
 
 /**
- * Takes deliveries of events from the workers that are at it, and forgets what receivers have
- * answered to them, who may have said the text back. In two statements: the second sees what was
- * recorded while the first waited.
+ * Takes deliveries of events back from workers, and deletes the receivers' answers, which may quote
+ * the text. Two statements, because the second must see what was recorded while the first waited.
  */
 export async function recallDeliveries(sql: Sql, tenantId: Id, eventIds: readonly Id[]): Promise<void> {
   const deliveries = await sql<{ id: Id }>(RECALL, [tenantId, eventIds])

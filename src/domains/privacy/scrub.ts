@@ -1,7 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 
-/** An event's parts that can name a reader, as JSON text. */
+/** The parts of an event that can name a reader, as JSON text. */
 export interface EventTexts {
   actor: string
   data: string
@@ -14,17 +14,17 @@ export interface ScrubbedEvent extends EventTexts {
   hasLostRecipient: boolean
 }
 
-/** Whose traces are to go, and whether the event is about a comment of theirs. */
+/** The reader to remove, and whether the event is about a comment of theirs. */
 interface Trace {
   readerId: Id
   isOnTheirComment: boolean
 }
 
 /**
- * An event without the reader: its shape stays, `author`, `reader` and `recipient` are null, an
- * actor keeps only its kind, and the text of their comments is gone. About a comment of theirs it
- * names nobody: that comment's row may go, and with it what would lead from another reader to this
- * event. Null where there is nothing to take out.
+ * An event without the reader: it keeps its shape, `author`, `reader` and `recipient` are null, an
+ * actor keeps only its kind, and the text of the reader's comments is removed. An event about a
+ * comment of theirs then names no one: the comment's row may be deleted, and then nothing would
+ * lead from another reader to this event. Null if there is nothing to remove.
  */
 export function scrubEvent(event: EventTexts, { readerId, isOnTheirComment }: Trace): ScrubbedEvent | null {
   const isTheirs = (id: Id | undefined): boolean => id !== undefined && (id === readerId || isOnTheirComment)
@@ -69,7 +69,7 @@ interface EventWho {
   externalId?: string
 }
 
-/** What of an event's data this looks at; all else stays as it is. */
+/** The parts of an event's data that are read here; the rest is unchanged. */
 interface EventData {
   comment?: { author: { id: Id } | null; [name: string]: unknown }
   reader?: { id: Id } | null

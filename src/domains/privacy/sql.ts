@@ -8,9 +8,9 @@ const LOCK = statement(
 )
 
 /**
- * A reader, also one whose erasure has begun, but none who was merged into another. Its row is
- * locked against everybody, writers of its comments, reactions and reports included: their foreign
- * keys wait for the end of this transaction, and those under way end first.
+ * Locks a reader's row exclusively. Finds one whose erasure has begun, but none who was merged into
+ * another. Writers of comments, reactions and reports of the reader wait at their foreign keys for
+ * the end of this transaction, and those under way end first.
  */
 export const lockReaderToErase = async (
   sql: Sql,
@@ -31,7 +31,7 @@ const BEGIN = statement(
 )
 
 /**
- * Blanks the profile, also on cached pages. From here on no write finds the reader; the external id
+ * Blanks the profile, also on cached pages. From now on no write finds the reader; the external id
  * is free for a new record.
  */
 export const beginErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
@@ -42,7 +42,7 @@ const TOUCH = statement(
   'UPDATE readers SET erasing_at = $3 WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NOT NULL',
 )
 
-/** Tells other processes that somebody is at it. */
+/** Renews the heartbeat, so that no other process takes the erasure over. */
 export const touchErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
   void (await sql(TOUCH, [tenantId, readerId, now]))
 
@@ -54,9 +54,7 @@ const TAKE_UP = statement(
    RETURNING r.tenant_id AS "tenantId", r.id AS "readerId"`,
 )
 
-/**
- * A reader whose erasure nobody has gone on with since `before`: for one caller alone, who does.
- */
+/** Takes over an erasure without a heartbeat since `before`. Only one caller gets it. */
 export const takeUpErasure = async (
   sql: Sql,
   now: Date,
@@ -71,7 +69,7 @@ const HAS_TRACES = statement(
      OR EXISTS (SELECT 1 FROM reports WHERE tenant_id = $1 AND reader_id = $2) AS found`,
 )
 
-/** Whether rows still point at the reader. */
+/** Whether rows still refer to the reader. */
 export const hasTraces = async (sql: Sql, tenantId: Id, readerId: Id): Promise<boolean> =>
   (await sql<{ found: boolean }>(HAS_TRACES, [tenantId, readerId]))[0]?.found === true
 
@@ -86,11 +84,11 @@ const FORGET_AUDIT = statement(
    WHERE tenant_id = $1 AND target_id = $2 AND target_type = 'reader' AND (before IS NOT NULL OR after IS NOT NULL)`,
 )
 
-/** What was done to the reader stays in the audit log, without what it said of them. */
+/** Keeps the audit entries about the reader, without their data on the person. */
 export const forgetInAuditLog = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await sql(FORGET_AUDIT, [tenantId, readerId]))
 
-/** A row of a reader, by the comment that it is or hangs on. */
+/** A row of a reader, located by the comment that it is or belongs to. */
 export interface CommentLocation {
   commentId: Id
   discussionId: Id
@@ -114,12 +112,12 @@ const OF_READER = {
   reports: hanging('reports'),
 }
 
-/** What points at a reader. */
+/** The kinds of rows that refer to a reader. */
 export type RowKind = keyof typeof OF_READER
 
 /**
- * Rows of the reader: comments in whatever state, newest first, so replies before what they reply
- * to; reactions, also where nothing is held any more; reports.
+ * Rows of the reader: comments in any state, newest first, so that replies come before their
+ * parents; reactions, including removed ones; reports.
  */
 export const selectRowsOf = (
   sql: Sql,

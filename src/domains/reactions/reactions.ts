@@ -6,7 +6,7 @@ import { asReader, type Reader } from '../readers/readers.ts'
 import type { ReactionMode } from './sql.ts'
 import { writeReaction } from './writer.ts'
 
-/** What the asserted reader holds on a comment after a write. */
+/** The asserted reader's reaction on a comment after a write. */
 export interface Reaction {
   commentId: Id
   type: string | null
@@ -18,18 +18,21 @@ interface React {
   type: string
 }
 
-/** Adds a reaction, replaces another type, or removes the same one. Throws as `write` below. */
+/**
+ * Adds a reaction, replaces one of another type, or removes one of the same type. Throws as `write`
+ * below.
+ */
 export const toggleReaction = (ctx: Ctx, input: React): Promise<Reaction> => write(ctx, 'toggle', input)
 
-/** Sets the reaction, however often it is sent. */
+/** Sets the reaction. Repeating it changes nothing. */
 export const setReaction = (ctx: Ctx, input: React): Promise<Reaction> => write(ctx, 'set', input)
 
-/** Removes the reaction, however often it is sent. */
+/** Removes the reaction. Repeating it changes nothing. */
 export const removeReaction = (ctx: Ctx, input: { commentId: Id }): Promise<Reaction> => write(ctx, 'remove', input)
 
 /**
- * Throws `validation_failed` for a type the tenant does not have, `not_found`, `discussion_locked`,
- * `discussion_archived`, `reader_banned`.
+ * Throws `validation_failed` for a type that the tenant does not have, `not_found`,
+ * `discussion_locked`, `discussion_archived`, `reader_banned`.
  */
 async function write(
   ctx: Ctx,

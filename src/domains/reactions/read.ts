@@ -21,7 +21,7 @@ import type { Comment } from '../comments/comment.ts'
 import { inView } from '../comments/comment.ts'
 import { type Reader, requireReader } from '../readers/readers.ts'
 
-/** What one reader holds on a comment. */
+/** One reader's reaction on a comment. */
 export interface HeldReaction {
   type: string
   reader: Reader
@@ -29,8 +29,8 @@ export interface HeldReaction {
 }
 
 /**
- * What the asserted reader holds on a comment; null without an identity. One statement serves all
- * of a request.
+ * The asserted reader's reaction on a comment; null without an identity. One statement serves all
+ * comments of a request.
  */
 export const viewerReaction = async (ctx: Ctx, commentId: Id): Promise<string | null> =>
   requireCaller(ctx).identity === null ? null : loadViewer(ctx, commentId)
@@ -40,9 +40,7 @@ const loadViewer = perRequest<Id, string | null>(async (ctx, commentIds) => {
   return commentIds.map((id) => held.get(id) ?? null)
 })
 
-/**
- * What the asserted reader holds on some comments, by the comment's id. Throws `identity_required`.
- */
+/** The asserted reader's reactions on some comments, by comment id. Throws `identity_required`. */
 export async function viewerReactions(ctx: Ctx, commentIds: readonly Id[]): Promise<Map<Id, string>> {
   const { id: readerId } = await requireReader(ctx)
   return readViewers(ctx, '', { readerId, commentIds })
@@ -63,10 +61,10 @@ interface ListReactions extends PageArgs {
 }
 
 /**
- * Who reacted to a comment, newest first; of one type where it is given, also one that the tenant
- * no longer has. One statement serves all comments of a request that ask for the same. Of a comment
- * that is not in view, moderators alone learn it: its author, who gets it as the answer to a write,
- * finds nobody, nor does who has it from an event of when it was in view.
+ * The reactions to a comment, newest first; with `type` only those of that type, even if the tenant
+ * no longer offers it. One statement serves all comments of a request with the same arguments. For
+ * a comment out of view only moderators get reactions: its author, who gets it in the answer to a
+ * write, sees none, and neither does a client that has it from an earlier event.
  */
 export async function listReactions(ctx: Ctx, comment: Comment, args: ListReactions): Promise<Page<HeldReaction>> {
   const size = pageSize(args)
@@ -100,13 +98,13 @@ const VIEWER = statement(
 )
 
 interface ViewerRow {
-  /** The place of the key, from 1. */
+  /** The position of the key, from 1. */
   n: number
   commentId: Id
   type: string
 }
 
-/** What readers hold on some comments each. LATERAL keeps it from reading all reactions. */
+/** The reactions of readers on one comment each. LATERAL keeps it from reading all reactions. */
 function selectViewerReactions(
   sql: Sql,
   tenantId: Id,
@@ -134,8 +132,8 @@ export interface HeldRow {
   createdAt: Date
 }
 
-// The index is by type, so that one type costs what it shows: all of them are a merge, of at most
-// as many as are held.
+// The index is by type, so that one type costs only what it shows. A list of all types merges
+// those that the comment has.
 const HELD = statement(
   'held_reactions',
   `SELECT h.* FROM unnest($2::uuid[]) WITH ORDINALITY AS a (id, n)
@@ -161,8 +159,8 @@ const HELD = statement(
 )
 
 /**
- * Who holds what on each of several comments, `limit` of each, newest first; of one type where it
- * is given. Nobody on a comment that is out of view now, but for moderators.
+ * The reactions on each of several comments, `limit` of each, newest first; with `type` only those
+ * of that type. Only moderators get those on comments out of view.
  */
 const listHeld = (
   sql: Sql,

@@ -4,12 +4,12 @@ import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
 import { banIn } from '../readers/bans.ts'
 
-/** `toggle`: the same type again removes it. `set` and `remove` may be repeated without harm. */
+/** `toggle`: the same type again removes the reaction. `set` and `remove` are idempotent. */
 export type ReactionMode = 'toggle' | 'set' | 'remove'
 
 /**
- * One change of what a reader holds on a comment; arrays of these, column by column, are the
- * parameters of the statement.
+ * One change of a reader's reaction on a comment. Arrays of these, column by column, are the
+ * statement's parameters.
  */
 export interface ReactionRow {
   tenantId: Id
@@ -22,31 +22,33 @@ export interface ReactionRow {
   actor: string
   /** The reader's profile, JSON text. */
   reader: string
-  /** The trace of the request; null where it has none. */
+  /** The request's trace; null if it has none. */
   trace: string | null
 }
 
 export interface ReactionResult {
   outcome:
     | 'written'
-    /** Another transaction holds the discussion's lock: nothing was written. Only with `skip`. */
+    /**
+     * The discussion is locked by another transaction, and nothing was written. Only with `skip`.
+     */
     | 'busy'
     | 'not_found'
-    /** The reader's record is gone, see `asReader`. */
+    /** The reader's record was removed: see `asReader`. */
     | 'unavailable'
     | 'discussion_archived'
     | 'discussion_locked'
     | 'reader_banned'
-  /** Null where there is no such comment. */
+  /** Null if there is no such comment. */
   discussionId: Id | null
   type: string | null
-  /** What all readers hold after this change; null where it was refused. */
+  /** The counts over all readers after this change; null if it was refused. */
   reactionCounts: Record<string, number> | null
-  /** Null where nothing changed, and so nothing was said. */
+  /** Null if nothing changed, so that there is no event. */
   seq: number | null
   /** The event's data, JSON text. */
   data: string | null
-  /** Of the whole batch. */
+  /** For the whole batch. */
   deliveries: number
 }
 
@@ -65,15 +67,15 @@ const NOW = `$${INPUT.length + 1}`
 
 /**
  * Writes any number of reactions in one statement, which is one transaction: reactions, counts,
- * numbers, events, deliveries. No two are of one reader and one comment. Discussions are locked in
- * the order of their ids and before comments, so that two batches never wait for each other. A
- * refused row has its own outcome and harms no other.
+ * numbers, events, deliveries. No two of them have the same reader and comment. Discussions are
+ * locked in the order of their ids and before comments, so that two batches never deadlock. A
+ * refused row has its own outcome and does not affect the others.
  *
- * What a reader holds is read where it is written: ON CONFLICT works on its newest version,
- * whatever the statement's snapshot says. The counts of an event are those after it: the comment's,
- * and the changes of the batch up to that one.
+ * The earlier reaction is read where the new one is written: ON CONFLICT sees the newest version,
+ * whatever the statement's snapshot. The counts in an event are those after it: the comment's, plus
+ * the changes of the batch up to that one.
  *
- * LATERAL with LIMIT, the input in subselects: as in `createComments`.
+ * LATERAL with LIMIT, and the input in subselects: as in `createComments`.
  */
 const writeAll = <Name extends string>(name: Name, ifLocked: '' | 'SKIP LOCKED', otherwise: string) =>
   statement(
@@ -195,8 +197,8 @@ const WRITE = {
 } as const
 
 /**
- * See `writeAll`. With `skip`, reactions to comments of a discussion that another transaction has
- * locked are `busy`: no other reaction waits for it. The results are in the order of `rows`.
+ * See `writeAll`. With `skip`, reactions in a locked discussion are `busy`, and delay no others.
+ * The results are in the order of `rows`.
  */
 export const writeReactions = (
   sql: Sql,

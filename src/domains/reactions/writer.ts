@@ -9,13 +9,13 @@ import type { Span } from '../../core/span.ts'
 import { announce } from '../discussions/append-events.ts'
 import { type ReactionResult, type ReactionRow, writeReactions } from './sql.ts'
 
-/** A change of what a reader holds, before its event has an id. */
+/** A change of a reader's reaction, before its event has an id. */
 export interface ReactionDraft extends Omit<ReactionRow, 'eventId' | 'trace'> {
-  /** Of the request, where it is traced. */
+  /** The request's span, if it is traced. */
   span?: Span | undefined
 }
 
-/** The discussions of comments that this process has written reactions to. They never change. */
+/** The discussions of comments to which this process has written reactions. They never change. */
 const discussionsOf = perApp(() => new LRUCache<string, Id>(growing(10_000)))
 
 const keyOf = ({ tenantId, commentId }: ReactionDraft): string => `${tenantId} ${commentId}`
@@ -31,8 +31,8 @@ const write = sharedWriter<ReactionDraft, ReactionResult>({
 })
 
 /**
- * Writes a reaction, with others that come at the same time; alone where the request has a
- * transaction of its own.
+ * Writes a reaction, together with others that arrive at the same time; alone if the request is one
+ * transaction (`Scope`).
  */
 export const writeReaction = (app: App, draft: Omit<ReactionDraft, 'span'>): Promise<ReactionResult> =>
   write(app, { ...draft, span: app.span })

@@ -2,15 +2,15 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { ReaderGone } from './gone.ts'
 
-/** A ban that is in force. Of one in shadow its reader must not learn. */
+/** A ban in force. The reader must not learn of one in shadow. */
 export type BanKind = 'open' | 'shadow'
 
-/** SQL: the kind of the ban of a row of `readers` that is in force at `now`; null where none is. */
+/** SQL: the kind of a `readers` row's ban in force at `now`; null without one. */
 export const banIn = (reader: string, now: string): string =>
   `CASE WHEN ${reader}.banned_at IS NOT NULL AND coalesce(${reader}.banned_until > ${now}, true)
      THEN CASE WHEN ${reader}.shadow_banned THEN 'shadow' ELSE 'open' END END`
 
-/** The same of a row that has been read. */
+/** Whether a row that has been read has a ban in force. */
 export const isBanned = (row: { bannedAt: Date | null; bannedUntil: Date | null }, now: Date): boolean =>
   row.bannedAt !== null && (row.bannedUntil === null || row.bannedUntil > now)
 
@@ -19,7 +19,7 @@ const BAN = statement(
   `SELECT ${banIn('r', '$3')} AS ban FROM readers r WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL`,
 )
 
-/** The ban of a reader that is in force. Throws ReaderGone. */
+/** The kind of a reader's ban in force. Throws ReaderGone. */
 export async function findBan(sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<BanKind | null> {
   const [reader] = await sql<{ ban: BanKind | null }>(BAN, [tenantId, readerId, now])
   if (reader === undefined) throw new ReaderGone()

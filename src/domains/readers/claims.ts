@@ -8,7 +8,7 @@ import { hasAtMost } from '../../core/texts.ts'
 const MAX_LIFETIME_SECONDS = 3600
 const CLOCK_SKEW_SECONDS = 60
 
-/** What a verified assertion says. Times in seconds since the epoch. */
+/** The claims of a verified assertion. Times in seconds since the epoch. */
 export interface Claims {
   identity: Identity
   expiresAt: number
@@ -18,9 +18,9 @@ export interface Claims {
 export const invalidIdentity = (detail: string): ServiceError => new ServiceError('invalid_identity', { detail })
 
 /**
- * Reads the claims of an assertion whose signature is right. `issuer` is the one that is asked of
- * tokens signed with a public key; null for the others. `now` in seconds since the epoch.
- * Throws `invalid_identity`, `expired_identity`.
+ * Reads the claims of an assertion with a valid signature. `issuer` is required of tokens signed
+ * with a public key; null for others. `now` in seconds since the epoch. Throws `invalid_identity`,
+ * `expired_identity`.
  */
 export function readClaims(payload: Uint8Array, tenant: Tenant, issuer: string | null, now: number): Claims {
   const claims = parseObject(payload)
@@ -46,14 +46,14 @@ export function readClaims(payload: Uint8Array, tenant: Tenant, issuer: string |
   return { identity, expiresAt, bodySha256 }
 }
 
-/** Throws `expired_identity` past `exp` and the allowed skew, all in seconds since the epoch. */
+/** Throws `expired_identity` after `exp` plus the allowed skew, all in seconds since the epoch. */
 export function checkExpiry(expiresAt: number, now: number): void {
   if (now >= expiresAt + CLOCK_SKEW_SECONDS) throw new ServiceError('expired_identity')
 }
 
 /**
- * Throws `invalid_identity` where the assertion was made for another body, so that a captured one
- * signs no other write.
+ * Throws `invalid_identity` if the assertion was made for another body, so that a captured one
+ * cannot sign another write.
  */
 export function checkBody(bodySha256: string | null, rawBody: Uint8Array): void {
   if (bodySha256 === null) return
@@ -64,7 +64,7 @@ export function checkBody(bodySha256: string | null, rawBody: Uint8Array): void 
   }
 }
 
-// One for all: making one costs more than a decoding.
+// Shared, because making a decoder costs more than a decoding.
 const UTF_8 = new TextDecoder('utf-8', { fatal: true })
 
 function parseObject(payload: Uint8Array): Record<string, unknown> {
@@ -73,16 +73,16 @@ function parseObject(payload: Uint8Array): Record<string, unknown> {
     if (typeof claims === 'object' && claims !== null && !Array.isArray(claims))
       return claims as Record<string, unknown>
   } catch {
-    // Said below, in our words.
+    // Refused below, with our own text.
   }
   throw invalidIdentity('The claims must be a JSON object.')
 }
 
-// A list of several audiences is refused: whoever else it names could use the assertion here.
+// A list of several audiences is refused: the others could use the assertion here.
 const hasAudience = (aud: unknown, slug: string): boolean =>
   aud === slug || (Array.isArray(aud) && aud.length === 1 && aud[0] === slug)
 
-// Up to the year 9999: later instants have no RFC 3339 form.
+// The end of the year 9999: RFC 3339 cannot write later instants.
 const LAST_SECOND = 253_402_300_799
 
 function time(value: unknown, claim: string): number {
@@ -90,8 +90,8 @@ function time(value: unknown, claim: string): number {
   throw invalidIdentity(`The claim ${claim} is required, in seconds since 1970.`)
 }
 
-// PostgreSQL holds no NUL, and two lone surrogates would become the same character there: two
-// readers one.
+// PostgreSQL cannot store NUL, and would turn different lone surrogates into one character, so
+// that two readers became one.
 const UNSTORABLE = /\0|\p{Surrogate}/u
 
 function text(value: unknown, claim: string, max: number): string {
@@ -100,7 +100,7 @@ function text(value: unknown, claim: string, max: number): string {
 }
 
 function httpsUrl(value: unknown, claim: string): string {
-  // The URL parser drops tabs and line breaks in silence; what is stored must be what was checked.
+  // The URL parser silently drops tabs and line breaks; the stored text must be the checked one.
   if (
     typeof value === 'string' &&
     hasAtMost(value, 2048) &&
@@ -117,5 +117,5 @@ function digest(value: unknown): string {
   throw invalidIdentity('The claim bodySha256 must be a SHA-256 in base64url.')
 }
 
-/** Backends often write null for what they do not know: it says as little as leaving it out. */
+/** Backends often write null for unknown values, so it counts as absent. */
 const optional = <T>(value: unknown, read: (value: unknown) => T): T | null => (value == null ? null : read(value))

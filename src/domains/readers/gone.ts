@@ -1,9 +1,6 @@
 import { ServiceError } from '../../core/errors.ts'
 
-/**
- * The record of the asserted reader went away between its look-up and the write: an erasure took
- * it.
- */
+/** The record of the asserted reader was erased between its look-up and the write. */
 export class ReaderGone extends ServiceError {
   constructor() {
     super('unavailable', { detail: 'The record of the reader is being erased.', retryAfterSeconds: 1 })
@@ -14,8 +11,8 @@ const FOREIGN_KEY_VIOLATION = '23503'
 const TO_READERS = /_(author|reader)_id_fkey$/
 
 /**
- * Whether a write failed because its reader is gone. A statement that has seen the record and then
- * waited for a lock meets the foreign key instead.
+ * Whether a write failed because its reader is gone. A statement that found the record and then
+ * waited for a lock fails at the foreign key instead.
  */
 export function isReaderGone(error: unknown): boolean {
   if (error instanceof ReaderGone) return true

@@ -24,8 +24,8 @@ export const ReaderRef = builder.objectRef<Reader>('Reader').implement({
 
 const IdentitySecretRef = builder.prismaObject('IdentitySecret', {
   description: "A secret that the tenant's backend signs reader assertions with (HS256).",
-  // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again:
-  // these resolve.
+  // Not the sealed secret. Next to `select`, an exposed field would read its row again, so these
+  // fields resolve.
   select: PUBLIC_SECRET,
   fields: (t) => ({
     kid: t.string({
@@ -128,7 +128,7 @@ const BanRef = builder.objectRef<Ban>('Ban').implement({
   }),
 })
 
-// A type of its own: a field of Reader would show bans to whoever may read comments.
+// A separate type: as a field of Reader, everyone who may read comments would see bans.
 export const ReaderRecordRef = builder.prismaObject('Reader', {
   variant: 'ReaderRecord',
   description: "A reader of the tenant's site, as moderators see them.",
@@ -165,7 +165,7 @@ const ViewerRef = builder.objectRef<Viewer>('Viewer').implement({
   }),
 })
 
-// What all three types show of a reader.
+// Fields that all three types of a reader share.
 const EXTERNAL_ID = "The reader's id at the tenant"
 
 for (const [ref, externalId] of [

@@ -13,20 +13,20 @@ import { identitySecretContext } from './keyring.ts'
 const OVERLAP_MS = 24 * 3_600_000
 
 /**
- * What every answer shows of an identity secret. `expiresAt` is null for the one in force, for
- * good.
+ * The public fields of an identity secret. `expiresAt` is null for the current one, which does not
+ * expire.
  */
 export const PUBLIC_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
 
 export interface NewIdentitySecret {
   kid: string
-  /** HS256's key are the UTF-8 bytes of this whole text. */
+  /** The key of HS256 is the UTF-8 bytes of this whole text. */
   secret: string
   createdAt: Date
 }
 
 /**
- * Makes the tenant's new identity secret; the one before stays valid for 24 h. The secret is shown
+ * Makes a new identity secret for the tenant; the old one stays valid for 24 h. The secret is shown
  * only here.
  */
 export async function createIdentitySecret(ctx: Ctx): Promise<NewIdentitySecret> {
@@ -42,8 +42,7 @@ export async function createIdentitySecret(ctx: Ctx): Promise<NewIdentitySecret>
 }
 
 /**
- * The same for whoever acts for the tenant; `record` writes down in the same transaction who that
- * was.
+ * The same for any actor of the tenant; `record` writes the audit entry in the same transaction.
  */
 export async function replaceIdentitySecret(
   app: App,
@@ -64,10 +63,13 @@ export async function replaceIdentitySecret(
   return made
 }
 
-/** The name of an identity secret: the first 8 hex of its SHA-256 (docs/reference/choices.md). */
+/**
+ * The name of an identity secret: the first 8 hex digits of its SHA-256
+ * (docs/reference/choices.md).
+ */
 export const kidOf = (secret: string): string => sha256(secret).toString('hex').slice(0, 8)
 
-/** Stores `given`, or a secret of its own making. For new tenants too, which no caller makes. */
+/** Stores `given`, or a generated secret. Needs no caller, so that new tenants can use it. */
 export async function addIdentitySecret(
   sql: TxSql,
   app: App,
@@ -82,12 +84,12 @@ export async function addIdentitySecret(
     const data = { tenantId, kid, sealed, createdAt }
     const { count } = await sql.prisma.identitySecret.createMany({ data, skipDuplicates: true })
     if (count === 1) return { kid, secret, createdAt }
-    // One chance in four thousand million; the tenant would have two secrets of one name.
+    // A chance of one in four thousand million: two secrets of the tenant would have one name.
     if (given !== undefined) throw new Error(`the tenant already has an identity secret with the kid ${kid}`)
   }
 }
 
-/** The tenant's identity secrets without the secrets, newest first. */
+/** The tenant's identity secrets without the secret texts, newest first. */
 export async function listIdentitySecrets(
   ctx: Ctx,
   args: PageArgs,
@@ -113,7 +115,7 @@ function readCursor(after: string | null | undefined): { createdAt: Date; kid: s
   if (key === null) return null
   const [time = '', kid = ''] = key
   const createdAt = new Date(Number(time))
-  // At most 14 digits: a year that the database knows too.
+  // At most 14 digits: PostgreSQL knows these years too.
   if (!/^\d{1,14}$/.test(time) || !/^[0-9a-f]{8}$/.test(kid)) throw badCursor()
   return { createdAt, kid }
 }

@@ -23,20 +23,20 @@ interface Header {
 
 interface Verified extends Claims {
   header: Header
-  /** Of the key and the issuer: the verification holds while these are the same. */
+  /** Identifies key and issuer: the verification is valid while these are the same. */
   fingerprint: string
-  /** With which tenant and keys it was last found to hold, and until when the key does. */
+  /** The tenant and keys with which it was last found valid, and when the key expires. */
   held?: { tenant: Tenant; ring: Keyring; until: number }
 }
 
-// By tenant and token. 8 MB of token text at most.
+// By tenant and token, at most 8 MB of token text.
 const verified = perApp(
   () => new LRUCache<string, Verified>({ maxSize: 8 * 1024 * 1024, sizeCalculation: (_, key) => key.length }),
 )
 
 /**
- * The reader for whom an assertion vouches (docs/reference/choices.md). `rawBody` is the request's
- * body, to the byte. Throws `invalid_identity`, `expired_identity`.
+ * The reader in an assertion (docs/reference/choices.md). `rawBody` has the request body's bytes.
+ * Throws `invalid_identity`, `expired_identity`.
  */
 export async function verifyIdentity(app: App, tenant: Tenant, token: string, rawBody: Uint8Array): Promise<Identity> {
   if (token.length > MAX_TOKEN_LENGTH)
@@ -54,8 +54,8 @@ export async function verifyIdentity(app: App, tenant: Tenant, token: string, ra
 }
 
 /**
- * The same at once, where this process has verified the assertion before, by keys that it still has
- * and that are good; else undefined.
+ * The same synchronously, if this process has verified the assertion before, with keys that are
+ * cached and still valid; else undefined.
  */
 export function recallIdentity(app: App, tenant: Tenant, token: string): Identity | undefined {
   const claims = verified(app).get(`${tenant.id} ${token}`)
@@ -67,7 +67,7 @@ export function recallIdentity(app: App, tenant: Tenant, token: string): Identit
 
 /**
  * Whether the key that verified it is still one of the tenant's: a cached verification never
- * outlives its secret.
+ * outlives its key.
  */
 async function stillHolds(app: App, tenant: Tenant, claims: Verified): Promise<boolean> {
   const ring = await loadKeyring(app, tenant)
@@ -101,8 +101,8 @@ function readHeader(token: string): Header {
   return { alg: alg as Algorithm, kid: kid ?? null }
 }
 
-// A key that this process has not heard of may be a new one. How often it looks is bounded: anyone
-// can make up a kid.
+// An unknown key may be new, so the keys are read again. Not too often, because anyone can make up
+// a `kid`.
 const LOOK_AGAIN_MS = 500
 
 async function findKey(app: App, tenant: Tenant, header: Header): Promise<VerificationKey> {
@@ -118,7 +118,7 @@ async function findKey(app: App, tenant: Tenant, header: Header): Promise<Verifi
   throw invalidIdentity('The tenant has no live key of this algorithm and kid.')
 }
 
-/** The key that the header names. Without a kid, the only key of the algorithm. */
+/** The key that the header names. Without a `kid`, the only key of the algorithm. */
 function selectKey({ keys }: Keyring, tenant: Tenant, { alg, kid }: Header): VerificationKey | undefined {
   const now = Date.now()
   const fitting = keys.filter(
@@ -126,7 +126,7 @@ function selectKey({ keys }: Keyring, tenant: Tenant, { alg, kid }: Header): Ver
       key.algorithm === alg &&
       (kid === null || key.kid === kid) &&
       (key.expiresAt === null || key.expiresAt > now) &&
-      // Keys of an address that the tenant has left are no longer its own.
+      // After a change of `jwksUrl`, keys of the old address are no longer the tenant's.
       (key.url === null || key.url === tenant.settings.identity.jwksUrl),
   )
   return fitting.length === 1 ? fitting[0] : undefined

@@ -5,7 +5,7 @@ import { z } from 'zod'
 const MAX_KEYS = 50
 const MIN_RSA_BITS = 2048
 
-// At most an RSA modulus of 8192 bits: a longer one would only cost time.
+// At most an RSA modulus of 8192 bits: longer ones only cost time.
 const base64url = z.string().regex(/^[A-Za-z0-9_-]{1,1366}$/)
 const common = {
   kid: z.string().min(1).max(255).exactOptional(),
@@ -16,8 +16,7 @@ const common = {
     .exactOptional(),
 }
 
-// Zod leaves out what is not named here: private parts are refused before that, and nothing else is
-// kept.
+// Zod drops unknown fields. Private parts are refused before that.
 const publicJwk = z.discriminatedUnion('kty', [
   z.object({ kty: z.literal('RSA'), n: base64url, e: base64url, alg: z.literal('RS256').exactOptional(), ...common }),
   z.object({
@@ -42,16 +41,16 @@ export type PublicJwk = z.infer<typeof publicJwk>
 
 const document = z.object({ keys: z.array(z.unknown()) })
 
-/** The one algorithm that a key of this kind may verify. */
+/** The only algorithm that a key of this kind may verify. */
 export function algorithmOf(jwk: PublicJwk): 'RS256' | 'ES256' | 'EdDSA' {
   if (jwk.kty === 'RSA') return 'RS256'
   return jwk.kty === 'EC' ? 'ES256' : 'EdDSA'
 }
 
 /**
- * What a tenant's JWKS address answered, as the keys that may be used: public RSA of at least 2048
- * bits, EC P-256 and Ed25519. Others are left out, since a set may serve other purposes too. Throws
- * where it is not a key set at all.
+ * The usable keys in the answer of a tenant's JWKS address: public RSA of at least 2048 bits, EC
+ * P-256 and Ed25519. Others are left out, because a set may serve other purposes too. Throws if it
+ * is not a key set at all.
  */
 export function filterKeySet(fetched: unknown): { keys: PublicJwk[] } {
   const result = document.safeParse(fetched)
@@ -60,14 +59,14 @@ export function filterKeySet(fetched: unknown): { keys: PublicJwk[] } {
   return { keys: result.data.keys.flatMap(usable) }
 }
 
-/** The keys of a stored set; none where nothing is stored. */
+/** The keys of a stored set; none if nothing is stored. */
 export const readKeySet = (stored: unknown): PublicJwk[] => (stored == null ? [] : filterKeySet(stored).keys)
 
 const PRIVATE_PARTS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 function usable(candidate: unknown): PublicJwk[] {
   if (typeof candidate !== 'object' || candidate === null) return []
-  // A private key that lies open vouches for nobody.
+  // A published private key proves nothing.
   if (PRIVATE_PARTS.some((part) => part in candidate)) return []
   const { success, data } = publicJwk.safeParse(candidate)
   return success && isSound(data) ? [data] : []

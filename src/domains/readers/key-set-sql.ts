@@ -9,7 +9,7 @@ const FIND_KEY_SET = statement(
   'SELECT url, jwks, fetched_at AS "fetchedAt" FROM identity_key_sets WHERE tenant_id = $1',
 )
 
-/** The stored keys, and where they come from. */
+/** The stored keys, and their address. */
 export const findKeySet = async (sql: Sql, tenantId: Id): Promise<StoredKeys | undefined> =>
   (await sql<StoredKeys>(FIND_KEY_SET, [tenantId]))[0]
 
@@ -21,7 +21,7 @@ const PUT_KEY_SET = statement(
    WHERE identity_key_sets.url <> $2`,
 )
 
-/** Makes the key set of a new URL due. Nothing changes where the URL is the same. */
+/** Makes the key set of a new URL due. Does nothing if the URL is the same. */
 export const putKeySet = (sql: Sql, tenantId: Id, url: string, now: Date): Promise<unknown> =>
   sql(PUT_KEY_SET, [tenantId, url, now])
 
@@ -32,7 +32,7 @@ const HASTEN_KEY_SET = statement(
 )
 
 /**
- * Makes the key set due now, unless a worker has tried it after `triedBefore`. Returns whether it
+ * Makes the key set due now, unless a worker has tried it since `triedBefore`. Returns whether it
  * did.
  */
 export const hastenKeySet = async (sql: Sql, tenantId: Id, now: Date, triedBefore: Date): Promise<boolean> =>
@@ -61,7 +61,7 @@ const STORE_KEY_SET = statement(
 )
 
 /**
- * Keys that were fetched at `now`. Nothing happens where the tenant has changed the URL meanwhile.
+ * Stores keys that were fetched at `now`. Does nothing if the tenant has changed the URL meanwhile.
  */
 export const storeKeySet = (
   sql: Sql,
@@ -81,10 +81,10 @@ interface Failure {
   error: string
   now: Date
   dueAt: Date
-  /** Keys that were last fetched before this are dropped. */
+  /** Keys that were fetched before this time are dropped. */
   keptSince: Date
 }
 
-/** A try that failed at `now`. The keys that were fetched before stay in force for a time. */
+/** Records an attempt that failed at `now`. Keys fetched before stay valid for a time. */
 export const failKeySet = (sql: Sql, { tenantId, url }: DueKeySet, failure: Failure): Promise<unknown> =>
   sql(FAIL_KEY_SET, [tenantId, url, failure.error, failure.now, failure.dueAt, failure.keptSince])

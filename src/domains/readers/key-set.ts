@@ -3,8 +3,8 @@ import type { IdentityKeySet } from '../../generated/prisma/client.ts'
 import { readKeySet } from './jwks.ts'
 
 /**
- * How long keys that cannot be fetched again are taken: the tenant may have withdrawn one of them
- * meanwhile.
+ * How long keys stay valid if they cannot be fetched again: the tenant may have withdrawn one of
+ * them meanwhile.
  */
 export const KEPT_MS = 24 * 3_600_000
 
@@ -19,14 +19,11 @@ export const KEY_SET_STATES = {
   },
 } as const
 
-/**
- * The public keys by which assertions of the tenant's identity provider are checked, and how
- * fetching them goes.
- */
+/** The public keys of the tenant's identity provider, and the state of fetching them. */
 export interface KeySet {
   url: string | null
   state: keyof typeof KEY_SET_STATES
-  /** How many keys are taken now. */
+  /** The number of valid keys. */
   keyCount: number
   fetchedAt: Date | null
   /** When the keys are dropped unless they are fetched again; null without keys. */
@@ -45,7 +42,7 @@ const NONE: KeySet = {
   error: null,
 }
 
-/** The tenant's key set as it is stored. */
+/** The tenant's stored key set. */
 export async function getKeySet(ctx: Ctx): Promise<KeySet> {
   const { tenant } = requireCaller(ctx)
   const row = await ctx.app.prisma.identityKeySet.findUnique({ where: { tenantId: tenant.id } })

@@ -16,12 +16,12 @@ const RETRY_MS = 30_000
 const HASTE_MS = 10_000
 const AT_ONCE = 8
 
-/** Fetches a JSON document. Rejects with a short text of ours. */
+/** Fetches a JSON document. Rejects with a short message of our own. */
 type FetchJson = (url: string) => Promise<unknown>
 
 /**
- * The tenant's keys are at another address, or at none: a worker fetches them, as API processes
- * never call out.
+ * Notes the new address of the tenant's keys, or none. A worker fetches them, because API processes
+ * make no outbound requests.
  */
 export const followKeySet = (sql: TxSql, tenantId: Id, url: string | null): Promise<unknown> =>
   url === null
@@ -29,9 +29,8 @@ export const followKeySet = (sql: TxSql, tenantId: Id, url: string | null): Prom
     : putKeySet(sql, tenantId, url, new Date())
 
 /**
- * Fetches the key sets that are due, with the worker's own client. Several workers share the rows
- * out among them. Returns how many were due. A set that cannot be fetched is tried again in 30 s,
- * and keeps its old keys for 24 h.
+ * Fetches due key sets with the worker's own client. Several workers share the rows. Returns how
+ * many were due. A failed set is tried again after 30 s, and its old keys stay valid for 24 h.
  */
 export async function refreshDueKeySets(app: App, fetchJson: FetchJson): Promise<number> {
   const now = Date.now()
@@ -64,8 +63,8 @@ async function fetchKeys({ url }: DueKeySet, fetchJson: FetchJson) {
 const hastened = perApp(() => new LRUCache<Id, true>({ ...growing(10_000), ttl: HASTE_MS }))
 
 /**
- * Asks the workers for the tenant's key set at once, at most every 10 s: a token names a key that
- * is not stored.
+ * Has workers fetch the tenant's key set at once, at most every 10 s, because a token names a key
+ * that is not stored.
  */
 export async function hastenKeys(app: App, tenant: Tenant): Promise<void> {
   if (tenant.settings.identity.jwksUrl === null || hastened(app).has(tenant.id)) return

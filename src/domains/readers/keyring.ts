@@ -13,20 +13,20 @@ import { findLiveSecrets, type LiveSecret } from './sql.ts'
 
 export type Algorithm = 'HS256' | 'RS256' | 'ES256' | 'EdDSA'
 
-/** A key that may have signed an assertion. The algorithm is the key's, never the token's word. */
+/** A key that may have signed an assertion. The key decides the algorithm, never the token. */
 export interface VerificationKey {
   algorithm: Algorithm
   kid: string | null
   key: webcrypto.CryptoKey
-  /** The JWKS address that it comes from; null for a secret. */
+  /** The JWKS address of the key; null for a secret. */
   url: string | null
-  /** Milliseconds since the epoch; null: for good. */
+  /** Milliseconds since the epoch; null: never. */
   expiresAt: number | null
-  /** The same for the same key only, over every reading of it. */
+  /** Identifies the key over repeated reads. */
   fingerprint: string
 }
 
-/** The keys with which a tenant's assertions may be signed, as they were read at one time. */
+/** All keys that may sign a tenant's assertions, as read at one time. */
 export interface Keyring {
   keys: readonly VerificationKey[]
   readAt: number
@@ -40,15 +40,15 @@ const rings = perApp((app) => {
   return cache
 })
 
-/** The tenant's live keys, at most 4 s old. */
+/** The tenant's valid keys, at most 4 s old. */
 export async function loadKeyring(app: App, tenant: Tenant): Promise<Keyring> {
   return rings(app).get(tenant.id)
 }
 
-/** The same at once, where this process has them; else undefined. */
+/** The same synchronously, if cached; else undefined. */
 export const recallKeyring = (app: App, tenant: Tenant): Keyring | undefined => rings(app).peek(tenant.id)
 
-/** Has the keys read again at the next use: a `kid` was not among them. */
+/** Makes the next use read the keys again, because a `kid` was unknown. */
 export const forgetKeyring = (app: App, tenantId: Id): void => rings(app).forget(tenantId)
 
 async function readKeyring(app: App, tenantId: Id): Promise<Keyring> {
@@ -64,7 +64,7 @@ async function readKeyring(app: App, tenantId: Id): Promise<Keyring> {
   return { keys, readAt }
 }
 
-/** None where the secret cannot be opened: the tenant's other keys stay good. */
+/** None if the secret cannot be opened: the tenant's other keys still work. */
 function secretKey(app: App, tenantId: Id, { kid, sealed, expiresAt }: LiveSecret): Promise<VerificationKey>[] {
   try {
     const secret = unseal(app.settings, sealed, identitySecretContext(tenantId, kid))
@@ -79,7 +79,7 @@ function secretKey(app: App, tenantId: Id, { kid, sealed, expiresAt }: LiveSecre
 const importHs256 = (secret: string): Promise<webcrypto.CryptoKey> =>
   webcrypto.subtle.importKey('raw', Buffer.from(secret, 'utf8'), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 
-/** A process knows by itself when they end: no worker has to tell it. */
+/** Each process computes when they expire: no worker has to notify it. */
 function publicKeys({ url, jwks, fetchedAt }: StoredKeys): Promise<VerificationKey>[] {
   const expiresAt = (fetchedAt?.getTime() ?? 0) + KEPT_MS
   return readKeySet(jwks).map((jwk) => publicKey(jwk, url, expiresAt))

@@ -16,7 +16,7 @@ import { announceChange, followCacheNews } from '../../core/read-cache.ts'
 import { isReaderGone, ReaderGone } from './gone.ts'
 import { type ReaderRow, upsertReader } from './sql.ts'
 
-/** A reader as every answer shows it. */
+/** A reader's profile in answers. */
 export interface Reader {
   id: Id
   externalId: string
@@ -28,8 +28,8 @@ export interface Reader {
 interface Known {
   reader: Reader
   /**
-   * The newest assertion that this process has seen with this profile: an older one changes
-   * nothing.
+   * The time of the newest assertion with this profile that this process has seen: older ones
+   * change nothing.
    */
   issuedAt: number
 }
@@ -38,7 +38,7 @@ const FIVE_MINUTES_MS = 300_000
 
 interface Writing {
   reader: Promise<Reader>
-  /** News came meanwhile: what is being read may be old already. */
+  /** Set by a message during the read, whose result may be stale. */
   stale: boolean
 }
 
@@ -61,8 +61,8 @@ const readers = perApp((app) => {
 const keyOf = (tenantId: Id, externalId: string): string => `${tenantId} ${externalId}`
 
 /**
- * The reader on whose behalf the request is made: where the asserted one was merged into another,
- * that one. Throws `identity_required`.
+ * The reader on whose behalf the request is made, or the one into whom that reader was merged.
+ * Throws `identity_required`.
  */
 export async function requireReader(ctx: Ctx): Promise<Reader> {
   const identity = requireIdentity(ctx)
@@ -70,9 +70,9 @@ export async function requireReader(ctx: Ctx): Promise<Reader> {
 }
 
 /**
- * Does a write for the asserted reader. A record that an erasure takes meanwhile, or that this
- * process remembers although it is gone, is forgotten, and the write is tried once more with a
- * fresh one. Throws `identity_required`, `unavailable`.
+ * Runs a write for the asserted reader. If the reader's record is erased meanwhile, or is only
+ * cached, the cache entry is dropped and the write is tried once more with a fresh record. Throws
+ * `identity_required`, `unavailable`.
  */
 export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T>): Promise<T> {
   const reader = await requireReader(ctx)
@@ -81,8 +81,8 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
   } catch (error) {
     if (!isReaderGone(error)) throw error
     readers(ctx.app).forget(keyOf(requireCaller(ctx).tenant.id, requireIdentity(ctx).externalId))
-    // A failed statement has ended the transaction of the whole request: only the caller can try
-    // again.
+    // A failed statement has aborted the transaction of the whole request, so only the caller can
+    // retry.
     if (ctx.app.scope !== undefined && !(error instanceof ReaderGone)) throw new ReaderGone()
   }
   try {
@@ -93,9 +93,9 @@ export async function asReader<T>(ctx: Ctx, write: (reader: Reader) => Promise<T
 }
 
 /**
- * The stored reader of an assertion: made at the first one, refreshed by a newer one with another
- * profile. An assertion without any profile claim leaves the profile as it is. No query is made
- * where this process knows that nothing has changed.
+ * The stored reader of an assertion: created by the first one, updated by a newer one with another
+ * profile. An assertion without profile claims changes no profile. No query is made if this process
+ * knows that nothing has changed.
  */
 export async function ensureReader(app: App, tenant: Tenant, identity: Identity): Promise<Reader> {
   const { known, underWay } = readers(app)
@@ -107,12 +107,13 @@ export async function ensureReader(app: App, tenant: Tenant, identity: Identity)
     return entry.reader
   }
   if (app.scope !== undefined) {
-    // Not shared with others: the row may never be committed, and whoever waits for a connection
-    // while it holds one may wait for ever. Not kept either: by the commit it may be old.
+    // Not shared with other requests: the row may never be committed, and a request that waits
+    // while it holds a connection could wait forever. Not cached either: by the commit it may be
+    // stale.
     const { profileIssuedAt: _, ...reader } = await upsertUntilSeen(app, tenant.id, identity)
     return reader
   }
-  // Requests of one reader that meet here wait for one statement instead of for the row's lock.
+  // Concurrent requests of one reader wait for one statement, not for the row's lock.
   const first = underWay.get(key)
   if (first !== undefined) return first.reader.then(() => ensureReader(app, tenant, identity))
   const row = upsertUntilSeen(app, tenant.id, identity)
@@ -121,7 +122,7 @@ export async function ensureReader(app: App, tenant: Tenant, identity: Identity)
   try {
     const { profileIssuedAt, ...reader } = await row
     const newest = carriesProfile(identity) ? Math.max(profileIssuedAt.getTime(), issuedAt) : profileIssuedAt.getTime()
-    // One who was merged into another is not kept: news of the other one do not name this key.
+    // A merged reader is not cached: messages about the other reader do not name this key.
     const isMerged = reader.externalId !== identity.externalId
     if (!writing.stale && !isMerged) known.set(key, { reader, issuedAt: newest })
     return reader
@@ -139,7 +140,7 @@ async function upsertUntilSeen(app: App, tenantId: Id, identity: Identity): Prom
     const found = await upsertReader(app.db.query, tenantId, { ...identity, id, issuedAt, hasProfile })
     if (found === undefined) continue
     const { written, ...row } = found
-    // A reader that is new is in no cache yet.
+    // A new reader is in no cache yet.
     if (written && row.id !== id) announceChange(app, { kind: 'reader', tenantId, externalId: row.externalId })
     return row
   }

@@ -13,7 +13,7 @@ const COLUMNS = `tenant_id AS "tenantId", id, external_id AS "externalId", name,
   banned_until AS "bannedUntil", ban_reason AS "banReason", shadow_banned AS "shadowBanned",
   erasing_at AS "erasingAt", created_at AS "createdAt"`
 
-// A hidden row keeps the external id of a reader who was merged.
+// A hidden row keeps the external id of a merged reader.
 const CALLED = statement(
   'find_reader_called',
   `SELECT ${COLUMNS} FROM readers WHERE tenant_id = $1 AND erasing_at IS NULL AND id = (
@@ -22,7 +22,7 @@ const CALLED = statement(
      WHERE r.tenant_id = $1 AND r.external_id = $2)`,
 )
 
-/** The reader who has this external id, or into whom the one who had it was merged. */
+/** The reader with this external id, or the one into whom that reader was merged. */
 export const findReaderCalled = async (sql: Sql, tenantId: Id, externalId: string): Promise<Reader | undefined> =>
   (await sql<Reader>(CALLED, [tenantId, externalId]))[0]
 
@@ -44,14 +44,14 @@ const SEARCH = {
 interface Search {
   search: string
   externalId: string | null
-  /** This one is left out. */
+  /** Excludes this reader. */
   except: Id | null
-  /** Only those older than this one. */
+  /** Only readers older than this id. */
   before: Id
   limit: number
 }
 
-/** The readers that a search finds, newest first. */
+/** The readers that match a search, newest first. */
 export const searchReaders = (
   sql: Sql,
   tenantId: Id,

@@ -30,15 +30,15 @@ interface ListReaders extends PageArgs {
   search?: string | null | undefined
 }
 
-/** In a list of the newest first: later than any id, in a form that a cursor takes. */
+/** Later than any id, in a form that cursors allow: the start of a list with the newest first. */
 const BEFORE_ALL: Id = 'ffffffff-ffff-7fff-bfff-ffffffffffff'
 
 const listSchema = z.object({ externalId: externalIdSchema.nullish(), search: searchSchema.nullish() })
 
 /**
- * The tenant's readers, newest first; with a search those that it finds, of which one whose
- * external id is the search itself comes first, or the one into whom that one was merged; with an
- * external id the one who has it. Throws `validation_failed`.
+ * The tenant's readers, newest first. With a search, those that match it; a reader whose external
+ * id is the search itself, or the one into whom that reader was merged, comes first. With an
+ * external id, the reader who has it. Throws `validation_failed`.
  */
 export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<ReaderRecord>> {
   const { tenant } = requireCaller(ctx)
@@ -71,7 +71,7 @@ export async function listReaders(ctx: Ctx, args: ListReaders): Promise<Page<Rea
           limit: size + 1,
         })
   const found = exact === undefined || after !== null ? rows : [exact, ...rows].slice(0, size + 1)
-  // After the one that comes first, all others come.
+  // After the exact match, the list starts from its beginning.
   return pageOf(found, size, args, ({ id }) => encodeCursor('readers', id === exact?.id ? BEFORE_ALL : id))
 }
 
@@ -88,12 +88,12 @@ const loadReader = perRequest<Id, ReaderRecord | null>(async (ctx, ids) => {
   return ids.map((id) => byId.get(id) ?? null)
 })
 
-// One whose erasure has begun is nobody's reader any more.
+// Excludes readers whose erasure has begun.
 const FOUND = { erasingAt: null }
 
 const noReader = (): ServiceError => new ServiceError('not_found', { detail: 'There is no such reader.' })
 
-/** The same reader as a transaction sees them. Throws `not_found`. */
+/** The same within a transaction. Throws `not_found`. */
 export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<ReaderRecord> {
   const { tenant } = requireCaller(ctx)
   const where = { tenantId_id: { tenantId: tenant.id, id }, ...FOUND }
@@ -102,25 +102,25 @@ export async function getReaderIn({ prisma }: TxSql, ctx: Ctx, id: Id): Promise<
   return reader
 }
 
-/** The same, locked until the transaction ends: its erasure waits for that. Throws `not_found`. */
+/** The same, locked until the transaction ends, so that an erasure waits. Throws `not_found`. */
 export async function lockReaderIn(sql: TxSql, ctx: Ctx, id: Id): Promise<ReaderRecord> {
   if (isId(id)) await lockReader(sql, requireCaller(ctx).tenant.id, id)
   return getReaderIn(sql, ctx, id)
 }
 
-/** The ban of a reader that is in force; null where none is. */
+/** A reader's ban in force; null without one. */
 export const banOf = (row: ReaderRecord): Ban | null =>
   row.bannedAt !== null && isBanned(row, new Date())
     ? { bannedAt: row.bannedAt, until: row.bannedUntil, reason: row.banReason, shadow: row.shadowBanned }
     : null
 
-/** The reader on whose behalf the request is made, and until when they are banned. */
+/** The reader on whose behalf the request is made, with the end of their ban. */
 export interface Viewer extends Reader {
-  /** Null without a ban, and in shadow, which its reader must not notice. */
+  /** Null without a ban, and for one in shadow, which the reader must not notice. */
   ban: Pick<Ban, 'until'> | null
 }
 
-/** The reader that the assertion vouches for. Throws `identity_required`. */
+/** The asserted reader. Throws `identity_required`. */
 export async function getViewer(ctx: Ctx): Promise<Viewer> {
   const reader = await requireReader(ctx)
   const ban = banOf(await getReader(ctx, reader.id))
@@ -146,9 +146,9 @@ interface BanReader {
 }
 
 /**
- * Bans a reader until a time, or for good. Their writes are `reader_banned` from then on; those of
- * one who is banned in shadow wait for a moderator. A ban that is in force is replaced. Throws
- * `not_found`, `validation_failed`.
+ * Bans a reader until a time, or for good. From then on their writes are `reader_banned`; with a
+ * shadow ban they wait for a moderator. An earlier ban is replaced. Throws `not_found`,
+ * `validation_failed`.
  */
 export async function banReader(ctx: Ctx, { readerId, shadow, ...input }: BanReader): Promise<ReaderRecord> {
   const { until, reason } = validate(banSchema, input)
@@ -160,7 +160,7 @@ export async function banReader(ctx: Ctx, { readerId, shadow, ...input }: BanRea
   })
 }
 
-/** Ends a reader's ban. One who is not banned stays as they are. Throws `not_found`. */
+/** Ends a reader's ban, if there is one. Throws `not_found`. */
 export const unbanReader = (ctx: Ctx, { readerId }: { readerId: Id }): Promise<ReaderRecord> =>
   changeBan(ctx, readerId, NO_BAN)
 

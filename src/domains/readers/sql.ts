@@ -15,10 +15,10 @@ const READER = (table: string) =>
   `${table}.id, ${table}.external_id AS "externalId", ${table}.name, ${table}.avatar_url AS "avatarUrl",
    ${table}.profile_url AS "profileUrl", ${table}.profile_issued_at AS "profileIssuedAt"`
 
-// $8: whether the assertion carries a profile at all. The last half answers where nothing was to be
-// written; the external id of a reader who was merged into another finds that one, whose profile
-// stays. A profile that is replaced counts in the tenant's version, by which cached pages know
-// that an author may look different.
+// $8: whether the assertion has a profile at all. The last part answers if nothing had to be
+// written; the external id of a merged reader finds the target, whose profile stays. A replaced
+// profile increments the tenant's profile version, by which cached pages notice that authors may
+// look different.
 const UPSERT_READER = statement(
   'upsert_reader',
   `WITH written AS (
@@ -48,9 +48,9 @@ interface Profile extends Omit<ReaderRow, 'profileIssuedAt'> {
 }
 
 /**
- * Makes the reader, or refreshes its profile from a newer assertion, or finds it as it is. The one
- * that is found has another external id where the asserted one was merged into it.
- * Undefined where another transaction made it after this statement began: ask again.
+ * Creates the reader, updates the profile from a newer assertion, or returns it unchanged. A
+ * returned reader with another external id is the one into whom the asserted one was merged.
+ * Undefined if another transaction created it after this statement began: call again.
  */
 export async function upsertReader(
   sql: Sql,

@@ -8,24 +8,24 @@ import * as rows from './sql.ts'
 
 const BATCH = 200
 
-/** What each kind of secret was sealed with as its context. */
+/** The sealing context of each kind of secret. */
 const CONTEXTS: Readonly<Record<rows.SecretTable, (row: rows.SecretKey) => string>> = {
   webhook_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
   identity_secrets: ({ ownerId, kid }) => identitySecretContext(ownerId, kid),
   classifier_secrets: ({ ownerId, kid }) => signingSecretContext(ownerId, kid),
 }
 
-/** What still needs a key of ENCRYPTION_KEYS. */
+/** A key of ENCRYPTION_KEYS, and what still needs it. */
 export interface OldKey {
   key: string
   secrets: number
   /**
-   * Stored outcomes of an `Idempotency-Key`: they are found by this key alone, and end by
-   * themselves within 24 h.
+   * Stored outcomes of an `Idempotency-Key`: they are found only by this key, and expire within 24
+   * h.
    */
   outcomes: number
   outcomesUntil: Date | null
-  /** Whether nothing that is stored needs it any more. Tickets that it signed are not stored. */
+  /** Whether nothing stored needs it any more. Tickets that it signed are not stored. */
   canBeRemoved: boolean
 }
 
@@ -33,20 +33,20 @@ export interface KeyUse {
   /** The id of ENCRYPTION_KEY. */
   key: string
   oldKeys: OldKey[]
-  /** Keys that sealed something, and that this process does not have. */
+  /** Keys that sealed a secret, but that this process does not have. */
   missingKeys: { key: string; secrets: number }[]
 }
 
 export interface Resealed extends KeyUse {
   resealed: Record<rows.SecretTable, number>
-  /** Secrets that cannot be opened although their key is here: they are damaged. */
+  /** Secrets that cannot be opened although their key is present: they are damaged. */
   damaged: number
 }
 
 /**
  * Seals every secret under ENCRYPTION_KEY that is sealed under one of ENCRYPTION_KEYS. The service
- * may run meanwhile: a secret that is replaced or deleted in between is left alone. Interrupted, it
- * goes on when it is called again.
+ * may run meanwhile: secrets that are replaced or deleted in between are left alone. After an
+ * interruption, call it again.
  */
 export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings'>): Promise<Resealed> {
   const oldIds = settings.ENCRYPTION_KEYS.map(keyIdOf)
@@ -73,7 +73,7 @@ function sealAnew(keys: SealKeys, { sealed }: rows.SealedRow, context: string): 
   }
 }
 
-/** Which keys what is stored still needs. */
+/** Which keys the stored data still needs. */
 export async function findKeyUse(sql: Sql, keys: SealKeys): Promise<KeyUse> {
   const secrets = new Map((await rows.countSecrets(sql)).map((row) => [row.keyId, row.secrets]))
   const outcomes = new Map((await rows.countOutcomes(sql)).map((row) => [row.keyId, row]))
@@ -91,16 +91,14 @@ export async function findKeyUse(sql: Sql, keys: SealKeys): Promise<KeyUse> {
   }
 }
 
-/**
- * Keys that sealed a stored secret, and that are not among `keys`: what they sealed cannot be used.
- */
+/** Keys outside of `keys` that sealed a stored secret, which therefore cannot be opened. */
 export const findMissingKeys = async (sql: Sql, keys: SealKeys): Promise<KeyUse['missingKeys']> =>
   missingOf(new Map((await rows.countSecrets(sql)).map((row) => [row.keyId, row.secrets])), allKeys(keys).map(keyIdOf))
 
 const missingOf = (secrets: ReadonlyMap<string, number>, here: readonly string[]): KeyUse['missingKeys'] =>
   [...secrets].filter(([id]) => !here.includes(id)).map(([key, count]) => ({ key, secrets: count }))
 
-/** What an operator is told of missing keys, in one line. */
+/** The message to the operator about missing keys, in one line. */
 export const missingKeysText = (missing: KeyUse['missingKeys']): string => {
   const count = missing.reduce((sum, { secrets }) => sum + secrets, 0)
   const ids = missing.map(({ key }) => key).join(', ')

@@ -2,7 +2,7 @@ import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { KEY_ID_BYTES } from '../../core/seals.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
-/** The tables of sealed secrets, and the column of what each secret belongs to. */
+/** The tables of sealed secrets, and the column of each secret's owner. */
 const OWNERS = {
   webhook_secrets: 'endpoint_id',
   identity_secrets: 'tenant_id',
@@ -13,7 +13,7 @@ export type SecretTable = keyof typeof OWNERS
 
 export const SECRET_TABLES = Object.keys(OWNERS) as SecretTable[]
 
-/** What names a secret in its table. */
+/** Identifies a secret in its table. */
 export interface SecretKey {
   tenantId: Id
   /** The endpoint, or the tenant. */
@@ -43,7 +43,7 @@ const SELECT_SEALED = forEachTable((table) =>
 )
 
 /**
- * Secrets that are sealed under one of these keys, after `after` in the order of the table's key.
+ * Secrets sealed under one of these keys, after `after` in the order of the table's primary key.
  */
 export const selectSealed = (
   sql: Sql,
@@ -108,7 +108,7 @@ const DELETE_EXPIRED = forEachTable((table) =>
 )
 
 /**
- * Deletes up to `limit` secrets of each kind whose 24 h after a rotation are over. Returns the most
+ * Deletes up to `limit` secrets of each kind, 24 h after their rotation. Returns the largest number
  * of one kind.
  */
 export async function deleteExpiredSecrets(sql: Sql, limit: number): Promise<number> {

@@ -3,8 +3,8 @@ type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * `base` with what `patch` gives in its place: objects field by field, all else (lists and null
- * too) as a whole.
+ * `base` overridden by `patch`: objects field by field, everything else (also lists and null) as a
+ * whole.
  */
 export function mergeDeep(base: unknown, patch: Json): Json {
   const merged: Json = isObject(base) ? { ...base } : {}
@@ -14,7 +14,7 @@ export function mergeDeep(base: unknown, patch: Json): Json {
   return merged
 }
 
-/** What of `value` differs from `base`, such that merging it over `base` gives `value` again. */
+/** The part of `value` that differs from `base`: merged over `base` it gives `value` again. */
 export function differenceDeep(value: Json, base: unknown): Json {
   const other = isObject(base) ? base : {}
   const difference: Json = {}
@@ -26,9 +26,9 @@ export function differenceDeep(value: Json, base: unknown): Json {
 }
 
 /**
- * What is stored after a change: `stored` with the fields of `patch` as `after` has them, without
- * those that are as the defaults have them. Everything that `patch` does not name stays as it is,
- * also what only a newer release can read.
+ * The stored settings after a change: `stored` with the patched fields as in `after`, without those
+ * equal to the defaults. Fields outside of `patch` stay, even those that only a newer release can
+ * read.
  */
 export function patchStored(stored: unknown, patch: Json, after: Json, defaults: unknown): Json {
   const result: Json = isObject(stored) ? { ...stored } : {}

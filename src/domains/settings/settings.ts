@@ -22,7 +22,7 @@ import { outboundUrl, type UrlSettings } from '../webhooks/urls.ts'
 import { differenceDeep, mergeDeep, patchStored } from './merge.ts'
 
 /**
- * The tenant's settings in force, read from the database: whoever has just changed them sees the
+ * The tenant's settings in force, read from the database, so that a caller sees its own latest
  * change.
  */
 export async function findSettings(ctx: Ctx): Promise<TenantSettings> {
@@ -34,21 +34,21 @@ export async function findSettings(ctx: Ctx): Promise<TenantSettings> {
 export type PublicSettings = Pick<TenantSettings, (typeof PUBLIC_SETTINGS)[number]>
 
 /**
- * What readers may know of the settings: from the cache that admits every request, as it is asked
- * for with each page.
+ * The settings that readers may know, from the cache that serves every request, because each page
+ * needs them.
  */
 export const findPublicSettings = (ctx: Ctx): PublicSettings => requireCaller(ctx).tenant.settings
 
 /**
- * Changes what `patch` gives, and nothing else. Only what differs from the defaults is stored, so
- * that a tenant follows a default until it decides otherwise. What a newer release has stored
- * stays. Throws `validation_failed` where the settings would not be sound.
+ * Changes only the fields of `patch`. Only values that differ from the defaults are stored, so that
+ * a tenant follows a default until it sets its own value. Fields stored by a newer release stay.
+ * Throws `validation_failed` if the settings would be inconsistent.
  */
 export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): Promise<TenantSettings> {
   const { app } = ctx
   const { tenant } = requireCaller(ctx)
   const change = await app.db.transaction(async (sql) => {
-    // Under the lock, so that two who change different settings at once both succeed.
+    // Under the lock, so that concurrent changes of different settings both succeed.
     const { settings: stored } = await lockTenant(sql, tenant.id)
     const before = tenantSettings(stored)
     const after = validate(tenantSettingsSchema, mergeDeep(before, patch))
@@ -74,8 +74,9 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
 }
 
 /**
- * Gives a tenant that has set nothing the stored settings of another one. `other`: it has set
- * something else. Who calls announces the change after the commit. Throws `validation_failed`.
+ * Copies the stored settings of another tenant to one that has set nothing. `other`: the tenant has
+ * set different values. The caller announces the change after the commit. Throws
+ * `validation_failed`.
  */
 export async function adoptSettings(
   { settings }: Pick<App, 'settings'>,
@@ -102,21 +103,21 @@ export async function adoptSettings(
   return 'taken'
 }
 
-/** What is stored of the settings, such that `after` is read from it again. */
+/** The settings to store, so that they are read back as `after`. */
 function storedAfter(stored: unknown, patch: Record<string, unknown>, after: TenantSettings): Record<string, unknown> {
   const defaults: Record<string, unknown> = tenantSettings({})
   const next = patchStored(stored, patch, after, defaults)
   const read: Record<string, unknown> = tenantSettings(next)
   for (const [name, value] of Object.entries(after)) {
-    // What a newer release has stored does not fit the change: then the change counts.
+    // If a value stored by a newer release conflicts with the change, the change wins.
     if (!isDeepStrictEqual(read[name], value)) Object.assign(next, differenceDeep({ [name]: value }, defaults))
   }
   return next
 }
 
 /**
- * Refuses new addresses that workers must not call. One that was set under other rules does not
- * block other changes.
+ * Refuses new addresses that workers must not call. An address accepted under earlier rules does
+ * not block other changes.
  */
 function checkUrls(before: TenantSettings, after: TenantSettings, settings: UrlSettings): void {
   const url = outboundUrl(settings).optional()

@@ -15,7 +15,6 @@ const origins = perApp((app) =>
 )
 
 /**
- * Whether any tenant allows the origin: all that can be asked of a preflight, which carries no
- * credentials.
+ * Whether any tenant allows the origin. A preflight has no credentials, so more cannot be checked.
  */
 export const isOriginAllowed = (app: App, origin: string): Promise<boolean> => origins(app).get(origin)

@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { DiscussionKey } from '../../live/event-log.ts'
 
-/** How many streams of a discussion one process has open. */
+/** The number of streams that one process has open on a discussion. */
 export interface StreamCount extends DiscussionKey {
   streams: number
 }
@@ -27,8 +27,8 @@ const REPORT = statement(
 )
 
 /**
- * Says that a process is alive, and the counts that have changed; 0 takes one away. True where the
- * database did not know the process: then it has to be told of all counts.
+ * Reports that a process is alive, with its changed counts; 0 removes a count. Returns true if the
+ * database did not know the process, which must then report all counts.
  */
 export async function reportStreams(sql: Sql, processId: Id, counts: readonly StreamCount[]): Promise<boolean> {
   const [row] = await sql<{ isNew: boolean }>(REPORT, [
@@ -45,7 +45,7 @@ const FORGET = statement(
   `DELETE FROM stream_processes WHERE id = $1 OR seen_at < now() - interval '1 minute'`,
 )
 
-/** Takes a process away with its counts, and those that have died. */
+/** Removes a process with its counts, and those of dead processes. */
 export const forgetProcess = (sql: Sql, processId: Id): Promise<unknown> => sql(FORGET, [processId])
 
 const COUNT = statement(
@@ -58,8 +58,8 @@ const COUNT = statement(
 )
 
 /**
- * The streams that other processes have said to have open, no longer than `maxAgeMs` ago, and the
- * oldest of their words.
+ * The streams that other processes reported at most `maxAgeMs` ago, and the time of the oldest
+ * report.
  */
 export const countStreams = (
   sql: Sql,
@@ -76,7 +76,7 @@ const COUNT_ALL = statement(
    WHERE c.tenant_id = $1 AND c.process_id <> $2 AND p.seen_at > now() - $3::int * interval '1 millisecond'`,
 )
 
-/** The same of all discussions of a tenant. */
+/** The same over all discussions of a tenant. */
 export const countStreamsOfTenant = async (
   sql: Sql,
   tenantId: Id,

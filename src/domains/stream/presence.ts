@@ -7,21 +7,20 @@ import type { Db } from '../../core/sql.ts'
 import { type Hub, hubOf } from '../../live/hub.ts'
 import { countStreams, countStreamsOfTenant, forgetProcess, reportStreams, type StreamCount } from './presence-sql.ts'
 
-/** How many streams are open on a discussion, over all processes. */
+/** The number of open streams on a discussion, over all processes. */
 export interface Presence {
   streams: number
-  /** The oldest word that the number rests on, at most 5 s old. */
+  /** The time of the oldest report in the number, at most 5 s ago. */
   asOf: Date
 }
 
 const REPORT_MS = 2000
-/** Words older than that count no more: their process is dead, or cut off from the database. */
+/** Older reports do not count: the process is dead, or cut off from the database. */
 const MAX_AGE_MS = 5000
 
 /**
- * Tells the database what this process has open, so that every process can say how many there are.
- * Only what has changed since the last word is sent, and nothing while there is nothing. It needs
- * no bus.
+ * Reports this process's open streams to the database, so that every process can count all of them.
+ * Only changes are sent, and nothing if there are none. It needs no bus.
  */
 export class PresenceReporter {
   readonly processId = newId()
@@ -41,7 +40,7 @@ export class PresenceReporter {
     }, REPORT_MS).unref()
   }
 
-  /** Never rejects: what cannot be said now is said at the next turn. */
+  /** Never rejects: what fails is reported next time. */
   async report(): Promise<void> {
     const now = new Map(this.#hub.counts().map((count) => [`${count.tenantId}/${count.discussionId}`, count]))
     if (now.size === 0 && this.#said.size === 0) return
@@ -94,7 +93,7 @@ const loadPresence = perRequest<Id, Presence>(async (ctx, discussionIds) => {
   })
 })
 
-/** How many streams the tenant has open, over all processes. */
+/** The number of the tenant's open streams, over all processes. */
 export async function countOpenStreams(ctx: Ctx): Promise<number> {
   const { tenant } = requireCaller(ctx)
   const except = presenceOf(ctx.app).processId

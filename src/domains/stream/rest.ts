@@ -24,5 +24,5 @@ export const routes: Route[] = [
   }),
 ]
 
-/** What an event carries: the fields that REST shows of the same types. */
+/** The data of events, with the same fields that REST shows of these types. */
 export const eventDocument: DocumentNode = DiscussionEventsDocument

@@ -18,16 +18,16 @@ export interface StreamTicketInput {
 }
 
 /**
- * A credential for one browser's stream, and all that the browser needs to open it
+ * A credential for one browser's stream, with everything that the browser needs to open it
  * (docs/reference/choices.md).
  */
 export interface StreamTicket {
   ticket: string
   discussionId: Id
-  /** When the first connection must have been made. */
+  /** The deadline for the first connection. */
   expiresAt: Date
   discussionState: DiscussionState
-  /** The position of the discussion now. */
+  /** The discussion's present position. */
   lastEventId: string
   streamUrl: string
 }
@@ -40,9 +40,9 @@ const READ_STATE = statement(
 )
 
 /**
- * Mints a ticket for one discussion, named by exactly one of its ids; one that is named by external
- * id and does not exist yet comes into being. With an identity it lets that reader's notifications
- * through. Throws `not_found`, `validation_failed`.
+ * Mints a ticket for one discussion, named by exactly one of its ids; an unknown external id
+ * creates the discussion. With an identity, the stream also shows that reader's notifications.
+ * Throws `not_found`, `validation_failed`.
  */
 export async function createStreamTicket(ctx: Ctx, input: StreamTicketInput): Promise<StreamTicket> {
   const { app } = ctx

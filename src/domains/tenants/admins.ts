@@ -26,7 +26,7 @@ const admins = perApp((app) =>
   }),
 )
 
-/** A token for an admin whose password was right, good for 12 h. */
+/** A token for an admin after the password was checked, valid for 12 h. */
 export async function mintAdminToken(
   app: App,
   admin: { tenantId: Id; id: Id; credentialId: Id },
@@ -45,9 +45,9 @@ export async function mintAdminToken(
 }
 
 /**
- * The tenant and actor of an admin token. `beforeLookUp` runs before the database is asked for an
- * admin that this process has never found, and may refuse. Throws `invalid_admin_token`, also once
- * the admin is gone or has another password.
+ * The tenant and actor of an admin token. `beforeLookUp` runs before the database is queried for an
+ * admin that this process has never found, and may refuse. Throws `invalid_admin_token`, also after
+ * the admin was deleted or got another password.
  */
 export async function verifyAdminToken(
   app: App,
@@ -78,7 +78,7 @@ async function readToken(app: App, token: string): Promise<Claims> {
       audience: AUDIENCE,
       requiredClaims: ['sub', 'iat', 'exp', 'tenantId'],
     })
-    // Until its admin has had another password, a token needs no more than the admin's own id.
+    // Until the admin's first change of password, the credential has the admin's own id.
     const { sub: id, exp, tenantId, credentialId = id } = payload
     if (isIdText(id) && isIdText(tenantId) && isIdText(credentialId) && exp !== undefined) {
       return { tenantId, id, credentialId, expiresAt: new Date(exp * 1000) }
@@ -95,11 +95,11 @@ export interface SignedInAdmin {
   id: Id
   email: string
   tenant: { id: Id; slug: string }
-  /** When the token ends. */
+  /** When the token expires. */
   expiresAt: Date
 }
 
-/** The admin whose token the request carries. Throws `admin_only`. */
+/** The admin of the request's token. Throws `admin_only`. */
 export function findMe(ctx: Ctx): SignedInAdmin {
   const { id, email, expiresAt } = requireAdmin(ctx)
   const { tenant } = requireCaller(ctx)

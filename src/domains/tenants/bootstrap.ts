@@ -10,7 +10,7 @@ import { addIdentitySecret } from '../readers/identity-secrets.ts'
 import { hasTenants } from './sql.ts'
 import { findTenantBySlug } from './tenants.ts'
 
-/** What a new tenant needs to begin. Nothing of it can be shown again. */
+/** The first credentials of a new tenant. They cannot be shown again. */
 export interface FirstCredentials {
   tenant: { id: Id; slug: string }
   apiKey: string
@@ -20,28 +20,28 @@ export interface FirstCredentials {
 
 export interface NewTenant {
   slug: string
-  /** Without it, one made of the slug. */
+  /** Default: an address made from the slug. */
   adminEmail?: string | undefined
   adminPassword?: string | undefined
   apiKey?: string | undefined
   identitySecret?: string | undefined
-  /** What hashing the admin's password costs, if not as much as it should. */
+  /** The cost of hashing the admin's password, if lower than usual. */
   scryptN?: number | undefined
 }
 
-/** A name that must be unique is taken. `message` says which, in one line. */
+/** A unique name is taken. `message` says which, in one line. */
 export class TakenError extends Error {}
 
 /**
- * A restart finds its tenants before it listens: browsers that come back to it are not kept waiting
- * for `bootstrap`.
+ * Looks for tenants before the process listens, so that after a restart returning browsers need not
+ * wait for `bootstrap`.
  */
 export async function findTenants({ db, health }: App): Promise<void> {
   if (await hasTenants(db.query)) health.setUp()
 }
 
 /**
- * The first tenant of an empty database, as the BOOTSTRAP_ settings say; null where there is one
+ * Creates the first tenant of an empty database by the BOOTSTRAP_ settings; null if there is one
  * already. The caller keeps other processes out.
  */
 export async function bootstrap(
@@ -65,11 +65,14 @@ export async function bootstrap(
 
 const taken = (slug: string): TakenError => new TakenError(`the slug ${slug} is taken`)
 
-/** A tenant with a key of all capabilities, an identity secret and an admin. Throws TakenError. */
+/**
+ * Creates a tenant with a key of all capabilities, an identity secret and an admin. Throws
+ * TakenError.
+ */
 export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCredentials> {
   const { slug, apiKey = newRawKey() } = tenant
   const id = newId()
-  // While a thread hashes the password, the look loads Prisma's compiler at a first start.
+  // At a first start, the query loads Prisma's compiler while a thread hashes the password.
   const [admin, existing] = await Promise.all([
     newAdmin(tenant.adminEmail ?? `admin@${slug}.example.com`, tenant.adminPassword, tenant.scryptN),
     findTenantBySlug(app, slug),
@@ -86,7 +89,7 @@ export async function createTenant(app: App, tenant: NewTenant): Promise<FirstCr
   })
 }
 
-/** One more admin of a tenant. Throws TakenError. */
+/** Adds an admin to a tenant. Throws TakenError. */
 export async function createAdmin(
   app: App,
   tenantId: Id,
@@ -99,8 +102,8 @@ export async function createAdmin(
 }
 
 /**
- * Another password for an admin: what they have open ends within 5 s. Null where the tenant has no
- * such admin.
+ * Sets an admin's password: their tokens and streams end within 5 s. Null if the tenant has no such
+ * admin.
  */
 export async function changeAdminPassword(
   app: App,
@@ -119,7 +122,7 @@ export async function changeAdminPassword(
 }
 
 /**
- * Removes an admin: what they have open ends within 5 s. Null where the tenant has no such admin.
+ * Deletes an admin: their tokens and streams end within 5 s. Null if the tenant has no such admin.
  */
 export async function deleteAdmin(
   app: App,

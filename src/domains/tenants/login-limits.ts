@@ -3,7 +3,9 @@ import { ServiceError } from '../../core/errors.ts'
 import { addressBucket, type Rate } from '../../core/limits.ts'
 
 const WINDOW_SECONDS = 15 * 60
-/** Failures at once; as many more come back over the window, one by one. */
+/**
+ * The number of failures allowed at once; as many more are regained over the window, one by one.
+ */
 const PER_EMAIL: Rate = { burst: 10, perSecond: 10 / WINDOW_SECONDS }
 const PER_ADDRESS: Rate = { burst: 30, perSecond: 30 / WINDOW_SECONDS }
 
@@ -14,9 +16,9 @@ const CONCURRENT_CHECKS = 2
 const WAITING_CHECKS = 50
 
 /**
- * Runs one check of a password, within limits that all processes share. It counts as failed from
- * its beginning, so that many at once get no further than many in a row; a right password clears
- * the count of its e-mail address. Throws `rate_limited`.
+ * Checks a password within limits that all processes share. An attempt counts as failed from its
+ * beginning, so that many at once get no further than many in a row; a correct password clears the
+ * count of its e-mail address. Throws `rate_limited`.
  */
 export async function withinLoginLimits<T>(
   app: App,
@@ -25,7 +27,8 @@ export async function withinLoginLimits<T>(
 ): Promise<T | null> {
   const byEmail = `email ${email}`
   const byAddress = address === null ? null : `address ${addressBucket(address)}`
-  // The address first: one that is refused cannot go on to lock others' e-mail addresses.
+  // The client's address first: one over its limit must not use up the attempts of e-mail
+  // addresses.
   if (byAddress !== null) await take(app, byAddress, PER_ADDRESS)
   await take(app, byEmail, PER_EMAIL)
   const result = await gate(app).run(check)
@@ -58,7 +61,7 @@ const gate = perApp(() => {
         return await work()
       } finally {
         const next = waiting.shift()
-        // The place passes on; it is never free in between.
+        // The place is handed to the next waiter, and is never free in between.
         if (next === undefined) running--
         else next()
       }

@@ -19,8 +19,9 @@ export interface LoginInput {
 }
 
 /**
- * A token for the console, good for 12 h (docs/reference/choices.md). Throws `invalid_admin_token`,
- * with the same words whichever of the two was wrong, and `rate_limited`.
+ * A token for the console, valid for 12 h (docs/reference/choices.md). Throws
+ * `invalid_admin_token`, with the same text for a wrong address and a wrong password, and
+ * `rate_limited`.
  */
 export async function login(ctx: Ctx, input: LoginInput): Promise<{ token: string; expiresAt: Date }> {
   const { email, password } = validate(loginSchema, input)
@@ -34,7 +35,7 @@ export async function login(ctx: Ctx, input: LoginInput): Promise<{ token: strin
   return mintAdminToken(app, admin)
 }
 
-/** The same work is done whether or not the address exists, so that the time does not tell. */
+/** Does the same work whether or not the address exists, so that the time reveals nothing. */
 async function checkPassword(app: App, email: string, password: string) {
   // E-mail addresses are unique over all tenants, because login names no tenant.
   const admin = await app.prisma.admin.findUnique({ where: { email } })

@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { Admin, Tenant } from '../../generated/prisma/client.ts'
 
-/** `settings`: only what differs from the defaults. */
+/** `settings`: only values that differ from the defaults. */
 export type TenantRow = Pick<Tenant, 'id' | 'slug' | 'settings'>
 
 const FIND_TENANT = statement('find_tenant', 'SELECT id, slug, settings FROM tenants WHERE id = $1')
@@ -19,7 +19,7 @@ export const lockTenantRow = async (sql: Sql, id: Id): Promise<TenantRow | undef
 
 const SOME_TENANT = statement('some_tenant', 'SELECT id FROM tenants LIMIT 1')
 
-/** In SQL: every start asks, and the first query of Prisma costs a process 56 MB. */
+/** In SQL, because every start needs it, and the first query of Prisma costs a process 56 MB. */
 export const hasTenants = async (sql: Sql): Promise<boolean> => (await sql(SOME_TENANT)).length > 0
 
 const FIND_ADMIN = statement(
@@ -27,7 +27,7 @@ const FIND_ADMIN = statement(
   'SELECT email FROM admins WHERE tenant_id = $1 AND id = $2 AND coalesce(credential_id, id) = $3',
 )
 
-/** Undefined also where the credential has been replaced. */
+/** Undefined also if the credential was replaced. */
 export const findAdmin = async (
   sql: Sql,
   { tenantId, id, credentialId }: { tenantId: Id; id: Id; credentialId: Id },

@@ -26,12 +26,12 @@ export async function loadTenant(app: App, tenantId: Id): Promise<Tenant> {
   return tenant
 }
 
-/** The same at once, where this process has it; else undefined. */
+/** The same synchronously, if cached; else undefined. */
 export const recallTenant = (app: App, tenantId: Id): Tenant | undefined => tenants(app).peek(tenantId) ?? undefined
 
 /**
- * A tenant and its stored settings as they are now, locked until the transaction ends: whoever
- * decides by its keys, endpoints or settings waits in line. Throws `not_found`.
+ * A tenant and its stored settings, locked until the transaction ends: others that decide by its
+ * keys, endpoints or settings wait. Throws `not_found`.
  */
 export async function lockTenant(sql: Sql, tenantId: Id): Promise<TenantRow> {
   const row = await lockTenantRow(sql, tenantId)

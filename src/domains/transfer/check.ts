@@ -32,33 +32,33 @@ import type {
   OwnItem,
 } from './imported.ts'
 
-/** How the items of one import are checked. */
+/** The rules for the items of one import. */
 export interface Rules {
-  /** What ids are unique in. */
+  /** The scope in which ids are unique. */
   source: string
-  /** Whether it is an export of this service, whose ids stay. */
+  /** Whether it is an export of this service, whose ids are kept. */
   keepsIds: boolean
   settings: Pick<TenantSettings, 'reactionTypes'>
-  /** The tenant's own ids of readers, by e-mail address in lower case or by id at the source. */
+  /** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */
   authors: ReadonlyMap<string, string>
   page: PageRule | null
   addresses: AddressMap
-  /** No item is younger. */
+  /** The latest time of any item. */
   now: Date
 }
 
-/** An item to store, and what of it was changed; or why it cannot be taken. */
+/** An item to store, with the changes that were made to it; or why it is refused. */
 export type Checked = { row: ImportedItem | OwnItem | HeaderItem; changes: string[] } | { refused: string }
 
 class Refused extends Error {}
 
-/** The first of its errors, with its field: `body must have at most 9 characters`. */
+/** The first error, with its field: `body must have at most 9 characters`. */
 const inWords = ([{ pointer, message }]: [FieldError, ...FieldError[]], field = pointer.slice(1)): string =>
   `${field.replaceAll('/', '.') || 'it'} ${message}`
 
-/** Checks an item of a source. Of it only the kind is sure. */
+/** Checks an item of a source, of which only the kind is known. */
 export function checkItem(given: { kind: string }, place: string, rules: Rules): Checked {
-  // What is missing may stand in a field that is misspelt.
+  // A missing field may be a misspelt one.
   const refuse = (reason: string): Checked => {
     const unknown = unknownIn(given)
     return { refused: unknown === null ? reason : `${reason}; it has ${unknown}` }
@@ -100,7 +100,7 @@ function importedOf(item: Item, checking: Checking): ImportedItem | OwnItem | He
   }
 }
 
-// As the assertions of readers and the inputs of the API have them.
+// The same limit as in assertions and in the API.
 const MAX_NAME_LENGTH = 80
 const MAX_TITLE_LENGTH = 500
 const MAX_REASON_LENGTH = 500
@@ -174,7 +174,7 @@ function commentOf(item: CommentItem, checking: Checking): ImportedComment {
   const { place, keptId } = begin(item, key, checking)
   const { body, bodyHtml, textDigest } = textOf(item.body, isDeleted)
   const editedAt = item.editedAt === undefined ? (revisions.at(-1)?.replacedAt ?? null) : past('editedAt')
-  // There are many: V8 makes an object that is spread into another one field by field.
+  // Field by field, because there are many of these: V8 copies a spread object slowly.
   return {
     key,
     place,
@@ -204,7 +204,7 @@ function commentOf(item: CommentItem, checking: Checking): ImportedComment {
 
 type Text = Pick<ImportedComment, 'body' | 'bodyHtml' | 'textDigest'>
 
-/** The text of a comment, rendered here: what the source says of HTML is not believed. */
+/** The text of a comment, rendered here: HTML from the source is not trusted. */
 function textOf(given: string | null | undefined, isDeleted: boolean): Text {
   const body = given == null ? '' : bodyOf(given)
   if (body === '') {
@@ -238,7 +238,7 @@ function revisionsOf({ revisions = [], editedAt }: CommentItem, checking: Checki
 function reactionOf(item: ReactionItem, checking: Checking): ImportedReaction {
   const { keepsIds, settings } = checking
   const isKnown = settings.reactionTypes.includes(item.type)
-  // One that was taken off the tenant's list stays on the comments that have it.
+  // A type that is no longer in the tenant's list stays on comments that have it.
   if (!isKnown && !(keepsIds && reactionType.safeParse(item.type).success)) {
     throw new Refused('is of a type that is not among the reactionTypes of the tenant')
   }
@@ -277,7 +277,7 @@ function begin(item: Item & { id: string }, key: Key, checking: Checking) {
   return { key, place, keptId: isKept && !isAhead ? item.id : null, item }
 }
 
-/** Ids order lists by their time: one that lies ahead would keep their head. */
+/** Lists are sorted by the time in ids: an id in the future would stay at the top. */
 const liesAhead = (id: string, { now }: Checking): boolean => id >= firstIdAt(new Date(now.getTime() + DAY_MS))
 
 const keyOrNull = (source: string, kind: 'comment' | 'reader', id: string | null | undefined): Key | null =>
@@ -288,8 +288,8 @@ const dateOf = (text: string | null | undefined): Date | null => (text == null ?
 const DAY_MS = 86_400_000
 
 /**
- * When an item was made. A day ahead at most, it is taken for a clock or a time zone that is wrong,
- * and taken as now: it orders lists, whose head it would keep.
+ * When an item was made. A time at most a day ahead is taken for a wrong clock or time zone, and
+ * replaced by now: lists are sorted by it, and the item would stay at the top.
  */
 function createdAtOf({ createdAt }: { createdAt?: string | null | undefined }, checking: Checking): Date | null {
   const date = dateOf(createdAt)
@@ -298,12 +298,12 @@ function createdAtOf({ createdAt }: { createdAt?: string | null | undefined }, c
   return pastAt('createdAt', date, checking)
 }
 
-/** Fields that hold a time, or nothing. */
+/** Fields with an optional time. */
 type PastField<Given> = keyof {
   [Field in keyof Given as Given[Field] extends string | null | undefined ? Field : never]: Field
 }
 
-/** When something has happened. */
+/** The time of a past event. */
 function pastOf(field: string, text: string | null | undefined, checking: Checking): Date | null {
   const date = dateOf(text)
   return date === null ? null : pastAt(field, date, checking)
@@ -315,14 +315,16 @@ function pastAt(field: string, date: Date, { now, changes }: Checking): Date {
   return now
 }
 
-/** What only an export of this service can know. From other files it is ignored or computed. */
+/**
+ * A value that only an export of this service can know. In other files it is ignored or computed.
+ */
 function ofExport<Value>(field: string, value: Value | null, { keepsIds, changes }: Checking): Value | null {
   if (keepsIds || value === null) return value
   changes.push(`${field}: is only taken from an export of this service, which begins with a header`)
   return null
 }
 
-/** A text that stands beside comments, and may lose its end. */
+/** A text beside comments, which may be shortened. */
 function shortOf(text: string | null | undefined, max: number, name: string, { changes }: Checking): string | null {
   if (text == null) return null
   if (hasAtMost(text, max)) return text

@@ -1,11 +1,10 @@
 import { toSnakeCase } from '../../core/sql.ts'
 
-// Rows go into the tables by the arrays of their columns: many in a statement, each statement
-// short.
+// Rows are inserted by arrays of their columns: many in a statement, each statement short.
 
 export type Columns<Row> = { readonly [Field in keyof Row]?: string }
 
-/** SQL: rows `t` of arrays, column by column, from parameter `$first` on. */
+/** SQL: rows `t` of arrays, column by column, starting with parameter `$first`. */
 export const rowsOf = (columns: object, first: number): string => {
   const entries = Object.entries(columns) as [string, string][]
   const arrays = entries.map(([, type], index) => `$${first + index}::${type}[]`)

@@ -8,7 +8,7 @@ import { keyOfAddress } from './pages.ts'
 import type { TableUse } from './report.ts'
 import { troubleOfFile } from './sources/files.ts'
 
-/** What a first row may call the columns, in lower case; the first name that it has counts. */
+/** The names that a heading may give the columns, in lower case; the first that matches counts. */
 interface Names {
   from: readonly string[]
   to: readonly string[]
@@ -16,12 +16,12 @@ interface Names {
 
 const MAX_UNUSED = 5
 
-/** The second column of a table by the first. It knows which rows were asked for. */
+/** The second column of a table by the first. It notes which rows were used. */
 export class Pairs extends Map<string, string> {
   readonly #rows = new Map<string, number>()
   readonly #used = new Set<string>()
 
-  /** Returns the row that has another one; null where none has. */
+  /** Returns the number of an earlier row with another value; null if there is none. */
   add(from: string, to: string, row: number): number | null {
     if (this.has(from)) return super.get(from) === to ? null : (this.#rows.get(from) ?? null)
     this.#rows.set(from, row)
@@ -42,14 +42,14 @@ export class Pairs extends Map<string, string> {
   }
 }
 
-/** What makes two of the first column one. */
+/** Maps equal values of the first column to one key. */
 type KeyOf = (from: string) => string
 
 const OPTIONS = { bom: true, trim: true, skip_empty_lines: true, relax_column_count: true }
 
 /**
- * The rows of a CSV file of two columns: the second by the first. A first row that names them may
- * stand before others, and have them elsewhere. Throws SourceError, also for one that has two.
+ * The rows of a CSV file with two columns: the second by the first. A heading that names both may
+ * put them among others. Throws SourceError, also if one key has two values.
  */
 async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pairs> {
   const pairs = new Pairs()
@@ -57,7 +57,7 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pair
   let heading: string[] = []
   let n = 0
   try {
-    // The iteration is told of an error as well.
+    // Errors also reach the iteration.
     const rows = pipeline(createReadStream(path), parse(OPTIONS), () => undefined) as AsyncIterable<string[]>
     for await (const row of rows) {
       const cells = row.map((cell) => cell.toLowerCase())
@@ -73,7 +73,7 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pair
         const other = pairs.add(keyOf(from), to, n)
         if (other !== null) throw new SourceError(`row ${n} has another value than row ${other} for the same`)
       }
-      // The redirects of a plugin may lead nowhere.
+      // A plugin's redirects may have no target.
       else if (heading.length < 3) throw new SourceError(`row ${n} has not two columns, with a comma between them`)
     }
   } catch (error) {
@@ -82,7 +82,7 @@ async function readPairs(path: string, names: Names, keyOf: KeyOf): Promise<Pair
   return pairs
 }
 
-/** Where the columns are, if this row names both. */
+/** The positions of the columns, if this row names both. */
 function columnsOf(cells: readonly string[], names: Names): { from: number; to: number } | null {
   const placeOf = (known: readonly string[], except = -1): number =>
     known.map((name) => cells.findIndex((cell, index) => index !== except && cell === name)).find((at) => at >= 0) ?? -1
@@ -91,14 +91,14 @@ function columnsOf(cells: readonly string[], names: Names): { from: number; to: 
   return from < 0 || to < 0 ? null : { from, to }
 }
 
-/** Throws SourceError for a first row that names one column alone, or has more than two. */
+/** Throws SourceError for a first row that names only one column, or has more than two. */
 function expectTwoColumns(cells: readonly string[], { from, to }: Names): void {
   const isNamed = cells.some((cell) => from.includes(cell) || to.includes(cell))
   if (cells.length < 3 && !isNamed) return
   throw new SourceError(`row 1 does not say which columns count: name them ${from[0]},${to[0]}`)
 }
 
-/** A redirect of many addresses at once, as plugins mark it. */
+/** A redirect by a pattern, as plugins mark it. */
 const isPattern = (heading: readonly string[], cells: readonly string[]): boolean =>
   heading.some((name, index) => {
     const cell = cells[index] ?? ''
@@ -106,13 +106,15 @@ const isPattern = (heading: readonly string[], cells: readonly string[]): boolea
   })
 
 function tableErrorOf(path: string, error: unknown): SourceError {
-  // Its message may quote the file, which has addresses of people.
+  // The library's message may quote the file, which contains personal addresses.
   const reason =
     error instanceof CsvError ? `line ${String(error.lines)}: its quotes are not those of CSV` : troubleOfFile(error)
   return new SourceError(`${path}: ${reason}`, { cause: error })
 }
 
-/** The new addresses of pages, by the old ones. WordPress plugins export redirects so, too. */
+/**
+ * The new addresses of pages, by the old ones. WordPress plugins export redirects in this form too.
+ */
 export const readAddresses = (path: string): Promise<Pairs> =>
   readPairs(
     path,
@@ -123,7 +125,7 @@ export const readAddresses = (path: string): Promise<Pairs> =>
     keyOfAddress,
   )
 
-/** The tenant's own ids of readers, by e-mail address in lower case or by id at the source. */
+/** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */
 export const readAuthors = (path: string): Promise<Pairs> =>
   readPairs(
     path,

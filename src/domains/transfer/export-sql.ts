@@ -16,7 +16,7 @@ export const countComments = async (sql: Sql, tenantId: Id): Promise<number> =>
 
 export interface ExportedTenant {
   slug: string
-  /** What differs from the defaults. */
+  /** The values that differ from the defaults. */
   settings: Record<string, unknown>
 }
 
@@ -28,7 +28,7 @@ export async function selectTenant(sql: Sql, tenantId: Id): Promise<ExportedTena
   return row
 }
 
-/** Where a list goes on: after the id, or the pair of ids, of the row before. */
+/** Where a list continues: after the id, or the pair of ids, of the last row. */
 export interface KeysetPage {
   tenantId: Id
   after: Id | null
@@ -69,7 +69,9 @@ export interface TenantExportReader {
   createdAt: Date
 }
 
-/** SQL: whether a row of `readers` is neither being erased nor the name of one who is gone. */
+/**
+ * SQL: whether a row of `readers` is a present reader: neither being erased nor left by a merge.
+ */
 const isHere = (reader: string): string =>
   `(${reader}.erasing_at IS NULL OR EXISTS (
      SELECT FROM reader_merges m WHERE m.tenant_id = ${reader}.tenant_id AND m.reader_id = ${reader}.id))`
@@ -82,7 +84,9 @@ const READERS = statement(
    FROM readers r WHERE tenant_id = $1 AND id > $2 AND ${isHere('r')} ORDER BY id LIMIT $3`,
 )
 
-/** Readers, but for those whose erasure has begun. One who is being merged still is one. */
+/**
+ * Readers, without those whose erasure has begun. A reader whose merge is under way is included.
+ */
 export const selectReaders = (sql: Sql, page: KeysetPage): Promise<TenantExportReader[]> =>
   sql<TenantExportReader>(READERS, paramsOf(page))
 
@@ -101,7 +105,7 @@ const FORMER = statement(
    ORDER BY m.created_at, m.reader_id`,
 )
 
-/** Who was merged into these readers, first ones first. One who is being merged is not yet. */
+/** Readers who were merged into these, earliest first, without those whose merge is under way. */
 export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): Promise<TenantExportFormerReader[]> =>
   sql<TenantExportFormerReader>(FORMER, [tenantId, readerIds])
 
@@ -145,7 +149,7 @@ export interface TenantExportComment {
   holdReason: HoldReason | null
   flagged: boolean
   revision: number
-  /** Whether its author is being erased: then it is as good as blank. */
+  /** Whether its author is being erased: then it is exported as blank. */
   isErased: boolean
 }
 
@@ -177,7 +181,7 @@ const REVISIONS = statement(
 export const selectRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<TenantExportRevision[]> =>
   sql<TenantExportRevision>(REVISIONS, [tenantId, commentIds])
 
-/** What hangs on comments from one id to another, after that of a reader on a comment. */
+/** What belongs to a range of comments, after a given comment and reader. */
 export interface Hanging {
   tenantId: Id
   after: [commentId: Id, readerId: Id]
@@ -215,7 +219,7 @@ const REACTIONS = hanging(
   'x.type IS NOT NULL',
 )
 
-/** What readers hold: what they have taken back says nothing. */
+/** Present reactions, without removed ones. */
 export const selectReactions = (sql: Sql, of: Hanging): Promise<TenantExportReaction[]> =>
   sql<TenantExportReaction>(REACTIONS, hangingParams(of))
 
@@ -229,7 +233,7 @@ export interface TenantExportReport {
   answered: boolean
 }
 
-// Moderators have answered the first `reports_answered` of a comment's counted reports.
+// The first `reports_answered` of a comment's counted reports have been answered by moderators.
 const REPORTS = hanging(
   'tenant_export_reports',
   `x.reason, x.note, x.created_at AS "createdAt", x.counted, x.counted AND (
@@ -255,7 +259,7 @@ export interface TenantExportAuditEntry {
   at: Date
 }
 
-// Of imports, and of what they have set, only this database knows.
+// Without entries of imports and their changes, which belong to this database.
 const AUDIT = statement(
   'tenant_export_audit',
   `SELECT id, actor_kind AS "actorKind", actor_id AS "actorId", action, target_type AS "targetType",

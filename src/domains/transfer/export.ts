@@ -7,20 +7,20 @@ import * as rows from './export-sql.ts'
 import { type CommentItem, type DiscussionItem, FORM_VERSION, type Item, type ReaderItem } from './item.ts'
 import { addCounts, type TransferCounts } from './report.ts'
 
-/** Rows that are read at once. */
+/** Rows per read. */
 const PAGE = 500
 
-/** Takes a piece of the export, and resolves when it takes more. */
+/** Takes a piece of the export, and resolves when it can take more. */
 export type Write = (lines: string) => Promise<unknown>
 
 interface Watching {
-  /** Told of how many comments there are, and how many of them are written. */
+  /** Gets the number of written comments, and the total. */
   onProgress?: (written: number, total: number) => void
 }
 
 /**
- * Writes all that is a tenant's but secrets, as of one instant, an item a line. Memory is constant:
- * it reads no faster than `write` takes.
+ * Writes all data of a tenant except secrets, as of one instant, one item a line. Memory is
+ * constant: it reads only as fast as `write` takes pieces.
  */
 export function exportTenant(
   { db }: App,
@@ -43,8 +43,8 @@ export function exportTenant(
 }
 
 /**
- * The same as pieces of text, each of some whole lines. The caller has begun the transaction, which
- * is REPEATABLE READ: only so is all of it of one instant.
+ * The same as pieces of whole lines. The caller has begun the transaction, which must be REPEATABLE
+ * READ for one instant.
  */
 export async function* exportLines(sql: Sql, tenantId: Id): AsyncGenerator<string> {
   for await (const items of exportItems(sql, tenantId)) yield linesOf(items)
@@ -56,7 +56,7 @@ async function* exportItems(sql: Sql, tenantId: Id): AsyncGenerator<Item[]> {
   for await (const items of readItems(sql, tenantId)) {
     if (items.length === 0) continue
     yield items
-    // The embedded database answers without leaving this turn.
+    // The embedded database answers within this turn of the event loop.
     await setImmediate()
   }
 }
@@ -98,7 +98,7 @@ function countsOf(items: readonly Item[]): TransferCounts {
   return counts
 }
 
-/** All rows of a list, page by page. */
+/** All rows of a list, in pages. */
 async function* pagesOf<Row extends { id: Id }>(
   sql: Sql,
   tenantId: Id,
@@ -112,7 +112,7 @@ async function* pagesOf<Row extends { id: Id }>(
   }
 }
 
-/** What hangs on a page of comments, page by page: one comment may have any number. */
+/** The rows that belong to a page of comments, in pages: one comment may have any number. */
 async function* hangingOn<Row extends { commentId: Id; readerId: Id }>(
   sql: Sql,
   tenantId: Id,
@@ -122,7 +122,7 @@ async function* hangingOn<Row extends { commentId: Id; readerId: Id }>(
   const [first] = comments
   const last = comments.at(-1)
   if (first === undefined || last === undefined) return
-  // After the last possible row of the comments before the first one of the page.
+  // The start: no row of the first comment can precede it.
   let after: [Id, Id] = [first.id, FIRST_ID]
   for (;;) {
     const page = await select(sql, { tenantId, after, last: last.id, limit: PAGE })
@@ -133,7 +133,7 @@ async function* hangingOn<Row extends { commentId: Id; readerId: Id }>(
   }
 }
 
-// What is null or as it is by default is left out. The order of the fields never changes.
+// Nulls and defaults are left out. The order of fields is fixed.
 
 const textOf = (date: Date | null): string | undefined => date?.toISOString()
 

@@ -10,15 +10,15 @@ import { findItems, insertItems } from './store-sql.ts'
 
 export const WITHOUT_FORMER = 'formerly: leaves out a reader whom the tenant or the file has otherwise'
 
-/** A reader whom this transaction has made. */
+/** A reader that this transaction has created. */
 interface Made {
   row: ImportedReader
   id: Id
 }
 
 /**
- * Has the external ids of former readers lead to the new readers into whom they were merged. Who is
- * there, or was erased, is left out.
+ * Makes the external ids of former readers lead to the new readers into whom they were merged.
+ * Leaves out those who exist, or were erased.
  */
 export async function storeFormer(
   tx: TxSql,
@@ -45,7 +45,7 @@ export async function storeFormer(
     tenantId,
     fresh.filter((each) => !isFit(each)).map(({ aliasId }) => aliasId),
   )
-  // A file from before the merge brings them as who they are now.
+  // A file from before the merge then brings them as the readers who they are now.
   const taken = new Set(fresh.filter(isFit))
   const items = [...taken].map(({ key, intoId }) => ({ key, itemId: intoId, kind: 'reader' as const }))
   await insertItems(

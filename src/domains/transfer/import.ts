@@ -19,7 +19,7 @@ import { ImportStopped, note, type Run, storeOwnItems, storeRows, type Watching 
 import { readSource, type SourceName } from './sources.ts'
 import { takeWaiting } from './waiting.ts'
 
-/** Another process imports into the same tenant, or takes an import back. */
+/** Another process is importing into the same tenant, or undoing an import. */
 export class ImportRunning extends Error {
   override readonly message = 'another import of this tenant is under way'
 }
@@ -27,7 +27,7 @@ export class ImportRunning extends Error {
 export interface ImportFile {
   source: SourceName
   path: string
-  /** What the ids of the file are unique in; the default is the source. */
+  /** The scope in which the file's ids are unique; default: the source. */
   as?: string | undefined
   page?: PageRule | undefined
   /** The tables of `--map` and `--authors`. */
@@ -35,26 +35,26 @@ export interface ImportFile {
   authors?: Pairs
 }
 
-/** What became of a file. */
+/** The result of an import. */
 export interface ImportReport {
-  /** Null where it has met nothing new: nothing is kept of it. */
+  /** Null if the file had nothing new: then nothing about it is stored. */
   id: Id | null
   source: string
   file: string
-  /** What was taken, over all runs of this import. */
+  /** The items taken, over all runs of this import. */
   counts: TransferCounts
   /** Items that an import had taken before this run. */
   already: number
   refused: ImportFindings
-  /** What was taken otherwise than it stands in the file. */
+  /** Items that were changed when they were taken. */
   changed: ImportFindings
   /** Null without tables. */
   tables: TableUses | null
 }
 
 /**
- * Moves a file into a tenant, without a word to streams or webhooks. Everything that was taken
- * stays, and is taken once: called again after it was cut off at any instant, it goes on. Throws
+ * Imports a file into a tenant, without messages to streams or webhooks. Everything that was taken
+ * stays, and is taken once: after an interruption at any instant, another call continues. Throws
  * ImportRunning, ImportStopped, SourceError.
  */
 export async function importFile(
@@ -75,7 +75,7 @@ export async function importFile(
   })
 }
 
-/** Who reads that a file is damaged might think that nothing of it was taken. */
+/** A reader of the error might think that nothing was taken, so it says what was. */
 function withWhatStays(error: unknown, { importId, counts: { comments = 0 } }: Run): unknown {
   if (!(error instanceof SourceError) || comments === 0) return error
   const stays = `What came before that stays (comments: ${comments}): import a whole file, which adds the rest, or take it back by \`import undo ${importId}\``
@@ -83,8 +83,8 @@ function withWhatStays(error: unknown, { importId, counts: { comments = 0 } }: R
 }
 
 /**
- * Runs `work` while no other process imports into the tenant. A transaction that does nothing else
- * has the lock: it ends with the process, however that ends.
+ * Runs `work` while no other process imports into the tenant. The lock belongs to a transaction of
+ * its own, so that it ends with the process, however that ends.
  */
 export async function holdingImports<T>(
   { db }: App,
@@ -105,19 +105,19 @@ export async function holdingImports<T>(
       clearInterval(timer)
     }
   })
-  // The end of the lock is nothing to fail by.
+  // A failure to end the lock must not fail the import.
   await holding.catch((error: unknown) => {
     if (results.length === 0) throw error
   })
   return results[0] as T
 }
 
-/** The server ends a transaction that is idle for 30 s. */
+/** The server ends a transaction after 30 s without a statement. */
 const PING_MS = 5000
 
 interface Reading extends Run {
   file: ImportFile
-  /** Whether it has no row yet: it gets one when something of the file was read. */
+  /** Whether it has no row yet: it is stored once something of the file was read. */
   isNew: boolean
   salt: string
   items: number
@@ -161,8 +161,8 @@ async function begin(
 }
 
 /**
- * The id of the tenant's first import, be it this one: it is random, shown to admins alone, and
- * stays.
+ * The id of the tenant's first import, perhaps this one: it is random, visible only to admins, and
+ * permanent.
  */
 export const saltOf = async (app: App, tenantId: Id, importId: Id): Promise<string> =>
   (await sql.findFirstImport(app.db.query, tenantId)) ?? importId
@@ -194,15 +194,16 @@ async function readAll(run: Reading, signal: AbortSignal): Promise<void> {
       if (run.isNew) await addImport(run)
       await run.pace.slice(async () => {
         await store(run, batch)
-        // Beside the next batch: the rollups keep up, and leave no heap of deltas to the workers.
+        // Beside the next batch, so that the rollups keep up, and no pile of deltas is left to
+        // workers.
         await folding
         folding = fold(run)
-        // Its failure is told when it is its turn.
+        // A failure is reported when it is awaited.
         folding.catch(() => undefined)
       })
     }
   } finally {
-    // However this ends, nobody closes the database under it.
+    // Waits in any case, so that the database is not closed meanwhile.
     await Promise.allSettled([folding])
   }
   await folding
@@ -223,7 +224,7 @@ async function store(run: Reading, { rows, own, changes, refused, already, items
   note(run, refused)
   run.already += already
   const isAudit = ({ row }: (typeof own)[number]): boolean => row.kind === 'audit'
-  // Settings say how deep threads are; entries of the audit log are about what comes before them.
+  // Last, because settings bound the depth of threads, and audit entries refer to the other items.
   await storeOwnItems(
     run,
     own.filter((each) => !isAudit(each)),
@@ -234,17 +235,20 @@ async function store(run: Reading, { rows, own, changes, refused, already, items
   run.watching.onProgress?.({ bytes, items: run.items, counts: run.counts, refused: run.refused.total })
 }
 
-/** Says that it is done: in its row, and in the audit log. One that has met no new item goes. */
+/**
+ * Marks the import as done, in its row and in the audit log. An import without new items is
+ * removed.
+ */
 async function finish(run: Reading): Promise<ImportReport> {
   const { app, tenantId, importId, counts, changed, refused, already, file, rules } = run
   const now = new Date()
-  // A run that comes to its end has read all of the file: it has used what any run before it has.
+  // A finished run has read the whole file, so it has used all that earlier runs did.
   const tables = tableUsesOf(file)
   const report = { source: rules.source, file: basename(file.path), counts, already, refused, changed, tables }
   const isKept = await patiently(run.signal, () =>
     app.db.transaction(async (tx) => {
       if (Object.keys(counts).length === 0 && (await sql.removeImport(tx, tenantId, importId))) return false
-      // Not where the answer to a first try was lost.
+      // Not again if the answer to a first try was lost.
       if (!(await sql.finishImport(tx, tenantId, importId, { now, refused, tables }))) {
         return (await sql.findProgress(tx, tenantId, importId)) !== undefined
       }

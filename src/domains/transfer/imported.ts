@@ -5,22 +5,21 @@ import type { ReportReason } from '../moderation/reports.ts'
 import type { AuditItem, EndpointItem, Item, SettingsItem } from './item.ts'
 import type { Key } from './keys.ts'
 
-// Items of a file once they have been checked, as they are stored. Keys stand for what they refer
-// to.
+// Checked items of a file, as they are stored. Keys stand for the items that they refer to.
 
-/** An item as it stands in the file, and how its source has changed it, if it has. */
+/** An item as in the file, and how its source has changed it, if so. */
 export type ReadItem = Item & { changed?: string }
 
 interface Imported {
   key: Key
-  /** Where it stands in the file. */
+  /** The place in the file. */
   place: string
-  /** The id that it keeps; null where it gets one of its key and time. */
+  /** The id that it keeps; null if it gets one made of its key and time. */
   keptId: Id | null
   item: ReadItem
 }
 
-/** One who was merged into a reader. */
+/** A reader who was merged into another. */
 export interface ImportedFormerReader {
   key: Key
   id: Id
@@ -40,7 +39,7 @@ export interface ImportedReader extends Imported {
   banReason: string | null
   shadowBanned: boolean
   formerly: ImportedFormerReader[]
-  /** Null where the source does not know: then that of the first comment beside which it comes. */
+  /** Null if the source does not know: then the time of the first comment that comes with it. */
   createdAt: Date | null
 }
 
@@ -49,11 +48,11 @@ export interface ImportedDiscussion extends Imported {
   externalId: string
   title: string | null
   url: string | null
-  /** Whether it has no address that its external id could be made of. */
+  /** Whether it has no address from which its external id could be made. */
   lacksAddress: boolean
   state: DiscussionState
   seq: number
-  /** As of a reader. */
+  /** As for a reader. */
   createdAt: Date | null
   updatedAt: Date | null
   lastCommentedAt: Date | null
@@ -107,10 +106,10 @@ export interface ImportedReport extends OnComment {
   answered: boolean
 }
 
-/** What only our own form has. It refers to nothing. */
+/** Items that only our own form has. They refer to no others. */
 export type OwnItem = SettingsItem | EndpointItem | AuditItem
 
-/** Where it stands, and how its source has changed it, if it has. */
+/** The place in the file, and how the source has changed the item, if so. */
 export interface PlacedOwn<Row = OwnItem> {
   place: string
   row: Row

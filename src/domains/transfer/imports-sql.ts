@@ -10,17 +10,16 @@ const TRY_LOCK = statement(
   `SELECT pg_try_advisory_xact_lock(hashtextextended('import ' || $1::uuid, 0)) AS "isHeld"`,
 )
 
-/** False where another process is at an import of the tenant. */
+/** False if another process runs an import of the tenant. */
 export const tryLockImports = async (sql: Sql, tenantId: Id): Promise<boolean> =>
   (await sql<{ isHeld: boolean }>(TRY_LOCK, [tenantId]))[0]?.isHeld === true
 
-// A query keeps its snapshot until the next statement of its transaction. With that, PostgreSQL
-// could clear away no row version that has been replaced since: those of the import itself.
+// A query keeps its snapshot until the next statement of its transaction. Such a snapshot would
+// keep PostgreSQL from removing replaced row versions, those of the import itself.
 const PING = statement('import_ping', 'SHOW transaction_isolation')
 
 /**
- * Keeps a transaction from being taken for one that was forgotten, and has it let go of the
- * snapshot of the statement before.
+ * Keeps a transaction from being ended as idle, and releases the snapshot of its last statement.
  */
 export const ping = (sql: Sql): Promise<unknown> => sql(PING)
 
@@ -35,7 +34,7 @@ export interface ImportRow {
 
 const FIRST = statement('first_import', 'SELECT id FROM imports WHERE tenant_id = $1 ORDER BY id LIMIT 1')
 
-/** The tenant's oldest import; undefined where it has none. */
+/** The tenant's oldest import; undefined if it has none. */
 export const findFirstImport = async (sql: Sql, tenantId: Id): Promise<Id | undefined> =>
   (await sql<{ id: Id }>(FIRST, [tenantId]))[0]?.id
 
@@ -46,7 +45,7 @@ const UNFINISHED = statement(
    ORDER BY id DESC LIMIT 1`,
 )
 
-/** The import of this file that was cut off. */
+/** The interrupted import of this file. */
 export const findUnfinished = async (
   sql: Sql,
   tenantId: Id,
@@ -61,7 +60,8 @@ const BEGIN = statement(
 )
 
 /**
- * The tenant's row is locked: each erasure that begins later knows of this import. Twice is once.
+ * The tenant's row is locked, so that later erasures know of this import. Repeating it changes
+ * nothing.
  */
 export const insertImport = (sql: Sql, tenantId: Id, row: Omit<ImportRow, 'counts' | 'changed'>): Promise<unknown> =>
   sql(BEGIN, [tenantId, row.id, row.source, row.fileName, row.startedAt])
@@ -76,7 +76,7 @@ export interface ImportProgress {
   changed: ImportFindings
 }
 
-/** Says how far an import has come, in the transaction that brings it so far. */
+/** Stores an import's progress, in the transaction that makes it. */
 export const noteProgress = (
   sql: Sql,
   tenantId: Id,
@@ -84,13 +84,13 @@ export const noteProgress = (
   { counts, changed }: ImportProgress,
 ): Promise<unknown> => sql(NOTE, [tenantId, importId, JSON.stringify(counts), JSON.stringify(changed)])
 
-// A transaction whose answer was lost may still be at its end: the lock waits for it.
+// A transaction whose answer was lost may still be committing: the lock waits for it.
 const PROGRESS = statement(
   'import_progress',
   'SELECT counts, changed FROM imports WHERE tenant_id = $1 AND id = $2 FOR SHARE',
 )
 
-/** Undefined where there is no such import. */
+/** Undefined if there is no such import. */
 export const findProgress = async (sql: Sql, tenantId: Id, importId: Id): Promise<ImportProgress | undefined> =>
   (await sql<ImportProgress>(PROGRESS, [tenantId, importId]))[0]
 
@@ -101,7 +101,7 @@ const FINISH = statement(
    WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL RETURNING id`,
 )
 
-/** False where it is finished, or gone. */
+/** False if it is finished already, or deleted. */
 export const finishImport = async (
   sql: Sql,
   tenantId: Id,
@@ -118,11 +118,11 @@ const REMOVE = statement(
      AND NOT EXISTS (SELECT FROM import_items WHERE tenant_id = $1 AND import_id = $2 AND kind <> 'name') RETURNING id`,
 )
 
-/** Forgets an import that has met no new item. False where it has. */
+/** Deletes an import without new items. Returns false if it has any. */
 export const removeImport = async (sql: Sql, tenantId: Id, importId: Id): Promise<boolean> =>
   (await sql<{ id: Id }>(REMOVE, [tenantId, importId])).length > 0
 
-// What waits for an item that has not come yet.
+// Items that wait for other items.
 
 export interface WaitingItem {
   key: Key
@@ -161,12 +161,12 @@ export const insertWaiting = async (
 export interface WaitedItem {
   key: Key
   place: string
-  /** Null of a reader who was erased since. */
+  /** Null for a reader who was erased since. */
   item: ReadItem | null
 }
 
-// PostgreSQL knows nothing of a table so new, and would compare each row with each. LIMIT and
-// OFFSET make it look each one up in an index.
+// Without statistics of so new a table, PostgreSQL would compare every row with every other. LIMIT
+// and OFFSET make it look each one up in an index.
 
 const ROOTS = statement(
   'waiting_import_roots',
@@ -177,7 +177,7 @@ const ROOTS = statement(
    ORDER BY w.key LIMIT $4`,
 )
 
-/** Items after the key `after` that wait for no comment that waits itself. */
+/** Items after the key `after` that wait for a comment that is not waiting itself. */
 export const selectWaitingRoots = (
   sql: Sql,
   tenantId: Id,
@@ -205,13 +205,13 @@ export const selectWaitingBelow = (
   { keys, limit }: { keys: readonly Key[]; limit: number },
 ): Promise<WaitedItem[]> => sql<WaitedItem>(BELOW, [tenantId, importId, keys, limit])
 
-/** A comment that waits, and the one that it replies to. */
+/** A waiting comment, and its parent. */
 export interface WaitingLink {
   key: Key
   commentKey: Key | null
 }
 
-// UNION ends at a comment that was passed before.
+// UNION stops at a comment that was visited before.
 const PATH = statement(
   'waiting_import_path',
   `WITH RECURSIVE path AS (
@@ -224,7 +224,7 @@ const PATH = statement(
    SELECT key, comment_key AS "commentKey" FROM path`,
 )
 
-/** Any item that waits, the comment that it waits for, and so on upwards, as far as they wait. */
+/** Any waiting item, the comment that it waits for, and so on upwards while those wait too. */
 export const selectPathUp = (sql: Sql, tenantId: Id, importId: Id): Promise<WaitingLink[]> =>
   sql<WaitingLink>(PATH, [tenantId, importId])
 
@@ -257,8 +257,8 @@ const FORGET = statement(
 )
 
 /**
- * Takes a reader out of what imports remember. Their item stays, without an id, so that no import
- * brings it again. Of what of theirs still waits no text stays, only its place: it is refused.
+ * Removes a reader from what imports remember. Their item stays, without an id, so that no import
+ * brings them again. Their waiting items lose their text and keep only the place: they are refused.
  */
 export const forgetReaderItems = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
   void (await sql(FORGET, [tenantId, readerId]))
@@ -268,7 +268,7 @@ const MOVE = statement(
   `UPDATE import_items SET item_id = $3, made = false WHERE tenant_id = $1 AND item_id = $2 AND kind = 'reader'`,
 )
 
-/** Has the items that have become a reader be another one. */
+/** Makes the items of one reader those of another. */
 export const moveReaderItems = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id): Promise<void> =>
   void (await sql(MOVE, [tenantId, readerId, intoId]))
 
@@ -284,19 +284,19 @@ const REFUSE = statement(
    ON CONFLICT DO NOTHING`,
 )
 
-/** What stands for an external id in one import. The import's id keeps it from being guessed. */
+/** A key for an external id within one import. The import's id keeps it from being guessed. */
 const nameKey = (importId: Id, externalId: string): Key => keyOf(importId, 'name', externalId)
 
 /**
- * Has imports that are not finished refuse a reader whom their files may bring later. The tenant's
- * row is locked: no import begins meanwhile.
+ * Makes unfinished imports refuse a reader whom their files may bring later. The tenant's row is
+ * locked, so that no import begins meanwhile.
  */
 export async function refuseReaderName(sql: Sql, tenantId: Id, externalId: string): Promise<void> {
   const ids = (await sql<{ id: Id }>(UNDER_WAY, [tenantId])).map(({ id }) => id)
   if (ids.length > 0) await sql(REFUSE, [tenantId, ids, ids.map((id) => nameKey(id, externalId))])
 }
 
-/** Those of these external ids whose readers were erased while the import was under way. */
+/** Those of these external ids whose readers were erased during the import. */
 export async function findErasedNames(
   sql: Sql,
   tenantId: Id,

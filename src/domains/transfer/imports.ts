@@ -5,13 +5,13 @@ import { type Id, isId } from '../../core/ids.ts'
 import type { Import } from '../../generated/prisma/client.ts'
 import { forgetReaderItems, moveReaderItems, refuseReaderName } from './imports-sql.ts'
 
-/** The imports of a tenant, newest first, with what was taken and what was not. */
+/** The imports of a tenant, newest first, with their findings. */
 export async function listImports({ prisma }: App, tenantId: Id): Promise<Omit<Import, 'tenantId'>[]> {
   const rows = await prisma.import.findMany({ where: { tenantId }, omit: { tenantId: true }, orderBy: { id: 'desc' } })
   return rows.map(withFindings)
 }
 
-/** A page of them, for an admin. */
+/** A page of a tenant's imports, for an admin. */
 export async function pageOfImports(ctx: Ctx, args: PageArgs): Promise<Page<Import>> {
   const { tenant } = requireCaller(ctx)
   const size = pageSize(args)
@@ -40,15 +40,15 @@ const withFindings = <Row extends Pick<Import, 'refused' | 'changed'>>(row: Row)
   changed: findingsOf(row.changed),
 })
 
-/** Before there are any, none. */
+/** None before they are stored. */
 const findingsOf = (stored: unknown): Import['refused'] => ({ total: 0, first: [], ...(stored as object) })
 
 /** Takes a reader out of what imports remember, so that none of them brings the reader again. */
 export const forgetInImports = forgetReaderItems
 
 /**
- * Has what sources know as one reader be another one from now on. It was there before the imports:
- * undoing one does not take it back.
+ * From now on, imports take the items of one reader for those of another. That reader counts as
+ * present before the imports: undoing one does not delete it.
  */
 export const moveReader = moveReaderItems
 

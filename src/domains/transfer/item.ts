@@ -4,19 +4,19 @@ import { reachOf } from '../../core/validate.ts'
 import { HOLD_REASONS } from '../comments/rules.ts'
 
 /**
- * The JSON Lines form: what an export writes, one item a line, and what every source of an import
- * gives. Only `kind` and the ids are required of a foreign source; what it does not know it leaves
- * out. Ids are the source's own, any text, and unique per kind. Items may come in any order: a
- * comment may stand before its parent, its author and its discussion.
+ * The JSON Lines form: the format of exports, one item a line, and of the items that every source
+ * of an import yields. From a foreign source only `kind` and the ids are required; unknown fields
+ * are left out. Ids are the source's own, any text, unique per kind. Items may come in any order: a
+ * comment may precede its parent, author and discussion.
  */
 export const FORM_VERSION = 1
 
-/** What PostgreSQL cannot store becomes U+FFFD. CommonMark has the same for NUL. */
+/** Characters that PostgreSQL cannot store become U+FFFD, as CommonMark does with NUL. */
 const text = z.string().overwrite((given) => given.toWellFormed().replaceAll('\0', '\u{FFFD}'))
 
 const isStorable = (given: string): boolean => given.isWellFormed() && !given.includes('\0')
 
-/** A text that stays as it is, as others refer to it. */
+/** A text that must stay unchanged, because other items refer to it. */
 const name = z.string().refine(isStorable, 'must be well-formed Unicode without NUL')
 const id = name.min(1).max(500).describe('The id at the source, unique among items of this kind')
 const instant = z.iso
@@ -29,7 +29,7 @@ const url = z.string().max(2048)
 const MAX_JSON_DEPTH = 32
 const MAX_JSON_LENGTH = 1_000_000
 
-/** What goes into a `jsonb`: without recursion, as it may be nested however deep. */
+/** Checks a `jsonb` value, without recursion, because it may be nested to any depth. */
 function isBounded(given: Record<string, unknown>): boolean {
   let length = 0
   let level: unknown[] = [given]
@@ -39,7 +39,7 @@ function isBounded(given: Record<string, unknown>): boolean {
     for (const value of level) {
       length += typeof value === 'string' ? value.length : 1
       if (typeof value === 'string' && !isStorable(value)) return false
-      // The names of fields are texts like others.
+      // Names of fields are checked like other texts.
       if (typeof value === 'object' && value !== null) for (const entry of Object.entries(value)) next.push(...entry)
     }
     if (length + next.length > MAX_JSON_LENGTH) return false
@@ -52,7 +52,7 @@ const json = z
   .record(z.string(), z.unknown())
   .refine(isBounded, `must be JSON of at most ${MAX_JSON_LENGTH} characters and ${MAX_JSON_DEPTH} levels, without NUL`)
 
-/** The highest numbers that an export has: far from where a column or a double ends. */
+/** The largest numbers in an export: far below the limits of a column or a double. */
 const MAX_SEQ = 1_000_000_000_000
 const MAX_REVISION = 1_000_000
 
@@ -67,7 +67,7 @@ export const headerItem = z.object({
   exportedAt: time.describe('The instant of which everything else is'),
 })
 
-/** What a tenant has set. Only taken by a tenant that has set nothing. */
+/** The tenant's settings. Only a tenant that has set nothing takes them. */
 export const settingsItem = z.object({
   kind: z.literal('settings'),
   settings: json.describe('What differs from the defaults: see the tenant settings'),
@@ -100,7 +100,7 @@ export const readerItem = z.object({
     .describe(`Who was merged into them, first ones first: their external ids lead here. ${WITH_HEADER}`),
 })
 
-/** A page that is commented on. */
+/** A page with comments. */
 export const discussionItem = z.object({
   kind: z.literal('discussion'),
   id,
@@ -155,7 +155,7 @@ export const commentItem = z.object({
     .describe('The bodies that edits have replaced, oldest first, without the present one'),
 })
 
-/** What one reader holds on one comment. */
+/** One reader's reaction on one comment. */
 export const reactionItem = z.object({
   kind: z.literal('reaction'),
   commentId: id,
@@ -176,7 +176,7 @@ export const reportItem = z.object({
   answered: z.boolean().optional().describe('A moderator has judged the comment since'),
 })
 
-/** A webhook endpoint, without its secrets: it comes in disabled, and needs a new secret. */
+/** A webhook endpoint, without secrets: it is imported as disabled, and needs a new secret. */
 export const endpointItem = z.object({
   kind: z.literal('endpoint'),
   id,
@@ -217,12 +217,12 @@ export const KINDS = ITEMS.map(({ shape }) => shape.kind.value)
 
 export const item = z.discriminatedUnion('kind', ITEMS, `must be one of ${KINDS.join(', ')}`)
 
-/** So much of the name of a field is told. */
+/** The most characters of a field's name in a message. */
 const MAX_NAME = 50
-/** So many are counted. */
+/** The most unknown fields that are counted. */
 const MAX_NAMES = 100
 
-/** Names what an item has and its kind does not: `"ban.untill", which is no field of this kind`. */
+/** The unknown fields of an item, in words: `"ban.untill", which is no field of this kind`. */
 export function unknownIn(given: { kind: string }): string | null {
   const schema = ITEMS.find(({ shape }) => shape.kind.value === given.kind)
   const found = new Set<string>()
@@ -237,7 +237,7 @@ export function unknownIn(given: { kind: string }): string | null {
   return `${shown}, which is no field of this kind${others}`
 }
 
-/** A terminal would take some for commands. */
+/** Control characters, which a terminal might execute. */
 const escaped = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16)}}`
 
 function* unknownFields(schema: unknown, given: unknown, path: string): Generator<string> {
@@ -268,26 +268,25 @@ export type ReportItem = z.input<typeof reportItem>
 export type Item = z.input<typeof item>
 
 /**
- * An item, or something of the source that cannot be taken. `place` says where it stands, as
- * `line 12`, and is kept in the report of the import: it names no person. `changed` says how the
- * item differs from what stands there.
+ * An item, or a part of the source that cannot be taken. `place` says where it is, as `line 12`,
+ * and is kept in the import's report: it names no person. `changed` says how the item differs from
+ * the file.
  */
 export type Found = { place: string; item: Item; changed?: string } | { place: string; refused: string }
 
-/** One form of file that an import reads. */
+/** A file format that an import reads. */
 export interface Source {
-  /** What the file is called in words. */
+  /** The format's name in sentences. */
   readonly about: string
   /**
-   * Reads a file from its beginning to its end, in constant memory. What is wrong with one thing in
-   * it is `refused`; a file that is not of this form throws SourceError. `onRead` is told how many
-   * bytes of the file were read. `salt` is a secret of the tenant, for ids that are made of what
-   * nobody may know.
+   * Reads a file from beginning to end, in constant memory. An error in one item yields `refused`;
+   * a file of another format throws SourceError. `onRead` gets the number of bytes read. `salt` is
+   * a secret of the tenant, for ids made of private data.
    */
   readonly read: (path: string, onRead?: OnRead, salt?: string) => AsyncIterable<Found>
 }
 
 export type OnRead = (bytes: number) => void
 
-/** The file is not what `--from` says, or is damaged. */
+/** The file is not of the format in `--from`, or is damaged. */
 export class SourceError extends Error {}

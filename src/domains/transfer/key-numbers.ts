@@ -3,14 +3,14 @@ import type { Key } from './keys.ts'
 const FIRST_ROOM = 1024
 
 /**
- * Gives keys numbers, from 0 on. It holds 64 bits of each, in some 20 bytes: two of ten million
- * keys are taken for one with a chance of one in 370 000.
+ * Numbers keys, from 0 on. It holds 64 bits of each, in some 20 bytes: among ten million keys, the
+ * chance that two are taken for one is one in 370 000.
  */
 export class KeyNumbers {
   private count = 0
   private high = new Uint32Array(FIRST_ROOM)
   private low = new Uint32Array(FIRST_ROOM)
-  /** Numbers by the place of their key, each one higher, so that 0 is an empty place. */
+  /** Hash table of the keys' numbers plus 1, so that 0 is an empty slot. */
   private places = new Uint32Array(2 * FIRST_ROOM)
 
   get size(): number {
@@ -31,19 +31,19 @@ export class KeyNumbers {
     return { number, isNew: true }
   }
 
-  /** Undefined for a key that has none. */
+  /** The number of a key; undefined if it has none. */
   find(key: Key): number | undefined {
     const before = this.places[this.placeOf(...bitsOf(key))] ?? 0
     return before === 0 ? undefined : before - 1
   }
 
-  /** As the keys of two numbers are ordered: negative where the first one stands before. */
+  /** Compares the keys of two numbers: negative if the first key is less. */
   compare(one: number, other: number): number {
     const byHigh = (this.high[one] ?? 0) - (this.high[other] ?? 0)
     return byHigh === 0 ? (this.low[one] ?? 0) - (this.low[other] ?? 0) : byHigh
   }
 
-  /** Where a key is, or where it belongs. Half of the places are empty at least. */
+  /** The slot of a key, or the empty one for it. At least half of the slots are empty. */
   private placeOf(high: number, low: number): number {
     const { places } = this
     for (let place = low % places.length; ; place = (place + 1) % places.length) {
@@ -63,7 +63,7 @@ export class KeyNumbers {
   }
 }
 
-/** Keys are digests: any bits of them will do. */
+/** Keys are digests, so any of their bits serve as a hash. */
 const bitsOf = (key: Key): [high: number, low: number] => [
   Number.parseInt(key.slice(0, 8), 16),
   Number.parseInt(key.slice(-8), 16),

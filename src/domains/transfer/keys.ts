@@ -1,16 +1,16 @@
 import { sha256Hex } from '../../core/crypto.ts'
 import type { Id } from '../../core/ids.ts'
 
-/** A digest that stands for an item of a source, in the form of a UUID. */
+/** A digest that identifies an item of a source, in the form of a UUID. */
 export type Key = string
 
 type Kind = 'reader' | 'discussion' | 'comment' | 'reaction' | 'report' | 'name'
 
-/** Comments name the same pages, parents and readers again and again. */
+/** Comments refer to the same pages, parents and readers again and again. */
 const MAX_RECENT = 20_000
 const recent = new Map<string, Key>()
 
-/** The key of an item: of the ids that make it one at its source. */
+/** The key of an item, made of the ids that identify it at its source. */
 export function keyOf(source: string, kind: Kind, ...ids: readonly string[]): Key {
   const name = JSON.stringify([source, kind, ...ids])
   const known = recent.get(name)
@@ -23,9 +23,9 @@ export function keyOf(source: string, kind: Kind, ...ids: readonly string[]): Ke
 }
 
 /**
- * The id of what an item becomes: a UUIDv7 of its time, so that lists have it in its place, and
- * otherwise made of its key. The same item always gets the same id: an import that was cut off goes
- * on with it.
+ * The id of the row for an item: a UUIDv7 with its time, so that lists have it in the right place,
+ * and bits of its key. The same item always gets the same id, so an interrupted import continues
+ * with it.
  */
 export function idAt(key: Key, at: Date): Id {
   const time = at.getTime().toString(16).padStart(12, '0')

@@ -3,7 +3,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { AuditItem } from './item.ts'
 
-/** SQL: whether an entry of the audit log is of what an import has itself done. */
+/** SQL: whether an audit entry is about an import's own changes. */
 export const IS_OF_IMPORT = `(target_type = 'import'
   OR import_id IS NOT NULL AND actor_kind = 'system' AND action IN ('settings.update', 'webhook.create'))`
 
@@ -14,7 +14,7 @@ const TAKES_AUDIT = statement(
      AS "takesAudit"`,
 )
 
-/** Whether the tenant has no entries of its own, or had none when this import brought its first. */
+/** Whether the tenant has no audit entries of its own, or had none at this import's first entry. */
 export const takesAuditEntries = async (sql: Sql, { tenantId, importId }: OfImport): Promise<boolean> =>
   (await sql<{ takesAudit: boolean }>(TAKES_AUDIT, [tenantId, importId]))[0]?.takesAudit === true
 
@@ -28,7 +28,7 @@ const KNOWN_AUDIT = statement(
   'SELECT id FROM audit_log WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
 )
 
-/** Those of these entries that there are. */
+/** Those of these entries that exist. */
 export const findAuditEntries = async (sql: Sql, tenantId: Id, ids: readonly string[]): Promise<Set<string>> =>
   new Set((await sql<{ id: Id }>(KNOWN_AUDIT, [tenantId, ids])).map(({ id }) => id))
 
@@ -41,10 +41,7 @@ const AUDIT_ENTRIES = statement(
    ON CONFLICT DO NOTHING RETURNING id`,
 )
 
-/**
- * Gives the ids of those that were not there. What entries say of these readers, who were erased,
- * is left out.
- */
+/** Returns the ids of new entries. Leaves out what entries say about these erased readers. */
 export async function insertImportedAuditEntries(
   sql: Sql,
   { tenantId, importId }: OfImport,

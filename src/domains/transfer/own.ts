@@ -16,7 +16,7 @@ import { findItems, lockReadersOfItems } from './store-sql.ts'
 const changesOf = (placed: readonly PlacedOwn[]): ImportFinding[] =>
   placed.flatMap(({ place, changed }) => (changed === undefined ? [] : [{ place, reason: changed }]))
 
-/** Stores what only an export of this service has: settings, endpoints, audit entries. */
+/** Stores items that only an export of this service has: settings, endpoints, audit entries. */
 export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<Stored> {
   const stored: Stored = { already: 0, refused: [] }
   for (const placed of rows) {
@@ -34,7 +34,7 @@ export async function storeOwn(work: Work, rows: readonly PlacedOwn[]): Promise<
   return stored
 }
 
-/** `taken`, or `same` where it is there, or why it cannot be taken. */
+/** `taken`, or `same` if it exists already, or why it is refused. */
 async function storeOne(work: Work, placed: PlacedOwn<SettingsItem | EndpointItem>): Promise<string> {
   const { row } = placed
   let outcome = ''
@@ -69,7 +69,9 @@ async function takeEndpoint(tx: TxSql, work: Work, item: EndpointItem): Promise<
   return [(await adoptEndpoint(work.app, tx, work, endpoint)) ? 'taken' : 'same', { endpoints: 1 }]
 }
 
-/** Only an empty audit log takes entries: among others they would pass for what was done here. */
+/**
+ * Only an empty audit log takes entries: among others they would look like actions in this service.
+ */
 async function storeAudit(work: Work, entries: readonly PlacedOwn<AuditItem>[], stored: Stored): Promise<void> {
   if (entries.length === 0) return
   const { app, tenantId } = work
@@ -90,13 +92,13 @@ async function storeAudit(work: Work, entries: readonly PlacedOwn<AuditItem>[], 
   })
 }
 
-/** The ids in the file of readers whom entries are about, and who were erased since they came. */
+/** The file's ids of readers in audit entries who were erased since they were imported. */
 async function erasedAmong(tx: TxSql, { tenantId, source }: Work, entries: readonly AuditItem[]): Promise<Set<string>> {
   const ids = entries.flatMap(({ targetType, targetId }) =>
     targetType === 'reader' && targetId != null ? [targetId] : [],
   )
   const byKey = new Map(ids.map((id) => [keyOf(source, 'reader', id), id]))
-  // An erasure that has begun ends first, and one that has not waits.
+  // An erasure that has begun is waited for; others wait for this lock.
   const here = new Set((await lockReadersOfItems(tx, tenantId, [...byKey.keys()])).map(({ key }) => key))
   const known = await findItems(tx, tenantId, [...byKey.keys()])
   return new Set(known.flatMap(({ key }) => (here.has(key) ? [] : (byKey.get(key) ?? []))))

@@ -1,7 +1,7 @@
 import { webUrl } from '../../core/texts.ts'
 import type { DiscussionItem } from './item.ts'
 
-/** What of a page at the source becomes its external id at the tenant. */
+/** The part of a source's page that becomes its external id at the tenant. */
 export const PAGE_RULES = ['url', 'path', 'id', 'slug'] as const
 
 export type PageRule = (typeof PAGE_RULES)[number]
@@ -11,15 +11,15 @@ export type AddressMap = ReadonlyMap<string, string>
 
 export interface PageIdentity {
   externalId: string
-  /** Null where it has none that can be opened. */
+  /** Null if it has no web address. */
   url: string | null
-  /** Whether the rule asks for an address that the source does not have. */
+  /** Whether the rule needs an address that the source lacks. */
   lacksAddress: boolean
 }
 
 /**
- * The page of a discussion. Without a rule the source's own external id counts, and where it has
- * none, the address.
+ * The page of a discussion. Without a rule it has the source's own external id, or else its
+ * address.
  */
 export function identifyPage(
   item: DiscussionItem,
@@ -49,37 +49,37 @@ function externalIdBy(rule: PageRule, id: string, address: string | null): strin
   return slug
 }
 
-/**
- * An address, or its path, without what tells by which campaign a reader came, and no page apart
- * from another.
- */
+/** An address, or its path, without campaign parameters, which do not distinguish pages. */
 function withoutCampaign(address: string): string {
   const [page = '', query] = address.split(/\?(.*)/s)
   const parameters = query?.split('&').filter((parameter) => !/^utm_/i.test(parameter)) ?? []
   return parameters.length === 0 ? page : `${page}?${parameters.join('&')}`
 }
 
-/** The address as the map has it: of the whole address, or of its path on the same site. */
+/** The new address in the map, for the whole address or for its path on the same site. */
 function moved(address: string, map: AddressMap): string {
   if (map.size === 0) return address
   const key = keysOf(address).find((each) => map.has(each))
   const target = key === undefined ? undefined : map.get(key)
   if (target === undefined) return address
   if (!URL.canParse(address)) return target
-  // Some plugins leave out the first slash of a path.
+  // Some plugins omit the first slash of a path.
   const absolute = URL.canParse(target) || target.startsWith('/') ? target : `/${target}`
   return URL.canParse(absolute, address) ? new URL(absolute, address).href : target
 }
 
-/** What a map may have an address by: first as it is, then without what tells of a campaign. */
+/**
+ * The keys under which a map may have an address: first unchanged, then without campaign
+ * parameters.
+ */
 function keysOf(address: string): string[] {
   const plain = withoutCampaign(address)
   return [address, pathOf(address), plain, pathOf(plain)].map(keyOfAddress)
 }
 
 /**
- * The same for all spellings of one old address in a map. The scheme, the case of the host, slashes
- * at both ends of a path, and percent-encoding make no difference.
+ * One key for all spellings of an old address in a map. The scheme, the case of the host, slashes
+ * at both ends of a path, and percent-encoding do not matter.
  */
 export const keyOfAddress = (address: string): string =>
   decodedOf(address)
@@ -96,7 +96,7 @@ function decodedOf(address: string): string {
   }
 }
 
-/** The path of an address with its query; of what is no address, all of it. */
+/** The path and query of an address; any other text unchanged. */
 function pathOf(address: string): string {
   if (!URL.canParse(address)) return address
   const { pathname, search } = new URL(address)

@@ -11,22 +11,23 @@ import type { ImportFinding } from './report.ts'
 import { parentsFirst } from './sort-out.ts'
 import type { SourceName } from './sources.ts'
 
-/** Items that are stored together at most. */
+/** The most items that are stored together. */
 export const BATCH_ITEMS = 4000
-/** As much text, in characters, so that few long ones are not much more. */
+/** The most characters of text that are stored together, for batches of few long items. */
 export const BATCH_LENGTH = 2_000_000
 
 /**
- * Items that are read together. Files are often in the order of time: of more items, more are of
- * one page, and more replies are stored with their parents. The first ones are fewer.
+ * Items that are read together. Files are often sorted by time: in a larger window, more items
+ * belong to one page, and more replies are stored with their parents. The first windows are
+ * smaller.
  */
 const WINDOW_ITEMS = 4 * BATCH_ITEMS
 const WINDOW_LENGTH = 3 * BATCH_LENGTH
 
-/** So many items, a millisecond of work, are checked before the database is listened to. */
+/** Items that are checked, for a millisecond, before the event loop serves the database. */
 const ITEMS_AT_ONCE = 8
 
-/** What is stored together. */
+/** Items that are stored together. */
 export interface ReadBatch {
   rows: ImportedItem[]
   own: PlacedOwn[]
@@ -35,7 +36,7 @@ export interface ReadBatch {
   /** Reactions and reports that were read before. */
   already: number
   items: number
-  /** Of the file, up to here. */
+  /** The file's bytes up to here. */
   bytes: number
 }
 
@@ -49,17 +50,17 @@ export const newBatch = (): ReadBatch => ({
   bytes: 0,
 })
 
-/** So many keys are remembered, in some 100 MB, to tell of those that come twice. */
+/** How many keys are remembered, in some 100 MB, to find duplicates. */
 const MAX_REMEMBERED = 5_000_000
 
-/** How far a file is read. */
+/** How far a file has been read. */
 export interface FileRead {
   bytes: number
 }
 
 /**
- * The items of a source, checked, in batches of the size that the pace says. An id counts once.
- * What an item becomes does not depend on that size.
+ * Checked items of a source, in batches of the size that the pace allows. Only the first item of an
+ * id counts. The result does not depend on the batch size.
  */
 export async function* readBatches(
   found: AsyncIterable<Found>,
@@ -76,14 +77,14 @@ export async function* readBatches(
         yield batch
         isTaken = true
       } finally {
-        // Nobody waits for what is being read meanwhile.
+        // Nobody will take the items that are still being read.
         reading.isOver = !isTaken
       }
     }
   }
 }
 
-/** The same windows each time, whatever the pace. */
+/** Yields the same windows each time, whatever the pace. */
 async function* readWindows(
   found: AsyncIterable<Found>,
   reading: Reading,
@@ -96,7 +97,7 @@ async function* readWindows(
     window.take(each, reading)
     reading.items++
     since.items++
-    // The batch before is being stored: its next statement goes first.
+    // The previous batch is being stored: let its next statement go first.
     if (reading.items % ITEMS_AT_ONCE === 0) await setImmediate()
     if (reading.isOver) return
     if (since.items < since.most && !window.isWhole) continue
@@ -117,14 +118,14 @@ interface Reading {
   file: FileRead
   seen: KeyNumbers
   items: number
-  /** Whether nobody takes what is still read. */
+  /** Whether the remaining items will not be taken. */
   isOver: boolean
 }
 
-/** What is read before any of it is stored. */
+/** Items that are read before any of them is stored. */
 class Window {
   items = 0
-  /** Bytes of the file before its end. */
+  /** The file's bytes before the window's end. */
   to: number
   private length = 0
   private readonly from: number
@@ -159,7 +160,7 @@ class Window {
       rows.pop()
       changes.splice(before.changes)
       if (isHungBefore) this.whole.already++
-      // Other sources name a reader and a page with every comment.
+      // Other sources repeat a reader and a page with every comment.
       else if (row.kind === 'comment' || source === 'jsonl') {
         refused.push({ place: row.place, reason: `has the id of a ${row.kind} further up, which counts` })
       }
@@ -167,7 +168,7 @@ class Window {
     else if (row.kind === 'discussion') noteSamePage(row, seen, changes, rules.source)
   }
 
-  /** Whether it is a reaction or a report that was asked for before. */
+  /** Whether it is a duplicate reaction or report. */
   private hasHung({ kind, key }: ImportedItem): boolean {
     if (kind !== 'reaction' && kind !== 'report') return false
     const isKnown = this.hung.has(key)
@@ -176,9 +177,9 @@ class Window {
   }
 
   /**
-   * What was read: settings and endpoints, then readers and pages, then page by page what is on
-   * them, and then entries of the audit log, which are about what comes before them. Readers and
-   * pages without a time have that of their first comment here.
+   * The window's items in batches: settings and endpoints, then readers and pages, then the
+   * comments of one page after the other, and last audit entries, which refer to the others.
+   * Readers and pages without a time get that of their first comment in the window.
    */
   *batches(pace: Pick<Pace, 'sized'>): Generator<ReadBatch> {
     const { rows, own, changes, refused, already } = this.whole
@@ -188,11 +189,11 @@ class Window {
     }
     const isAudit = ({ row }: PlacedOwn): boolean => row.kind === 'audit'
     const left = [...own.filter((each) => !isAudit(each)), ...pageByPage(rows), ...own.filter(isAudit)]
-    // Nothing holds what is stored.
+    // Frees what is stored.
     own.length = 0
     rows.length = 0
     const changesOf = grouped(changes, ({ key, place }) => `${key} ${place}`)
-    // What has become no row counts to the first batch.
+    // Items that became no row count in the first batch.
     let rest = { refused, already, items: this.items - left.length }
     let items = 0
     do {
@@ -215,7 +216,7 @@ class Window {
 const isRow = (each: ImportedItem | PlacedOwn): each is ImportedItem => 'key' in each
 const isOwn = (each: ImportedItem | PlacedOwn): each is PlacedOwn => !isRow(each)
 
-/** How many of these fit into a batch that has `most` at most: one at least. */
+/** How many of these fit into a batch with `most` characters; at least one. */
 function fitting(all: readonly (ImportedItem | PlacedOwn)[], most: number): number {
   let length = 0
   const end = all.findIndex((each, n) => {
@@ -227,8 +228,8 @@ function fitting(all: readonly (ImportedItem | PlacedOwn)[], most: number): numb
 }
 
 /**
- * Readers and pages, then all of a page together: parents before what replies to them, then what
- * hangs on these comments. What hangs on comments that were read before comes last.
+ * Readers and pages first, then everything of one page together: parents before their replies, then
+ * reactions and reports on these comments. Those on earlier comments come last.
  */
 function pageByPage(rows: readonly ImportedItem[]): ImportedItem[] {
   const comments = rows.filter((row) => row.kind === 'comment')
@@ -253,7 +254,7 @@ function grouped<Each, By>(all: readonly Each[], by: (each: Each) => By): Map<By
   return groups
 }
 
-/** When the first comment of each reader and discussion was written, as far as these tell. */
+/** When the first comment of each reader and discussion was written, as far as these items show. */
 function earliest(rows: readonly ImportedItem[]): Map<Key, Date> {
   const first = new Map<Key, Date>()
   for (const row of rows) {
@@ -265,10 +266,10 @@ function earliest(rows: readonly ImportedItem[]): Map<Key, Date> {
   return first
 }
 
-/** The same items, each begun while the one before it is being used. */
+/** The same items, each prefetched while the one before it is used. */
 async function* ahead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = items.next()
-  // Its failure is told when it is its turn.
+  // A failure is reported when it is awaited.
   next.catch(() => undefined)
   try {
     for (;;) {
@@ -289,8 +290,8 @@ function isSecond({ kind, key }: ImportedItem, seen: KeyNumbers): boolean {
 }
 
 /**
- * Leaves out former readers whose ids are those of readers further up, or whose external ids are
- * those of former ones.
+ * Leaves out former readers whose ids belong to earlier readers, or whose external ids belong to
+ * earlier former ones.
  */
 function keepFirst(row: ImportedReader, seen: KeyNumbers, changes: ReadBatch['changes'], source: string): void {
   const isNew = (key: Key): boolean => seen.size >= MAX_REMEMBERED || seen.add(key).isNew
@@ -299,7 +300,7 @@ function keepFirst(row: ImportedReader, seen: KeyNumbers, changes: ReadBatch['ch
   row.formerly = first
 }
 
-/** Several pages of a source may have one external id at the tenant: then they are one. */
+/** Notes pages of a source that get the same external id at the tenant: these become one. */
 function noteSamePage(
   { key, place, externalId }: ImportedDiscussion,
   seen: KeyNumbers,
@@ -310,7 +311,7 @@ function noteSamePage(
   changes.push({ key, place, reason: `becomes one page with an item further up, whose title counts: ${externalId}` })
 }
 
-/** Adds what was found to a batch, once it is checked. Returns how much text there is in it. */
+/** Adds a checked item to a batch. Returns the length of its text. */
 export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst = false): number {
   const { place } = each
   const checked = 'refused' in each ? { refused: each.refused } : checkItem(each.item, place, rules)
@@ -333,14 +334,14 @@ export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst =
   batch.rows.push(row)
   if (changed !== undefined) {
     changes.push(changed)
-    // It may have to wait.
+    // Kept with the item, which may have to wait.
     row.item = { ...row.item, changed }
   }
   batch.changes.push(...changes.map((reason) => ({ place, reason, key: row.key })))
   return lengthOf(row)
 }
 
-/** Characters of text in it: as it was read, or as it is stored, where that is more. */
+/** The length of its text as read, or as stored if that is more. */
 function lengthOf(each: ImportedItem | PlacedOwn): number {
   if (isOwn(each)) return JSON.stringify(each.row).length
   if (each.kind === 'comment') {

@@ -19,7 +19,7 @@ const NAMED = {
   ),
 }
 
-/** The readers or discussions that have one of these external ids or ids. Locks nothing. */
+/** The readers or discussions with one of these external ids or ids. Locks nothing. */
 export const findNamed = async (
   sql: Sql,
   tenantId: Id,
@@ -43,7 +43,7 @@ const STANDING = statement(
    WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
 )
 
-/** Those of these comments that there are, and where they stand. */
+/** Those of these comments that exist, with their places. */
 export const findStanding = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Standing[]> =>
   ids.length === 0 ? [] : sql<Standing>(STANDING, [tenantId, [...ids]])
 
@@ -65,7 +65,7 @@ const PAIRS = {
   ),
 }
 
-/** Those of these pairs for which there is a reaction or a report. */
+/** Those of these pairs that have a reaction or a report. */
 export const findPairs = async (
   sql: Sql,
   tenantId: Id,

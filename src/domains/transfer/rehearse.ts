@@ -34,15 +34,15 @@ import { findItems } from './store-sql.ts'
 import { FATES, Survey } from './survey.ts'
 import { maxDepthOf, moveReason, WITHOUT_AUTHOR } from './threads.ts'
 
-/** What an import would do. */
+/** The expected result of an import. */
 export interface Rehearsal {
   source: string
   counts: TransferCounts
   /** Items that an import has taken before. */
   already: number
-  /** Pages whose external id would be made of their id, as they have no address. */
+  /** Pages whose external id would be made of their id, because they have no address. */
   pagesWithoutAddress: number
-  /** Comments whose author is not in the file, or gone. */
+  /** Comments whose author is not in the file, or was erased. */
   commentsWithoutAuthor: number
   refused: ImportFindings
   changed: ImportFindings
@@ -59,8 +59,8 @@ interface Rehearsing extends Work {
 }
 
 /**
- * Reads a file twice, and writes nothing: first to know what is in it, then to say what an import
- * would take and what not.
+ * Reads a file twice, and writes nothing: first to learn what it contains, then to find out what an
+ * import would take and refuse.
  */
 export async function rehearseImport(
   app: App,
@@ -114,7 +114,7 @@ export async function rehearseImport(
 
 const UNDONE = new Error('undone')
 
-/** The app with transactions of which nothing stays. */
+/** The app with transactions that are always rolled back. */
 function undoing(app: App): App {
   const { db } = app
   async function transaction<T>(work: (tx: TxSql) => Promise<T>): Promise<T> {
@@ -144,14 +144,14 @@ async function* readOnce(run: Rehearsing, now: Date, before = { bytes: 0, items:
     if (watching.signal?.aborted === true) throw new ImportStopped()
     yield batch
     items += batch.items
-    // Each of the two times is half of the work.
+    // Each pass is half of the work.
     const bytes = Math.round((before.bytes + batch.bytes) / 2)
     const done = Math.round((before.items + items) / 2)
     watching.onProgress?.({ bytes, items: done, counts: report.counts, refused: report.refused.total })
   }
 }
 
-// The first time: what there is
+// The first pass: what the file contains.
 
 async function look(run: Rehearsing, { rows, own }: ReadBatch): Promise<void> {
   if (own.length > 0) await lookAtOwn(run, own)
@@ -173,7 +173,7 @@ async function look(run: Rehearsing, { rows, own }: ReadBatch): Promise<void> {
   )
 }
 
-/** Imports remember items of these kinds. */
+/** Imports store keys of these kinds. */
 const isItem = (kind: ImportedItem['kind']): boolean => kind !== 'reaction' && kind !== 'report'
 
 async function lookAtOwn(run: Rehearsing, own: ReadBatch['own']): Promise<void> {
@@ -188,7 +188,7 @@ async function lookAtOwn(run: Rehearsing, own: ReadBatch['own']): Promise<void> 
   run.changed = NO_FINDINGS
 }
 
-/** What imports have made of these items, and of what they refer to. */
+/** The results of earlier imports for these items, and for those that they refer to. */
 async function findKnown(
   { app, tenantId, survey }: Rehearsing,
   rows: readonly ImportedItem[],
@@ -273,7 +273,7 @@ async function lookAtPages(run: Rehearsing, rows: readonly ImportedDiscussion[])
   run.report.pagesWithoutAddress += made.filter(({ lacksAddress }) => lacksAddress).length
 }
 
-/** Those that the tenant does not have, each external id once. */
+/** Those that the tenant lacks, each external id once. */
 async function lookAtNamed<Row extends ImportedReader | ImportedDiscussion>(
   { app, tenantId, survey }: Rehearsing,
   kind: Row['kind'],
@@ -308,7 +308,7 @@ async function lookAtComments(
   }
 }
 
-// The second time: what becomes of it
+// The second pass: what happens to each item.
 
 async function tell(run: Rehearsing, { rows, changes, refused, already }: ReadBatch): Promise<void> {
   const { app, tenantId, survey, report } = run
@@ -350,7 +350,7 @@ async function tell(run: Rehearsing, { rows, changes, refused, already }: ReadBa
 const hangingOn = (row: ImportedItem): Key[] =>
   row.kind === 'reaction' || row.kind === 'report' ? [row.commentKey, row.readerKey] : []
 
-/** The reactions and reports that there are already, of those in a batch. */
+/** The reactions and reports of a batch that exist already. */
 async function pairsIn(
   { app, tenantId }: Rehearsing,
   rows: readonly ImportedItem[],
@@ -368,7 +368,7 @@ async function pairsIn(
   return { reaction: await find('reaction'), report: await find('report') }
 }
 
-/** Why an item will not be taken; null where it will. */
+/** Why an item will be refused; null if it will be taken. */
 function refusalOf(survey: Survey, row: ImportedItem): string | null {
   if (row.kind === 'comment') {
     if (survey.fateOf(row.key) !== FATES.refused) return null
@@ -385,7 +385,7 @@ function refusalOnComment(survey: Survey, { commentKey, readerKey }: ImportedRea
   return survey.fateOf(readerKey) === FATES.there ? null : OF_MISSING_READER
 }
 
-/** Says how a comment will stand otherwise than its item says. */
+/** Reports how a comment's place will differ from its item. */
 function tellMoves(run: Rehearsing, row: ImportedComment): void {
   const { key, place, authorKey } = row
   const { survey, report, maxDepth } = run

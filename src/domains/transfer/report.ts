@@ -1,4 +1,4 @@
-/** What an import can bring, and what an export has. */
+/** The counted kinds of items in imports and exports. */
 export const COUNTED = [
   'readers',
   'discussions',
@@ -11,7 +11,7 @@ export const COUNTED = [
   'auditEntries',
 ] as const
 
-/** How many of each kind. What there is none of may be missing. */
+/** The number of items of each kind. Zeros may be missing. */
 export type TransferCounts = Partial<Record<(typeof COUNTED)[number], number>>
 
 export const addCounts = (one: TransferCounts, other: TransferCounts): TransferCounts =>
@@ -22,33 +22,33 @@ export const addCounts = (one: TransferCounts, other: TransferCounts): TransferC
     }),
   )
 
-/** Something of a file that was not taken, or not as it stands there. */
+/** An item of a file that was refused, or changed. */
 export interface ImportFinding {
   place: string
   reason: string
 }
 
-/** How many there are, and the first of them. */
+/** Their number, and the first of them. */
 export interface ImportFindings {
   total: number
   first: readonly ImportFinding[]
 }
 
-/** What of the rows of a table an import has used. */
+/** How many rows of a table an import has used. */
 export interface TableUse {
   rows: number
   used: number
-  /** The first rows that were not, by number: their texts may have addresses of people. */
+  /** The numbers of the first unused rows: their texts may contain personal addresses. */
   firstUnused: string[]
 }
 
-/** The same of the tables of `--map` and `--authors`, where they were given. */
+/** The same for the tables of `--map` and `--authors`, if given. */
 export interface TableUses {
   map?: TableUse
   authors?: TableUse
 }
 
-/** The same without the rows that were not used. */
+/** The same without the unused rows. */
 export const sumsOf = (tables: TableUses): Record<string, Pick<TableUse, 'rows' | 'used'>> =>
   Object.fromEntries(Object.entries(tables).map(([name, { rows, used }]: [string, TableUse]) => [name, { rows, used }]))
 

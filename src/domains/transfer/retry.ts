@@ -3,10 +3,10 @@ import { setTimeout } from 'node:timers/promises'
 import { ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
 
-/** For so long an import tries again what meets the locks of others, or a database that is away. */
+/** How long an import retries after conflicts with others' locks or while the database is down. */
 const PATIENCE_MS = 60_000
 
-/** Nobody waits for an answer: it may take its time where a request would be refused. */
+/** Nobody waits for an answer, so it may retry where a request would be refused. */
 export async function patiently<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   const until = performance.now() + PATIENCE_MS
   for (;;) {
@@ -19,6 +19,6 @@ export async function patiently<T>(signal: AbortSignal | undefined, work: () => 
   }
 }
 
-/** Whether the same may succeed a little later. */
+/** Whether a retry may succeed a little later. */
 export const mayPass = (error: unknown): boolean =>
   troubleOf(error) !== null || (error instanceof ServiceError && error.code === 'unavailable')

@@ -11,16 +11,16 @@ import type { ItemBatch, Stored, Work } from './store.ts'
 import { storeNamed } from './store-named.ts'
 import { storeThreads } from './store-threads.ts'
 
-/** It was asked to stop. What it has taken stays; the same again goes on. */
+/** The import was asked to stop. Items that were taken stay; another call continues. */
 export class ImportStopped extends Error {
   override readonly message = 'stopped: the same command goes on where this one has stopped'
 }
 
-/** How far an import is. */
+/** The progress of an import. */
 export interface Progress {
   /** Bytes of the file whose items were taken or refused. */
   bytes: number
-  /** These items. */
+  /** The number of these items. */
   items: number
   counts: TransferCounts
   refused: number
@@ -32,7 +32,7 @@ export interface Watching {
   signal?: AbortSignal
 }
 
-/** An import under way, and what this run of it has to tell. */
+/** An import under way, with this run's findings. */
 export interface Run extends Work {
   rules: Rules
   watching: Watching
@@ -58,8 +58,8 @@ async function tellingChanges(run: Run, store: () => Promise<void>): Promise<voi
 }
 
 /**
- * Stores items together. Where the database refuses a value, it stores them in halves, down to the
- * item that has it: that one is refused, and the import goes on.
+ * Stores items together. If the database refuses a value, it stores halves, down to the item with
+ * that value: that one is refused, and the import continues.
  */
 async function storeInHalves<Each extends { place: string; key?: Key }>(
   run: Run,
@@ -86,8 +86,8 @@ async function storeInHalves<Each extends { place: string; key?: Key }>(
 }
 
 /**
- * The SQLSTATE of an error that the values themselves have caused. Class 22: data. 23: a
- * constraint. 54: a limit of the database. Its message would quote them.
+ * The SQLSTATE of an error that is caused by the values themselves. Class 22: data. 23: a
+ * constraint. 54: a limit of the database. The error's message would quote the values.
  */
 function refusedValue(error: unknown): string | null {
   const code = error instanceof Error ? codeOf(error) : null

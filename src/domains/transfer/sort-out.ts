@@ -3,17 +3,17 @@ import type { Key } from './keys.ts'
 import type { ImportFinding } from './report.ts'
 import type { ImportedComment, ImportedItem, ImportedReaction, ImportedReport } from './imported.ts'
 
-/** What items have become: a row's id, or null of a reader who was erased. */
+/** The rows of items: an id, or null for a reader who was erased. */
 export type Known = ReadonlyMap<Key, Id | null>
 
-/** Comments, and what hangs on them. */
+/** Comments, and their reactions and reports. */
 export type ThreadItem = ImportedComment | ImportedReaction | ImportedReport
 
 export interface Sorted {
-  /** Parents before what replies to them. */
+  /** Parents come before their replies. */
   comments: ImportedComment[]
   onComments: (ImportedReaction | ImportedReport)[]
-  /** What needs an item that has not come yet. */
+  /** Items that need an item that has not come yet. */
   waiting: ThreadItem[]
   refused: (ImportFinding & { key: Key })[]
 }
@@ -26,8 +26,8 @@ export const OF_MISSING_READER = 'is of a reader who was not taken'
 export const ON_MISSING_COMMENT = 'is on a comment that was not taken'
 
 /**
- * Says which rows can be stored now. The others wait for what they lack; where that will not come
- * (`isLast`), they are taken without it or refused. Nothing of an erased reader is ever taken.
+ * Decides which rows can be stored now. The others wait for missing items; if these will not come
+ * (`isLast`), they are taken without them or refused. Nothing of an erased reader is ever taken.
  */
 export function sortOut(rows: readonly ImportedItem[], known: Known, isLast: boolean): Sorted {
   const sorted: Sorted = { comments: [], onComments: [], waiting: [], refused: [] }
@@ -67,19 +67,19 @@ interface Deciding {
   inBatch: ReadonlySet<Key>
 }
 
-/** `refused` is decided before. */
+/** Whether a comment that was not refused is taken or waits. */
 function fateOf({ authorKey, discussionKey, parentKey }: ImportedComment, deciding: Deciding): Fate {
   const { known, isLast, fates, inBatch } = deciding
   const lacks = (key: Key | null): boolean => key !== null && !known.has(key)
   if (!isLast && (lacks(discussionKey) || lacks(authorKey))) return 'waits'
   if (parentKey === null || known.has(parentKey)) return 'taken'
-  // A parent of the batch that is undecided here replies to this comment, in a circle.
+  // A parent in the batch that is undecided here is part of a circle of replies.
   const above = inBatch.has(parentKey) ? (fates.get(parentKey) ?? 'waits') : 'refused'
   if (above !== 'refused') return above
   return isLast ? 'taken' : 'waits'
 }
 
-/** The same comments; a reply comes after what it replies to. */
+/** The same comments, each parent before its replies. */
 export function parentsFirst(rows: readonly ImportedComment[]): Iterable<ImportedComment> {
   const byKey = new Map(rows.map((row) => [row.key, row]))
   const ordered = new Set<ImportedComment>()

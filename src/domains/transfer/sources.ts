@@ -11,7 +11,7 @@ import { beginningOf, readBytes } from './sources/files.ts'
 import { remark42 } from './sources/remark42.ts'
 import { wordpress } from './sources/wordpress.ts'
 
-/** What an import reads, by the name that `--from` has. */
+/** The formats that an import reads, by their names for `--from`. */
 export const SOURCES = {
   disqus,
   wordpress,
@@ -26,8 +26,8 @@ export const SOURCES = {
 export type SourceName = keyof typeof SOURCES
 
 /**
- * Reads a file as that of a source. One that looks like something else throws SourceError, which
- * says what.
+ * Reads a file in the given format. Throws SourceError if it looks like another one, which the
+ * error names.
  */
 export async function* readSource(
   name: SourceName,
@@ -35,7 +35,7 @@ export async function* readSource(
   onRead?: OnRead,
   salt?: string,
 ): AsyncGenerator<Found> {
-  // The source itself says why a file cannot be read.
+  // The source itself reports why a file cannot be read.
   const detected = await detect(path).catch(() => null)
   if (detected !== null && 'source' in detected && detected.source !== name) {
     throw new SourceError(`it looks like ${SOURCES[detected.source].about}: import it with --from ${detected.source}`)

@@ -3,7 +3,7 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { arraysOf, namesOf, rowsOf } from './columns-sql.ts'
 import type { ImportedDiscussion, ImportedReader } from './imported.ts'
 
-// Readers and discussions. One of the same external id is the same.
+// Readers and discussions. Those with the same external id are the same.
 
 export interface FoundByName {
   id: Id
@@ -35,13 +35,13 @@ const INSERT_READERS = statement(
    ORDER BY external_id ON CONFLICT DO NOTHING RETURNING id`,
 )
 
-/** Gives the ids of those that were not there. */
+/** Returns the ids of new ones. */
 export const insertReaders = (sql: Sql, tenantId: Id, rows: readonly NewReader[]): Promise<{ id: Id }[]> =>
   sql<{ id: Id }>(INSERT_READERS, [tenantId, ...arraysOf(READER, rows)])
 
 export interface NewFormer {
   id: Id
-  /** Into whom they were merged. */
+  /** The reader into whom they were merged. */
   intoId: Id
   /** The hidden row that keeps the external id. */
   aliasId: Id
@@ -57,7 +57,7 @@ const FORMER = {
   mergedAt: 'timestamptz',
 } as const satisfies Record<keyof NewFormer, string>
 
-// As a merge leaves them.
+// Makes the same rows as a merge.
 const INSERT_FORMER = statement(
   'import_former_readers',
   `WITH former AS (
@@ -76,8 +76,8 @@ const INSERT_FORMER = statement(
 )
 
 /**
- * Has the external ids of former readers lead to those into whom they were merged. Gives the hidden
- * rows of those whose id and external id nobody has.
+ * Makes the external ids of former readers lead to the readers into whom they were merged. Returns
+ * the hidden rows of those whose id and external id were free.
  */
 export const insertFormer = async (sql: Sql, tenantId: Id, rows: readonly NewFormer[]): Promise<Set<Id>> => {
   if (rows.length === 0) return new Set()
@@ -95,8 +95,8 @@ const READERS_BY_NAME = statement(
 )
 
 /**
- * Locks them, too: an erasure waits for the end of the transaction, or ends first. A reader who was
- * merged into another one is that one, under either external id.
+ * Also locks them: an erasure waits for the end of the transaction, or ends first. A merged reader
+ * is found as the target, under either external id.
  */
 export const findReaders = (
   sql: Sql,
@@ -110,7 +110,7 @@ const REMOVE_INSERTED = statement(
   'DELETE FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[])',
 )
 
-/** Takes readers back whom the same transaction has inserted. */
+/** Deletes readers that the same transaction has inserted. */
 export const removeInserted = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> => {
   if (ids.length > 0) await sql(REMOVE_INSERTED, [tenantId, ids])
 }
@@ -141,7 +141,7 @@ const INSERT_DISCUSSIONS = statement(
    ORDER BY external_id ON CONFLICT DO NOTHING RETURNING id`,
 )
 
-/** Gives the ids of those that were not there. */
+/** Returns the ids of new ones. */
 export const insertDiscussions = (sql: Sql, tenantId: Id, rows: readonly NewDiscussion[]): Promise<{ id: Id }[]> =>
   sql<{ id: Id }>(INSERT_DISCUSSIONS, [tenantId, ...arraysOf(DISCUSSION, rows)])
 

@@ -11,7 +11,7 @@ import { insertItems, type NewItem } from './store-sql.ts'
 
 type NamedItem = ImportedReader | ImportedDiscussion
 
-/** Stores the readers and discussions of a batch. Each is found again by its external id. */
+/** Stores the readers and discussions of a batch. Existing ones are found by external id. */
 export async function storeNamed(work: Work, batch: ItemBatch): Promise<Stored> {
   const rows = batch.rows.filter((row): row is NamedItem => row.kind === 'reader' || row.kind === 'discussion')
   let stored: Stored = { already: 0, refused: [] }
@@ -51,8 +51,8 @@ interface Chosen<Row> {
 
 function choose<Row extends NamedItem>(row: Row, otherwiseAt: Date): Chosen<Row> {
   const createdAt = row.createdAt ?? otherwiseAt
-  // Under another `--map` or `--page` an item is another page, also beside one that an undo has
-  // left.
+  // With another `--map` or `--page` an item becomes another page, even beside one that an undo
+  // has left.
   return { row, createdAt, id: row.keptId ?? idAt(keyOf(row.key, row.kind, row.externalId), createdAt) }
 }
 
@@ -65,14 +65,14 @@ const byName = <Row extends NamedItem>(chosen: readonly Chosen<Row>[]): Chosen<R
   ...new Map(chosen.toReversed().map((each) => [each.row.externalId, each])).values(),
 ]
 
-/** Inserts those whose external id is new, and finds the others by theirs. */
+/** Inserts those with new external ids, and finds the others. */
 async function storeReaders(tx: TxSql, work: Work, chosen: readonly Chosen<ImportedReader>[]): Promise<NewItem[]> {
   if (chosen.length === 0) return []
   const { tenantId, importId } = work
   const rows = byName(chosen).map(({ row, id, createdAt }) => newReader(row, id, createdAt))
   const inserted = new Set((await sql.insertReaders(tx, tenantId, rows)).map(({ id }) => id))
   const newOnes = rows.filter(({ id }) => inserted.has(id))
-  // Locked against erasures that have not begun; those that have begun are seen after it.
+  // Locks against erasures that have not begun; erasures that have begun are visible after it.
   const find = await finder(sql.findReaders, tx, tenantId, chosen, newOnes)
   const erased = await findErasedNames(
     tx,
@@ -112,8 +112,8 @@ async function storeDiscussions(
 }
 
 /**
- * Finds rows by their external id, or by the id that they keep; null where there is none any more.
- * Rows that this transaction has inserted are not looked up again.
+ * Finds rows by external id, or by the id that they keep; null if a row was deleted. Rows that this
+ * transaction has inserted are not looked up again.
  */
 async function finder<Row extends NamedItem>(
   select: typeof sql.findReaders,
@@ -125,7 +125,7 @@ async function finder<Row extends NamedItem>(
   const idByName = new Map(inserted.map(({ externalId, id }) => [externalId, id]))
   const ids = new Set(inserted.map(({ id }) => id))
   const find = ({ row, id }: Chosen<Row>): Id | null => idByName.get(row.externalId) ?? (ids.has(id) ? id : null)
-  // Twice: a lock that was waited for may have merged a reader into another one.
+  // Twice: while the first look-up waited for a lock, the reader may have been merged.
   for (let n = 0; n < 2; n++) {
     const left = chosen.filter((each) => find(each) === null)
     if (left.length === 0) break
@@ -144,7 +144,7 @@ async function finder<Row extends NamedItem>(
   return find
 }
 
-// A profile of the source is older than anything that the tenant vouches for.
+// The source's profile counts as older than any assertion of the tenant.
 function newReader(row: ImportedReader, id: Id, createdAt: Date): sql.NewReader {
   return { ...row, id, createdAt, profileIssuedAt: row.profileIssuedAt ?? createdAt }
 }

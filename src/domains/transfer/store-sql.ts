@@ -5,21 +5,21 @@ import type { Key } from './keys.ts'
 
 export interface KnownItem {
   key: Key
-  /** Null of a reader who was erased. */
+  /** Null for a reader who was erased. */
   itemId: Id | null
 }
 
-// A plan that is made while the table is small stays: with ANY it could go through all items of the
-// tenant each time. LIMIT has it look each key up. Where several indexes begin with tenant_id, the
-// tenant comes from a subselect: PostgreSQL takes one who was not there when it counted for one of
-// a row, and then any of these indexes for the right one.
+// A plan made while the table is small persists: with ANY it could scan all items of the tenant
+// each time. LIMIT makes it look each key up. Where several indexes begin with tenant_id, the
+// tenant comes from a subselect: for a tenant that its statistics lack, PostgreSQL expects one
+// row, and any of these indexes looks right to it.
 const FIND_ITEMS = statement(
   'find_import_items',
   `SELECT k.key, i.item_id AS "itemId" FROM unnest($2::uuid[]) AS k (key)
    CROSS JOIN LATERAL (SELECT item_id FROM import_items WHERE tenant_id = $1 AND key = k.key LIMIT 1) i`,
 )
 
-/** What these items have become. */
+/** The rows of these items. */
 export const findItems = async (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<KnownItem[]> =>
   keys.length === 0 ? [] : sql<KnownItem>(FIND_ITEMS, [tenantId, keys])
 
@@ -35,8 +35,8 @@ const LOCK_READERS = statement(
 )
 
 /**
- * Locks the readers that these items have become, in the order of their ids, so that none is erased
- * before the end of the transaction. Gives those whose erasure has not begun.
+ * Locks the readers of these items, in the order of their ids, so that none is erased before the
+ * end of the transaction. Returns those whose erasure has not begun.
  */
 export const lockReadersOfItems = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<{ key: Key; itemId: Id }[]> =>
   sql<{ key: Key; itemId: Id }>(LOCK_READERS, [tenantId, keys])
@@ -44,10 +44,10 @@ export const lockReadersOfItems = (sql: Sql, tenantId: Id, keys: readonly Key[])
 export interface NewItem {
   key: Key
   kind: 'reader' | 'discussion' | 'comment'
-  /** Null of a reader who was erased. */
+  /** Null for a reader who was erased. */
   itemId: Id | null
   made: boolean
-  /** The latest time that the import writes on it; null where that is before the import began. */
+  /** The latest time that the import writes on it; null if that is before the import began. */
   latestAt: Date | null
 }
 
@@ -65,12 +65,12 @@ const INSERT_ITEMS = statement(
    SELECT $1, $2, ${namesOf(ITEM)} FROM ${rowsOf(ITEM, 3)}`,
 )
 
-/** Remembers what items have become. */
+/** Remembers the rows of items. */
 export const insertItems = async (sql: Sql, tenantId: Id, importId: Id, items: readonly NewItem[]): Promise<void> => {
   if (items.length > 0) await sql(INSERT_ITEMS, [tenantId, importId, ...arraysOf(ITEM, items)])
 }
 
-// An undo keeps what has been touched since: also by another import.
+// An undo keeps comments that were touched since, also by another import.
 const NOTE_HUNG = statement(
   'note_hung_on_imported',
   `UPDATE import_items i SET touched = i.touched OR h.is_foreign, latest_at = greatest(i.latest_at, h.at)
@@ -81,15 +81,15 @@ const NOTE_HUNG = statement(
 )
 
 /**
- * Remembers that the import has hung something on these comments: on those of others that it has,
- * and on its own until when, where that is after it began.
+ * Remembers the comments to which the import has added something: for those of others only the
+ * fact, for its own ones the latest time, if that is after it began.
  */
 export const noteHung = (sql: Sql, tenantId: Id, importId: Id, hung: ReadonlyMap<Key, Date | null>): Promise<unknown> =>
   sql(NOTE_HUNG, [tenantId, importId, [...hung.keys()], [...hung.values()]])
 
-// Pages that are cached know by it that they may look different. Last in a transaction: the row is
-// one for the whole tenant.
+// Tells cached pages that they may be stale. Last in a transaction, because it locks one row for
+// the whole tenant.
 const TOUCH = statement('import_touch_pages', 'UPDATE tenants SET profile_version = profile_version + 1 WHERE id = $1')
 
-/** Tells cached pages of the tenant that they may be out of date. */
+/** Invalidates the tenant's cached pages. */
 export const touchPages = (sql: Sql, tenantId: Id): Promise<unknown> => sql(TOUCH, [tenantId])

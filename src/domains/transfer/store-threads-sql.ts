@@ -4,7 +4,7 @@ import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { arraysOf, type Columns, namesOf, rowsOf } from './columns-sql.ts'
 import type { ImportedComment } from './imported.ts'
 
-/** What a comment must be known by for others to hang on it. */
+/** The facts about a comment that its replies need. */
 export interface CommentFacts {
   id: Id
   discussionId: Id
@@ -20,7 +20,7 @@ const FACTS = statement(
      FROM comments WHERE tenant_id = (SELECT $1::uuid) AND id = k.id LIMIT 1) c`,
 )
 
-/** Those of these comments that there are. */
+/** Those of these comments that exist. */
 export const selectFacts = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<CommentFacts[]> =>
   sql<CommentFacts>(FACTS, [tenantId, ids])
 
@@ -30,11 +30,11 @@ const LOCK_DISCUSSIONS = statement(
      SELECT id FROM discussions WHERE tenant_id = (SELECT $1::uuid) AND id = k.id LIMIT 1 FOR NO KEY UPDATE) d`,
 )
 
-/** Locks discussions, in the order in which all writers lock. */
+/** Locks discussions, in the order that all writers use. */
 export const lockDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
   sql(LOCK_DISCUSSIONS, [tenantId, ids])
 
-// Comments and what hangs on them, whose discussions are locked.
+// Comments, reactions and reports, whose discussions are locked.
 
 export interface NewComment extends Pick<
   ImportedComment,
@@ -133,7 +133,7 @@ const INSERT_REACTIONS = statement(
    ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId", type`,
 )
 
-/** Gives those that were not there: what a reader holds, or has taken back, stays. */
+/** Returns new ones: a reader's present or removed reaction stays. */
 export const insertReactions = (
   sql: Sql,
   tenantId: Id,
@@ -158,7 +158,7 @@ const ADD_REACTIONS = statement(
 
 export type ReactionCounts = ReadonlyMap<string, number>
 
-/** Adds to the counts of comments. */
+/** Adds to comments' reaction counts. */
 export const addReactions = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, ReactionCounts>): Promise<unknown> =>
   sql(ADD_REACTIONS, [
     tenantId,
@@ -190,7 +190,7 @@ const INSERT_REPORTS = statement(
    ON CONFLICT DO NOTHING RETURNING comment_id AS "commentId", reader_id AS "readerId"`,
 )
 
-/** Gives those that were not there: a reader reports a comment once. */
+/** Returns new ones: a reader reports a comment once. */
 export const insertReports = (
   sql: Sql,
   tenantId: Id,
@@ -210,7 +210,7 @@ const ADD_REPORTS = statement(
    WHERE c.tenant_id = $1 AND c.id = a.id`,
 )
 
-/** Adds to the numbers of reports of comments. */
+/** Adds to comments' numbers of reports. */
 export const addReports = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, ReportNumbers>): Promise<unknown> =>
   sql(ADD_REPORTS, [
     tenantId,
@@ -235,8 +235,8 @@ interface Replied {
 }
 
 /**
- * Adds replies in view to comments. A tombstone comes into view with its first one and leaves it
- * with its last one, and so is a reply in view of its own parent more or less, and so on upwards.
+ * Adds to comments' numbers of replies in view. A tombstone comes into view with its first such
+ * reply and leaves with its last, which changes its own parent's number, and so on upwards.
  */
 export async function addReplies(sql: Sql, tenantId: Id, added: ReadonlyMap<Id, number>): Promise<void> {
   for (let next = added; next.size > 0;) {
@@ -251,11 +251,11 @@ export async function addReplies(sql: Sql, tenantId: Id, added: ReadonlyMap<Id, 
 }
 
 export interface DiscussionChange {
-  /** More approved comments, or less. */
+  /** The change in approved comments. */
   approved: number
-  /** When the last comment that came was written. */
+  /** When the latest of the new comments was written. */
   lastAt: Date
-  /** The same of those that are approved. */
+  /** The same for approved ones. */
   lastApprovedAt: Date | null
 }
 
@@ -268,7 +268,7 @@ const ADD_COMMENTS = statement(
    WHERE d.tenant_id = $1 AND d.id = a.id`,
 )
 
-/** Counts comments that came in their discussions. */
+/** Counts new comments in their discussions. */
 export const addComments = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, DiscussionChange>): Promise<unknown> => {
   const changes = [...added.values()]
   return sql(ADD_COMMENTS, [

@@ -19,8 +19,8 @@ import {
 } from './threads.ts'
 
 /**
- * Stores comments, reactions and reports with all that counts them, in one transaction. What lacks
- * another item waits, unless it is the last chance.
+ * Stores comments, reactions and reports with all their counters, in one transaction. Items that
+ * lack another item wait, unless it is the last chance.
  */
 export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored> {
   const rows = batch.rows.filter((row): row is ThreadItem => row.kind !== 'reader' && row.kind !== 'discussion')
@@ -38,7 +38,7 @@ export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored
     const hung = hang(onComments, known, threads)
     await storeComments(tx, work, threads, hung.reactions)
     const given = await insertOnComments(tx, work, threads, hung)
-    // What was refused may wait since an earlier run.
+    // A refused item may have waited since an earlier run.
     const over = batch.hasWaited ? rows : refused
     await deleteWaiting(
       tx,
@@ -63,8 +63,8 @@ export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored
 }
 
 /**
- * What items have become, with what they refer to locked until the end of the transaction: first
- * discussions, in which no comment comes or goes, then readers, whose erasure waits.
+ * The rows of items; locks what they refer to until the end of the transaction: first discussions,
+ * so that no comment is added or removed, then readers, whose erasure waits.
  */
 async function lockKnown(
   tx: TxSql,
@@ -78,14 +78,14 @@ async function lockKnown(
   ]
   const ofComments = rows.filter((row) => row.kind === 'comment')
   const hungOn = idsOf(rows.map((row) => (row.kind === 'comment' ? null : row.commentKey)))
-  // Where comments stand never changes: it says what to lock.
+  // A comment's place never changes, so it tells which discussion to lock.
   const places = hungOn.length === 0 ? [] : await sql.selectFacts(tx, tenantId, hungOn)
   const discussionIds = new Set(places.map(({ discussionId }) => discussionId))
   for (const id of idsOf(ofComments.map(({ discussionKey }) => discussionKey))) discussionIds.add(id)
-  // A parent of another page need not be locked: its reply will not hang on it.
+  // A parent on another page need not be locked: the reply will not be attached to it.
   const parents = idsOf(ofComments.map(({ parentKey }) => parentKey))
   const involved = new Set([...hungOn, ...parents, ...ofComments.map(({ id }) => id)])
-  // They are asked for side by side. The facts hang on the pages, which are locked first.
+  // Sent concurrently. The facts belong to pages, which are locked first.
   const [, , found] = await Promise.all([
     sql.lockDiscussions(tx, tenantId, [...discussionIds]),
     lockReaders(tx, tenantId, rows, known),
@@ -96,8 +96,8 @@ async function lockKnown(
 }
 
 /**
- * Locks the readers of these rows, and says in `known` who they are. Those whose erasure has begun
- * are null.
+ * Locks the readers of these rows, and enters them in `known`. Those whose erasure has begun are
+ * null.
  */
 async function lockReaders(
   tx: TxSql,
@@ -107,7 +107,7 @@ async function lockReaders(
 ): Promise<void> {
   const keys = rows.map((row) => (row.kind === 'comment' ? row.authorKey : row.readerKey))
   let left = [...new Set(keys.filter((key) => key !== null))]
-  // Twice: a lock that was waited for may have moved an item to another reader.
+  // Twice: while the first look-up waited for a lock, an item may have moved to another reader.
   for (let n = 0; n < 2 && left.length > 0; n++) {
     for (const { key, itemId } of await lockReadersOfItems(tx, tenantId, left)) known.set(key, itemId)
     const missing = await findItems(
@@ -128,13 +128,13 @@ function idOf(known: Known, key: Key): Id {
 
 interface Threads {
   placed: PlacedComment[]
-  /** Those that the tenant has already, by their kept ids. */
+  /** Comments that the tenant has already, by their kept ids. */
   there: ImportedComment[]
   notes: ImportFinding[]
   find: (key: Key) => sql.CommentFacts | null | undefined
 }
 
-/** Gives new comments their places. Parents come before what replies to them. */
+/** Places new comments, parents before their replies. */
 async function placeAll(
   tx: TxSql,
   { tenantId, maxDepth }: Work,
@@ -180,7 +180,7 @@ interface Hung {
   reports: (sql.NewReport & { commentKey: Key; answered: boolean })[]
 }
 
-/** What hangs on comments that are there; of one reader once each. */
+/** The reactions and reports on existing comments, one per reader. */
 function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known, threads: Threads): Hung {
   const isNew = new Set(threads.placed.map(({ id }) => id))
   const reactions = new Map<string, Hung['reactions'][number]>()
@@ -212,7 +212,7 @@ async function storeComments(
   reactions: Hung['reactions'],
 ): Promise<void> {
   const { tenantId, importId } = work
-  // What takes long to write comes after what keeps the database busy meanwhile.
+  // Texts that take long to encode come last, while the database is busy with the others.
   const areItems = insertItems(tx, tenantId, importId, [
     ...placed.map(({ row, id }) => {
       const { key, kind, editedAt, deletedAt, pinnedAt, firstApprovedAt } = row
@@ -223,7 +223,7 @@ async function storeComments(
   ])
   const isReplied = sql.addReplies(tx, tenantId, countReplies(placed))
   const counts = countByType(reactions.filter(({ isOnNew }) => isOnNew))
-  // There are many: V8 makes an object that is spread into another one field by field.
+  // Field by field, because there are many of these: V8 copies a spread object slowly.
   const comments = placed.map(({ row, id, discussionId, parentId, depth, authorId, replyCount }): sql.NewComment => {
     const ofTypes = counts.get(id)
     return {
@@ -254,7 +254,7 @@ async function storeComments(
       return { commentId: id, revision, body, createdAt: replacedAt }
     }),
   )
-  // The next one is sent as soon as the one before has its answer.
+  // Each is sent as soon as the one before is answered.
   await Promise.all([
     areItems,
     isReplied,
@@ -273,7 +273,7 @@ function countByType(reactions: readonly Pick<sql.NewReaction, 'commentId' | 'ty
   return counts
 }
 
-/** What new comments change in their discussions. */
+/** The changes that new comments make to their discussions. */
 function changesOf(placed: readonly PlacedComment[]): Map<Id, sql.DiscussionChange> {
   const changes = new Map<Id, sql.DiscussionChange>()
   const later = (one: Date | null, other: Date): Date => (one !== null && one > other ? one : other)
@@ -289,7 +289,7 @@ function changesOf(placed: readonly PlacedComment[]): Map<Id, sql.DiscussionChan
   return changes
 }
 
-/** Inserts reactions and reports that are new, and counts them on comments that were there. */
+/** Inserts new reactions and reports, and counts them on existing comments. */
 async function insertOnComments(
   tx: TxSql,
   work: Work,

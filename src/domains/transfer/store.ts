@@ -11,37 +11,37 @@ import { addCounts, addFindings, type ImportFinding, type ImportFindings, type T
 import type { Known } from './sort-out.ts'
 import { findItems, touchPages } from './store-sql.ts'
 
-/** An import under way, and how far it has come. */
+/** An import under way, and its progress. */
 export interface Work {
   app: App
   tenantId: Id
   importId: Id
-  /** What the ids of the file are unique in. */
+  /** The scope in which the file's ids are unique. */
   source: string
   startedAt: Date
   maxDepth: number
-  /** Ends it. */
+  /** Aborts the import. */
   signal: AbortSignal | undefined
-  /** What was taken, over all runs of this import. */
+  /** The items taken, over all runs of this import. */
   counts: TransferCounts
-  /** What was taken otherwise than it stands in the file, likewise. */
+  /** The changed items, over all runs of this import. */
   changed: ImportFindings
-  /** Pages that were looked up: a page keeps its discussion for good. */
+  /** Pages that were looked up: a page's discussion never changes. */
   pages: Map<Key, Id>
-  /** Whether entries of the audit log are taken; undefined before the first one. */
+  /** Whether audit entries are taken; undefined before the first one. */
   takesAudit?: boolean
-  /** Whether nothing of it stays. */
+  /** Whether everything is rolled back. */
   isRehearsal?: boolean
 }
 
 /** Items to store together, in transactions of some hundred milliseconds. */
 export interface ItemBatch {
   rows: readonly ImportedItem[]
-  /** What the check has changed in them. */
+  /** The changes that the check has made to them. */
   changes: readonly (ImportFinding & { key: Key })[]
-  /** Whether its items have waited: they wait no longer. */
+  /** Whether its items have waited, and wait no longer. */
   hasWaited: boolean
-  /** Whether what its items still lack will not come: they are taken without it, or refused. */
+  /** Whether missing items will not come: then its items are taken without them, or refused. */
   isLast: boolean
 }
 
@@ -51,10 +51,10 @@ export interface Stored {
   refused: ImportFinding[]
 }
 
-/** So many pages are remembered, in some 10 MB. */
+/** How many pages are remembered, in some 10 MB. */
 const MAX_PAGES = 50_000
 
-/** What the items of a batch, and what they refer to but its readers, have become so far. */
+/** The rows so far of a batch's items, and of items that they refer to except readers. */
 export async function findKnown(
   tx: TxSql,
   { tenantId, pages }: Pick<Work, 'tenantId' | 'pages'>,
@@ -92,14 +92,14 @@ function keysOf(row: ImportedItem): (Key | null)[] {
   }
 }
 
-/** Those that no import has taken, each once: the first of a key counts. */
+/** Items that no import has taken, each once: the first of a key counts. */
 export function freshOf<Row extends ImportedItem>(rows: readonly Row[], known: Known): Row[] {
   const fresh = new Map<Key, Row>()
   for (const row of rows) if (!known.has(row.key) && !fresh.has(row.key)) fresh.set(row.key, row)
   return [...fresh.values()]
 }
 
-/** The latest of these times, as far as it is after the import began. */
+/** The latest of these times, if it is after the start of the import. */
 export function latestOf({ startedAt }: Work, times: readonly (Date | null)[]): Date | null {
   let latest: Date | null = null
   for (const time of times) if (time !== null && time > (latest ?? startedAt)) latest = time
@@ -113,10 +113,7 @@ interface Step {
   touchesPages?: boolean
 }
 
-/**
- * One transaction of an import; how far the import has come is written with it. Null: nothing was
- * done.
- */
+/** Runs one transaction of an import, which also stores the progress. Null: nothing was done. */
 export async function advance(work: Work, run: (tx: TxSql) => Promise<Step | null>): Promise<void> {
   const { app, tenantId, importId } = work
   let after: ImportProgress | null = null
@@ -135,7 +132,7 @@ export async function advance(work: Work, run: (tx: TxSql) => Promise<Step | nul
   if (after !== null) Object.assign(work, after)
 }
 
-/** Whether a transaction was committed whose answer was lost. */
+/** Whether a transaction with a lost answer was committed. */
 async function hasCommitted(work: Work, after: ImportProgress): Promise<boolean> {
   const { app, tenantId, importId, signal, counts, changed } = work
   if (isDeepStrictEqual(after, { counts, changed })) return false

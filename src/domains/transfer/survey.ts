@@ -4,15 +4,15 @@ import { type Key, keyOf } from './keys.ts'
 import type { ImportedComment, ImportedItem } from './imported.ts'
 import type { Move } from './threads.ts'
 
-/** What becomes of an item. */
+/** The fates of items. */
 export const FATES = {
-  /** It is not in the file, as far as was read. */
+  /** Not in the file, as far as it was read. */
   absent: 0,
-  /** The tenant has it, or gets it: a reader or a page. */
+  /** A reader or a page that the tenant has, or will have. */
   there: 1,
-  /** A comment that is taken. */
+  /** A comment that will be taken. */
   taken: 2,
-  /** A comment of a page that is not taken, or of an erased reader. */
+  /** A comment of a page that will not be taken, or of an erased reader. */
   refused: 3,
   /** A reader who was erased. */
   erased: 4,
@@ -20,7 +20,7 @@ export const FATES = {
 
 const MOVES: readonly (Move | null)[] = [null, 'absent', 'gone', 'page', 'deep', 'circle']
 
-/** Whole numbers by number, 0 where none was set. */
+/** A growing array of whole numbers; 0 where none was set. */
 class Column {
   private values = new Int32Array(1024)
 
@@ -39,18 +39,19 @@ class Column {
 }
 
 /**
- * What a file names and how its comments hang together, in some 80 bytes an item. A first look at
- * the file fills it; `settle` then says where each comment comes to stand.
+ * What a file names and how its comments are nested, in some 80 bytes an item. The first pass over
+ * the file fills it; then `settle` decides each comment's place.
  */
 export class Survey {
   private readonly numbers = new KeyNumbers()
   private readonly fates = new Column()
-  /** Of comments and pages: the number of the page's external id. Of readers: that of theirs. */
+  /** For comments and pages: the number of the page's external id. For readers: of their own. */
   private readonly names = new Column()
-  /** Of a new comment: the number of its page, and the one after that of its parent. */
+  /** For a new comment: the number of its page. */
   private readonly pages = new Column()
+  /** For a new comment: the number of its parent, plus 1. */
   private readonly parents = new Column()
-  /** One more than the depth of a comment. */
+  /** The depth of a comment, plus 1. */
   private readonly depths = new Column()
   private readonly moves = new Column()
   /** Whether a new comment keeps its id: 1. */
@@ -73,7 +74,7 @@ export class Survey {
     this.fates.set(this.numberOf(key), fate)
   }
 
-  /** Notes what a reader or a page is called. Whether another one of the file has that name. */
+  /** Notes the external id of a reader or page. Returns whether another item of the file has it. */
   addName(key: Key, kind: 'reader' | 'discussion', externalId: string): { isNew: boolean } {
     const name = this.nameOf(kind, externalId)
     this.names.set(this.numberOf(key), name)
@@ -82,7 +83,7 @@ export class Survey {
     return { isNew }
   }
 
-  /** A comment that the tenant has. */
+  /** Adds a comment that the tenant has. */
   addStanding(key: Key, { depth, page }: { depth: number; page: string }): void {
     const number = this.numberOf(key)
     this.fates.set(number, FATES.there)
@@ -90,7 +91,7 @@ export class Survey {
     this.names.set(number, this.nameOf('discussion', page))
   }
 
-  /** A comment that is new. Its page may still come. */
+  /** Adds a new comment. Its page may come later. */
   addComment({ key, discussionKey, parentKey, keptId }: ImportedComment): void {
     const number = this.numberOf(key)
     this.kept.set(number, Number(keptId !== null))
@@ -99,12 +100,12 @@ export class Survey {
     this.parents.set(number, parentKey === null ? 0 : this.numberOf(parentKey) + 1)
   }
 
-  /** Whether nothing of this key was asked for before. */
+  /** Whether this key was not asked for before. */
   isFirst(key: Key): boolean {
     return this.numbers.add(key).isNew
   }
 
-  /** Whether nothing of this kind by the same reader on the same comment has come before. */
+  /** Whether this is the first of its kind by this reader on this comment. */
   addPair({ kind, commentKey, readerKey }: Extract<ImportedItem, { commentKey: Key }>): boolean {
     const [comment, reader] = [this.numberOf(commentKey), this.names.get(this.numberOf(readerKey))]
     return this.numbers.add(keyOf('pair', kind, String(comment), String(reader))).isNew
@@ -114,7 +115,7 @@ export class Survey {
     return MOVES[this.moves.get(this.numberOf(key))] ?? null
   }
 
-  /** Says what becomes of comments, once all that the file has was added. */
+  /** Decides the fates of comments, after everything in the file was added. */
   settle(maxDepth: number): void {
     const { size } = this.numbers
     this.breakCircles()
@@ -146,13 +147,13 @@ export class Survey {
     for (let each = this.newParentOf(member); each !== null && each !== member; each = this.newParentOf(each)) {
       if (this.numbers.compare(each, top) < 0) top = each
     }
-    // One whose page is not taken is refused, which breaks the circle as well.
+    // A comment whose page is not taken is refused, which also breaks the circle.
     if (!this.isOfPage(top)) return
     this.parents.set(top, 0)
     this.moves.set(top, MOVES.indexOf('circle'))
   }
 
-  /** Places a comment, and before it all new ones above it. */
+  /** Places a comment, after all new ones above it. */
   private place(number: number, maxDepth: number): void {
     const path: number[] = []
     for (let next: number | null = number; next !== null && this.depths.get(next) === 0;) {
@@ -167,7 +168,7 @@ export class Survey {
     return parent >= 0 && this.fates.get(parent) === FATES.taken ? parent : null
   }
 
-  /** Says how deep a comment stands. What it replies to stands already. */
+  /** Sets a comment's depth. Its parent has been placed already. */
   private stand(number: number, ofTenant: number): void {
     const maxDepth = this.kept.get(number) === 1 ? MAX_DEPTH : ofTenant
     const parent = this.parents.get(number) - 1

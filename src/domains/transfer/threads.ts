@@ -12,21 +12,24 @@ export interface PlacedComment extends CommentFacts {
   replyCount: number
 }
 
-/** What is known of the comments that others may hang on. */
+/** The known comments that others may reply to. */
 export interface Thread {
-  /** The comment of a key; undefined where it has not come, null where it is gone. */
+  /** The comment of a key; undefined if it has not come, null if it was deleted. */
   find: (key: Key) => CommentFacts | null | undefined
-  /** A comment that is there already. */
+  /** A comment that exists already. */
   load: (id: Id) => Promise<CommentFacts | undefined>
   maxDepth: number
-  /** Notes that a comment hangs elsewhere than its item says. */
+  /** Notes that a comment's place differs from its item. */
   note: (row: ImportedComment, move: Move) => void
 }
 
-/** Why a comment stands elsewhere than its item says. */
+/** Why a comment's place differs from its item. */
 export type Move = 'absent' | 'gone' | 'page' | 'deep' | 'circle'
 
-/** How deep a comment may stand: in an export of this service as deep as the tenant once let it. */
+/**
+ * The greatest depth of a comment: in an export of this service, the one that the tenant once
+ * allowed.
+ */
 export const maxDepthOf = ({ keptId }: Pick<ImportedComment, 'keptId'>, ofTenant: number): number =>
   keptId === null ? ofTenant : MAX_DEPTH
 
@@ -48,8 +51,8 @@ export function moveReason(move: Move, maxDepth: number): string {
 export const WITHOUT_AUTHOR = 'is of a reader who is not in the file: it has no author'
 
 /**
- * Hangs a comment on what it replies to, which is placed already. Where that cannot be, it stands
- * at the root or higher up: no comment is lost.
+ * Attaches a comment to its parent, which is placed already. If that is impossible, it goes to the
+ * root or higher up, so that no comment is lost.
  */
 export async function placeBelow(
   row: ImportedComment,
@@ -77,8 +80,8 @@ export async function placeBelow(
 }
 
 /**
- * Counts the replies in view of each of these comments, and gives those of comments that were there
- * before.
+ * Counts the replies in view of each of these comments, and returns the counts of those that
+ * existed before.
  */
 export function countReplies(placed: readonly PlacedComment[]): Map<Id, number> {
   const byId = new Map(placed.map((comment) => [comment.id, comment]))

@@ -10,7 +10,7 @@ export interface UndoableImport {
   removed: Partial<Removed>
 }
 
-/** How many an undo has removed. */
+/** The numbers that an undo has removed. */
 export interface Removed {
   readers: number
   comments: number
@@ -30,7 +30,7 @@ const MADE = statement(
    WHERE tenant_id = $1 AND import_id = $2 AND kind = $3 AND made AND key > $4 ORDER BY key LIMIT $5`,
 )
 
-/** The keys of what an import has made of a kind, after the key `after`. */
+/** The keys of an import's rows of a kind, after the key `after`. */
 export const selectMade = async (
   sql: Sql,
   { tenantId, importId }: { tenantId: Id; importId: Id },
@@ -39,8 +39,8 @@ export const selectMade = async (
 ): Promise<Key[]> =>
   (await sql<{ key: Key }>(MADE, [tenantId, importId, kind, after ?? FIRST_ID, limit])).map(({ key }) => key)
 
-// A plan that was made while the tables were small stays: it would read all items of the tenant for
-// each of these.
+// A plan made while the tables are small persists: it would read all items of the tenant for each
+// of these.
 const ITEMS = `(
      SELECT k.key, i.item_id, i.latest_at FROM unnest($2::uuid[]) AS k (key)
      CROSS JOIN LATERAL (SELECT item_id, latest_at FROM import_items WHERE tenant_id = $1 AND key = k.key LIMIT 1) i
@@ -66,9 +66,8 @@ export interface RemovedComment {
   wasInView: boolean
 }
 
-// Whatever somebody has done to a comment since has left a later time on it than the import did, or
-// an entry in the audit log. What others have hung on it, and its own replies that stay, keep it as
-// well.
+// Any later change to a comment has left a later time on it than the import did, or an audit
+// entry. Reactions and reports of others keep it as well, and so do replies that stay.
 const REMOVE_COMMENTS = statement(
   'remove_imported_comments',
   `WITH items AS MATERIALIZED ${ITEMS}
@@ -88,8 +87,8 @@ const REMOVE_COMMENTS = statement(
 )
 
 /**
- * Removes those of these comments that neither anybody nor another import has touched since, and
- * that have no reply.
+ * Removes those of these comments that no one, and no other import, has touched since, and that
+ * have no replies.
  */
 export const removeComments = (sql: Sql, tenantId: Id, keys: readonly Key[], since: Date): Promise<RemovedComment[]> =>
   sql<RemovedComment>(REMOVE_COMMENTS, [tenantId, keys, since])
@@ -107,14 +106,14 @@ const COUNT_DOWN = statement(
    WHERE d.tenant_id = $1 AND d.id = a.id`,
 )
 
-/** What comments that were approved leave behind in their discussion. */
+/** The effects of removed approved comments on their discussion. */
 export interface Departure {
   approved: number
-  /** When the last of them was written. */
+  /** When the latest of them was written. */
   lastAt: Date
 }
 
-/** Takes approved comments out of the counts and times of their discussions. */
+/** Subtracts approved comments from their discussions' counts and times. */
 export const countDown = (sql: Sql, tenantId: Id, removed: ReadonlyMap<Id, Departure>): Promise<unknown> => {
   const departures = [...removed.values()]
   return sql(COUNT_DOWN, [
@@ -166,9 +165,9 @@ export interface RemovedReader {
 }
 
 /**
- * Removes those of these readers who have done nothing since, and hold nothing. The external ids of
- * former readers who came with them are free again. The readers are locked first: what one of them
- * writes meanwhile is there then, or waits.
+ * Removes those of these readers who have done nothing since, and own nothing. External ids of
+ * former readers who came with them are free again. The readers are locked first, so that a
+ * concurrent write of theirs is either visible or waits.
  */
 export async function removeReaders(
   sql: Sql,
@@ -185,7 +184,7 @@ const FORGET_COMMENTS = statement(
   'DELETE FROM import_items WHERE tenant_id = $1 AND key = ANY($2::uuid[])',
 )
 
-/** Forgets comments, so that the file brings them again. */
+/** Forgets comments, so that the file can bring them again. */
 export const forgetComments = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<unknown> =>
   sql(FORGET_COMMENTS, [tenantId, keys])
 
@@ -194,7 +193,7 @@ const FORGET_READERS = statement(
   `DELETE FROM import_items WHERE tenant_id = $1 AND kind = 'reader' AND item_id = ANY($2::uuid[])`,
 )
 
-/** The same of readers, under every id by which a source knows them. */
+/** The same for readers, under every id by which a source knows them. */
 export const forgetReaders = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
   sql(FORGET_READERS, [tenantId, ids])
 
@@ -207,8 +206,8 @@ const FORGET_NAMES = statement(
 )
 
 /**
- * The same of discussions, of what was there before, and of what has waited. That a reader was
- * erased stays.
+ * The same for discussions, for items that existed before, and for those that have waited. That a
+ * reader was erased is kept.
  */
 export const forgetNames = (sql: Sql, tenantId: Id, importId: Id): Promise<unknown> =>
   sql(FORGET_NAMES, [tenantId, importId])
@@ -218,7 +217,7 @@ const NOTE_REMOVED = statement(
   'UPDATE imports SET removed = $3::jsonb WHERE tenant_id = $1 AND id = $2',
 )
 
-/** Says how far an undo has come, in the transaction that brings it so far. */
+/** Stores an undo's progress, in the transaction that makes it. */
 export const noteRemoved = (sql: Sql, tenantId: Id, importId: Id, removed: Removed): Promise<unknown> =>
   sql(NOTE_REMOVED, [tenantId, importId, JSON.stringify(removed)])
 

@@ -12,14 +12,14 @@ import { touchPages } from './store-sql.ts'
 import { addReplies, lockDiscussions } from './store-threads-sql.ts'
 import * as sql from './undo-sql.ts'
 
-/** What an undo has taken back, over all its runs, and what stays because it was touched since. */
+/** What an undo has removed, over all its runs, and what stays because it was touched since. */
 export interface Undone {
   id: Id
   removed: sql.Removed
   stays: sql.Removed
 }
 
-/** The import whose effects are taken back, and how far this has come. */
+/** An undo under way, and its progress. */
 interface Undoing {
   app: App
   tenantId: Id
@@ -32,12 +32,11 @@ interface Undoing {
 const BATCH = 500
 
 /**
- * Takes back the comments and readers that an import has made, but for those that were touched
- * since: by a reply, a reaction, a report, an edit, or a moderator's decision, be it somebody's or
- * of another import. Pages stay, as a page keeps its discussion for good; settings, endpoints and
- * the audit log stay too. Cut off, it goes on when it is called again; called again later, it
- * removes what nothing keeps any longer, if there is any. Null where there is no such import.
- * Throws ImportRunning.
+ * Removes the comments and readers that an import has made, except those that were touched since by
+ * a reply, a reaction, a report, an edit, a moderator's decision, or another import. Pages stay,
+ * because a page keeps its discussion for good; settings, endpoints and the audit log stay too.
+ * After an interruption another call continues it; a later call removes what nothing keeps any
+ * longer. Null if there is no such import. Throws ImportRunning.
  */
 export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone | null> {
   return holdingImports(app, tenantId, async (signal) => {
@@ -47,14 +46,14 @@ export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone
     const pace = new Pace(app.db, signal)
     const undoing = { app: ofTenant(app, tenantId), tenantId, importId, startedAt: found.startedAt, removed, pace }
     await pace.keep(async () => {
-      // Replies before what they reply to: each pass removes a level at least.
+      // Replies before their parents: each pass removes at least one level.
       while ((await pass(undoing, 'comment', removeComments)) > 0);
       await pass(undoing, 'reader', removeReaders)
     })
     await foldTenant(undoing.app, tenantId)
     const stays = await countStays(undoing)
     const undone = { id: importId, removed: undoing.removed, stays }
-    // Asked for again, it may find more that nothing keeps any longer; mostly there is none.
+    // A repeated undo may find more to remove, but usually finds nothing.
     const { readers = 0, comments = 0 } = found.removed
     const isMore = removed.readers > readers || removed.comments > comments
     if (found.undoneAt !== null && !isMore) return undone
@@ -71,7 +70,7 @@ export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone
 
 type Remove = (undoing: Undoing, keys: readonly Key[]) => Promise<number>
 
-/** One look at all that is left of a kind. Returns how many were removed. */
+/** One pass over all remaining rows of a kind. Returns how many were removed. */
 async function pass(undoing: Undoing, kind: 'reader' | 'comment', remove: Remove): Promise<number> {
   let removed = 0
   for await (const keys of madeItems(undoing, kind)) {
@@ -116,7 +115,7 @@ async function removeComments(undoing: Undoing, keys: readonly Key[]): Promise<n
   })
 }
 
-/** How many replies in view each parent has lost, as negative numbers. */
+/** The number of replies in view that each parent has lost, negative. */
 function repliesGone(gone: readonly sql.RemovedComment[]): Map<Id, number> {
   const replies = new Map<Id, number>()
   for (const { parentId, wasInView } of gone) {
@@ -149,7 +148,7 @@ async function removeReaders(undoing: Undoing, keys: readonly Key[]): Promise<nu
   return removed
 }
 
-/** One transaction of an undo. How many it has removed is written with it, and returned. */
+/** One transaction of an undo, which also stores the progress. Returns how many rows it removed. */
 async function advance(
   undoing: Undoing,
   kind: keyof sql.Removed,

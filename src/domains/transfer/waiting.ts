@@ -6,9 +6,9 @@ import { OF_ERASED_READER } from './sort-out.ts'
 import { moveReason } from './threads.ts'
 
 /**
- * Takes what has waited. Only comments wait to be taken: what else an item lacks is not in the
- * file. So parents are taken before what hangs on them, each as far as it can be. Comments that
- * reply to each other in a circle are left at last.
+ * Takes items that have waited. They only wait for comments: anything else that is missing is not
+ * in the file. So each comment is taken before the items that wait for it. Comments that reply to
+ * each other in a circle come last.
  */
 export async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> {
   const { app, tenantId, importId } = run
@@ -23,7 +23,7 @@ export async function takeWaiting(run: Run, signal: AbortSignal): Promise<void> 
   while (await breakCircle(run, signal)) continue
 }
 
-/** Takes all that waits for these comments, with all that waits for that, and so on. */
+/** Takes everything that waits for these comments, directly or indirectly. */
 async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): Promise<void> {
   const { app, tenantId, importId } = run
   const stack = [keys]
@@ -31,14 +31,15 @@ async function takeBelow(run: Run, keys: readonly Key[], signal: AbortSignal): P
     const limit = run.pace.sized(BATCH_ITEMS)
     const items = await sql.selectWaitingBelow(app.db.query, tenantId, importId, { keys: next, limit })
     await takeWaited(run, items, signal)
-    // Fewer were all. Otherwise something may be left below these, or below what was taken.
+    // Fewer than `limit` were all. Otherwise more may wait for these, or for those that were
+    // taken.
     if (items.length === limit) stack.push(next, keysOf(items))
   }
 }
 
 const keysOf = (items: readonly sql.WaitedItem[]): Key[] => items.map(({ key }) => key)
 
-/** The rows of a batch as they are stored, and what is told of them. */
+/** Gives the rows of a batch to store, and the changes to report. */
 type Storing = (batch: ReadBatch) => Pick<ReadBatch, 'rows' | 'changes'>
 
 async function takeWaited(
@@ -62,7 +63,7 @@ interface Checked {
   batch: ReadBatch
 }
 
-/** What has waited, checked, in parts that have as much text as is stored together. */
+/** Items that have waited, checked again, in parts with as much text as is stored together. */
 function* checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): Generator<Checked> {
   let length = 0
   let part: Checked = { taken: [], batch: newBatch() }
@@ -82,7 +83,10 @@ function* checkAgain({ rules }: Run, items: readonly sql.WaitedItem[]): Generato
   if (part.taken.length > 0) yield part
 }
 
-/** What was fit to wait may not be fit to be taken: the tenant's settings change. */
+/**
+ * An item that was valid when it waited may be refused now, because the tenant's settings may have
+ * changed.
+ */
 async function refuseWaited(run: Run, items: readonly sql.WaitedItem[], { rows, refused }: ReadBatch): Promise<void> {
   if (refused.length === 0) return
   const fit = new Set(rows.map(({ key }) => key))
@@ -92,8 +96,8 @@ async function refuseWaited(run: Run, items: readonly sql.WaitedItem[], { rows, 
 }
 
 /**
- * Takes a comment that waits for itself, over others, to the top level, and all below it. False
- * where nothing waits.
+ * Moves a comment of a circle to the top level, and takes everything that waits for it. False if
+ * nothing waits.
  */
 async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
   const { app, tenantId, importId } = run
@@ -110,7 +114,7 @@ async function breakCircle(run: Run, signal: AbortSignal): Promise<boolean> {
   return true
 }
 
-/** Where a path of replies ends, at the top or in a circle; null of an empty path. */
+/** Where a path of replies ends, at the top or in a circle; null for an empty path. */
 function topOf(path: readonly sql.WaitingLink[]): { key: Key; isInCircle: boolean } | null {
   const above = new Map(path.map(({ key, commentKey }) => [key, commentKey]))
   const passed = new Set<Key>()
@@ -122,7 +126,7 @@ function topOf(path: readonly sql.WaitingLink[]): { key: Key; isInCircle: boolea
     if (next === null || !above.has(next)) return { key, isInCircle: false }
     key = next
     if (!passed.has(key)) continue
-    // The same one of the circle wherever the path has begun.
+    // Always the same comment of a circle, wherever the path began.
     const passes = [...passed]
     return { key: passes.slice(passes.indexOf(key)).toSorted()[0] ?? key, isInCircle: true }
   }

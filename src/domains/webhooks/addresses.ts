@@ -4,12 +4,12 @@ import ipaddr from 'ipaddr.js'
 
 type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/** Says whether the service may connect to an IP address. */
+/** Whether the service may connect to an IP address. */
 export type AddressRule = (address: string) => boolean
 
 /**
- * Only addresses of the public internet, and what `allowedCidrs` opens. A v4
- * address in v6 clothes (`::ffff:…`) is judged as the v4 address that it is.
+ * Allows addresses of the public internet, and those in `allowedCidrs`. An IPv4 address in IPv6
+ * form (`::ffff:…`) is judged as IPv4.
  */
 export function createAddressRule(allowedCidrs: readonly string[]): AddressRule {
   const opened = allowedCidrs.map((cidr): Range => ipaddr.parseCIDR(cidr))
@@ -27,13 +27,13 @@ function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
 }
 
 const ANY_V4 = ipaddr.parseCIDR('0.0.0.0/0')
-// In v6 only this is handed out. The rest holds NAT64, v4-compatible and site-local addresses, and
-// what nobody knows yet.
+// The only IPv6 range that is assigned to the public. The rest has NAT64, IPv4-compatible and
+// site-local addresses, and unassigned ones.
 const GLOBAL_V6 = ipaddr.parseCIDR('2000::/3')
 
-// Azure answers with the machine's credentials on a public address.
+// On this public address, Azure returns the machine's credentials.
 const EXCEPTIONS_V4 = ['168.63.129.16/32'].map((cidr) => ipaddr.parseCIDR(cidr))
-// 6to4 and Teredo carry a v4 address within, 2001::/23 is for protocols, the others are
+// 6to4 and Teredo contain an IPv4 address, 2001::/23 is for protocols, the others are for
 // documentation.
 const EXCEPTIONS_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map((cidr) => ipaddr.parseCIDR(cidr))
 
@@ -43,8 +43,8 @@ interface PortSettings {
 }
 
 /**
- * Says whether the service may connect to a URL's port. Below 1024 there is, beside HTTPS, only
- * what is not meant for it: mail, databases, file shares.
+ * Whether the service may connect to a URL's port. Below 1024, except HTTPS, are only services that
+ * never expect it: mail, databases, file shares.
  */
 export function createPortRule({ WEBHOOK_ALLOWED_PORTS, WEBHOOK_ALLOW_HTTP }: PortSettings): (url: URL) => boolean {
   return ({ port, protocol }) => {
@@ -54,7 +54,7 @@ export function createPortRule({ WEBHOOK_ALLOWED_PORTS, WEBHOOK_ALLOW_HTTP }: Po
   }
 }
 
-/** The address that a URL's `hostname` is by itself; null for a name. */
+/** The IP address in a URL's `hostname`; null for a name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.replace(/^\[|\]$/g, '')
   return isIP(bare) === 0 ? null : bare

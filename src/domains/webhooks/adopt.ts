@@ -19,8 +19,8 @@ interface AdoptedEndpoint {
 }
 
 /**
- * Takes an endpoint over from another service. Without its secrets it cannot sign: it is disabled
- * until an admin gives it a new one. False where it is there. Throws `validation_failed`.
+ * Imports an endpoint from another service. Without secrets it cannot sign, so it is disabled until
+ * an admin gives it a new one. False if it exists already. Throws `validation_failed`.
  */
 export async function adoptEndpoint(
   { settings }: Pick<App, 'settings'>,

@@ -3,7 +3,7 @@ import type { Id } from '../../core/ids.ts'
 import { type CommentState, tellNow } from '../../core/withdrawal.ts'
 
 interface EventParts {
-  /** Of a test alone. */
+  /** Only for a test. */
   body: string | null
   eventId: Id
   eventType: EventType
@@ -13,15 +13,15 @@ interface EventParts {
   actor: string | null
   data: string | null
   /**
-   * By what texts are withdrawn from it; null for an event about no comment, and for one that is
-   * told as it was written.
+   * The state of the comment that decides which texts are withdrawn; null for an event about no
+   * comment, and for one that is sent as it was written.
    */
   commentNow: CommentState | null
 }
 
 /**
- * The body of a delivery: the event's one JSON, in the same bytes at each attempt while nothing of
- * it is withdrawn. Null where the log no longer holds it.
+ * The body of a delivery: the event's JSON, the same bytes at each attempt as long as no text of it
+ * is withdrawn. Null if the event is no longer stored.
  */
 export function bodyOf(parts: EventParts): string | null {
   const { body, eventId, eventType, discussionId, seq, occurredAt, actor, data, commentNow } = parts
@@ -30,6 +30,6 @@ export function bodyOf(parts: EventParts): string | null {
   return tellNow(encodeEvent({ id: eventId, type: eventType, discussionId, seq, occurredAt, actor, data }), commentNow)
 }
 
-/** Stable across retries, redeliveries and endpoints (docs/reference/choices.md). */
+/** The same for retries, redeliveries and all endpoints (docs/reference/choices.md). */
 export const idempotencyKeyOf = ({ eventType, eventId }: { eventType: string; eventId: Id }): string =>
   `${eventType}:${eventId}`

@@ -10,10 +10,10 @@ import type { EndpointState } from '../../generated/prisma/enums.ts'
 import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
 import { databaseNow, lockEndpoint } from './sql.ts'
 
-/** What audit entries of endpoints are about. */
+/** The target of endpoints' audit entries. */
 export const TARGET = { targetType: 'webhook_endpoint' } as const
 
-/** There may be something due. */
+/** Wakes workers, because deliveries or handshakes may be due. */
 export const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, '')
 
 /**
@@ -22,7 +22,7 @@ export const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, ''
  */
 export const newHandshake = (now: Date) => ({ challenge: randomHex(32), verificationDueAt: now })
 
-/** The same for an endpoint that was there before: unverified, unless disabled. */
+/** The same for an existing endpoint: it becomes unverified, unless it is disabled. */
 export const challenged = ({ state }: WebhookEndpoint, now: Date) =>
   ({ ...newHandshake(now), state: state === 'disabled' ? state : 'unverified', updatedAt: now }) as const
 
@@ -30,8 +30,7 @@ export const challenged = ({ state }: WebhookEndpoint, now: Date) =>
 export async function lock(sql: TxSql, tenant: Tenant, id: Id): Promise<WebhookEndpoint> {
   if (!isId(id)) throw new ServiceError('not_found')
   await lockEndpoint(sql, tenant.id, id)
-  // A statement of its own: one that had to wait for the lock would show the secrets as they were
-  // before.
+  // A separate statement: one that waited for the lock would show the secrets from before.
   const found = await sql.prisma.webhookEndpoint.findUnique({
     where: endpointWhere(tenant.id, id),
     include: withSecrets(),
@@ -40,15 +39,13 @@ export async function lock(sql: TxSql, tenant: Tenant, id: Id): Promise<WebhookE
   return found
 }
 
-/** Refuses with `invalid_transition` what only an endpoint that gets deliveries can do. */
+/** Throws `invalid_transition` unless the endpoint is verified. */
 export function requireVerified({ state }: { state: EndpointState }): void {
   if (state === 'verified') return
   throw new ServiceError('invalid_transition', { detail: `The endpoint is ${state}: it gets no deliveries.` })
 }
 
-/**
- * Changes a locked endpoint and records that for the audit. `change` is given the database's time.
- */
+/** Changes a locked endpoint, and writes an audit entry. `change` gets the database's time. */
 export async function changeEndpoint(
   sql: TxSql,
   ctx: Ctx,
@@ -64,7 +61,7 @@ export async function changeEndpoint(
   return after
 }
 
-/** Writes what has become of an endpoint to the audit log. */
+/** Writes an endpoint's change to the audit log. */
 export async function recordChange(
   sql: TxSql,
   ctx: Ctx,

@@ -12,10 +12,10 @@ import { lastingHeaders } from './secrets.ts'
 import { countHeld, findEvents } from './sql.ts'
 import { getWebhookEndpoint } from './webhooks.ts'
 
-/** Reads the attempts of a delivery with it. */
+/** Includes the attempts of a delivery. */
 export const WITH_ATTEMPTS = { attempts: { orderBy: { n: 'asc' } } } as const satisfies Prisma.DeliveryInclude
 
-/** One event on its way to one endpoint. */
+/** One event for one endpoint. */
 export type Delivery = Prisma.DeliveryGetPayload<{ include: typeof WITH_ATTEMPTS }>
 
 interface ListArgs extends PageArgs {
@@ -51,8 +51,8 @@ export async function listDeliveries(ctx: Ctx, args: ListArgs): Promise<Page<Del
 }
 
 /**
- * An id is as old as its row, but for clocks and long transactions: it bounds what is looked
- * through.
+ * Ids and rows are equally old, except for clock differences and long transactions: this bounds the
+ * search.
  */
 const SLACK_MS = 3_600_000
 
@@ -62,7 +62,7 @@ function idsBetween(from: Date | null, to: Date | null, after: Id | null): { gte
   return { gte: first, lt: after !== null && after < last ? after : last }
 }
 
-/** One delivery. One statement serves all of a request. Throws `not_found`. */
+/** One delivery. One statement serves all deliveries of a request. Throws `not_found`. */
 export async function getDelivery(ctx: Ctx, { id, deliveryId }: { id: Id; deliveryId: Id }): Promise<Delivery> {
   await getWebhookEndpoint(ctx, { id })
   const found = isId(deliveryId) ? await loadDelivery(ctx, deliveryId) : null
@@ -77,7 +77,7 @@ const loadDelivery = perRequest<Id, Delivery | null>(async (ctx, ids) => {
   return ids.map((id) => byId.get(id) ?? null)
 })
 
-/** The same for a transaction, which may have just written it; null where there is none. */
+/** The same within a transaction, which may have just written it; null if there is none. */
 export const findDeliveryIn = ({ prisma }: TxSql, tenantId: Id, endpointId: Id, id: Id): Promise<Delivery | null> =>
   prisma.delivery.findUnique({ where: { tenantId_id: { tenantId, id }, endpointId }, include: WITH_ATTEMPTS })
 
@@ -92,8 +92,8 @@ export const deliveryHeaders = (ctx: Ctx, { id, eventType, eventId, body }: Deli
   })
 
 /**
- * The text that an attempt would send now, so without what was withdrawn; null where the event's
- * time in the log is over. One statement serves all of a request.
+ * The body that an attempt would send now, without withdrawn texts; null if the event is no longer
+ * stored. One statement serves all deliveries of a request.
  */
 export const getBody = (ctx: Ctx, delivery: Delivery): Promise<string | null> => loadBody(ctx, delivery)
 
@@ -101,7 +101,7 @@ const loadBody = perRequest<Delivery, string | null>((ctx, deliveries) =>
   readBodies(ctx.app.db.query, requireCaller(ctx).tenant.id, deliveries),
 )
 
-/** The same of several, in their order. */
+/** The bodies of several deliveries, in their order. */
 export async function readBodies(sql: Sql, tenantId: Id, deliveries: readonly Delivery[]): Promise<(string | null)[]> {
   const events = await findEvents(sql, tenantId, deliveries)
   const byPlace = new Map(events.map((event) => [placeOf(event), event]))
@@ -113,11 +113,12 @@ export async function readBodies(sql: Sql, tenantId: Id, deliveries: readonly De
 
 const placeOf = ({ discussionId, seq }: { discussionId: Id; seq: bigint | number }): string => `${discussionId} ${seq}`
 
-/** Held deliveries are counted no further. */
+/** Held deliveries are counted up to this number. */
 export const HELD_LIMIT = 1000
 
 /**
- * How many deliveries wait for an endpoint to be enabled. One statement serves all of a request.
+ * How many deliveries wait for an endpoint to be enabled. One statement serves all endpoints of a
+ * request.
  */
 export const countHeldDeliveries = (ctx: Ctx, endpointId: Id): Promise<number> => loadHeld(ctx, endpointId)
 
@@ -129,7 +130,8 @@ const loadHeld = perRequest<Id, number>(async (ctx, endpointIds) => {
 })
 
 /**
- * The event of a name that webhooks can subscribe to. Throws `validation_failed` at `/eventType`.
+ * The event type with this name, if webhooks can subscribe to it. Throws `validation_failed` at
+ * `/eventType`.
  */
 export function requireEventType(name: string): EventType {
   const type = WEBHOOK_EVENT_TYPES.find((each) => each === name)

@@ -3,15 +3,15 @@ import type { Id } from '../../core/ids.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { effectivePolicy } from './policy.ts'
 
-/** What callers see of a signing secret. */
+/** The public fields of a signing secret. */
 export const PUBLIC_SIGNING_SECRET = { kid: true, createdAt: true, expiresAt: true } as const
 
-/** A webhook endpoint, with the secrets that are valid now. */
+/** A webhook endpoint, with its valid secrets. */
 export type WebhookEndpoint = Prisma.WebhookEndpointGetPayload<{
   include: { secrets: { select: typeof PUBLIC_SIGNING_SECRET } }
 }>
 
-/** Reads the valid secrets of an endpoint with it, newest first. */
+/** Includes the valid secrets of an endpoint, newest first. */
 export const withSecrets = () =>
   ({
     secrets: {
@@ -24,8 +24,8 @@ export const withSecrets = () =>
 export const endpointWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
 
 /**
- * What an audit entry keeps of an endpoint: what people set, not what changes by itself. Of
- * secrets, their names.
+ * The form of an endpoint in the audit log: the fields that people set, and the names of its
+ * secrets.
  */
 export function auditForm(endpoint: WebhookEndpoint, tenant: Tenant) {
   const { url, description, eventTypes, state, secrets } = endpoint
@@ -39,7 +39,7 @@ export function circuitOf({ circuitOpenUntil }: WebhookEndpoint): 'closed' | 'op
   return circuitOpenUntil.getTime() > Date.now() ? 'open' : 'half_open'
 }
 
-/** How the last handshake of an endpoint ended; null where none has. */
+/** The result of an endpoint's last handshake; null without one. */
 export function lastVerificationOf(endpoint: WebhookEndpoint): { at: Date; ok: boolean; error: string | null } | null {
   const { lastVerificationAt: at, lastVerificationOk: ok, lastVerificationError: error } = endpoint
   return at === null || ok === null ? null : { at, ok, error }

@@ -4,17 +4,14 @@ import { NO_TEXT } from '../../core/withdrawal.ts'
 import type { Comment } from '../comments/comment.ts'
 import type { Discussion } from '../discussions/discussions.ts'
 
-/**
- * An event that never happened, in the shape of those that do: its ids are of nothing, and its
- * `seq` is 0.
- */
+/** An invented event in the shape of real ones: its ids refer to nothing, and its `seq` is 0. */
 export interface ExampleEvent {
   eventId: Id
   discussionId: Id
   body: string
 }
 
-/** An example of an event for a receiver to try itself on. */
+/** An example event for testing a receiver. */
 export function exampleEvent(type: EventType): ExampleEvent {
   const [eventId, discussionId, commentId, readerId] = [newId(), newId(), newId(), newId()]
   const now = new Date()
@@ -66,6 +63,6 @@ const comment = (type: EventType, at: string): Omit<Comment, 'id' | 'discussionI
   reactionCounts: {},
   viewerReaction: null,
   createdAt: at,
-  // What has gone has no text.
+  // Deleted and rejected comments have no text.
   ...(type === 'comment_deleted' || type === 'comment_rejected' ? NO_TEXT : {}),
 })

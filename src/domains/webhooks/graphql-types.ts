@@ -55,8 +55,8 @@ export const PolicyInput = builder.inputType('WebhookPolicyInput', {
 
 const SecretRef = builder.prismaObject('WebhookSecret', {
   description: 'The public part of a signing secret.',
-  // The sealed secret is no part of it. Beside `select`, an exposed field would read its row again:
-  // these resolve.
+  // Not the sealed secret. Next to `select`, an exposed field would read its row again, so these
+  // fields resolve.
   select: PUBLIC_SIGNING_SECRET,
   fields: (t) => ({
     kid: t.string({ description: 'Names the secret in signatures: 8 hex characters.', resolve: ({ kid }) => kid }),
@@ -174,7 +174,7 @@ const DeliveryInterface = builder.prismaInterface('Delivery', {
       type: 'DateTime',
       nullable: true,
       description: 'When the next attempt is due.',
-      // Of a delivery that a worker has leased it is the lease's end.
+      // While a worker has leased the delivery, this column has the end of the lease.
       resolve: ({ status, nextAttemptAt }) => (status === 'pending' ? nextAttemptAt : null),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event was written.' }),

@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { SealedSecret } from './secrets.ts'
 
-/** A handshake that this worker is to make. */
+/** A handshake that this worker must make. */
 export interface Handshake {
   tenantId: Id
   endpointId: Id
@@ -13,8 +13,8 @@ export interface Handshake {
 
 const DUE = `verification_due_at <= now() AND state <> 'verified' AND challenge IS NOT NULL`
 
-// Each tenant's by themselves: one whose endpoints hang takes no more than its share of a worker.
-// Where slots are short, tenants take turns, those with the fewest under way first.
+// Limited for each tenant: one whose endpoints hang uses at most its share of a worker. If slots
+// are short, tenants take turns, those with the fewest under way first.
 const LEASE_HANDSHAKES = statement(
   'lease_handshakes',
   `WITH mine AS (
@@ -46,19 +46,19 @@ const LEASE_HANDSHAKES = statement(
 )
 
 interface LeaseOptions {
-  /** How many handshakes of each tenant this worker has under way. */
+  /** How many handshakes of each tenant this worker has in flight. */
   busy: ReadonlyMap<Id, number>
   perTenant: number
   limit: number
   leaseMs: number
 }
 
-/** Takes due handshakes for `leaseMs`; those that another worker holds are skipped, not awaited. */
+/** Leases due handshakes for `leaseMs`. Rows that another worker holds are skipped, not awaited. */
 export const leaseHandshakes = (sql: Sql, { busy, perTenant, limit, leaseMs }: LeaseOptions): Promise<Handshake[]> =>
   sql<Handshake>(LEASE_HANDSHAKES, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
 
-// Only where the challenge is still the current one: a late answer to an older one counts for
-// nothing. A disabled endpoint stays so; what it has proved counts when an admin enables it.
+// Only if the challenge is still current: a late answer to an older one is ignored. A disabled
+// endpoint stays disabled; the proof counts when an admin enables it.
 const RECORD_HANDSHAKE = statement(
   'record_handshake',
   `UPDATE webhook_endpoints
@@ -69,7 +69,7 @@ const RECORD_HANDSHAKE = statement(
    RETURNING id`,
 )
 
-/** Writes down how a handshake ended; `error` null: verified. Returns whether it counted. */
+/** Records the result of a handshake; `error` null: verified. Returns whether it counted. */
 export async function recordHandshake(
   sql: Sql,
   { tenantId, endpointId, challenge }: Handshake,
@@ -86,6 +86,6 @@ const RELEASE_HANDSHAKE = statement(
    WHERE tenant_id = $1 AND id = $2 AND challenge = $3 AND verification_due_at IS NOT NULL`,
 )
 
-/** Gives a handshake back: due again at once. */
+/** Gives a handshake back; it is due again at once. */
 export const releaseHandshake = (sql: Sql, { tenantId, endpointId, challenge }: Handshake): Promise<unknown> =>
   sql(RELEASE_HANDSHAKE, [tenantId, endpointId, challenge])

@@ -1,7 +1,7 @@
 import { type Ctx, hasCapability, requireCaller } from '../../core/context.ts'
 import { COUNT_LIMIT, statement } from '../../core/sql.ts'
 
-/** What of a tenant's webhooks asks for somebody's attention. */
+/** The parts of a tenant's webhooks that need attention. */
 export interface WebhookHealth {
   circuitsOpen: number
   endpointsDisabled: number
@@ -22,8 +22,8 @@ const HEALTH = statement(
 )
 
 /**
- * How the tenant's webhooks are: endpoints are few; held deliveries are counted no further than
- * COUNT_LIMIT. Null to a caller without `manage_webhooks`.
+ * The state of the tenant's webhooks; held deliveries are counted up to COUNT_LIMIT. Null for a
+ * caller without `manage_webhooks`.
  */
 export async function getWebhookHealth(ctx: Ctx): Promise<WebhookHealth | null> {
   const { tenant, actor } = requireCaller(ctx)

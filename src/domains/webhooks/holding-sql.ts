@@ -1,8 +1,8 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 
-// The endpoint is locked, so that no admin enables it in between: what is held here would stay so
-// for a while.
+// Locks the endpoint, so that no admin enables it in between: deliveries held here would then stay
+// held for a while.
 const HOLD = statement(
   'hold_deliveries',
   `WITH off AS (
@@ -56,8 +56,8 @@ const RELEASE = statement(
 )
 
 /**
- * Queues up to `limit` deliveries that are still held of endpoints that are on again. Returns how
- * many.
+ * Queues up to `limit` deliveries that are still held for endpoints that were enabled again.
+ * Returns how many.
  */
 export const releaseHeld = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(RELEASE, [limit]))[0]?.count ?? 0

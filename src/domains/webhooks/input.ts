@@ -9,7 +9,7 @@ import { validate } from '../../core/validate.ts'
 import { readOverrides, type StoredPolicy } from './policy.ts'
 import { outboundUrl, type UrlSettings } from './urls.ts'
 
-/** What can be said of an endpoint, at registration and later. */
+/** The fields of an endpoint that callers set, at registration and later. */
 export const endpointFields = (settings: UrlSettings) =>
   z.object({
     url: outboundUrl(settings).optional(),
@@ -34,8 +34,8 @@ const eventTypes = z
   })
 
 /**
- * The same for the reference: without what the process's own settings open, and with the bounds of
- * the policy.
+ * The same for the reference: without what this process's settings allow in addition, and with the
+ * bounds of the policy.
  */
 export const documentedFields = (): z.ZodType => {
   const bounds = Object.entries(webhookPolicySchema.shape).map(([name, value]) => [name, value.unwrap().nullish()])
@@ -44,15 +44,15 @@ export const documentedFields = (): z.ZodType => {
   return endpointFields(closed).extend({ policy: policy.nullish() })
 }
 
-/** Which events, where they are asked for by themselves. */
+/** The event types, as an input by themselves. */
 export const eventTypesSchema = z.object({ eventTypes })
 
 type PolicyPatch = Readonly<Record<string, number | null | undefined>> | null | undefined
 
 /**
- * The stored overrides after a change: what is given replaces, null takes back to the tenant's.
- * What a newer release has stored stays. Throws `validation_failed` below `/policy` where the
- * policy in force would not keep its bounds.
+ * The stored overrides after a change: given values replace old ones, null returns to the tenant's
+ * value. Values stored by a newer release stay. Throws `validation_failed` below `/policy` if the
+ * resulting policy violates its bounds.
  */
 export function changePolicy({ settings }: Tenant, stored: StoredPolicy, patch: PolicyPatch): StoredPolicy {
   if (patch === undefined) return stored

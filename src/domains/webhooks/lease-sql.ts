@@ -19,51 +19,52 @@ export interface Lease {
   eventId: Id
   discussionId: Id
   seq: number
-  /** Of a test alone, which is no event of the log. */
+  /** Only for a test, which is not an event of the log. */
   body: string | null
   /**
-   * The event's parts; null where the log no longer holds it. `actor` and `data` are JSON text,
-   * kept to the byte.
+   * The event's parts; null if it is no longer stored. `actor` and `data` are JSON text, kept byte
+   * for byte.
    */
   occurredAt: Date | null
   actor: string | null
   data: string | null
-  /** The `traceparent` of the write that made the event; null where that was not traced. */
+  /** The `traceparent` of the event's write; null if that was not traced. */
   trace: string | null
-  /** Null where the event is told as it was written. */
+  /** Null if the event is sent as it was written. */
   commentNow: CommentState | null
-  /** Newest first; null where there is none. */
+  /** Newest first; null if there is none. */
   secrets: SealedSecret[] | null
 }
 
-/** Ids are kept by imports: two tenants may have an endpoint of the same id. */
+/** Both ids, because imports keep ids: two tenants may have an endpoint with the same id. */
 type EndpointKey = Pick<Lease, 'tenantId' | 'endpointId'>
 
-/** The same as text. */
+/** The key as text. */
 export const endpointKey = ({ tenantId, endpointId }: EndpointKey): string => `${tenantId} ${endpointId}`
 
-/** Attempts under way in one worker at an endpoint. */
+/** The attempts that one worker has under way at an endpoint. */
 export interface Busy extends EndpointKey {
   count: number
 }
 
 export interface LeaseOptions {
   leaseMs: number
-  /** One for each endpoint that has any. */
+  /** An entry for each endpoint with attempts under way. */
   busy: readonly Busy[]
   perEndpoint: number
-  /** Slots that the worker has free. */
+  /** Free slots of the worker. */
   limit: number
 }
 
-/** A first attempt that begins later after its event than this is as late as a replay. */
+/** A first attempt that begins this long after its event counts as a replay. */
 const LIVE_SECONDS = 10
 
-// `l` is the delivery, `e` its event. The endpoint is told live what its streams are told live, all
-// else as replays are.
+// `l` is the delivery, `e` its event. Live attempts send the event as its streams did, all others
+// as replays do.
 const IS_LATE = `l.attempt_count > 0 OR l.is_replay OR l.is_redelivery OR e.occurred_at < now() - interval '${LIVE_SECONDS} seconds'`
 
-// Waiting for a free slot, in the order in which they are due. Of one endpoint; `r` names it.
+// Deliveries of one endpoint that wait for a free slot, in the order in which they are due. `r` is
+// the endpoint.
 const DUE = `tenant_id = r.tenant_id AND endpoint_id = r.id AND status IN ('pending', 'delivering') AND next_attempt_at <= now()`
 
 // `waiting` hops from endpoint to endpoint in the index of due deliveries: it costs by endpoints,
@@ -176,15 +177,15 @@ const LEASE = statement(
 interface Leased {
   leases: Lease[]
   /**
-   * Whether an endpoint was bounded by its tenant's share: with the slots that are held now, more
-   * may be leased at once.
+   * Whether a tenant's share has kept an endpoint back: with the slots that are held now, more may
+   * be leased at once.
    */
   leftOut: boolean
 }
 
 /**
- * Takes due deliveries for `leaseMs`, within the slots of their endpoints over all workers, and
- * each tenant's share of this one's. Of two workers that ask at once each gets others.
+ * Leases due deliveries for `leaseMs`, within the slots of their endpoints over all workers, and
+ * each tenant's share of this worker's. Concurrent workers get different ones.
  */
 export async function leaseDeliveries(sql: Sql, { leaseMs, busy, perEndpoint, limit }: LeaseOptions): Promise<Leased> {
   const endpoints = busy.map(({ endpointId }) => endpointId)
@@ -203,7 +204,7 @@ const EXTEND = statement(
    RETURNING d.lease_id AS "leaseId"`,
 )
 
-/** Moves the end of leases to `leaseMs` from now. Returns those that are still held. */
+/** Extends leases to `leaseMs` from now. Returns those that are still held. */
 export async function extendLeases(sql: Sql, leases: readonly Lease[], leaseMs: number): Promise<Set<Id>> {
   const [tenants, ids, leaseIds] = keyColumns(leases)
   const rows = await sql<{ leaseId: Id }>(EXTEND, [tenants, ids, leaseMs, leaseIds])
@@ -217,7 +218,7 @@ const RELEASE = statement(
    WHERE d.tenant_id = l.tenant_id AND d.id = l.id AND d.lease_id = l.lease_id`,
 )
 
-/** Gives leases back: due again at once, the attempt not counted. */
+/** Gives leases back; they are due again at once, and the attempt does not count. */
 export const releaseLeases = (sql: Sql, leases: readonly Lease[]): Promise<unknown> => sql(RELEASE, keyColumns(leases))
 
 /** The keys of leases as arrays: tenants, deliveries, leases. */

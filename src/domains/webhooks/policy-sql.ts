@@ -4,8 +4,8 @@ import { tenantSettings, webhookPolicySchema, type WebhookPolicy } from '../../c
 const DEFAULTS = tenantSettings({}).webhookPolicy
 
 /**
- * One value of the policy in force, as SQL: the endpoint's own (`e`), the tenant's (`t`), the
- * default. A statement needs it where what it decides must hold over all workers.
+ * SQL for one value of the policy in force: the endpoint's own (`e`), the tenant's (`t`), or the
+ * default. For statements whose decisions must hold over all workers.
  */
 export function policyValue(name: keyof WebhookPolicy): string {
   const bounds = webhookPolicySchema.shape[name].unwrap()
@@ -13,18 +13,18 @@ export function policyValue(name: keyof WebhookPolicy): string {
   return `coalesce(${own}, ${storedNumber('t.settings', `webhookPolicy.${name}`, bounds)}, ${DEFAULTS[name]})`
 }
 
-/** As `effectivePolicy` has it: never before the circuit opens. */
+/** As in `effectivePolicy`: never before the circuit opens. */
 export const DISABLE_THRESHOLD = `greatest(${policyValue('disableThreshold')}, ${policyValue('breakerThreshold')})`
 
-/** Seconds after which a recovered endpoint may have twice the attempts in flight. */
+/** Seconds after which a recovered endpoint may have twice as many attempts in flight. */
 const RAMP_STEP_SECONDS = 2
 const RAMP_SECONDS = 14
 
 /**
- * Attempts that may be in flight at the endpoint `e` over all workers, as SQL. Half open: one, the
- * probe. Else as many as failures are left before the circuit opens, so that it opens on exactly
- * the last of them; and after a recovery 1, 2, 4, … for a while, so that a receiver that has just
- * come back is not met by its whole backlog at once.
+ * SQL for the number of attempts that endpoint `e` may have in flight over all workers. Half open:
+ * one, the probe. Otherwise the number of failures left before the circuit opens, so that it opens
+ * on exactly the last of them; after a recovery 1, 2, 4, … for a while, so that a returning
+ * receiver is not flooded by its backlog.
  */
 export const SLOTS = `CASE
   WHEN e.circuit_open_until IS NOT NULL THEN 1

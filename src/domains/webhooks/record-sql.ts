@@ -3,7 +3,7 @@ import { type Sql, statement } from '../../core/sql.ts'
 import { keyColumns, type Lease } from './lease-sql.ts'
 import { DISABLE_THRESHOLD, policyValue } from './policy-sql.ts'
 
-/** How one attempt went. */
+/** The result of one attempt. */
 export interface Outcome {
   lease: Lease
   at: Date
@@ -12,13 +12,13 @@ export interface Outcome {
   /** Null: delivered. */
   error: string | null
   responseSnippet: string | null
-  /** Milliseconds to the next attempt; null where none follows. */
+  /** Milliseconds to the next attempt; null if there is none. */
   retryInMs: number | null
-  /** False where nothing was sent, for a reason of ours: it says nothing of the endpoint. */
+  /** False if nothing was sent, for a reason on our side: it says nothing about the endpoint. */
   wasSent: boolean
 }
 
-/** What recording has brought about. */
+/** The effects of recorded outcomes. */
 export interface Recorded {
   /** Outcomes whose lease was still held. */
   count: number
@@ -114,9 +114,9 @@ const RECORD = statement(
 )
 
 /**
- * Writes outcomes down, in the order of their ends, and what they do to their endpoints: failures
- * counted, circuits opened and closed, endpoints disabled (docs/reference/choices.md). Those whose
- * lease is no longer held change nothing.
+ * Records outcomes, in the order of their ends, and their effects on endpoints: failures are
+ * counted, circuits open and close, endpoints are disabled (docs/reference/choices.md). Outcomes
+ * whose lease is no longer held change nothing.
  */
 export async function recordAttempts(sql: Sql, outcomes: readonly Outcome[]): Promise<Recorded> {
   const [tenants, ids, leaseIds] = keyColumns(outcomes.map(({ lease }) => lease))

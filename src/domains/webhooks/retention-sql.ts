@@ -6,12 +6,12 @@ const DEFAULTS = tenantSettings({})
 const { deliveryRetentionDays, stream } = tenantSettingsSchema.shape
 const { replayHours } = stream.unwrap().shape
 
-/** Days that a tenant (`t`) keeps finished deliveries, as SQL. */
+/** SQL for the days that a tenant (`t`) keeps finished deliveries. */
 const RETENTION_DAYS = `coalesce(${storedNumber('t.settings', 'deliveryRetentionDays', deliveryRetentionDays.unwrap())}, ${DEFAULTS.deliveryRetentionDays})`
 const REPLAY_HOURS = `coalesce(${storedNumber('t.settings', 'stream.replayHours', replayHours.unwrap())}, ${DEFAULTS.stream.replayHours})`
 
-// Ids are in the order of time: the oldest of each endpoint stand first in its own index, so that
-// one look tells that there is nothing to do. What waits or is held is never too old.
+// Ids are in the order of time: the oldest of each endpoint come first in its index, so that one
+// look-up shows that nothing is to be deleted. Waiting and held deliveries are never too old.
 const DELETE_DELIVERIES = statement(
   'delete_old_deliveries',
   `WITH old AS (
@@ -34,15 +34,15 @@ const DELETE_DELIVERIES = statement(
 )
 
 /**
- * Deletes up to `limit` finished deliveries, with their attempts, that are older than their tenants
- * keep them. Returns how many.
+ * Deletes up to `limit` finished deliveries that are older than their tenants' retention, with
+ * their attempts. Returns how many.
  */
 export const deleteOldDeliveries = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_DELIVERIES, [limit]))[0]?.count ?? 0
 
-// An event is kept as long as streams replay it, and as long as finished deliveries are, whose body
-// it is. The oldest delivery that an endpoint still has is one that waits, where it is older than
-// that: its event and later ones stay.
+// An event is kept as long as streams replay it, and as long as finished deliveries, whose body it
+// is. If an endpoint's oldest delivery is older than that, it is still waiting: then its event and
+// all later ones stay.
 const DELETE_EVENTS = statement(
   'delete_old_events',
   `WITH old AS (
@@ -76,9 +76,9 @@ const DELETE_EVENTS = statement(
 export const deleteOldEvents = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(DELETE_EVENTS, [limit]))[0]?.count ?? 0
 
-// An attempt that was under way at the deletion may end: what came of it is counted. Its delivery
-// goes afterwards. By `ctid`, because a join would read the whole table where the planner takes it
-// for small. A row that changes meanwhile is left for the next batch.
+// An attempt that was under way at the deletion may still end and be counted; its delivery is
+// deleted after that. By `ctid`, because a join would read the whole table if the planner takes it
+// for small. A row that changes meanwhile is left to the next batch.
 const CLEAR = statement(
   'clear_deleted_endpoints',
   `WITH cleared AS (
@@ -100,8 +100,8 @@ const CLEAR = statement(
 export const clearDeletedEndpoints = async (sql: Sql, limit: number): Promise<number> =>
   (await sql<{ count: number }>(CLEAR, [limit]))[0]?.count ?? 0
 
-// A write that began before the deletion may still queue deliveries. No statement runs for as long
-// as an hour.
+// A write that began before the deletion may still queue deliveries. No statement runs for an
+// hour.
 const FORGET_DELETED = statement(
   'forget_deleted_endpoints',
   `DELETE FROM deleted_endpoints g
@@ -109,5 +109,5 @@ const FORGET_DELETED = statement(
      AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant_id = g.tenant_id AND d.endpoint_id = g.endpoint_id)`,
 )
 
-/** Forgets deleted endpoints of which nothing is left and for which nothing can come any more. */
+/** Forgets deleted endpoints without deliveries, once no more can be queued. */
 export const forgetDeletedEndpoints = (sql: Sql): Promise<unknown> => sql(FORGET_DELETED)

@@ -9,14 +9,14 @@ const OVERLAP_MS = 24 * 3_600_000
 
 interface Rotation {
   id: Id
-  /** Ends the secret before the present one at once, where a rotation is still under way. */
+  /** Ends the older of two secrets at once, if a rotation is under way. */
   force?: boolean | null | undefined
 }
 
 /**
- * Gives an endpoint a new signing secret, shown only here. The present one signs as well for 24 h.
- * Throws `not_found`, and `invalid_transition` where these 24 h of the last rotation are not over:
- * receivers know the older secret still.
+ * Gives an endpoint a new signing secret, shown only here. The old one signs beside it for 24 h.
+ * Throws `not_found`, and `invalid_transition` within the 24 h of an earlier rotation, because
+ * receivers may still use the older secret.
  */
 export async function rotateWebhookSecret(ctx: Ctx, { id, force }: Rotation) {
   const { app } = ctx

@@ -4,7 +4,7 @@ import { randomHex } from '../../core/crypto.ts'
 import type { Id } from '../../core/ids.ts'
 import { seal, type SealKeys, unseal } from '../../core/seals.ts'
 
-/** A secret with which deliveries to one endpoint are signed. */
+/** A secret that signs deliveries to one endpoint. */
 export interface SigningSecret {
   kid: string
   secret: string
@@ -19,14 +19,15 @@ export interface SealedSecret {
   sealed: string
 }
 
-/** `ownerId` is the endpoint, or the tenant whose classifier it is. */
+/** `ownerId`: the endpoint, or the tenant of the classifier. */
 export const signingSecretContext = (ownerId: Id, kid: string): string => `webhook:${ownerId}:${kid}`
 
 export const sealSecret = (keys: SealKeys, ownerId: Id, { kid, secret }: SigningSecret): Buffer<ArrayBuffer> =>
   seal(keys, secret, signingSecretContext(ownerId, kid))
 
 /**
- * Opens what `sealSecret` made, in base64. Null where one cannot be opened: its key is not here.
+ * Opens results of `sealSecret`, in base64. Null if one cannot be opened, because its key is
+ * missing.
  */
 export function openSecrets(
   keys: SealKeys,
@@ -55,13 +56,13 @@ interface SignedRequest {
   event: string
   deliveryId: Id
   idempotencyKey: string
-  /** Whether it is an example that somebody asked for. */
+  /** Whether it is a requested example. */
   isTest?: boolean
 }
 
 export const USER_AGENT = 'engagement-service-webhooks/1'
 
-/** The headers of a delivery that are the same at each attempt. */
+/** The headers of a delivery that all attempts share. */
 export const lastingHeaders = ({
   prefix,
   event,
@@ -78,8 +79,8 @@ export const lastingHeaders = ({
 })
 
 /**
- * All headers of one attempt, signed with the first of `secrets`. A second one is the secret before
- * a rotation: it signs as well, while it is still valid.
+ * All headers of one attempt, signed with the first of `secrets`. A second one is the secret from
+ * before a rotation, which signs too while it is valid.
  */
 export function signedHeaders(request: SignedRequest, secrets: readonly SigningSecret[], at: Date, body: string) {
   const [current, previous] = secrets

@@ -18,7 +18,7 @@ export interface TestDelivery {
   body: string
 }
 
-/** Queues a delivery with a body of its own: it stands in no log and on no stream. */
+/** Queues a delivery with its own body, which is in no log and on no stream. */
 export const insertTestDelivery = (sql: Sql, tenantId: Id, delivery: TestDelivery): Promise<unknown> => {
   const { id, endpointId, eventId, eventType, discussionId, body } = delivery
   return sql(INSERT_TEST, [tenantId, id, endpointId, eventId, eventType, discussionId, body])
@@ -31,7 +31,7 @@ const COPY = statement(
    FROM deliveries WHERE tenant_id = $1 AND endpoint_id = $2 AND id = $3`,
 )
 
-/** Queues the same once more, as a delivery of its own. */
+/** Queues a copy of a delivery. */
 export const copyDelivery = (sql: Sql, tenantId: Id, endpointId: Id, id: Id, copyId: Id): Promise<unknown> =>
   sql(COPY, [tenantId, endpointId, id, copyId])
 
@@ -40,10 +40,9 @@ interface Replayed {
   eventTypes: string[]
 }
 
-// Of two replays at once the later one waits, and sees what the first has queued. The endpoint
-// itself is not locked: its deliveries go on meanwhile, and it can be deleted, which then takes the
-// replay with it. No writer waits for it, so that it may be kept for as long as a long replay
-// takes.
+// The later of two replays waits, and sees what the first has queued. The endpoint itself is not
+// locked: its deliveries continue, and it can be deleted, which removes the replay too. No writer
+// waits for this lock, so it may be held for the whole replay.
 const LOCK_REPLAY = {
   ...statement('lock_replay', `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`),
   locks: false,
@@ -53,15 +52,15 @@ const FIND_REPLAYED = statement(
   `SELECT state::text, event_types AS "eventTypes" FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2`,
 )
 
-/** An endpoint, for the one replay at a time that it may have until the transaction ends. */
+/** An endpoint, locked against other replays until the transaction ends. */
 export async function lockForReplay(sql: Sql, tenantId: Id, endpointId: Id): Promise<Replayed | undefined> {
   await sql(LOCK_REPLAY, [`replay:${tenantId}:${endpointId}`])
   return (await sql<Replayed>(FIND_REPLAYED, [tenantId, endpointId]))[0]
 }
 
-// EXCEPT hashes or sorts, whatever the planner takes the tables for: joined row by row, two long
-// lists would take hours. A delivery is not older than its event, but for the clocks of two
-// machines: so not all of the endpoint's are looked at.
+// EXCEPT hashes or sorts, whatever the planner's estimates: a nested loop over two long lists
+// would take hours. A delivery is not older than its event, except for clock differences, so only
+// part of the endpoint's deliveries are read.
 const REPLAY = {
   ...statement(
     'replay_events',
@@ -83,7 +82,7 @@ const REPLAY = {
    )
    SELECT count(*)::int AS count FROM queued`,
   ),
-  // Its rows are new: no writer waits for them.
+  // Its rows are new, so no writer waits for them.
   locks: false,
 }
 
@@ -92,13 +91,13 @@ export interface Replay {
   to: Date
   eventTypes: readonly EventType[]
   limit: number
-  /** Milliseconds from one to the next. */
+  /** Milliseconds between two deliveries. */
   paceMs: number
 }
 
 /**
- * Queues what happened in a span and neither reached the endpoint nor is on its way to it, oldest
- * first. Returns how many.
+ * Queues the events of a period that the endpoint has not received and that are not queued for it,
+ * oldest first. Returns how many.
  */
 export async function replayEvents(sql: Sql, tenantId: Id, endpointId: Id, replay: Replay): Promise<number> {
   const { from, to, eventTypes, limit, paceMs } = replay

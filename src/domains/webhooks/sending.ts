@@ -12,9 +12,9 @@ import { eventTypesSchema } from './input.ts'
 import * as queue from './sending-sql.ts'
 
 /**
- * Sends an example event to a verified endpoint, signed and retried as any other; `seq` 0 and the
- * header `…-Test` mark it. Throws `not_found`, `validation_failed`, and `invalid_transition` where
- * the endpoint is not verified.
+ * Sends an example event to a verified endpoint, signed and retried like any other, and marked by
+ * `seq` 0 and the header `…-Test`. Throws `not_found`, `validation_failed`, and
+ * `invalid_transition` if the endpoint is not verified.
  */
 export async function testWebhookEndpoint(
   ctx: Ctx,
@@ -29,9 +29,9 @@ export async function testWebhookEndpoint(
 }
 
 /**
- * Delivers once more what a delivery carried, but for texts that were withdrawn since: a new
- * delivery id, the same idempotency key. Throws `not_found`, and `invalid_transition` where the
- * endpoint is not verified or the event is no longer stored.
+ * Sends a delivery's event again, without texts withdrawn since: a new delivery id, the same
+ * idempotency key. Throws `not_found`, and `invalid_transition` if the endpoint is not verified or
+ * the event is no longer stored.
  */
 export async function redeliverDelivery(
   ctx: Ctx,
@@ -50,7 +50,7 @@ export async function redeliverDelivery(
   })
 }
 
-/** Writes one delivery to a verified endpoint, and who asked for it. */
+/** Queues one delivery to a verified endpoint, with an audit entry. */
 async function queued(
   ctx: Ctx,
   endpointId: Id,
@@ -61,7 +61,8 @@ async function queued(
   const { tenant } = requireCaller(ctx)
   const delivery = await ctx.app.db.transaction(async (sql) => {
     const endpoint = await lock(sql, tenant, endpointId)
-    // Before the state: what is of another tenant is not found, whatever state the endpoint is in.
+    // Before the state is checked: another tenant's delivery is `not_found` whatever the
+    // endpoint's state.
     await write(sql)
     requireVerified(endpoint)
     const { action, after } = audit
@@ -80,15 +81,16 @@ interface ReplayInput {
   eventTypes?: string[] | null | undefined
 }
 
-// 200 a second, and only where nothing else is due: live events do not wait behind a replay.
+// 200 a second, and only while nothing else is due, so that live events do not wait behind a
+// replay.
 const PACE_MS = 5
 const MAX_REPLAYED = 200_000
 
 /**
- * Queues the events from `from` to `to` (now) that have neither been delivered to the endpoint nor
- * are on their way to it, oldest first, at most 200 000 at once: the same call again queues what is
- * left. Without `eventTypes` those that the endpoint gets. Returns how many. Throws `not_found`,
- * `validation_failed`, and `invalid_transition` where the endpoint is not verified.
+ * Queues the events from `from` to `to` (default: now) that the endpoint has not received and that
+ * are not queued for it, oldest first, at most 200 000 at once: another call queues the rest.
+ * Without `eventTypes`, those of the endpoint's subscription. Returns how many. Throws `not_found`,
+ * `validation_failed`, and `invalid_transition` if the endpoint is not verified.
  */
 export async function replayWebhookEvents(ctx: Ctx, input: ReplayInput): Promise<{ queued: number }> {
   const { tenant } = requireCaller(ctx)

@@ -10,16 +10,13 @@ const LOCK = statement(
 
 /**
  * Locks an endpoint of the tenant, if there is one, until the transaction ends. Events that queue
- * deliveries to it do not wait for that.
+ * deliveries to it do not wait for this lock.
  */
 export const lockEndpoint = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> => sql(LOCK, [tenantId, id])
 
 const NOW = statement('database_now', 'SELECT now() AS now')
 
-/**
- * The time by the database's clock: workers go by it for what is due, and for the secrets that
- * sign.
- */
+/** The database's time: by its clock, workers decide what is due and which secrets sign. */
 export async function databaseNow(sql: Sql): Promise<Date> {
   const [row] = await sql<{ now: Date }>(NOW)
   return row?.now ?? new Date()
@@ -35,7 +32,7 @@ const COUNT_HELD = statement(
    ) l`,
 )
 
-/** How many deliveries each of several endpoints holds, counted no further than `limit`. */
+/** How many deliveries each of several endpoints holds, counted up to `limit`. */
 export const countHeld = (
   sql: Sql,
   tenantId: Id,
@@ -43,7 +40,7 @@ export const countHeld = (
   limit: number,
 ): Promise<{ endpointId: Id; held: number }[]> => sql(COUNT_HELD, [tenantId, endpointIds, limit])
 
-/** An event as the log holds it: its JSON is text, so that it stays the same to the byte. */
+/** An event of the log: its JSON is text, so that its bytes do not change. */
 export interface EventRow {
   eventId: Id
   eventType: EventType
@@ -63,7 +60,9 @@ const FIND_EVENTS = statement(
    JOIN events v ON v.tenant_id = $1 AND v.discussion_id = p.discussion_id AND v.seq = p.seq`,
 )
 
-/** The events at these places of the log, in any order, without those that it no longer holds. */
+/**
+ * The events at these positions of the log, in any order, without those that are no longer stored.
+ */
 export const findEvents = (
   sql: Sql,
   tenantId: Id,

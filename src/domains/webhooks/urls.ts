@@ -9,7 +9,7 @@ export type UrlSettings = Pick<Settings, 'WEBHOOK_ALLOW_HTTP' | 'WEBHOOK_ALLOWED
 const MAX_URL_LENGTH = 2048
 
 /**
- * An address that workers call for a tenant: a webhook, a classifier or a key set
+ * The URL of a tenant's webhook, classifier or key set, which workers call
  * (docs/reference/choices.md).
  */
 export function outboundUrl(settings: UrlSettings): z.ZodType<string> {
@@ -20,8 +20,8 @@ export function outboundUrl(settings: UrlSettings): z.ZodType<string> {
 }
 
 /**
- * What is wrong with a URL, as code and words. A host name is judged when it is connected to: what
- * it resolves to may change.
+ * Why a URL is refused, as code and message; a host name is checked at each connection, because its
+ * addresses may change.
  */
 function refuseUrl(text: string, settings: UrlSettings): [code: string, message: string] | null {
   if (!isCleanUrl(text) || !URL.canParse(text)) return ['invalid_url', 'must be a URL']

@@ -6,8 +6,8 @@ import type { WebhookEndpoint } from './endpoint.ts'
 import { releaseHeldOf } from './holding-sql.ts'
 
 /**
- * Starts the handshake again: unverified until it succeeds. A disabled endpoint stays disabled
- * while it proves itself: only an admin enables it. Throws `not_found`.
+ * Starts the handshake again: the endpoint is unverified until it succeeds. A disabled endpoint
+ * stays disabled meanwhile: only an admin enables it. Throws `not_found`.
  */
 export async function verifyWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)
@@ -20,15 +20,15 @@ export async function verifyWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promi
 }
 
 /**
- * Deliveries that are queued at once. Workers queue the rest, so that no request waits for a
- * backlog.
+ * The most deliveries queued by the request itself. Workers queue the rest, so that no request
+ * waits for a backlog.
  */
 const RELEASED_AT_ONCE = 5000
 
 /**
- * Puts a disabled endpoint on again: its counter 0, its circuit closed, its held deliveries queued.
- * It is verified where its present URL is, else a handshake comes first. Throws `not_found`, and
- * `invalid_transition` where it is not disabled.
+ * Enables a disabled endpoint: resets its failures, closes its circuit, queues its held deliveries.
+ * If its present URL is not verified, a handshake comes first. Throws `not_found`, and
+ * `invalid_transition` if it is not disabled.
  */
 export async function enableWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)

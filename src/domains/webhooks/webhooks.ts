@@ -24,7 +24,7 @@ export interface WebhookInput {
 }
 
 /**
- * Registers an endpoint: unverified, its handshake due. The secret is shown only here. Throws
+ * Registers an endpoint, unverified, with a handshake due. The secret is shown only here. Throws
  * `validation_failed`, `endpoint_budget_exhausted`.
  */
 export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
@@ -53,8 +53,8 @@ export async function createWebhookEndpoint(ctx: Ctx, input: WebhookInput) {
 }
 
 /**
- * Every endpoint costs each write of the tenant a delivery. The tenant's lock makes concurrent
- * registrations wait in line; each takes it last, and holds it for this count and its commit.
+ * Every endpoint costs each write of the tenant a delivery. The tenant's lock serialises
+ * registrations; each takes it last, and holds it only for this count and its commit.
  */
 async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   const { webhookEndpoints } = tenantSettings((await lockTenant(sql, tenantId)).settings)
@@ -64,7 +64,9 @@ async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   })
 }
 
-/** An endpoint of the tenant. One statement serves all of a request. Throws `not_found`. */
+/**
+ * An endpoint of the tenant. One statement serves all endpoints of a request. Throws `not_found`.
+ */
 export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const found = isId(id) ? await loadEndpoint(ctx, id) : null
   if (found === null) throw new ServiceError('not_found')
@@ -93,9 +95,9 @@ export async function listWebhookEndpoints(ctx: Ctx, args: PageArgs): Promise<Pa
 }
 
 /**
- * Changes the given fields. Another URL resets verification, failures and circuit: waiting
- * deliveries wait until it is verified, then go there. A disabled endpoint stays disabled: only an
- * admin enables it. Throws `not_found`, `validation_failed`.
+ * Changes the given fields. Another URL resets verification, failures and circuit: deliveries wait
+ * until it is verified, then go there. A disabled endpoint stays disabled: only an admin enables
+ * it. Throws `not_found`, `validation_failed`.
  */
 export async function updateWebhookEndpoint(
   ctx: Ctx,
@@ -121,7 +123,7 @@ export async function updateWebhookEndpoint(
   return endpoint
 }
 
-/** For another URL: nothing vouches for it yet, and what failed was another receiver. */
+/** For another URL: it is not verified yet, and the failures were those of another receiver. */
 const otherReceiver = (before: WebhookEndpoint, now: Date) => ({
   ...challenged(before, now),
   ...(before.state === 'disabled' ? {} : { consecutiveFailures: 0 }),
@@ -132,15 +134,15 @@ const otherReceiver = (before: WebhookEndpoint, now: Date) => ({
 })
 
 /**
- * Deletes an endpoint: nothing more is sent to it, and a worker clears its deliveries. Returns it
- * as it was. Throws `not_found`.
+ * Deletes an endpoint: nothing more is sent to it, and a worker clears its deliveries. Returns its
+ * last state. Throws `not_found`.
  */
 export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
   const { tenant } = requireCaller(ctx)
   return ctx.app.db.transaction(async (sql) => {
     const before = await lock(sql, tenant, id)
     await sql.prisma.webhookEndpoint.delete({ where: endpointWhere(tenant.id, id) })
-    // The deliveries are not touched: there may be millions of them.
+    // Its deliveries are left to workers: there may be millions.
     await sql.prisma.deletedEndpoint.create({
       data: { tenantId: tenant.id, endpointId: id, deletedAt: await databaseNow(sql) },
     })

@@ -9,7 +9,7 @@ import { Tally } from './tally.ts'
 import { Damage } from './text.ts'
 import { timeOf } from './times.ts'
 
-/** All fields are texts, in Artalk's own exports; tools that make Artrans write what they like. */
+/** Artalk's own exports have texts in all fields; other tools that write Artrans use any type. */
 const field = z
   .union([z.string(), z.number(), z.boolean()])
   .nullish()

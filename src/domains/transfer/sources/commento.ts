@@ -10,7 +10,7 @@ import { Tally } from './tally.ts'
 import { Damage } from './text.ts'
 import { timeOf } from './times.ts'
 
-/** `api/commenter.go`. The export has a commenter once for each of their comments. */
+/** `api/commenter.go`. The export repeats a commenter for each of their comments. */
 const commenter = z.object({
   commenterHex: z.string().min(1),
   email: text,
@@ -20,7 +20,7 @@ const commenter = z.object({
   joinDate: text,
 })
 
-/** `api/comment.go`, version 1 of the export; `deleted` is of Commento++. */
+/** `api/comment.go`, version 1 of the export; `deleted` comes from Commento++. */
 const comment = z.object({
   commentHex: z.string().min(1),
   domain: text,

@@ -116,7 +116,7 @@ interface Reading {
 
 type Collection = keyof typeof COLLECTIONS
 
-/** In the order in which nothing has to wait for another. */
+/** In an order in which no item has to wait for another. */
 const COLLECTIONS = {
   users: usersOf,
   stories: storiesOf,
@@ -142,7 +142,7 @@ async function filesIn(path: string): Promise<{ collection: Collection; file: st
   return found
 }
 
-/** Reads what MongoDB writes of types that JSON does not have: times as RFC 3339. */
+/** Reads MongoDB's notation for types that JSON lacks: times become RFC 3339. */
 function fromExtendedJson(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const [key = '', ...others] = Object.keys(value)
@@ -157,7 +157,7 @@ const dateOf = (ms: number): string | null => (Math.abs(ms) <= 8.64e15 ? new Dat
 function* usersOf(content: string | null, at: string, { tally, now }: Reading): Generator<Found> {
   const { row, found } = parseLine(user, content, at, fromExtendedJson)
   if (row === undefined) return void (yield found)
-  // Of those who had their account deleted nothing is to be kept.
+  // Nothing is kept of people who deleted their account.
   if (row.deletedAt != null) return
   const own = row.profiles?.find(({ type }) => type === 'sso')?.id
   if ((row.status?.ban?.siteIDs?.length ?? 0) > 0) tally.add(at, 'ban', 'it is for some sites alone')
@@ -238,7 +238,7 @@ function* commentsOf(content: string | null, at: string, { tally }: Reading): Ge
   }
 }
 
-/** A text, and a link to the picture or video that it was sent with. */
+/** A text, with a link to its picture or video. */
 function bodyOf({ body, media }: NonNullable<z.output<typeof comment>['revisions']>[number]): string {
   const markdown = htmlToMarkdown(body ?? '')
   const link = media?.url == null ? '' : htmlToMarkdown(`<img src="${media.url.replaceAll('"', '%22')}">`)

@@ -58,7 +58,7 @@ function* threadOf(record: XmlRecord): Generator<Found> {
       id,
       ...(identifier === '' ? {} : { externalId: identifier }),
       url: fields.get('link')?.trim() || null,
-      // Pages of WordPress have given Disqus their titles as HTML.
+      // WordPress has sent its titles to Disqus as HTML.
       title: decodeHTMLStrict(fields.get('title') ?? '').trim() || null,
       state: isTrue(fields.get('isClosed')) || isTrue(fields.get('isDeleted')) ? 'locked' : 'open',
       createdAt: timeOf(fields.get('createdAt')),
@@ -96,12 +96,12 @@ function* postOf(record: XmlRecord, people: People): Generator<Found> {
 
 const REDIRECT = /https?:\/\/disq\.us\/url\?url=([\w%.~-]+)[^\s"'<>]*/g
 
-/** `@ann:disqus` stands for the user `ann`, whose name Disqus shows. */
+/** `@ann:disqus` refers to the user `ann`, whose name Disqus shows. */
 const MENTION = /(?<=^|[\s>(])@([\w-]+):disqus\b/g
 
 /**
- * A message as Disqus shows it. Every link leads over an address of Disqus, which has the one of
- * the link and a code.
+ * A message as Disqus shows it. Every link goes through an address of Disqus, which contains the
+ * link's own address and a code.
  */
 const asShown = (html: string): string =>
   html.replace(MENTION, '@$1').replace(REDIRECT, (redirect, encoded: string) => {
@@ -113,7 +113,7 @@ const asShown = (html: string): string =>
     }
   })
 
-/** Who has an account has a username. */
+/** Only people with an account have a username. */
 function authorOf(fields: ReadonlyMap<string, string>, people: People) {
   const [name, username, email] = ['name', 'username', 'email'].map(
     (field) => fields.get(`author/${field}`)?.trim() ?? '',

@@ -8,14 +8,14 @@ import { type OnRead, SourceError } from '../item.ts'
 const GZIP = Buffer.from([0x1f, 0x8b])
 
 /**
- * A file's bytes; one that is packed with gzip is unpacked, whatever its name. Throws SourceError
- * where the file cannot be read or is damaged.
+ * A file's bytes, unpacked if they are gzip, whatever the file's name. Throws SourceError if the
+ * file cannot be read or is damaged.
  */
 export async function* readBytes(path: string, onRead?: OnRead): AsyncGenerator<Buffer> {
   try {
     const isPacked = (await beginningOf(path, GZIP.length)).equals(GZIP)
     const bytes = counted(path, onRead)
-    // The iteration below is told of an error as well.
+    // Errors also reach the iteration below.
     yield* isPacked ? pipeline(bytes, createGunzip(), () => undefined) : bytes
   } catch (error) {
     throw sourceErrorOf(path, error)
@@ -61,12 +61,12 @@ export function troubleOfFile(error: unknown): string {
   return code === undefined ? message : (TROUBLES[code] ?? `cannot be read (${code})`)
 }
 
-/** Far more than any item has. */
+/** Far longer than any item. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024
 
 const LINE_BREAK = 10
 
-/** The lines of a file; null for one of more than 4 MiB, which is not kept. */
+/** The lines of a file; null for one of more than 4 MiB, which is dropped. */
 export async function* readLines(path: string, onRead?: OnRead): AsyncGenerator<string | null> {
   let parts: Buffer[] = []
   let bytes = 0

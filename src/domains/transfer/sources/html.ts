@@ -16,9 +16,9 @@ import {
 import { isPlain, writeMarkdown } from './write-markdown.ts'
 
 /**
- * HTML as Markdown of which our renderer (`../../comments/markdown.ts`) shows what the HTML showed.
- * Text that looks like Markdown is escaped. Of what the renderer has no means for the text is left.
- * With `lineBreaks` the line ends of the text count, as those that WordPress stores.
+ * Converts HTML to Markdown that our renderer (`../../comments/markdown.ts`) shows like the HTML.
+ * Text that looks like Markdown is escaped. Elements that the renderer cannot show are reduced to
+ * their text. With `lineBreaks` line ends of the text count, as in WordPress.
  */
 export function htmlToMarkdown(html: string, { lineBreaks = false } = {}): string {
   const plain = plainParagraphs(html, lineBreaks)
@@ -31,7 +31,9 @@ export function htmlToMarkdown(html: string, { lineBreaks = false } = {}): strin
 
 const PARAGRAPHS = /^(?:[^<&]*|\s*(?:<p>[^<&]*<\/p>\s*)+)$/
 
-/** The same for paragraphs that have nothing to convert, as most comments: it takes a tenth. */
+/**
+ * A fast path for paragraphs without markup, which most comments are: it takes a tenth of the time.
+ */
 function plainParagraphs(html: string, lineBreaks: boolean): string | null {
   if (!PARAGRAPHS.test(html) || (lineBreaks && html.includes('\n')) || /:\/\/|@/.test(html)) return null
   const texts = html.split(/<\/?p>/).map((text) => text.replace(/[ \t\n\r\f]+/g, ' ').replace(/^ | $/g, ''))
@@ -39,7 +41,7 @@ function plainParagraphs(html: string, lineBreaks: boolean): string | null {
   return paragraphs.every((text) => isPlain(text) && cleanText(text) === text) ? paragraphs.join('\n\n') : null
 }
 
-/** What an HTML text says, such as a title, on one line. */
+/** The text of HTML on one line, for instance of a title. */
 export function textOfHtml(html: string): string {
   if (!/[<&]/.test(html)) return html.trim()
   let text = ''
@@ -48,19 +50,19 @@ export function textOfHtml(html: string): string {
 }
 
 /**
- * The parser would decode entities without their `;`, as browsers do: but `&section=2` in what
- * people write is no entity.
+ * Without the parser's own decoding: like browsers, it would decode entities without `;`, but
+ * `&section=2` in people's texts is no entity.
  */
 const PARSER = { decodeEntities: false }
 
-/** Deeper nesting is no markup of a comment: only the text is taken. */
+/** Deeper nesting is not a comment's own markup: only its text is kept. */
 const MAX_DEPTH = 200
 
 class TooDeep extends Error {}
 
 function parse(html: string, converter: Converter): void {
   let depth = 0
-  // The parser gives a text in pieces, and an address may begin in one and end in the next.
+  // The parser splits texts, possibly within an address.
   let text = ''
   const addText = (): void => {
     if (text !== '') converter.addText(decodeHTMLStrict(text))
@@ -90,7 +92,7 @@ function parse(html: string, converter: Converter): void {
   }
 }
 
-/** Their text is none of the page. */
+/** Elements whose text is not shown. */
 const HIDDEN = new Set(['script', 'style', 'template', 'title', 'noscript', 'svg', 'math', 'object', 'select'])
 
 const BLOCKS = new Set(
@@ -108,10 +110,10 @@ const TAGS: Readonly<Record<Mark, readonly string[]>> = {
 }
 const MARK_OF = new Map(MARKS.flatMap((mark) => TAGS[mark].map((tag) => [tag, mark])))
 
-/** Blocks within blocks: the renderer shows what is nested deeper as it was written. */
+/** The most nested blocks: the renderer shows deeper ones as they were written. */
 const MAX_BLOCKS = 6
 
-/** Builds the tree of a Markdown text from the elements of an HTML text. */
+/** Builds the tree of a Markdown text from the elements of HTML. */
 class Converter {
   private readonly lineBreaks: boolean
   private containers: Parents[] = []
@@ -119,7 +121,7 @@ class Converter {
   private heading: 1 | 2 | 3 | 4 | 5 | 6 | null = null
   private marks = new Map<Mark, number>()
   private links: (string | null)[] = []
-  /** Of blocks that are open, whether each has a container of its own. */
+  /** For each open block, whether it has its own container. */
   private blocks: boolean[] = []
   private hidden = 0
   private pre: { depth: number; text: string; lang: string | null } | null = null
@@ -211,7 +213,7 @@ class Converter {
         break
       case 'li':
         this.flush()
-        // Only the items of a list have a container of their own.
+        // Only the items of a list have containers of their own.
         if (this.container.type === 'list') this.enter({ type: 'listItem', spread: false, children: [] })
         else this.blocks.push(false)
         break
@@ -263,11 +265,11 @@ class Converter {
     else this.runs.push(...withAddresses(text).map((part) => ({ ...part, marks })))
   }
 
-  /** What is shown from elsewhere becomes a link that each reader may follow or not. */
+  /** Embedded content becomes a link, which each reader may follow or not. */
   private addMedia({ src, alt, title }: Readonly<Record<string, string>>): void {
     const text = decoded(alt || title)
     const href = addressOf(decoded(src))
-    // A picture of an emoji stands for it.
+    // An image of an emoji is replaced by the emoji.
     const isEmoji = text.length <= 8 && /^\p{Extended_Pictographic}/u.test(text)
     if (href === null || isEmoji || this.links.at(-1) != null) {
       if (text !== '') this.addLine(text)
@@ -309,7 +311,7 @@ class Converter {
     if (value !== '') this.append(node)
   }
 
-  /** Ends the paragraph that is being read. */
+  /** Ends the current paragraph. */
   private flush(): void {
     const runs = this.runs
     this.runs = []

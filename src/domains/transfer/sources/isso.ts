@@ -16,10 +16,10 @@ import { timeOfSeconds } from './times.ts'
 /** `isso/db/threads.py`. */
 const thread = z.object({ id: z.number(), uri: z.string().min(1), title: text })
 
-/** Isso stores what people say of themselves with `&`, `<` and `>` as entities. */
+/** Isso stores profile texts with `&`, `<` and `>` as entities. */
 const escaped = text.transform((value) => value && decodeXML(value))
 
-/** `isso/db/comments.py`. `remote_addr` and `voters`, a filter of such addresses, are not read. */
+/** `isso/db/comments.py`. `remote_addr` and `voters`, a filter of addresses, are not read. */
 const comment = z.object({
   tid: z.number(),
   id: z.number(),
@@ -35,7 +35,7 @@ const comment = z.object({
   dislikes: z.number().nullish(),
 })
 
-/** Its modes are bits. */
+/** Isso's modes are bits. */
 const PENDING = 2
 const DELETED = 4
 
@@ -65,11 +65,12 @@ async function requireDatabase(path: string): Promise<void> {
   }
 }
 
-/** Rows come one by one: WebAssembly reads pages of the file as they are needed. */
+/** Rows are read one by one: WebAssembly reads pages of the file as needed. */
 async function* readTables(path: string): AsyncGenerator<{ place: string; table: string; row: unknown }> {
   // 1.3 MB that only this source needs.
   const { default: sqlite } = await import('node-sqlite3-wasm')
-  // It makes a lock beside the file, which may not be writable, and stays locked after a `kill -9`.
+  // SQLite creates a lock beside the file, where writing may be forbidden and which stays after a
+  // `kill -9`; so it opens a link in a temporary folder.
   const folder = await mkdtemp(join(tmpdir(), 'engagement-isso-'))
   const link = join(folder, 'database')
   await symlink(resolve(path), link)
@@ -108,7 +109,7 @@ function* commentOf(value: unknown, place: string, people: People, tally: Tally)
   const createdAt = timeOfSeconds(row.created)
   if (createdAt === null) return void (yield { place, refused: 'has no time' })
   const isDeleted = (row.mode & DELETED) !== 0
-  // Isso takes the name off what was deleted, and leaves the e-mail address.
+  // For a deleted comment, Isso removes the name, but not the e-mail address.
   const author = isDeleted ? null : people.guest({ name: row.author, email: row.email, profileUrl: row.website })
   if (author !== null) yield* people.once(place, author)
   const status: CommentItem['status'] = isDeleted ? 'deleted' : (row.mode & PENDING) === 0 ? 'approved' : 'pending'

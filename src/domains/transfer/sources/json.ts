@@ -3,12 +3,12 @@ import { JSONParser } from '@streamparser/json'
 import { type OnRead, SourceError } from '../item.ts'
 import { type Damage, readText } from './text.ts'
 
-/** No value that a program of comments writes is as long. */
+/** Longer than any value that a comment system writes. */
 const MAX_VALUE = 2 * 1024 * 1024
 
-/** A value of a JSON file, and how many of its kind stand before it. */
+/** A value of a JSON file, and its index among those of its kind. */
 export interface JsonValue {
-  /** The name of the list that it is in; empty for a list at the top. */
+  /** The name of its list; empty for a list at the top. */
   list: string
   index: number
   value: unknown
@@ -49,7 +49,7 @@ function write(parser: JSONParser, text: string): void {
   try {
     parser.write(text)
   } catch (error) {
-    // The error quotes the file, which is what people have written.
+    // The library's message quotes the file, which contains people's texts.
     throw new SourceError('it is not JSON, or it is damaged', { cause: error })
   }
 }

@@ -1,7 +1,10 @@
 import { type Found, type Item, KINDS, type Source, SourceError, unknownIn } from '../item.ts'
 import { readLines } from './files.ts'
 
-/** Our own form: an item a line. It alone has a header, settings, endpoints and audit entries. */
+/**
+ * Our own form, one item a line. Only this form has a header, settings, endpoints and audit
+ * entries.
+ */
 export const jsonl: Source = {
   about: 'the JSON Lines of an export of this service, packed with gzip or not',
   read: async function* (path, onRead): AsyncGenerator<Found> {
@@ -13,7 +16,7 @@ export const jsonl: Source = {
       if (line?.trim() === '') continue
       const item = line === null ? null : parse(line)
       if (!hasBegun && item?.kind === undefined) {
-        // What `npm run` says first, where its output is the file.
+        // The lines that `npm run` prints first, if its output is the file.
         if (line?.startsWith('> ') === true) continue
         const what = item === null ? 'is no item of the JSON Lines form' : 'has no kind'
         throw new SourceError(`its first line ${what}`)
@@ -22,7 +25,7 @@ export const jsonl: Source = {
       const place = `line ${n}`
       if (item === null) yield { place, refused: line === null ? 'is too long' : 'is not a JSON object' }
       else if (item.kind !== undefined) {
-        // A field that is misspelt would be missed years later.
+        // The loss of a misspelt field might be noticed only years later.
         const unknown = unknownIn(item)
         yield { place, item, ...(unknown !== null && { changed: `leaves out ${unknown}` }) }
       } else yield { place, refused: `kind is required: one of ${KINDS.join(', ')}` }
@@ -30,7 +33,7 @@ export const jsonl: Source = {
   },
 }
 
-/** The pipeline checks what is in it. */
+/** Parses a line. The pipeline checks the values. */
 function parse(line: string): Item | { kind?: undefined } | null {
   try {
     const value: unknown = JSON.parse(line)

@@ -4,8 +4,8 @@ import { boundWork, TooMuchWork } from '../../comments/markdown-bounds.ts'
 import { htmlToMarkdown } from './html.ts'
 
 /**
- * Markdown of another program as the Markdown of ours: where it has HTML in it, which ours shows as
- * text, or line breaks that count (`breaks`), it is rendered as there, and read back.
+ * Converts another program's Markdown to ours. If it contains HTML, which ours shows as text, or if
+ * its line breaks count (`breaks`), it is rendered as in that program, and converted back.
  */
 export function fromMarkdown(body: string, { breaks = false } = {}): string {
   const differs = /<[a-z/!]/i.test(body) || (breaks && /\S[^\n]*\n[^\n]*\S/.test(body))

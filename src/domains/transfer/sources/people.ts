@@ -4,14 +4,14 @@ import { LRUCache } from 'lru-cache'
 
 import type { Found, ReaderItem } from '../item.ts'
 
-/** How many of the last ones are remembered: one who comes again after more is given once more. */
+/** How many recent ones are remembered: one that comes again later is yielded again. */
 const REMEMBERED = 20_000
 
-/** What a source names with every comment, such as its author and its page, is to be given once. */
+/** Makes a reader or page that a source repeats with every comment be yielded once. */
 export class Seen {
   private readonly ids = new LRUCache<string, true>({ max: REMEMBERED })
 
-  /** Whether it is the first time; or the first time in long. */
+  /** Whether it is new, or was not seen for long. */
   isNew(id: string): boolean {
     if (this.ids.has(id)) return false
     this.ids.set(id, true)
@@ -25,7 +25,7 @@ interface Guest {
   profileUrl?: string | null | undefined
 }
 
-/** Who is named in a file. */
+/** The people in a file. */
 export class People {
   private readonly seen = new Seen()
   private readonly salt: string
@@ -39,9 +39,9 @@ export class People {
   }
 
   /**
-   * Someone without an account: one person for an e-mail address and a name, as a family shares an
-   * address and a name says little. Everybody who sees a comment sees what is made of this id.
-   * Without the salt nobody can try addresses out.
+   * A person without an account, identified by e-mail address and name: a family may share an
+   * address, and many people share a name. The resulting id is public, so it is salted: otherwise
+   * anyone could test addresses against it.
    */
   guest({ name, email, profileUrl }: Guest): Omit<ReaderItem, 'kind'> {
     const address = email?.trim().toLowerCase() ?? ''

@@ -15,7 +15,7 @@ const header = z.object({
   posts: z.array(z.object({ url: z.string(), read_only: flag })).nullish(),
 })
 
-/** Every other line: `backend/app/store/comment.go`. Addresses of readers (`ip`) are not read. */
+/** Every other line: `backend/app/store/comment.go`. The IP addresses of readers are not read. */
 const comment = z.object({
   id: z.string().min(1),
   pid: text,
@@ -40,7 +40,7 @@ export const remark42: Source = {
     const damage = new Damage()
     const reading = new Reading()
     for await (const { line, text: content } of readTextLines(path, damage, onRead)) {
-      // Backups that were put together have the line of each.
+      // Concatenated backups repeat the line.
       if (line === 1 || content?.startsWith('{"version"') === true) reading.begin(content, `line ${line}`)
       else yield* reading.comment(content, `line ${line}`)
     }
@@ -105,7 +105,7 @@ class Reading {
         status: isDeleted ? 'deleted' : 'approved',
         createdAt,
         editedAt: timeOf(row.edit?.time),
-        // A backup does not tell since when.
+        // A backup does not say when it was pinned.
         pinnedAt: row.pin === true ? createdAt : null,
       },
     }
@@ -131,7 +131,7 @@ class Reading {
     }
   }
 
-  /** Those who have voted or are banned, and have not written: their names are nowhere. */
+  /** People who voted or are banned, but wrote nothing: their names are nowhere. */
   *end(): Generator<Found> {
     if (!this.hasBegun) throw new SourceError('it is empty')
     for (const id of new Set([...this.voters, ...this.bans.keys()])) {
@@ -142,7 +142,7 @@ class Reading {
   }
 }
 
-/** Remark42 blocks for good by a block of a hundred years. */
+/** In Remark42, a permanent block lasts a hundred years. */
 function banUntil(written: string | null | undefined): Ban {
   const until = timeOf(written)
   return { until: until === null || until > '2100' ? null : until }

@@ -2,12 +2,13 @@ import { z } from 'zod'
 
 import type { Found } from '../item.ts'
 
-/** Values that programs leave out, or write as null. */
+/** Values that programs omit, or write as null. */
 export const text = z.string().nullish()
 export const flag = z.boolean().nullish()
 
 /**
- * What a source has in one place, checked by what is read of it; or why it cannot be taken.
+ * Parses what a source has in one place, with the schema of the fields that are read; or says why
+ * it cannot be taken.
  */
 export function parseRow<S extends z.ZodType>(
   schema: S,
@@ -32,11 +33,11 @@ export function parseLine<S extends z.ZodType>(
     return parseRow(schema, JSON.parse(line, reviver), place)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    // The error quotes the line, which is what somebody has written.
+    // The library's message quotes the line, which contains people's texts.
     return { found: { place, refused: 'is not JSON' } as Found }
   }
 }
 
-/** An address as it stands, but for those that mean none. */
+/** An address unchanged; null for those that stand for none. */
 export const addressIn = (address: string | null | undefined): string | null =>
   address == null || address === '' || address === 'undefined' ? null : address

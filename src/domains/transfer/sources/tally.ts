@@ -1,11 +1,11 @@
 import { counted } from '../../../core/texts.ts'
 import type { Found } from '../item.ts'
 
-/** Counts what an import cannot take, to report each kind once with its total. */
+/** Counts what an import cannot take, so that each kind is reported once with its total. */
 export class Tally {
   private readonly kinds = new Map<string, { first: string; total: number }>()
 
-  /** `one` and `reason` name the kind: `trackback`, `are links from other sites`. */
+  /** `one` and `reason` describe the kind: `trackback`, `are links from other sites`. */
   add(place: string, one: string, reason: string, count = 1): void {
     if (!(count > 0)) return
     const key = `${one}: ${reason}`

@@ -2,7 +2,7 @@ import type { PhrasingContent, Text } from 'mdast'
 
 import { mailAddresses, webAddresses } from '../../comments/markdown-links.ts'
 
-/** Marks of text, from the outermost inwards. */
+/** Inline marks, from the outermost inwards. */
 export const MARKS = ['delete', 'strong', 'emphasis', 'inlineCode'] as const
 export type Mark = (typeof MARKS)[number]
 
@@ -18,12 +18,12 @@ export const BREAK: Readonly<TextRun> = { text: '\n', marks: [], href: null }
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\0-\x08\x0b\x0e-\x1f\x7f]/g
 
-/** A text without what shows nothing and cannot be stored. */
+/** A text without characters that show nothing and cannot be stored. */
 export const cleanText = (text: string): string => text.replace(CONTROLS, '').toWellFormed()
 
 /**
- * A text, and the addresses in it that our renderer makes links of. As links they have no escapes,
- * which would end them.
+ * A text, and its addresses that our renderer links. As links they need no escapes, which would end
+ * them.
  */
 export function withAddresses(text: string): { text: string; href: string | null }[] {
   const web = text.includes('://') ? linksIn(text, webAddresses(text), '') : [{ text, href: null }]
@@ -45,7 +45,7 @@ function linksIn(text: string, addresses: Iterable<{ start: number; end: number 
   return parts.filter((part) => part.text !== '')
 }
 
-/** An address that our renderer makes a link of; null for any other. */
+/** An address that our renderer links; null for any other. */
 export function addressOf(href: string | undefined): string | null {
   const trimmed = href?.trim() ?? ''
   const address = trimmed.startsWith('//') ? `https:${trimmed}` : trimmed
@@ -119,7 +119,7 @@ function markedOf(runs: readonly TextRun[], level: number): PhrasingContent[] {
   return mark === 'delete' ? nodes.reduce(addCode, []) : nodes
 }
 
-/** Code beside code would be one mark in the middle. */
+/** Merges adjacent code: two marks side by side would be read as one. */
 function addCode(nodes: PhrasingContent[], node: PhrasingContent): PhrasingContent[] {
   const last = nodes.at(-1)
   if (last?.type === 'inlineCode' && node.type === 'inlineCode') last.value += node.value
@@ -128,8 +128,8 @@ function addCode(nodes: PhrasingContent[], node: PhrasingContent): PhrasingConte
 }
 
 /**
- * Whether `~~` is seen as a mark there: between two letters, or beside a sign or a space outside.
- * The writer sees to it for the other marks, and makes signs of letters for that.
+ * Whether `~~` would be recognised here: between two letters, or next to punctuation or a space
+ * outside. For the other marks the writer makes sure of that, by encoding letters.
  */
 function isSeen(
   inner: readonly TextRun[],
@@ -150,8 +150,8 @@ const ENDS_WITH_LETTER = /[\p{L}\p{N}\p{M}]$/u
 const textOf = (value: string): Text => ({ type: 'text', value })
 
 /**
- * What stands at the ends of a mark and is better outside: spaces, which end it, and emoji, of
- * which the writer does not know that they are signs.
+ * Characters at the ends of a mark that must be moved outside: spaces, which would end the mark,
+ * and emoji, which the writer does not know to be symbols.
  */
 const EDGE = '(?:\\s|(?![\\p{L}\\p{N}\\p{M}])[\\u{10000}-\\u{10ffff}][\\ufe0f\\u200d]*)'
 const LEADING = new RegExp(`^${EDGE}+`, 'u')

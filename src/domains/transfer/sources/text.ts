@@ -3,15 +3,15 @@ import { isUtf8 } from 'node:buffer'
 import { type Found, type OnRead, SourceError } from '../item.ts'
 import { readBytes } from './files.ts'
 
-/** No line that a program of comments writes is as long. */
+/** Longer than any line that a comment system writes. */
 const MAX_LINE = 4 * 1024 * 1024
 
-/** What an XML declaration says of its encoding. */
+/** The encoding in an XML declaration. */
 const DECLARED = /^<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})["']/
 
 const ZIP = 'PK\u0003\u0004'
 
-/** Tells of what cannot be read in the bytes of a file. */
+/** Reports undecodable bytes of a file. */
 export class Damage {
   private at: number | null = null
 
@@ -26,8 +26,8 @@ export class Damage {
 }
 
 /**
- * A file as text, in pieces: UTF-8, or what its byte order mark or XML declaration says. Bytes that
- * are no text become U+FFFD.
+ * A file as text, in pieces: in UTF-8, or in the encoding of its byte order mark or XML
+ * declaration. Undecodable bytes become U+FFFD.
  */
 export async function* readText(path: string, damage: Damage, onRead?: OnRead): AsyncGenerator<string> {
   let decoder: TextDecoder | null = null
@@ -57,7 +57,7 @@ function decode(bytes: Buffer, position: number, damage: Damage): string {
   return position === 0 && text.startsWith('\uFEFF') ? text.slice(1) : text
 }
 
-/** Where the last character ends that is there as a whole. */
+/** The end of the last complete character. */
 function endOfCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -67,7 +67,7 @@ function endOfCharacters(bytes: Buffer): number {
   return bytes.length
 }
 
-/** The encoding of a text that begins so; null for UTF-8. */
+/** The encoding by a text's beginning; null for UTF-8. */
 function encodingOf(bytes: Buffer): string | null {
   const head = bytes.toString('latin1', 0, 300)
   if (head.startsWith(ZIP)) throw new SourceError('it is a ZIP archive: unpack it, and import each file in it')
@@ -85,7 +85,7 @@ function decoderOf(encoding: string): TextDecoder {
   }
 }
 
-/** The lines of a file that are not empty, each with its number; null for one that is too long. */
+/** The non-empty lines of a file, each with its number; null for one that is too long. */
 export async function* readTextLines(
   path: string,
   damage: Damage,

@@ -6,7 +6,7 @@ import { Damage } from './text.ts'
 import { timeOf } from './times.ts'
 import { readXml, type XmlForm, type XmlRecord } from './xml.ts'
 
-/** WXR 1.0 to 1.2, as `wp-admin/includes/export.php` writes it. Metadata is none of the fields. */
+/** WXR 1.0 to 1.2, as `wp-admin/includes/export.php` writes it. Metadata is not read. */
 const FORM: XmlForm = {
   isRoot: (name, attributes) =>
     name === 'rss' && /^http:\/\/wordpress\.org\/export\/1\.[0-2]\/$/.test(attributes['xmlns:wp'] ?? ''),
@@ -71,11 +71,11 @@ export const wordpress: Source = {
 interface Reading {
   people: People
   tally: Tally
-  /** The posts that a comment was read of: of others there is nothing to take. */
+  /** The posts whose comments were read: the others are not needed. */
   begun: WeakSet<XmlRecord>
-  /** By how many milliseconds the clock of the site is ahead of UTC, by days since 1970. */
+  /** The offset of the site's clock from UTC in milliseconds, by days since 1970. */
   offsets: Map<number, number>
-  /** Comments whose local time needs a date that may stand further on in the file. */
+  /** Comments whose local time needs the offset of a date that may come later in the file. */
   waiting: XmlRecord[]
   mostWaiting: number
 }
@@ -121,7 +121,7 @@ function* commentOf(record: XmlRecord, reading: Reading): Generator<Found> {
       discussionId: postId,
       parentId: parentId === '0' ? null : parentId || null,
       authorId: author.id,
-      // WordPress makes paragraphs and line breaks of line ends when it shows a comment.
+      // When it shows a comment, WordPress turns line ends into paragraphs and line breaks.
       body: htmlToMarkdown(record.fields.get('wp:comment_content') ?? '', { lineBreaks: true }),
       status: STATUSES[fieldOf(record, 'comment_approved')] ?? 'pending',
       createdAt,
@@ -152,7 +152,8 @@ function commenterOf(record: XmlRecord, people: People) {
 }
 
 /**
- * When a comment was written. Some programs leave out the time in UTC: then the site's clock tells.
+ * When a comment was written. Some programs omit the time in UTC: then it follows from the site's
+ * clock.
  */
 function timesOf(record: XmlRecord, reading: Reading): { createdAt: string | null; changed?: string } {
   const inUtc = timeOf(fieldOf(record, 'comment_date_gmt'))
@@ -166,17 +167,17 @@ function timesOf(record: XmlRecord, reading: Reading): { createdAt: string | nul
   const nearest = nearestOffset(reading, local)
   if (nearest === null) return { createdAt: local, changed: 'has only a local time, which is taken as UTC' }
   const createdAt = new Date(Date.parse(local) - nearest.offset).toISOString()
-  // Between summer and winter most clocks change.
+  // Most clocks change between summer and winter.
   if (nearest.days > MAX_DAYS_APART)
     return { createdAt, changed: 'has only a local time, and no date within 30 days tells its offset' }
   return { createdAt }
 }
 
-/** No time zone is further from UTC. */
+/** The greatest offset of any time zone. */
 const MAX_OFFSET_MS = 14 * 3_600_000
 const DAY_MS = 24 * 3_600_000
 const MAX_DAYS_APART = 30
-/** They are held in memory. For any more, only the dates before them in the file count. */
+/** They are held in memory. Beyond this number, only offsets from earlier in the file count. */
 const MAX_WAITING = 1000
 
 const dayOf = (time: string): number => Math.floor(Date.parse(time) / DAY_MS)
@@ -190,7 +191,7 @@ function noteOffset({ offsets }: Reading, local: string | null, inUtc: string | 
 const noteOffsetOfPost = (reading: Reading, post: XmlRecord): void =>
   noteOffset(reading, timeOf(fieldOf(post, 'post_date')), timeOf(fieldOf(post, 'post_date_gmt')))
 
-/** The offset of the day nearest to a local time, and how many days lie between. */
+/** The offset of the day nearest to a local time, and the distance in days. */
 function nearestOffset({ offsets }: Reading, local: string): { offset: number; days: number } | null {
   const day = dayOf(local)
   for (let days = 0; days <= MAX_DAYS_APART; days++) {

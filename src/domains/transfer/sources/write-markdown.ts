@@ -1,24 +1,24 @@
 import type { Delete, Root, Text } from 'mdast'
 import { defaultHandlers, type Handle, type Options, toMarkdown } from 'mdast-util-to-markdown'
 
-/** A text with nothing to escape, as most are. The writer itself would look some 40 times. */
+/** A text without anything to escape, as most are. The writer would scan it some 40 times. */
 const PLAIN = /^[^\\`*_[\]<>&~#\r\n\t]*$/
-/** What would begin a list, a heading or the like. */
+/** Beginnings that would start a list, a heading or another block. */
 const BEGINS_BLOCK = /^(?:\s|\d{1,9}[.)]|[-+=|:])/
 
-/** Whether a paragraph of that text is written as it is. */
+/** Whether the text is written unchanged as a paragraph. */
 export const isPlain = (text: string): boolean => PLAIN.test(text) && !BEGINS_BLOCK.test(text)
 
 const writeText: Handle = (node: Text, parent, state, info) => {
   const { value } = node
-  // A ! before the bracket of a link would make it a picture.
+  // A ! before a link's bracket would make it an image.
   const isInline = info.before !== '\n' && PLAIN.test(value)
   if ((isInline || isPlain(value)) && !value.endsWith('!')) return value
   const written = defaultHandlers.text(node, parent, state, info)
   return written.replace(BESIDE_EMOJI, (signs) => '\\_'.repeat(signs.length))
 }
 
-/** The writer takes an emoji for a letter, beside which `_` is no mark. */
+/** The writer takes an emoji for a letter, next to which it does not escape `_`. */
 const BESIDE_EMOJI = /(?<=[\u{10000}-\u{10ffff}])_+|(?<!\\)_+(?=[\u{10000}-\u{10ffff}])/gu
 
 const writeDelete: Handle = (node: Delete, _, state, info) => {
@@ -37,11 +37,11 @@ const OPTIONS: Options = {
   handlers: { text: writeText, delete: Object.assign(writeDelete, { peek: () => '~' }) },
   unsafe: [
     { character: '~', inConstruct: 'phrasing' },
-    // Of two characters beside a mark the writer makes a reference of the second after it has
+    // If both characters next to a mark need encoding, the writer encodes the second after it has
     // looked at the first.
     { character: '\\', inConstruct: 'phrasing' },
   ],
 }
 
-/** A tree as Markdown, without a line end. */
+/** A tree as Markdown, without a final line end. */
 export const writeMarkdown = (tree: Root): string => toMarkdown(tree, OPTIONS).replace(/\n+$/, '')

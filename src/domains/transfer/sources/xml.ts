@@ -3,27 +3,27 @@ import sax, { type SAXParser } from 'sax'
 import { type OnRead, SourceError } from '../item.ts'
 import { type Damage, readText } from './text.ts'
 
-/** The longest text of an element that is kept: it is longer than any comment. */
+/** The most text of an element that is kept: more than any comment has. */
 const MAX_TEXT = 1024 * 1024
 
-/** No file of comments is nested as deeply. */
+/** Deeper than any comment file is nested. */
 const MAX_DEPTH = 50
 
-/** An element that stands for one thing, such as a comment, with the fields that are wanted. */
+/** An element for one item, such as a comment, with the requested fields. */
 export interface XmlRecord {
   name: string
   line: number
-  /** By its path below the record, such as `author/name`; of an attribute `thread/@dsq:id`. */
+  /** By path below the record, such as `author/name`; for an attribute `thread/@dsq:id`. */
   fields: ReadonlyMap<string, string>
-  /** What it stands in, with the fields that came before it. */
+  /** The enclosing record, with the fields that came before this one. */
   within: XmlRecord | null
   isTooLong: boolean
 }
 
 export interface XmlForm {
-  /** Whether a file whose root is this element is of this form. */
+  /** Whether a file with this root element has this form. */
   isRoot: (name: string, attributes: Readonly<Record<string, string>>) => boolean
-  /** The elements that are records, by their path from the root, with the paths of their fields. */
+  /** The elements that are records, by path from the root, with the paths of their fields. */
   records: Readonly<Record<string, readonly string[]>>
 }
 
@@ -35,8 +35,8 @@ interface Open extends XmlRecord {
 }
 
 /**
- * The records of an XML file, each when it ends. There is no document type: entities are the five
- * of XML, and numbers.
+ * The records of an XML file, each when it ends. Document types are not supported: the only
+ * entities are XML's five, and numbers.
  */
 export async function* readXml(
   path: string,
@@ -49,7 +49,7 @@ export async function* readXml(
   reader.end()
 }
 
-/** Without the entities of HTML, which the types do not know. */
+/** Without HTML's entities, an option that the types lack. */
 const OPTIONS = { strictEntities: true, position: true }
 
 const NO_DOCTYPE = 'it has a document type, which no export has'
@@ -59,7 +59,7 @@ class XmlReader {
   private readonly names: string[] = []
   private readonly form: XmlForm
   private record: Open | null = null
-  /** The field whose text is being read. */
+  /** The field that is being read. */
   private field: string | null = null
   private done: XmlRecord[] = []
 
@@ -76,11 +76,13 @@ class XmlReader {
     })
   }
 
-  /** WordPress writes the addresses of authors as they are, with a bare &. All else is an end. */
+  /**
+   * WordPress writes authors' addresses unescaped, with a bare &. Any other error ends the file.
+   */
   private recover(error: Error): void {
-    // The error quotes the file, which is what people have written.
+    // The library's message quotes the file, which contains people's texts.
     if (!/character (?:in )?entity/.test(error.message)) this.fail('is not XML, or is damaged')
-    // The types know no null, with which the parser begins.
+    // The types do not allow null, the parser's initial value.
     Object.assign(this.parser, { error: null })
   }
 
