@@ -28,7 +28,7 @@ const GRIP_MS = 500
 interface Given {
   link?: Link | undefined
   tracing?: Tracing | undefined
-  /** By which PostgreSQL tells the sessions of this process from those of others. */
+  /** The name by which PostgreSQL distinguishes this process's sessions. */
   sessionName?: string
 }
 
@@ -39,8 +39,8 @@ export interface OpenApp {
 }
 
 /**
- * Opens the clients of a process: the database, its schema up to date, and the bus. With a link
- * they are shared with the processes of the same parent.
+ * Opens the clients of a process: the database, with its schema up to date, and the bus. With a
+ * link, it shares them with the processes of the same parent.
  */
 export async function openApp(settings: Settings, log: Logger, given: Given = {}): Promise<OpenApp> {
   const { link, tracing, sessionName } = given
@@ -58,7 +58,7 @@ export async function openApp(settings: Settings, log: Logger, given: Given = {}
   return withHealth(settings, log, database, health, await openReplica(settings), link, tracing)
 }
 
-/** The same on a database that is open already. */
+/** The same on an open database. */
 export const withDatabase = (settings: Settings, log: Logger, database: Database): OpenApp =>
   withHealth(settings, log, database, new DatabaseHealth(database, log), null)
 
@@ -110,7 +110,10 @@ function withHealth(
   }
 }
 
-/** What processes share, as far as they reach each other: by Redis, by their parent, or not. */
+/**
+ * What processes share, if they can reach each other: through Redis, through their parent, or not
+ * at all.
+ */
 function sharedOf(settings: Settings, log: Logger, link?: Link): Pick<App, 'bus' | 'limits' | 'places'> {
   const { REDIS_URL: urls, REDIS_PREFIX: prefix } = settings
   if (urls !== undefined) {

@@ -1,4 +1,4 @@
-// `engagement-service` starts the service. With arguments it runs that command of the CLI.
+// `engagement-service` starts the service. With arguments it runs a command of the CLI.
 process.setSourceMapsEnabled(true)
 
 if (process.argv.length > 2) void import('./cli/cli.ts')

@@ -1,4 +1,4 @@
-// Brings dist/ up to date. A step runs only when its inputs have changed, because each start waits
+// Brings dist/ up to date. A step runs only if its inputs have changed, because each start waits
 // for this.
 import { execFile, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -22,7 +22,7 @@ import { ROOT as root } from './core/root.ts'
 import { packTemplate, readTemplate, templateFile } from './data/template.ts'
 import { codeStamp } from './load.ts'
 
-/** Something to build: the step runs when the digest of its inputs is not the one in its stamp. */
+/** A build step, which runs if the digest of its inputs differs from the one in its stamp. */
 interface Step {
   name: string
   stamp: string
@@ -30,28 +30,28 @@ interface Step {
   build: () => Promise<void>
 }
 
-/** A package and an image hold what was built, without its sources. */
+/** A package and an image contain the build, but not its sources. */
 if (!existsSync(join(root, 'src/main.ts'))) process.exit()
 /** A production install has no compilers. */
 const hasTools = existsSync(join(root, 'node_modules/tsx'))
 
-/** What can be started, each a file of `dist`. */
+/** The programs, each a file of `dist`. */
 const PROGRAMS = ['bin', 'main', 'cli/cli', 'cli/health', 'data/embedded-child']
-/** What loads them, and `npm run build` of a production install. */
+/** Files that load them, and `npm run build` for a production install. */
 const HELPERS = Object.fromEntries(['build', 'load', 'keep-code', 'warm-up'].map((name) => [name, `src/${name}.ts`]))
 
-/** What packages do at each start, and nobody here needs. */
+/** Code in packages that runs at each start, but is not needed here. */
 const SKIPPED = [
-  // Whether this is Cloudflare. On Node 20 the question loads fetch.
+  // A test for Cloudflare, which on Node 20 loads fetch.
   { module: /[\\/]pg[\\/]lib[\\/]stream\.js$/, code: "typeof Response === 'function'", instead: 'false' },
-  // HTTP/2 of got, which is not used: it makes a TLS context, with all certificates of Node.
+  // HTTP/2 of got, which is not used, but creates a TLS context with all certificates of Node.
   {
     module: /[\\/]http2-wrapper[\\/]source[\\/]utils[\\/]js-stream-socket\.js$/,
     code: '(new tls.TLSSocket(new stream.PassThrough()))._handle._parentWrap.constructor',
     instead: 'undefined',
   },
 ]
-/** Those that no module has had yet. */
+/** Entries that no module has matched yet. */
 const unmet = new Set(SKIPPED)
 
 const files = (folder: string): string[] =>
@@ -84,7 +84,7 @@ function run(script: string, ...args: string[]): Promise<void> {
   })
 }
 
-/** Runs the steps that are due, side by side. */
+/** Runs the due steps concurrently. */
 async function runDue(...steps: readonly Step[]): Promise<void> {
   const runOne = async ({ name, stamp, inputs, build }: Step): Promise<void> => {
     const path = join(root, stamp)
@@ -97,7 +97,7 @@ async function runDue(...steps: readonly Step[]): Promise<void> {
       process.exit(1)
     }
     console.error(`Building the ${name} …`)
-    // A build that is interrupted leaves files of two states, and so must run again.
+    // An interrupted build leaves files of two states, so it must run again.
     rmSync(path, { force: true })
     await build()
     writeFileSync(path, from)
@@ -137,8 +137,7 @@ await Promise.all([
   ),
 ])
 
-// A start with compiled code takes less than one that compiles. Where this fails it says why, and
-// starts compile.
+// A start is faster with compiled code. If this fails, it reports why, and starts compile instead.
 if (hasTools && !existsSync(codeStamp)) {
   console.error('Compiling the service …')
   await once(fork(join(root, 'dist/warm-up.js')), 'exit')
@@ -158,7 +157,7 @@ async function buildFromDocuments(): Promise<void> {
     ],
     build: () => run('tsx/dist/cli.mjs', 'codegen.ts', '--documents'),
   })
-  // Tests make the types of the rows, which the service is checked with and does not run with.
+  // Only types depend on this file, so it does not change the bundle.
   const generated = files('src/generated').filter((name) => basename(name) !== 'statements.ts')
   await runDue(
     {
@@ -181,8 +180,8 @@ async function buildFromDocuments(): Promise<void> {
 }
 
 /**
- * The service in a few files: a start that reads a thousand takes longer. `npm run check` checks
- * the types.
+ * Bundles the service into a few files, because a start that reads a thousand takes longer. `npm
+ * run check` checks the types.
  */
 async function buildService(): Promise<void> {
   const programs = Object.fromEntries(PROGRAMS.map((path) => [basename(path), `src/${path}.ts`]))
@@ -199,7 +198,7 @@ async function buildService(): Promise<void> {
     writeFileSync(join(root, `dist/${path}.js`), text)
     output.push(`${path}.js`)
   }
-  // Nothing else may run what an older build has left.
+  // Files of an older build must not be run.
   const kept = new Set(output.map((fileName) => `dist/${fileName}`))
   for (const name of files('dist').filter((each) => /\.(c?js|d\.ts)(\.map)?$|\.code$|\/\.compiled-/.test(each))) {
     const isOther = /^dist\/(clients|console|widget|packages)\//.test(name)
@@ -207,7 +206,7 @@ async function buildService(): Promise<void> {
   }
 }
 
-/** The code of a module without what is skipped in it. */
+/** The code of a module without its skipped parts. */
 function withoutSkipped(code: string, id: string): string {
   for (const skipped of SKIPPED) {
     if (!skipped.module.test(id) || !code.includes(skipped.code)) continue
@@ -227,12 +226,12 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
     cwd: root,
     input,
     platform: 'node',
-    // Packages that read files of their own; GraphiQL, which is 9 MB and seldom asked for; and what
-    // only a build needs.
+    // Packages that read their own files; GraphiQL, which is 9 MB and seldom needed; and packages
+    // that only a build needs.
     external:
       /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|@scalar\/|fs-native-extensions|node-sqlite3-wasm|pg-native|rolldown)/,
     checks: { pluginTimings: false },
-    // At its first error a process parses the map of the file. With those of all packages that
+    // A process parses the file's source map at its first error. With those of all packages that
     // takes 80 ms and 47 MB, without them 25 ms and 12 MB.
     plugins: [
       {
@@ -244,13 +243,14 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
       },
       {
         name: 'import-esm',
-        // A script of node:vm has no import(): src/load.ts gives it one. No map: lines stay.
+        // Scripts of node:vm have no import(), so src/load.ts passes one in. No source map,
+        // because lines do not change.
         renderChunk: (code, { fileName }) =>
           fileName.endsWith('.cjs') ? { code: code.replaceAll(/\bimport(?=\(")/g, 'importEsm'), map: null } : null,
       },
       {
         name: 'ascii',
-        // What `charset` leaves: names in licences.
+        // Text that `charset` does not escape: names in licences.
         renderChunk: (code) => ({ code: code.replaceAll(/\P{ASCII}/gu, escaped), map: null }),
       },
     ],
@@ -259,7 +259,7 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
     dir: 'dist',
     sourcemap: true,
     sourcemapExcludeSources: true,
-    // V8 keeps a text of ASCII alone in half of the memory.
+    // V8 stores pure ASCII text in half of the memory.
     charset: 'ascii',
     comments: { legal: true, annotation: false, jsdoc: false },
     ...options,
@@ -268,19 +268,16 @@ async function bundleService(input: Record<string, string>, options: OutputOptio
   return output.map(({ fileName }) => fileName)
 }
 
-/** The modules that others import, and their types. */
+/** The modules for other programs, with their types. */
 async function buildClients(): Promise<void> {
   const tsc = (name: string, ...args: string[]) => run('typescript/bin/tsc', '-p', `src/clients/${name}`, ...args)
   await Promise.all(['backend', 'receiver'].map((name) => tsc(name, '--declaration')))
-  // Both write what the receiver's types compile to; the one without comments comes last.
+  // Both write the compiled types of the receiver; the variant without comments comes last.
   await tsc('browser', '--declaration', '--emitDeclarationOnly', '--removeComments', 'false')
   await tsc('browser')
 }
 
-/**
- * The database with which a first start begins. Only what changes the migrations or PGlite changes
- * its name.
- */
+/** The database for first starts. Its name changes only with the migrations or PGlite. */
 async function makeTemplate(): Promise<void> {
   const file = templateFile()
   if (!hasTools || readTemplate(file) !== null) return
@@ -302,8 +299,8 @@ function bundle(folder: string): Promise<void> {
 }
 
 /**
- * A page that was opened before an upgrade loads files of its own build: those are kept for one
- * build more.
+ * A page that was opened before an upgrade still loads files of its own build, so the previous
+ * build's files are kept.
  */
 async function buildConsole(): Promise<void> {
   const before = bundledFiles()
@@ -316,7 +313,7 @@ async function buildConsole(): Promise<void> {
   }
 }
 
-/** The files of the console's last build that are named by their content. */
+/** The files of the console's last build whose names contain a hash of their content. */
 function bundledFiles(): string[] {
   const manifest = join(root, 'dist/console/manifest.json')
   if (!existsSync(manifest)) return []

@@ -1,4 +1,4 @@
-// `node --import dist/keep-code.js` keeps the compiled code of a program at its end.
+// `node --import dist/keep-code.js` saves the compiled code of a program when it ends.
 import { keepCode } from './load.ts'
 
 process.on('exit', () => {

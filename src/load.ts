@@ -1,5 +1,5 @@
-// Loads the programs of the bundle with the code that V8 has compiled of them before. A start
-// spends a third of its CPU on compiling otherwise (docs/decisions/0017).
+// Loads the bundle's programs with code that V8 has compiled before. Otherwise a start spends a
+// third of its CPU on compiling (docs/decisions/0017).
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
@@ -7,31 +7,35 @@ import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
 import { crc32 } from 'node:zlib'
 
-// V8 takes only code that was compiled with the same flags: they are set before any is loaded.
+// V8 accepts only code that was compiled with the same flags, so they are set before any is
+// loaded.
 import './core/v8-flags.ts'
 import { ROOT } from './core/root.ts'
 
-/** What Node's types leave out of a module. */
+/** Parts of a module that Node's types lack. */
 interface Compiling {
   _compile(text: string, file: string): void
 }
 
-/** What a chunk is wrapped in: `importEsm` stands for `import()` (`src/build.ts`). */
+/**
+ * The parameters of the function around a chunk: `importEsm` stands for `import()`
+ * (`src/build.ts`).
+ */
 const PARAMETERS = 'exports, require, module, __filename, __dirname, importEsm'
 const CHECKSUM_BYTES = 4
 const CHUNKS = join(ROOT, 'dist/chunks')
 
 const require = createRequire(import.meta.url)
-/** What has been loaded and had to be compiled. */
+/** Loaded scripts that had to be compiled. */
 const compiled = new Map<string, Script>()
 
-/** Code is for this version of V8 and its flags alone. */
+/** Compiled code is valid only for this version of V8 and its flags. */
 const tag = cachedDataVersionTag().toString(16)
 
-/** Where the compiled code of a chunk is. */
+/** The file with the compiled code of a chunk. */
 const codeFile = (chunk: string): string => `${join(CHUNKS, chunk)}.${tag}.code`
 
-/** It is there once the code of all programs has been kept. */
+/** Exists once the code of all programs has been saved. */
 export const codeStamp = join(ROOT, `dist/.compiled-${tag}`)
 
 /** Runs a program. */
@@ -47,8 +51,8 @@ require.extensions['.cjs'] = (module, file) => {
     ...(cachedData !== undefined && { cachedData }),
   })
   if (cachedData === undefined || script.cachedDataRejected === true) compiled.set(basename(file), script)
-  // Node maps the stacks of files that it compiles itself. So it compiles a line with the name of
-  // the map; and by that line `import()` finds what this file would.
+  // Node maps stack traces only of files that it compiles itself. So it compiles a line with the
+  // name of the map, in which `import()` also resolves as in this file.
   const line = `module.exports = (name) => import(name)\n//# sourceMappingURL=${basename(file)}.map`
   ;(module as unknown as Compiling)._compile(line, file)
   const importEsm: unknown = module.exports
@@ -57,7 +61,7 @@ require.extensions['.cjs'] = (module, file) => {
   run(module.exports, createRequire(file), module, file, CHUNKS, importEsm)
 }
 
-/** Code that belongs to the source. V8 does not check whether it is damaged. */
+/** The compiled code for this source. V8 does not check it for damage. */
 function readCode(chunk: string, source: Buffer): Buffer | undefined {
   const path = codeFile(chunk)
   if (!existsSync(path)) return undefined
@@ -66,7 +70,7 @@ function readCode(chunk: string, source: Buffer): Buffer | undefined {
   return checksum(source, code).equals(content.subarray(0, CHECKSUM_BYTES)) ? code : undefined
 }
 
-/** Keeps the code of what had to be compiled: of all functions that have run. */
+/** Saves the code of scripts that had to be compiled: of all functions that have run. */
 export function keepCode(): void {
   for (const [chunk, script] of compiled) {
     const path = codeFile(chunk)

@@ -4,7 +4,7 @@ import { createLog } from './core/log.ts'
 import { misspellings, readSettings, type Settings, SettingsError } from './core/settings.ts'
 import { embeddedSecrets } from './data/embedded-secrets.ts'
 
-// A parent needs none of what serves, and its processes nothing of a parent.
+// A parent loads none of the serving code, and its processes none of the parent's.
 async function main(): Promise<void> {
   const settings = readSettings(process.env, embeddedSecrets)
   const log = createLog(settings.LOG_LEVEL)
@@ -22,7 +22,7 @@ const WHY_ONE = {
   worker: 'it is for apis, and ROLE is worker',
 }
 
-/** Whether this process is the parent of those that serve. */
+/** Whether this process is the parent of serving processes. */
 const hasProcesses = ({ WORKERS, ROLE, DATABASE_URL }: Settings): boolean =>
   WORKERS > 1 && ROLE !== 'worker' && DATABASE_URL !== undefined
 

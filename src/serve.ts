@@ -22,20 +22,20 @@ import { type Link, openLink } from './processes/link.ts'
 import type { Hello } from './processes/protocol.ts'
 import { startWorker } from './worker/worker.ts'
 
-/** A part of the service that this process plays: `api` or `worker`. */
+/** A role of this process: `api` or `worker`. */
 interface Role {
-  /** `drainSeconds`: how long it first goes on, for those who have not heard that it stops. */
+  /** `drainSeconds`: how long it still serves, for clients that do not know yet that it stops. */
   stop(drainSeconds: number): Promise<void>
 }
 
-/** How long a signal lets a start go on, so that a stop finds whole roles. */
+/** How long a signal waits for a start to finish, so that the stop finds complete roles. */
 const START_MS = 2000
 
-/** Plays the roles of this process. Resolves once they are served. */
+/** Starts the roles of this process. Resolves once they serve. */
 export async function serve(settings: Settings, log: Logger): Promise<void> {
-  // The process is one of several that a parent has started.
+  // Whether a parent has started this process as one of several.
   const link = cluster.isWorker ? openLink() : undefined
-  // The first start makes the embedded database, which takes seconds.
+  // The first start creates the embedded database, which takes seconds.
   if (process.stderr.isTTY) console.error('Opening the database …')
   const tracing = await openTracing(process.env, log)
   const { app, database, close } = await openApp(settings, log, { link, tracing }).catch((error: unknown) => {
@@ -53,15 +53,15 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
   let hasStarted = false
   let endStart = (): void => undefined
   const started = new Promise<void>((resolve) => (endStart = resolve))
-  // Until here a signal ends the process at once: there is nothing to stop.
+  // Before this, a signal ends the process at once: there is nothing to stop.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // npm hands on what the terminal has sent already: the same signal twice.
+      // npm forwards the terminal's signal, which arrives twice.
       if (isSignalled) return
       isSignalled = true
       const { SHUTDOWN_GRACE_SECONDS: grace, DRAIN_SECONDS } = settings
-      // SIGINT comes from a terminal: there, nobody balances load. Nor to a process that starts, or
-      // to a worker.
+      // SIGINT comes from a terminal, where there is no load balancer. Starting processes and
+      // workers are not balanced either.
       const isBalanced = signal !== 'SIGINT' && hasStarted && settings.ROLE !== 'worker'
       const drain = isBalanced ? Math.min(DRAIN_SECONDS, grace / 2) : 0
       const late = sleep(Math.min(START_MS, grace * 250), undefined, { ref: false })
@@ -74,18 +74,18 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
     const api = settings.ROLE === 'worker' ? null : await startApi(app, link)
     if (api !== null) roles.push(api)
     for (const listener of await startListeners(app)) roles.push(listener)
-    // Credentials are shown once: nothing that can fail comes between their making and this, and a
-    // worker makes none.
+    // Credentials are shown once, so nothing that can fail comes between their creation and this;
+    // a worker creates none.
     const hello = api === null ? READY : announcement(app, api.where, await database.exclusively(() => bootstrap(app)))
     hasStarted = true
     if (isSignalled && !hello.hasCredentials) return
     if (link !== undefined) return link.ready(hello)
     console.log(hello.text)
-    // Who started this process waits for the word.
+    // The parent waits for this message.
     process.send?.({ ready: true })
   } catch (error) {
     await stop()
-    // Else the stop has taken away what the start needed.
+    // After a signal, the stop has closed what the start needed.
     if (!isSignalled) throw error
   } finally {
     endStart()
@@ -93,8 +93,8 @@ export async function serve(settings: Settings, log: Logger): Promise<void> {
 }
 
 /**
- * Ends the process once it has stopped, or when the grace period is over. `drain` is a part of it,
- * both in seconds.
+ * Ends the process once it has stopped, or after the grace period, of which `drain` is a part; both
+ * in seconds.
  */
 async function stopInTime(
   stopped: Promise<void>,
@@ -104,20 +104,20 @@ async function stopInTime(
   const startedAt = performance.now()
   const more = drain === 0 ? '' : `; it takes requests for ${drain} s more (DRAIN_SECONDS)`
   log.info(`stopping, within ${grace} s${more}`)
-  // Each part has less than the whole grace period; this is for one that hangs.
+  // For a part that hangs: each has less than the whole grace period.
   setTimeout(() => {
     log.error('the grace period is over, but not everything has stopped')
     process.exit(1)
   }, grace * 1000).unref()
   await stopped
   log.info({ ms: Math.round(performance.now() - startedAt) }, 'stopped')
-  // Lines are written by another thread. An exit writes the rest itself, which may overtake them.
+  // A thread writes the lines; an exit writes the rest itself, which may be out of order.
   log.flush(() => process.exit(0))
 }
 
 /**
- * Without a key that sealed something the process runs, but refuses readers and fails deliveries
- * one by one.
+ * Warns about missing keys: without a key that has sealed something the process runs, but refuses
+ * readers and fails deliveries one by one.
  */
 async function warnOfMissingKeys({ db, settings, log }: App): Promise<void> {
   const missing = await findMissingKeys(db.query, settings)
@@ -137,7 +137,7 @@ async function startApi(app: App, link: Link | undefined): Promise<Role & { wher
     if ('code' in listening) refused(listening)
     else listensOn(app, listening.port)
   }
-  // What a process before this one has not published.
+  // Events that an earlier process did not publish.
   gripOf(app)?.recover()
   return {
     where: BASE_URL === undefined ? '' : ` (it listens on ${HOST}:${portOf(app)})`,
@@ -146,10 +146,10 @@ async function startApi(app: App, link: Link | undefined): Promise<Role & { wher
       await sleep(drainSeconds * 1000)
       if (link === undefined) {
         await quietTurn()
-        // The listener alone: what HTTP does as well, at its close, takes longer than that turn.
+        // Only the listener: HTTP's own close does more, and takes longer than that turn.
         Server.prototype.close.call(server.server)
       } else await link.leave()
-      // New connections are refused first; then streams end, spread over the time there is.
+      // New connections are refused first; then streams end, spread over the remaining time.
       const closed = server.close()
       const graceSeconds = SHUTDOWN_GRACE_SECONDS - drainSeconds
       await hubOf(app).close({ graceMs: graceSeconds * 500 })
@@ -158,10 +158,7 @@ async function startApi(app: App, link: Link | undefined): Promise<Role & { wher
   }
 }
 
-/**
- * The listeners beside the api's: METRICS_PORT for any process, WORKER_PORT for one that plays no
- * api.
- */
+/** Further listeners: METRICS_PORT for any process, WORKER_PORT for one that is no api. */
 async function startListeners(app: App): Promise<Role[]> {
   const { ROLE, HOST, METRICS_PORT, WORKER_PORT } = app.settings
   const listen = async (name: string, port: number, hasMetrics: boolean): Promise<Role> => {
@@ -179,7 +176,7 @@ async function startListeners(app: App): Promise<Role[]> {
 
 const READY: Hello = { text: 'The worker is ready.', hasCredentials: false }
 
-/** What a person who starts the service needs to know, on standard output. */
+/** The information for a person who starts the service, on standard output. */
 function announcement(app: App, where: string, credentials: FirstCredentials | null): Hello {
   const url = baseUrl(app)
   const text = `The Engagement Service is ready at ${url}${where}

@@ -9,7 +9,7 @@ import { poolOn } from './data/embedded-session.ts'
 import { migrate } from './data/migrate.ts'
 import { migrationAdapter } from './data/pool.ts'
 
-/** All statements of the service: loads every module that names one. */
+/** All statements of the service; loads every module that registers one. */
 export async function loadStatements(): Promise<Statement[]> {
   const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).filter(
     (name) => name.endsWith('.ts') && readFileSync(join(import.meta.dirname, name), 'utf8').includes('statement('),
@@ -35,7 +35,7 @@ const {
 const TEXT_ARRAY = 1009
 const VOID = 2278
 
-/** What the driver makes of a value of each type (`TYPES` in `data/pool.ts`). */
+/** The JavaScript types of the driver's values (`TYPES` in `data/pool.ts`). */
 export const DRIVER_TYPES: Readonly<Record<number, string>> = {
   [BOOL]: 'boolean',
   [BYTEA]: 'Buffer<ArrayBuffer>',
@@ -54,8 +54,9 @@ export const DRIVER_TYPES: Readonly<Record<number, string>> = {
 }
 
 /**
- * The source of `generated/statements.ts`: what each statement takes and returns on a migrated
- * database. The compiler holds the rows of the code against it, the tests what the code sends.
+ * The source of `generated/statements.ts`: the parameters and columns of each statement on a
+ * migrated database. The compiler checks the code's row types against it, tests the parameters that
+ * the code sends.
  */
 export async function describeStatements(): Promise<string> {
   const statements = await loadStatements()
@@ -74,7 +75,7 @@ export async function describeStatements(): Promise<string> {
   ].join('\n\n')
 }
 
-/** A statement's name and columns. Throws where PostgreSQL refuses it. */
+/** A statement's name and columns. Throws if PostgreSQL refuses it. */
 export async function describeStatement(pglite: PGlite, { name, text }: Statement): Promise<string> {
   const { resultFields } = await pglite.describeQuery(text).catch((cause: Error) => {
     throw new Error(`PostgreSQL refuses the statement ${name}: ${cause.message}`, { cause })
@@ -87,7 +88,7 @@ export async function describeStatement(pglite: PGlite, { name, text }: Statemen
   return `  ${name}: { ${columns.join('; ')} }`
 }
 
-/** A statement's name and the types of its parameters, in PostgreSQL's words. */
+/** A statement's name and the types of its parameters, as PostgreSQL names them. */
 export async function describeParameters(pglite: PGlite, { name, text }: Statement): Promise<string> {
   const { queryParams } = await pglite.describeQuery(text)
   const types = await pglite.query<{ type: string }>(

@@ -1,5 +1,5 @@
 // `node dist/warm-up.js` starts the service and a command once, on a database of their own, and
-// keeps the code that V8 compiles for them. `npm run build` does this, and so does an image.
+// saves the code that V8 compiles for them. `npm run build` does this, and so does the image.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 
 import { codeStamp } from './load.ts'
 
-/** A start takes some seconds, on a busy machine some more. */
+/** A start takes some seconds, more on a busy machine. */
 const READY_MS = 60_000
 
 const folder = mkdtempSync(join(tmpdir(), 'engagement-warm-up-'))

@@ -18,7 +18,7 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
-      /** Error codes beside those of every request of its kind, for the reference. */
+      /** Error codes beyond those of every request of its kind, for the reference. */
       throws?: readonly ErrorCode[]
     }
     interface MutationFieldOptions<
@@ -29,7 +29,7 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
-      /** Error codes beside those of every request of its kind, for the reference. */
+      /** Error codes beyond those of every request of its kind, for the reference. */
       throws?: readonly ErrorCode[]
     }
     interface SubscriptionFieldOptions<
@@ -41,7 +41,7 @@ declare global {
       ResolveReturnShape,
     > {
       access: Access
-      /** Error codes beside those of every request of its kind, for the reference. */
+      /** Error codes beyond those of every request of its kind, for the reference. */
       throws?: readonly ErrorCode[]
     }
   }

@@ -5,12 +5,12 @@ import { type Access, type Ctx, requireAccess } from '../core/context.ts'
 import type { ErrorCode } from '../core/errors.ts'
 
 /**
- * Where a root field's `access` stands in the built schema: for REST, OpenAPI and the tests that
- * are made from it.
+ * The extension with a root field's `access` in the built schema, for REST, OpenAPI and generated
+ * tests.
  */
 export const ACCESS_EXTENSION = 'access'
 
-/** Where the error codes stand that a root field has beside those of every request of its kind. */
+/** The extension with a root field's error codes beyond those of every request of its kind. */
 export const THROWS_EXTENSION = 'throws'
 
 type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
@@ -18,8 +18,8 @@ type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['
 const ROOTS = new Set(['Query', 'Mutation', 'Subscription'])
 
 /**
- * Every root field says who may use it, and is refused to all others before its resolver runs. A
- * field that does not say is a fault of the schema, found when it is built.
+ * Every root field declares its `access`, which is checked before its resolver runs. A field
+ * without one is an error when the schema is built.
  */
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {

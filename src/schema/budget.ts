@@ -8,7 +8,7 @@ import { edgeBytes, findObjects, foundFor, needsObjects } from './weight.ts'
 
 type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
 
-/** What stands around the lists of an answer. */
+/** Bytes of an answer outside of its lists. */
 const RESERVED_BYTES = 100_000
 
 interface Budget {
@@ -16,14 +16,14 @@ interface Budget {
 }
 
 /**
- * What the lists of one request may still take. They share it: nested pages are as large as what
- * holds them leaves.
+ * The bytes left for the lists of one request. They share the budget: nested pages get what the
+ * enclosing ones leave.
  */
 const budgetOf = ofRequest((): Budget => ({ left: MAX_ANSWER_BYTES - RESERVED_BYTES }))
 
 /**
- * Ends a page where the answer would become too long. The first entry of all is answered, however
- * long it is.
+ * Shortens a page if the answer would become too long. The very first entry is answered whatever
+ * its length.
  */
 async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info: GraphQLResolveInfo) {
   if (page.edges.length === 0) return page
@@ -44,10 +44,7 @@ async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info:
   return kept === page.edges.length ? page : shortened(page, kept, args)
 }
 
-/**
- * Bounds every connection in bytes, and has objects that were found for that answered without being
- * looked for again.
- */
+/** Bounds every connection in bytes, and reuses the objects that were loaded to measure it. */
 class BudgetPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {
     if (config.type.kind !== 'Object') return resolve

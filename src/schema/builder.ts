@@ -13,10 +13,7 @@ import type PrismaTypes from '../generated/pothos.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import { getDatamodel } from '../generated/pothos.ts'
 
-/**
- * Everything that the graph is made of hangs on this builder: a domain's `graphql.ts` adds its own
- * types and fields.
- */
+/** The schema is built with this builder: each domain's `graphql.ts` adds its types and fields. */
 export const builder = new SchemaBuilder<{
   Context: Ctx
   PrismaTypes: PrismaTypes
@@ -30,7 +27,7 @@ export const builder = new SchemaBuilder<{
   plugins: ['access', 'budget', PrismaPlugin, RelayPlugin],
   defaultFieldNullability: false,
   prisma: {
-    // It is asked for its models alone.
+    // Only its models are read.
     client: (ctx) => ctx.app.prisma as PrismaClient,
     dmmf: getDatamodel(),
     filterConnectionTotalCount: true,
@@ -46,8 +43,8 @@ builder.subscriptionType({ description: 'All subscriptions.' })
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
 /**
- * The instant that a text names. Date.parse alone would also take dates without a time, local
- * times, and 30 February for 2 March. Throws `validation_failed`.
+ * Parses an instant. Date.parse alone would also accept dates without a time, local times, and 30
+ * February as 2 March. Throws `validation_failed`.
  */
 function instantOf(value: unknown): Date {
   const text = typeof value === 'string' ? value : ''

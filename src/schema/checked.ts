@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { grouped } from '../core/texts.ts'
 import { builder } from './builder.ts'
 
-// GraphQL types of what a zod schema checks. A field has the description of its schema, and its
-// bounds, which GraphQL has no other place for. An object or a choice of several values has its
-// `title` as a name.
+// GraphQL types made from zod schemas. A field has its schema's description, with the bounds
+// added, because GraphQL has no other place for them. Objects and choices are named by their
+// `title`.
 
 type Types = (typeof builder)['$inferSchemaTypes']
 type Values = Readonly<Record<string, unknown>>
@@ -21,7 +21,7 @@ const isWrapped = (schema: z.ZodType): schema is z.ZodType & Wrapper =>
   schema instanceof z.ZodOptional ||
   schema instanceof z.ZodExactOptional
 
-/** A schema without its default and null, with what is said of it on the way. */
+/** A schema without its default and null, and the description found on the way. */
 function bare(schema: z.ZodType): { schema: z.ZodType; isNullable: boolean; description: string } {
   if (!isWrapped(schema)) return { schema, isNullable: false, description: schema.description ?? '' }
   const inner = bare(schema.unwrap())
@@ -44,7 +44,7 @@ function kindOf(schema: z.ZodType): 'Int' | 'Boolean' | 'String' | ['String'] | 
 
 const enums = new Map<string, ReturnType<typeof makeEnum>>()
 
-/** Once by its name, as it is read and written. */
+/** One enum per name, for both input and output. */
 function enumOf(schema: z.ZodEnum) {
   const { title = '' } = schema.meta() ?? {}
   const made = enums.get(title) ?? makeEnum(title, schema)
@@ -60,7 +60,7 @@ function makeEnum(title: string, schema: z.ZodEnum) {
   })
 }
 
-/** The fields in which an object that `shape` describes is read. */
+/** The output fields of an object that `shape` describes. */
 export const outputFields = <Parent extends Values>(
   t: PothosSchemaTypes.ObjectFieldBuilder<Types, Parent>,
   shape: Readonly<Record<string, z.ZodType>>,
@@ -79,7 +79,7 @@ function outputType(schema: z.ZodObject): PothosSchemaTypes.ObjectRef<Types, Val
   return builder.objectRef<Values>(title).implement({ description, fields: (t) => outputFields(t, schema.shape) })
 }
 
-/** The bounds of a number or a list as a sentence. */
+/** A sentence with the bounds of a number or a list. */
 function boundsOf(schema: z.ZodType): string {
   const { minimum = 0, maximum, minItems = 0, maxItems } = z.toJSONSchema(schema, { unrepresentable: 'any' })
   if (maximum !== undefined) return ` From ${grouped(minimum)} to ${grouped(maximum)}.`
@@ -91,7 +91,9 @@ type InputFields<Shape extends z.ZodRawShape> = {
   [Name in keyof Shape]: PothosSchemaTypes.InputFieldRef<Types, z.input<Shape[Name]>>
 }
 
-/** The fields in which the same is given. Required is what has no default and can be no null. */
+/**
+ * The input fields of the same object. A field is required if it has no default and cannot be null.
+ */
 export const inputFields = <Shape extends Record<string, z.ZodType>>(
   t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
   shape: Shape,
@@ -103,7 +105,7 @@ export const inputFields = <Shape extends Record<string, z.ZodType>>(
       const type = schema instanceof z.ZodObject ? inputType(schema) : kindOf(schema)
       return [name, t.field({ type, description, required: !isWrapped(given) })]
     }),
-    // The schema's own type of each field: GraphQL's is made from it.
+    // The schema's own types of the fields, from which GraphQL's are made.
   ) as unknown as InputFields<Shape>
 
 function inputType(schema: z.ZodObject): PothosSchemaTypes.InputObjectRef<Types, Values> {

@@ -14,28 +14,28 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 
-/** What an operation asks of an object, by what it will take in the answer. */
+/** The fields that an operation requests of an object, measured by their size in the answer. */
 export interface Plan {
-  /** Bytes of names, punctuation, and values of types that are never long. */
+  /** Bytes of names, punctuation, and values of types that are always short. */
   readonly fixed: number
-  /** Fields with texts or JSON, once for each name under which they are asked for. */
+  /** Fields with texts or JSON, once for each name in the answer. */
   readonly texts: readonly string[]
   readonly objects: readonly { readonly field: GraphQLField<unknown, unknown>; readonly plan: Plan }[]
 }
 
-/** What an operation asks of each edge of a connection. */
+/** The fields that an operation requests of each edge of a connection. */
 export interface EdgePlan {
   readonly fixed: number
   readonly cursors: number
   readonly nodes: readonly Plan[]
 }
 
-/** Bytes of a value, quotes included. JSON and String are measured. */
+/** Bytes of a value, including quotes. JSON and String are measured. */
 const SCALARS: Readonly<Record<string, number>> = { ID: 40, DateTime: 27, Int: 12, Boolean: 6, Float: 25 }
 const ENUM = 40
-/** A connection without edges, with all that its pageInfo has: two cursors, mostly. */
+/** A connection without edges, with its pageInfo: mostly two cursors. */
 const CONNECTION = 500
-/** `,"":` beside a name, and the braces of an object. */
+/** `,"":` next to a name, and the braces of an object. */
 const NAME = 4
 const BRACES = 3
 
@@ -44,11 +44,11 @@ type SelectionSets = readonly (SelectionSetNode | undefined)[]
 
 export const isConnectionName = (name: string): boolean => name.endsWith('Connection')
 
-// By the list of nodes: the same for each execution of a compiled document, and for all parents of
-// a list.
+// By list of nodes, which is the same for all executions of a compiled document, and for all
+// parents of a list.
 const known = new WeakMap<object, EdgePlan>()
 
-/** What is asked of each edge of the connection that a resolver is about to answer. */
+/** The requested fields for each edge of the connection that a resolver is about to return. */
 export function edgePlanOf({ fieldNodes, fragments, returnType }: GraphQLResolveInfo): EdgePlan {
   const existing = known.get(fieldNodes)
   if (existing !== undefined) return existing
@@ -64,7 +64,7 @@ export function edgePlanOf({ fieldNodes, fragments, returnType }: GraphQLResolve
 const onlyFor = new WeakMap<object, Map<ReadonlySet<string>, boolean>>()
 
 /**
- * Whether an operation asks the object that a resolver is about to answer for no field but these.
+ * Whether an operation requests only these fields of the object that a resolver is about to return.
  */
 export function asksOnlyFor({ fieldNodes, fragments }: GraphQLResolveInfo, names: ReadonlySet<string>): boolean {
   const ofNodes = onlyFor.get(fieldNodes) ?? new Map<ReadonlySet<string>, boolean>()
@@ -108,7 +108,7 @@ function planObject(fragments: Fragments, type: GraphQLObjectType, sets: Selecti
     plan.fixed += key.length + NAME
     const field = type.getFields()[name]
     const of = field === undefined ? undefined : getNamedType(field.type)
-    // `__typename`.
+    // Only `__typename` has no field.
     if (field === undefined || of === undefined) plan.fixed += ENUM
     else if (isConnectionName(of.name)) plan.fixed += CONNECTION
     else if (isObjectType(of)) plan.objects.push({ field, plan: planObject(fragments, of, inner) })
@@ -120,7 +120,7 @@ function planObject(fragments: Fragments, type: GraphQLObjectType, sets: Selecti
   return plan
 }
 
-/** The fields of selections by their names in the answer, those of fragments included. */
+/** The fields of selections by their names in the answer, including those in fragments. */
 function fieldsOf(fragments: Fragments, sets: SelectionSets): Map<string, { name: string; sets: SelectionSetNode[] }> {
   const fields = new Map<string, { name: string; sets: SelectionSetNode[] }>()
   const spread = new Set<string>()

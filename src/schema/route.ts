@@ -1,51 +1,49 @@
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core'
 
-/** Where the REST routes stand. */
+/** The base path of the REST routes. */
 export const API_BASE = '/api/v1'
 
 /**
  * A REST route is an operation on the GraphQL schema: path, query and body become the operation's
- * variables, and the answer is a projection of its data. Names, types and permissions are the
- * schema's alone.
+ * variables, and the answer is a projection of its data. Names, types and permissions come only
+ * from the schema.
  *
- * - A mutation's `$input` is made of the path parameters and the body.
+ * - A mutation's `$input` consists of the path parameters and the body.
  * - A query's variables are the path parameters and the query string; `limit` and `cursor` stand
- *   for `$first`, `$after`.
+ *   for `$first` and `$after`.
  */
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below `/api/v1`; `:name` is a parameter with the name that the operation gives it. */
+  /** Below `/api/v1`; `:name` is a parameter, named as in the operation. */
   path: string
-  /** The title in the reference: a verb and its object, like `Create a comment`. */
+  /** The title in the reference: a verb and its object, such as `Create a comment`. */
   summary: string
-  /** What the reference says of it, where the field that it answers with does not fit. */
+  /** The description in the reference, if that of the answered field does not fit. */
   description?: string
   document: TypedDocumentNode<unknown, unknown>
   /** The status of success; 204 has no body. */
   status: number
-  /** Where success has two statuses: the other one, when it is that, and what it says. */
+  /** A second status of success, when it applies, and its description. */
   otherStatus?: { status: number; when: (data: never) => boolean; description: string }
   /**
-   * The body; without it, what stands in the operation's only field (a payload's only field, a
-   * connection as a list). It arranges what the operation gives and computes nothing: the reference
-   * runs it on the schema to know the body's.
+   * Makes the body; by default it is the value of the operation's only field (inside a payload, its
+   * only field; a connection becomes a list). It may only rearrange data, not compute: the
+   * reference runs it on the schema to derive the body's schema.
    */
   answer?: (data: never) => unknown
-  /**
-   * Fields of the operation's input that this path does not take: it refuses them as unknown.
-   */
+  /** Fields of the operation's input that this path refuses as unknown. */
   without?: readonly string[]
-  /** The least and the most of whole numbers in the query string. `limit` has its own. */
+  /** The bounds of whole numbers in the query string. `limit` has its own. */
   bounds?: Readonly<Record<string, { min: number; max: number; description: string }>>
   /**
-   * A smaller operation on the same root field, run in the place of `document` with the variables
-   * that it `serves`.
+   * A smaller operation on the same root field, run instead of `document` for variables that it
+   * `serves`.
    */
   lighter?: { document: TypedDocumentNode<unknown, never>; serves: (variables: never) => boolean }
   /**
-   * The answer shows comments of the one discussion that the variables `id` or `externalId` name:
-   * it has an ETag, and is kept until the discussion changes. It is the same for all callers but
-   * for the `viewerReaction` of each comment.
+   * Whether the answer shows comments of one discussion, named by the variable `id` or
+   * `externalId`: then it has an ETag, and is cached until the discussion changes. It is the same
+   * for all callers except for `viewerReaction` of each comment.
    */
   isDiscussionPage?: boolean
 }
@@ -65,7 +63,7 @@ export interface RelayConnection {
   pageInfo: { endCursor?: string | null; hasNextPage: boolean }
 }
 
-/** A connection as a list of REST's form, and so each connection in what it lists. */
+/** A connection as a list in REST's form, including nested connections. */
 export function listOf({ edges, pageInfo }: RelayConnection): {
   data: unknown[]
   nextCursor: string | null
@@ -83,7 +81,7 @@ export function listOf({ edges, pageInfo }: RelayConnection): {
 export const isRelayConnection = (value: unknown): value is RelayConnection =>
   typeof value === 'object' && value !== null && 'edges' in value && 'pageInfo' in value
 
-/** What is listed has one shape: a field that is a connection in the first is one in all. */
+/** All items have one shape: a field that is a connection in the first item is one in all. */
 function withLists(node: unknown, names: readonly string[]): unknown {
   const lists = names.map((name) => [name, listOf((node as Record<string, RelayConnection>)[name] as RelayConnection)])
   return { ...(node as object), ...(Object.fromEntries(lists) as object) }

@@ -1,15 +1,12 @@
 import type { Ctx } from '../core/context.ts'
 
-/**
- * Where a field of the built schema says that it shows a raw secret: for the reference, and for the
- * tests.
- */
+/** The extension of fields that show a raw secret, for the reference and the tests. */
 export const SHOWN_ONCE_EXTENSION = 'shownOnce'
 
 /**
- * The options of a field that shows the raw secret `name` of its payload. The secret goes into the
- * first answer and nowhere else: the stored outcome of an `Idempotency-Key` has null in its place,
- * so the field is nullable.
+ * The options of a field that shows the raw secret `name` of its payload. Only the first answer
+ * contains the secret: the stored outcome of an `Idempotency-Key` has null instead, so the field is
+ * nullable.
  */
 export const shownOnce = <Name extends string>(name: Name) => ({
   nullable: true as const,

@@ -1,9 +1,9 @@
 import { type GraphQLSchema, isEnumType } from 'graphql'
 
 /**
- * What callers see of a stored value that only a newer release knows: the value of this release
- * that is nearest to it and grants or promises nothing. Without it the whole answer would be an
- * error while both releases run side by side.
+ * What callers get for a stored value that only a newer release knows: the nearest value of this
+ * release that grants and promises nothing. Without it, the whole answer would be an error while
+ * both releases run side by side.
  */
 const NEAREST: Readonly<Record<string, string>> = {
   AuditActorKind: 'system',
@@ -17,8 +17,8 @@ const NEAREST: Readonly<Record<string, string>> = {
 }
 
 /**
- * The same schema, whose enums answer the nearest value for one that they lack. What callers send
- * is checked as before.
+ * The same schema, except that its enums answer the nearest value for an unknown one. Input is
+ * checked as before.
  */
 export function showNearest(schema: GraphQLSchema): GraphQLSchema {
   for (const [name, nearest] of Object.entries(NEAREST)) {

@@ -5,17 +5,17 @@ import type { EdgePlan, Plan } from './plan.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A value that is computed and short: what a viewer holds, a name. */
+/** Bytes of a computed, short value: a viewer's reaction, a name. */
 const COMPUTED = 300
 const NULL = 4
 
 /**
- * What resolvers have found to be weighed, for the same resolvers to answer: nothing is asked of
- * the database twice.
+ * The objects that resolvers have loaded for measuring, so that the same resolvers need no second
+ * query.
  */
 const found = new WeakMap<object, Map<string, unknown>>()
 
-/** The objects that were found for this field of `source`; undefined where none were asked for. */
+/** The objects loaded for this field of `source`; undefined if there are none. */
 export const foundFor = (source: unknown, name: string): unknown =>
   typeof source === 'object' && source !== null ? found.get(source)?.get(name) : undefined
 
@@ -24,7 +24,8 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
 
 /**
- * Finds the objects that the nodes of a page do not hold themselves, as the parents of comments.
+ * Loads objects that the nodes of a page do not contain themselves, such as the parents of
+ * comments.
  */
 export async function findObjects(
   nodes: readonly unknown[],
@@ -38,7 +39,7 @@ export async function findObjects(
     const values = await Promise.all(
       sources.map(async (source) => {
         if (source[name] !== undefined || field.args.length > 0 || resolve === undefined) return source[name]
-        // What fails will fail again, where it is answered.
+        // A failure recurs when the field is answered.
         const value: unknown = await Promise.resolve(resolve(source, {}, ctx, info)).catch(() => undefined)
         if (value !== undefined) found.set(source, (found.get(source) ?? new Map<string, unknown>()).set(name, value))
         return value
@@ -48,7 +49,7 @@ export async function findObjects(
   }
 }
 
-/** Whether a node has objects that `findObjects` would look into. */
+/** Whether a node has objects that `findObjects` would load. */
 export const needsObjects = (node: unknown, { objects }: Plan): boolean =>
   isFields(node) &&
   objects.some(({ field, plan }) => {
@@ -56,7 +57,7 @@ export const needsObjects = (node: unknown, { objects }: Plan): boolean =>
     return value === undefined || listOf(value).some((each) => needsObjects(each, plan))
   })
 
-/** Bytes that an edge takes in the answer, at most. */
+/** The most bytes of an edge in the answer. */
 export function edgeBytes(edge: { cursor: string; node: unknown }, { fixed, cursors, nodes }: EdgePlan): number {
   let bytes = cursors === 0 ? fixed : fixed + cursors * (edge.cursor.length + 2)
   for (const plan of nodes) bytes += objectBytes(edge.node, plan)
@@ -74,7 +75,7 @@ function objectBytes(value: unknown, plan: Plan): number {
   return bytes
 }
 
-// Nothing that JSON escapes, and nothing that UTF-8 writes with several bytes.
+// Characters that JSON does not escape, and that are one byte in UTF-8.
 const PLAIN = /^[ !#-[\]-~]*$/
 
 function valueBytes(value: unknown): number {

@@ -25,12 +25,12 @@ import {
 import { Subscriber } from './subscriber.ts'
 import { subscriptionsOf } from './subscriptions.ts'
 
-/** Of a subscription's document and its variables together, in characters. */
+/** The most characters of a subscription's document and variables together. */
 const MAX_SUBSCRIPTION_LENGTH = 16_384
-/** A reserved stream that nobody has opened by then is given up. */
+/** A reserved stream that is not opened within this time is dropped. */
 const RESERVATION_MS = 30_000
 
-/** A stream in single-connection mode, from its reservation on: it counts as an open one. */
+/** A stream in single-connection mode. It counts as open from its reservation on. */
 interface Reservation {
   readonly shared: SharedConnection
   leave(): void
@@ -40,19 +40,22 @@ interface Reservation {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-/** The graphql-sse protocol: in both of its modes, and in distinct-connections mode alone. */
+/**
+ * Handlers of the graphql-sse protocol: one for both of its modes, one for distinct connections
+ * only.
+ */
 export interface EventStreams {
   answer: Handler
   answerDistinct: Handler
 }
 
-/** What `onSubscribe` answers where a subscriber takes the response over. */
+/** The answer of `onSubscribe` when a subscriber takes over the response. */
 const TAKEN: Response = [null, { status: 200, statusText: 'OK' }]
 const NOT_FOUND = { status: 404, statusText: 'Not Found' } as const
 
 /**
- * Answers by the graphql-sse protocol. The library does all of it but subscriptions on connections
- * of their own, of which there are many: those write to their sockets themselves
+ * Handles the graphql-sse protocol. The library does everything except subscriptions on their own
+ * connections, of which there are many: those write to their sockets directly
  * (docs/decisions/0004).
  */
 export function createEventStreams(app: App): EventStreams {
@@ -70,15 +73,15 @@ export function createEventStreams(app: App): EventStreams {
       requireShort(params)
       if (place.token !== null) return prepared
       const source = await createSourceEventStream(prepared)
-      // The library knows a result by its data.
+      // The library recognises a result by its data.
       if (!(source instanceof SourceStream)) return { data: null, ...(source as ExecutionResult) }
       place.begun = { source, subscription: join(place.ctx, prepared, source) }
       return TAKEN
     },
-    // `prepare` has done it.
+    // `prepare` has validated the document.
     validate: () => [],
     execute,
-    // `onOperation` makes answers of it.
+    // `onOperation` turns it into answers.
     subscribe: (args) => createSourceEventStream(args) as OperationResult,
     onOperation: (_ctx, { context: { ctx, shared } }, args, result) => {
       if (!(result instanceof SourceStream)) return undefined
@@ -101,10 +104,12 @@ export function createEventStreams(app: App): EventStreams {
     reservation?.leave()
   }
 
-  /** Gives up a reservation that nobody has opened. Only who opens a stream can end it. */
+  /**
+   * Drops a reservation that was not opened. Otherwise only the client of the stream could end it.
+   */
   const release = async (request: SseRequest): Promise<void> => {
     const [body] = await handle({ ...request, method: 'GET', headers: { get: acceptEventStream } })
-    // Refused: the client has opened it meanwhile. Then its end tidies up.
+    // Refused: the client has opened the stream meanwhile, and its end cleans up.
     if (body === null || typeof body === 'string') return
     await body.return()
     forget(request.context.token)
@@ -147,7 +152,7 @@ export function createEventStreams(app: App): EventStreams {
     const reservation = token === null ? undefined : reservations.get(token)
     if (reservation !== undefined) {
       reservation.end = () => {
-        // Its subscriptions are told first that they are complete.
+        // First its subscriptions are completed.
         shared.close()
         setImmediate(() => void body.return().catch(onError))
       }
@@ -180,7 +185,7 @@ export function createEventStreams(app: App): EventStreams {
   }
 }
 
-/** A document and its variables are kept for as long as their subscription lasts. */
+/** A document and its variables stay in memory as long as their subscription. */
 function requireShort({ query, variables }: RequestParams): void {
   const length = query.length + JSON.stringify(variables ?? {}).length
   if (length > MAX_SUBSCRIPTION_LENGTH) {
@@ -194,7 +199,7 @@ function requireShort({ query, variables }: RequestParams): void {
 
 const isResult = (chunk: string | Uint8Array): boolean => typeof chunk === 'string' && chunk.startsWith('event: next')
 
-/** Takes the response over from Fastify. */
+/** Takes over the response from Fastify. */
 function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<SseContext['begun']>): FastifyReply {
   const headers = headersOf(reply.getHeaders())
   const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000

@@ -12,8 +12,8 @@ interface PumpOptions {
 
 /**
  * Writes an iterable to a response and ends it, no faster than the client takes it. Closes the
- * iterable when the client goes. `onTaken` is called after each chunk that found room, `onStall`
- * where none did in time. Never rejects.
+ * iterable when the client disconnects. `onTaken` is called after each chunk that found room,
+ * `onStall` if one found none in time. Never rejects.
  */
 export async function pump(
   response: ServerResponse,
@@ -24,7 +24,7 @@ export async function pump(
   let isGone = false
   const leave = (): void => {
     isGone = true
-    // The only thing that ends the wait for the next chunk of an idle source.
+    // Nothing else ends the wait for the next chunk of an idle source.
     void Promise.resolve(iterator.return?.()).catch(onError)
   }
   response.once('close', leave).on('error', onError)
@@ -47,7 +47,7 @@ export async function pump(
 }
 
 /**
- * Takes a reply over from Fastify and sends the head of a stream: what hooks have set, and
+ * Takes over a reply from Fastify, and sends the head of a stream: the headers from hooks, and
  * `headers`.
  */
 export function beginStream(
@@ -55,7 +55,7 @@ export function beginStream(
   status: number,
   headers: Readonly<Record<string, string>>,
 ): ServerResponse {
-  // HTTP/2 knows no `connection`.
+  // HTTP/2 forbids `connection`.
   const { connection: _own, ...sent } = { ...headersOf(reply.getHeaders()), ...headers, ...STREAM_HEADERS }
   reply.hijack()
   return reply.raw.writeHead(status, sent)

@@ -6,8 +6,8 @@ import type { SourceStream } from '../../live/source-stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /**
- * The answers of a subscription that shares its connection with others, as graphql-sse takes them.
- * A source that fails has a last payload say so: one that throws would end the process.
+ * The answers of a subscription on a shared connection, in the form that graphql-sse takes. If the
+ * source fails, the last payload is the error: a throw would end the process.
  */
 export function resultsOf(
   source: SourceStream<Payload>,

@@ -2,7 +2,10 @@ import type { Payload } from '../../live/batch.ts'
 import { Backlog } from '../../live/source-queue.ts'
 import type { SourceStream } from '../../live/source-stream.ts'
 
-/** What the operations of one connection share: together they hold no more than one may. */
+/**
+ * State that the operations of one connection share: together they hold at most what one connection
+ * may.
+ */
 export class SharedConnection {
   readonly gate = new Gate()
   readonly backlog = new Backlog()
@@ -10,13 +13,13 @@ export class SharedConnection {
   #isOver = false
 
   add(source: SourceStream<Payload>): void {
-    // Its connection may have gone while it was begun: the library would not end it any more.
+    // The connection may have closed meanwhile, and then the library would never end the source.
     if (this.#isOver) return source.leave()
     this.#sources.add(source)
     source.onLeave(() => this.#sources.delete(source))
   }
 
-  /** Nobody takes anything any more. */
+  /** The connection has closed. */
   close(): void {
     this.#isOver = true
     for (const source of this.#sources) source.leave()
@@ -24,10 +27,10 @@ export class SharedConnection {
   }
 }
 
-/** Results that wait for the client. The library itself would hold any number. */
+/** The most results that wait for the client. The library would hold any number. */
 const MAX_WAITING = 16
 
-/** Holds results back while the client has not taken the ones before. */
+/** Holds results back until the client has taken the earlier ones. */
 export class Gate {
   #waiting = 0
   #isOpen = true
@@ -43,7 +46,7 @@ export class Gate {
     this.#wake.splice(0).forEach((wake) => wake())
   }
 
-  /** Nobody takes anything any more: those that wait go on, and end. */
+  /** The connection has closed: waiting results continue, and end. */
   close(): void {
     this.#isOpen = false
     this.#wake.splice(0).forEach((wake) => wake())

@@ -11,19 +11,19 @@ import { notAcceptable } from '../graphql/errors.ts'
 import { SharedConnection } from './shared-connection.ts'
 import type { Subscription } from './subscription.ts'
 
-/** A request of graphql-sse's protocol, and where its answers go. */
+/** A request of the graphql-sse protocol, and the target of its answers. */
 export interface SseContext {
   ctx: Ctx
-  /** Of the connection that it shares with others; null for one of its own. */
+  /** The token of its shared connection; null for a connection of its own. */
   token: string | null
   shared: SharedConnection
-  /** What a subscription on a connection of its own has begun; null for all else. */
+  /** The started subscription on a connection of its own; null otherwise. */
   begun: { source: SourceStream<Payload>; subscription: Subscription } | null
 }
 
 export type SseRequest = Request<FastifyRequest, SseContext>
 
-/** A request on a connection of its own, which accepts events whatever else it does. */
+/** A request on its own connection, which counts as accepting events, whatever its `Accept`. */
 export function distinctRequest(fastifyRequest: FastifyRequest): SseRequest {
   const request = sseRequest(fastifyRequest, {
     ctx: fastifyRequest.ctx,
@@ -34,7 +34,7 @@ export function distinctRequest(fastifyRequest: FastifyRequest): SseRequest {
   return { ...request, headers: { get: (name) => acceptEventStream(name) ?? request.headers.get(name) } }
 }
 
-/** A request in whichever mode it is. `sharedOf`: the connection of a token. */
+/** A request in either mode. `sharedOf` returns the connection of a token. */
 export function anyRequest(
   request: FastifyRequest,
   sharedOf: (token: string) => SharedConnection | undefined,
@@ -46,7 +46,7 @@ export function anyRequest(
   return sseRequest(request, { ctx: request.ctx, token, shared, begun: null })
 }
 
-/** A token begins with its tenant, so that another tenant's does not fit. */
+/** A token begins with its tenant's id, so that other tenants cannot use it. */
 export const ownsToken = (ctx: Ctx, token: string): boolean => token.startsWith(`${requireCaller(ctx).tenant.id}.`)
 
 export const acceptEventStream = (name: string): string | null => (name === 'accept' ? 'text/event-stream' : null)
@@ -55,7 +55,7 @@ function sseRequest(request: FastifyRequest, context: SseContext): SseRequest {
   return {
     method: request.method,
     url: request.url,
-    // The library looks for the media type in lower case; another than JSON does not come this far.
+    // The library expects the media type in lower case; types other than JSON were refused before.
     headers: { get: (name) => (name === 'content-type' ? 'application/json' : header(request, name)) },
     body: (request.body ?? null) as Record<PropertyKey, unknown> | null,
     raw: request,
@@ -70,15 +70,15 @@ function header({ headers }: FastifyRequest, name: string): string | undefined {
 
 const NO_STREAM = 'There is no such reserved stream; for one of its own a request accepts text/event-stream.'
 
-/** The library's own refusals, in the service's words. */
+/** The library's own refusals as errors of the service. */
 export function refusalOf({ method, context }: SseRequest, { status, headers }: ResponseInit): ServiceError {
-  // The library takes a client that accepts no events for one operation of a reserved stream.
+  // The library takes a client that does not accept events for an operation of a reserved stream.
   if (status === 404) return new ServiceError('not_found', { detail: NO_STREAM })
   if (status === 405) return new ServiceError('method_not_allowed', { allow: headers?.allow?.split(', ') ?? [] })
   if (status === 406) return notAcceptable()
   if (status === 409) return new ServiceError('invalid_transition', { detail: NOT_FREE })
   if (status === 415) return new ServiceError('unsupported_media_type')
-  // What it finds missing; all else has been checked before.
+  // The only missing value that the library finds; all others were checked before.
   if (method === 'DELETE') return invalid('/operationId', 'required', 'is required')
   if (method === 'POST' && context.token !== null) return invalid('/extensions/operationId', 'required', 'is required')
   return invalid('/query', 'required', 'is required')

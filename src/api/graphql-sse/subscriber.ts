@@ -13,19 +13,18 @@ const COMPLETE = chunkOf(['event: complete\ndata:\n\n'])
 const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { bytes }) => sum + bytes.length, 0)
 
 /**
- * One subscription on a connection of its own: graphql-sse's protocol, in distinct-connections
- * mode.
+ * One subscription on its own connection: the graphql-sse protocol in distinct-connections mode.
  */
 export class Subscriber extends Outlet implements Taker<Payload> {
   readonly #source: SourceStream<Payload>
   readonly #subscription: Subscription
   readonly #onCut: (cut: Cut) => void
   /**
-   * Settles when all that was delivered has been written; null where nothing waits for its answer.
-   * Never rejects.
+   * Settles when everything delivered has been written; null if no answer is awaited. Never
+   * rejects.
    */
   #writing: Promise<void> | null = null
-  /** Of what waits behind that which is being written. */
+  /** The bytes that wait behind the current write. */
   #waitingBytes = 0
 
   constructor(
@@ -43,7 +42,7 @@ export class Subscriber extends Outlet implements Taker<Payload> {
     return this.#writing !== null || super.isFull
   }
 
-  /** Sends the head, then the replay and what is live. */
+  /** Sends the head, then the replay, then live events. */
   open(headers: Headers): void {
     if (this.isOver) return this.#source.leave()
     this.begin(headers, HEARTBEAT)
@@ -54,7 +53,7 @@ export class Subscriber extends Outlet implements Taker<Payload> {
     const pieces = this.#subscription.piecesFor(batch)
     const [only, ...others] = pieces instanceof Promise ? [] : pieces
     if (this.#writing === null && only !== undefined && others.length === 0) this.write(only)
-    // What is being written keeps the client's pace by itself, however long it is.
+    // The current write itself runs at the client's pace, however long it is.
     else if (this.#writing === null) this.#writeLater(pieces, 0)
     else this.#writeLater(pieces, pieces instanceof Promise ? batch.size : sizeOf(pieces))
   }
@@ -73,7 +72,7 @@ export class Subscriber extends Outlet implements Taker<Payload> {
     if (cut !== null) this.#onCut(cut)
   }
 
-  /** What is there waits for what comes before it, and each piece for room. */
+  /** Each answer waits for the earlier ones, and each piece for room. */
   #writeLater(pieces: Pieces | Promise<Pieces>, bytes: number): void {
     this.#waitingBytes += bytes
     if (this.#waitingBytes > MAX_UNSENT_BYTES) return this.cut('unsent')

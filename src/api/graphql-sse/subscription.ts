@@ -12,23 +12,20 @@ const ANSWER_MS = 10_000
 /** Caches answers briefly, so that a reconnect storm executes each event once. */
 const SHARED_MS = 250
 
-/**
- * An event is small, and what is asked about it may be long: its answers go out in pieces of about
- * this size.
- */
+/** Answers are sent in pieces of about this size: an event is small, but its answer may be long. */
 const PIECE_LENGTH = 64 * 1024
 
 type MaybePromise<T> = T | Promise<T>
 export type Pieces = readonly Chunk[]
 
 /**
- * An operation as all see it who have it in common, with the same variables and the same rights:
- * each event is executed and encoded once for all of them (docs/reference/choices.md).
+ * One operation, shared by all subscribers with the same variables and rights: each event is
+ * executed and encoded once for all of them (docs/reference/choices.md).
  */
 export class Subscription {
   /**
-   * On whose behalf: all who share it are told the same. The latest has the newest settings of the
-   * tenant.
+   * The context of the latest subscriber, with the newest settings of the tenant. All subscribers
+   * get the same answers.
    */
   ctx: Ctx
   readonly #operation: ExecutionArgs
@@ -41,8 +38,8 @@ export class Subscription {
   }
 
   /**
-   * The answers to a batch, in pieces of which each is sent at once; a promise where an answer
-   * takes time. Never rejects.
+   * The answers to a batch, in pieces that are each sent at once; a promise if an answer takes
+   * time. Never rejects.
    */
   piecesFor(batch: Batch<Payload>): MaybePromise<Pieces> {
     const known = this.#pieces.get(batch)
@@ -76,7 +73,7 @@ export class Subscription {
     return inPieces(answers)
   }
 
-  /** One after the other: a replay is not to ask the database for a hundred things at once. */
+  /** One after the other, so that a replay does not send a hundred queries at once. */
   async #encodeSlowly(
     answers: EncodedResult[],
     next: Promise<EncodedResult>,
@@ -92,7 +89,8 @@ export class Subscription {
 
   #execute(frame: Payload): MaybePromise<ExecutionResult> {
     const { ctx } = this
-    // Loaders live as long as one event: what they keep would grow, and grow old.
+    // A new context for each event, with its own loaders: otherwise their caches would grow, and
+    // become stale.
     const contextValue = { ...ctx }
     try {
       const result = execute({ ...this.#operation, rootValue: frame, contextValue })
@@ -111,7 +109,7 @@ export class Subscription {
     return Promise.race([result, tooLate]).finally(() => clearTimeout(timer))
   }
 
-  /** The answer where there can be none. */
+  /** The answer when the execution failed. */
   readonly failed = (error: unknown): ExecutionResult => {
     return { data: null, errors: [toGraphQLError(error, this.ctx)] }
   }
@@ -135,9 +133,7 @@ function inPieces(answers: readonly EncodedResult[]): Pieces {
 const late = (): ServiceError =>
   new ServiceError('unavailable', { detail: 'The event could not be answered in time; resume before it.' })
 
-/**
- * What a subscription says to one event. It is encoded once, however many subscribers there are.
- */
+/** The answer to one event. It is encoded once for all subscribers. */
 export class EncodedResult {
   readonly result: ExecutionResult
   #text: string | undefined
@@ -146,7 +142,7 @@ export class EncodedResult {
     this.result = result
   }
 
-  /** As a server-sent event of graphql-sse's distinct-connections mode. */
+  /** As a server-sent event in distinct-connections mode. */
   get text(): string {
     return (this.#text ??= `event: next\ndata: ${JSON.stringify(this.result)}\n\n`)
   }

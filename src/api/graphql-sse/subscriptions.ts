@@ -8,27 +8,26 @@ import { schema } from '../graphql/schema.ts'
 import { Subscription } from './subscription.ts'
 
 /**
- * The argument of a root field that says from where on a subscriber is brought up to date: it
- * changes no answer.
+ * The argument of a root field that says where a subscriber resumes. It does not change answers.
  */
 const POSITION = 'lastEventId'
 
 interface Shared {
   readonly subscription: Subscription
-  /** How many have it in common. */
+  /** The number of its subscribers. */
   members: number
 }
 
-/** The subscriptions of a process, each as long as it has a subscriber. */
+/** The subscriptions of a process, each kept while it has subscribers. */
 export class Subscriptions {
   readonly #shared = new Map<string, Shared>()
 
-  /** How many different ones there are. */
+  /** The number of different subscriptions. */
   get size(): number {
     return this.#shared.size
   }
 
-  /** The subscription that an operation is, for as long as its source is not left. */
+  /** Joins the subscription of an operation, until its source is left. */
   join(ctx: Ctx, operation: ExecutionArgs, source: SourceStream<Payload>): Subscription {
     const key = sharingKey(requireCaller(ctx), operation)
     const shared = this.#shared.get(key) ?? { subscription: new Subscription(operation, ctx), members: 0 }
@@ -44,20 +43,20 @@ export class Subscriptions {
 
 export const subscriptionsOf = perApp(() => new Subscriptions())
 
-/** All that an answer can depend on: the operation, its variables, and what the caller may see. */
+/** Everything that answers depend on: the operation, its variables, and the caller's rights. */
 function sharingKey(
   { tenant, actor, identity }: Caller,
   { document, operationName, variableValues }: ExecutionArgs,
 ): string {
   const rights = actor.kind === 'admin' ? 'admin' : [...actor.capabilities].sort()
-  // None and null differ: one of them has the default.
+  // A missing variable differs from null: it gets the default.
   const given = variablesOf(document).filter((name) => variableValues?.[name] !== undefined)
   const variables = given.map((name) => [name, variableValues?.[name]])
   const text = document.loc?.source.body
   return digest(JSON.stringify([tenant.id, rights, identity?.externalId ?? null, operationName, variables, text]))
 }
 
-/** Of a long text all would be kept for as long as the subscription lasts. */
+/** A long text would stay in memory as long as the subscription. */
 const digest = (text: string): string => sha256(text).toString('base64')
 
 const known = new WeakMap<DocumentNode, readonly string[]>()
@@ -71,7 +70,7 @@ function variablesOf(document: DocumentNode): readonly string[] {
   visit(
     document,
     visitWithTypeInfo(types, {
-      // What is declared is not used yet.
+      // A declaration alone is no use of a variable.
       VariableDefinition: () => false,
       Argument: ({ name }) =>
         name.value === POSITION && types.getParentType() === schema.getSubscriptionType() ? false : undefined,

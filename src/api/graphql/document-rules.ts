@@ -13,27 +13,26 @@ import {
 import { invalid, ServiceError } from '../../core/errors.ts'
 import { NO_INTROSPECTION, RULES } from './rule-texts.ts'
 
-// Twice what the deepest operation of REST has (9); what GraphiQL asks for is left out of account.
+// Twice the depth of the deepest operation of REST (9). Introspection, as by GraphiQL, is not
+// counted.
 const MAX_DEPTH = 20
 const MAX_ALIASES = 30
 const MAX_DIRECTIVES = 30
 /**
- * A whole schema is 170 KB of answer (measured), and anybody may ask for it where introspection is
+ * A whole schema is an answer of 170 KB (measured), and anyone may request it if introspection is
  * on.
  */
 const MAX_INTROSPECTIONS = 2
-/** Callers mend one thing at a time; a document can have a thousand things wrong. */
+/** Callers fix one error at a time; a document can have a thousand. */
 const MAX_ERRORS = 10
 
-/** Why a document is refused, in the form of all refusals (docs/reference/choices.md). */
+/** The refusal of a document, in the form of all refusals (docs/reference/choices.md). */
 export function refusal(code: string, message: string): GraphQLError {
   const originalError = invalid('/query', code, message)
   return new GraphQLError(originalError.message, { originalError })
 }
 
-/**
- * How a rule of GraphQL Armor refuses: by our words, and not by throwing through the validation.
- */
+/** Makes rules of GraphQL Armor report our refusals, instead of throwing through the validation. */
 const refuse = (code: string, message: string) => ({
   propagateOnRejection: false,
   onReject: [(context: ValidationContext | null) => context?.reportError(refusal(code, message))],
@@ -53,10 +52,7 @@ const LIMITS: readonly ValidationRule[] = [
   maxIntrospections,
 ]
 
-/**
- * None of the library's rules counts introspections: they leave them out of account, for the sake
- * of GraphiQL.
- */
+/** The library's rules do not count introspection at all, for the sake of GraphiQL. */
 function maxIntrospections(context: ValidationContext): ReturnType<ValidationRule> {
   let count = 0
   return {
@@ -70,9 +66,8 @@ function maxIntrospections(context: ValidationContext): ReturnType<ValidationRul
 }
 
 /**
- * What is wrong with a document, whatever its variables say. The limits come first: what they
- * refuse is not worth the work of the rules of GraphQL itself, some of which take the square of a
- * document's length.
+ * The errors of a document, whatever its variables. The limits come first, so that documents over
+ * them do not reach GraphQL's own rules, some of which take quadratic time.
  */
 export function documentErrors(
   schema: GraphQLSchema,
@@ -85,7 +80,7 @@ export function documentErrors(
   return validate(schema, document, rules, { maxErrors: MAX_ERRORS }).map((error) =>
     error.originalError instanceof ServiceError
       ? error
-      : // The library gives up: after so many errors, or so many comparisons of fields.
+      : // The library gave up, after too many errors or comparisons of fields.
         refusal('too_long', 'has too much in it to be checked to its end'),
   )
 }

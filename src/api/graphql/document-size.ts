@@ -2,7 +2,7 @@ import { Lexer, Source, TokenKind } from 'graphql'
 
 import { invalid } from '../../core/errors.ts'
 
-/** A document this short can do no harm; most are, and so are not read twice. */
+/** A document this short is harmless, and is not read twice. Most are. */
 const HARMLESS_LENGTH = 1000
 const MAX_TOKENS = 2000
 const MAX_DEPTH = 50
@@ -11,10 +11,10 @@ const OPENING: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACK
 const CLOSING: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R])
 
 /**
- * Refuses a large document before it is parsed. 256 KiB hold thousands of aliases, each a query of
- * its own or, without any credentials, a whole introspection (measured: 36 MB of answer, 2 s of the
- * process). The parser's own `maxTokens` does not suffice: 2 000 tokens `[` overflow its stack.
- * Throws `validation_failed`. The parser refuses a text that is no document.
+ * Refuses a large document before it is parsed. 256 KiB can hold thousands of aliases, each a query
+ * or, even without credentials, a whole introspection (measured: 36 MB of answer, 2 s of the
+ * process). The parser's own `maxTokens` is not enough: 2 000 tokens `[` overflow its stack. Throws
+ * `validation_failed`. Invalid documents are left for the parser to refuse.
  */
 export function checkDocument(text: string): void {
   if (text.length <= HARMLESS_LENGTH) return
@@ -30,7 +30,7 @@ export function checkDocument(text: string): void {
   }
 }
 
-/** The kind of the next token; the end where the text is none. */
+/** The kind of the next token; the end if the text is invalid. */
 function advance(lexer: Lexer): TokenKind {
   try {
     return lexer.advance().kind

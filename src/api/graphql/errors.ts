@@ -8,15 +8,15 @@ import { countRefusal } from '../../core/metrics.ts'
 import { requestRefusal } from './rule-texts.ts'
 
 /**
- * Any thrown value as the error that the caller may see. What is not a ServiceError is logged, and
- * shows nothing. `about`: of which request the log is to say it.
+ * Converts any thrown value to the error that the caller may see. Errors other than ServiceError
+ * are logged, and reveal nothing. `about` identifies the request in the log.
  */
 export function toServiceError(error: unknown, log: Logger, about: { requestId: string }): ServiceError {
   if (error instanceof ServiceError) return error
   if (error instanceof GraphQLError) {
     const cause = causeOf(error)
     if (!(cause instanceof GraphQLError)) return toServiceError(cause, log, about)
-    // GraphQL refuses the request itself where nothing has run, or where it names the place in the
+    // GraphQL has refused the request itself if nothing ran, or if the error has a place in the
     // document.
     if (error.path === undefined || cause.nodes !== undefined) return requestRefusal(cause)
   }
@@ -28,18 +28,18 @@ export function toServiceError(error: unknown, log: Logger, about: { requestId: 
   return new ServiceError('internal', { cause: error })
 }
 
-/** What an error was made of; itself where GraphQL has made it of nothing. */
+/** The original error inside; the error itself if GraphQL created it. */
 function causeOf(error: GraphQLError): unknown {
   const { originalError } = error
   if (originalError == null) return error
   return originalError instanceof GraphQLError ? causeOf(originalError) : originalError
 }
 
-/** Errors that have their public form. */
+/** Errors that are in their public form already. */
 const told = new WeakSet<GraphQLError>()
 
 /**
- * The same error as GraphQL clients see it: `code`, `status`, `errors` and `retryAfterSeconds` in
+ * The error as GraphQL clients get it: `code`, `status`, `errors` and `retryAfterSeconds` in
  * `extensions`.
  */
 export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQLError {
@@ -49,7 +49,7 @@ export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQL
   const { detail, code, status, errors } = problemOf(refusal, requestId)
   const retryAfterSeconds = retryAfterOf(refusal)
   const { path } = error instanceof GraphQLError ? error : {}
-  // Where in the document: for a document that is wrong. What fails while it runs has its path,
+  // Locations only for errors of the document. Errors during execution have a path, whether
   // compiled or not.
   const located = error instanceof GraphQLError && path === undefined ? error : undefined
   const answer = new GraphQLError(detail, {
@@ -69,6 +69,6 @@ export function toGraphQLError(error: unknown, { app, requestId }: Ctx): GraphQL
   return answer
 }
 
-/** The refusal of an `Accept` that no answer fits. */
+/** The error for an `Accept` that no answer matches. */
 export const notAcceptable = (): ServiceError =>
   new ServiceError('validation_failed', { detail: 'The service has no answer of a type that Accept names.' })

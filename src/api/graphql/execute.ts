@@ -9,8 +9,8 @@ import { toServiceError } from './errors.ts'
 export type Operation<Data, Variables> = (ctx: Ctx, variables: Variables) => Promise<Data>
 
 /**
- * An operation that is compiled once, when it is first run: validated, planned and turned into code
- * (docs/decisions/0003). All of them at the start would take 100 ms.
+ * An operation that is validated, planned and compiled to code when it first runs
+ * (docs/decisions/0003). Compiling all at the start would take 100 ms.
  */
 export function compile<Data, Variables>(
   schema: GraphQLSchema,

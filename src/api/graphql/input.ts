@@ -18,21 +18,19 @@ import {
 import { type FieldError, ServiceError } from '../../core/errors.ts'
 import { pointer } from '../../core/validate.ts'
 
-/** Where a value stands, and what may be said of it in another way than the schema has it. */
+/** The place of a value, and exceptions to the schema's rules for it. */
 interface InputOptions {
   path?: readonly PropertyKey[]
-  /** Fields that come from elsewhere (the path of a REST route) and must not be repeated. */
+  /** Fields given elsewhere (in the path of a REST route), which must not be repeated. */
   given?: ReadonlySet<string>
-  /**
-   * Whether GraphQL's coercion is in force: a single value for a list of one, a number for an ID.
-   */
+  /** Whether GraphQL's coercion applies: a single value for a list of one, a number for an ID. */
   coerces?: boolean
 }
 
 /**
- * Checks a JSON value against an input type of the schema: nothing unknown, nothing missing, no
- * wrong type. It goes no deeper than the type does. graphql-js' `coerceInputValue` reports neither
- * a code nor the field that is unknown or missing, but an English sentence about the object.
+ * Checks a JSON value against an input type of the schema: no unknown fields, no missing ones, no
+ * wrong types. It recurses no deeper than the type. graphql-js' `coerceInputValue` gives neither a
+ * code nor the unknown or missing field, but an English sentence about the object.
  */
 export function checkInput(
   type: GraphQLInputType,
@@ -44,9 +42,9 @@ export function checkInput(
   return errors
 }
 
-/** A check under way. Nearly all input is right: only what is wrong has its place written out. */
+/** A check under way. Paths are built only for errors, because nearly all input is valid. */
 interface Check {
-  /** Where the value stands that is looked at. */
+  /** The place of the present value. */
   at: PropertyKey[]
   coerces: boolean
   errors: FieldError[]
@@ -66,17 +64,17 @@ function checkValue(type: GraphQLInputType, value: unknown, check: Check, given 
   } else if (kind.scalar !== undefined) checkScalar(kind.scalar, value, check)
 }
 
-/** What a type is: one of these. */
+/** The kind of a type: one of these fields is set. */
 interface TypeKind {
   isNullable: boolean
   list?: GraphQLInputType
   object?: GraphQLInputObjectType
-  /** Of an enum. */
+  /** The values of an enum. */
   names?: readonly string[]
   scalar?: GraphQLScalarType
 }
 
-// To ask graphql-js what a type is looks at up to five prototypes for each value.
+// Cached, because asking graphql-js for a type's kind checks up to five prototypes.
 const kinds = new WeakMap<GraphQLInputType, TypeKind>()
 
 function kindOf(type: GraphQLInputType): TypeKind {
@@ -111,21 +109,21 @@ function checkAt(key: PropertyKey, type: GraphQLInputType, value: unknown, check
 }
 
 function checkScalar(type: GraphQLScalarType, value: unknown, check: Check): void {
-  // GraphQL takes a number for an ID; JSON of this service does not.
+  // GraphQL accepts a number for an ID; the JSON of this service does not.
   if (!check.coerces && type.name === 'ID' && typeof value !== 'string') {
     return fail(check, 'wrong_type', 'must be a string')
   }
   try {
     type.parseValue(value)
   } catch (error) {
-    // The words of a scalar of ours; of GraphQL's own ones, ours for them.
+    // Our scalars' own messages, or ours for GraphQL's scalars.
     const said = error instanceof ServiceError ? error.extras.errors : undefined
     if (said === undefined) fail(check, 'wrong_type', WRONG[type.name] ?? 'has the wrong type')
     for (const { code, message } of said ?? []) fail(check, code, message)
   }
 }
 
-/** What is said of a value that a scalar of GraphQL refuses. */
+/** The message for a value that a scalar of GraphQL refuses. */
 const WRONG: Readonly<Record<string, string>> = {
   Boolean: 'must be true or false',
   Float: 'must be a number',
@@ -162,8 +160,8 @@ function checkFields(
 const NOTHING: ReadonlySet<string> = new Set()
 
 /**
- * A text of the query string as the JSON value that a variable of `type` takes. What does not fit
- * stays a text, and is refused as one.
+ * Converts a text of the query string to the JSON value of a variable's type. A text that does not
+ * fit stays a text, and is then refused.
  */
 export function fromQuery(type: GraphQLInputType, text: string | string[]): unknown {
   const nullable = getNullableType(type)

@@ -13,30 +13,30 @@ import { LRUCache } from 'lru-cache'
 import type { Ctx } from '../../core/context.ts'
 
 /**
- * Compiling costs about as much as some executions: a document that comes once or twice is not
- * worth it.
+ * Compile on this use: compiling costs about as much as some executions, which a document that
+ * comes once or twice is not worth.
  */
 const COMPILED_AT = 3
 /**
- * The compiler writes every fragment out wherever it is spread, in about 0.5 ms and 2 KB a field
- * (measured).
+ * The compiler expands every fragment wherever it is spread, which takes about 0.5 ms and 2 KB a
+ * field (measured).
  */
 const MAX_FIELDS = 400
-/** Of all that is kept compiled, some 50 MB. */
+/** The most fields of all compiled documents: some 50 MB. */
 const MAX_KEPT_FIELDS = 25_000
 
 interface Compiled {
-  /** Null where it cannot be compiled. */
+  /** Null if it cannot be compiled. */
   query: CompiledQuery | null
   fields: number
 }
 
 /**
- * Turns documents that come again into code. The server's parser cache gives the same text the same
- * DocumentNode, so that what is known of a document goes with it.
+ * Compiles documents that come repeatedly. The server's parser cache returns the same DocumentNode
+ * for the same text, so data about a document is kept with it.
  *
- * Not those of callers without credentials, nor those that fragments make huge: 1.4 KB that double
- * twelve times took all memory of the process.
+ * Not for callers without credentials, nor for documents that their fragments make huge: one of 1.4
+ * KB that doubles twelve times took all memory of the process.
  */
 export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
   const seen = new WeakMap<DocumentNode, number>()
@@ -77,8 +77,8 @@ export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
       if (compiled === null) return
       setExecuteFn((): Promise<ExecutionResult> | ExecutionResult => {
         const result = compiled.query(rootValue, contextValue, variableValues ?? {})
-        // Wrong variables: nothing has run. What is said of them is not to depend on how often the
-        // document has come.
+        // Invalid variables: nothing has run. graphql-js reports the error, so that it does not
+        // depend on how often the document has come.
         return 'errors' in result && !('data' in result) ? executeFn(args) : result
       })
     },
@@ -86,8 +86,8 @@ export function useCompiledQueries(schema: GraphQLSchema): Plugin<Ctx> {
 }
 
 /**
- * How many fields an operation has with its fragments written out, each counted once: they may not
- * spread themselves.
+ * The number of an operation's fields with fragments expanded. Recursive fragments were refused
+ * before.
  */
 function countFields(document: DocumentNode, operationName: string): number {
   const fragments = new Map<string, SelectionSetNode>()

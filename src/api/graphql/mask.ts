@@ -3,15 +3,15 @@ import type { ExecutionResult } from 'graphql'
 import type { Ctx } from '../../core/context.ts'
 import { toGraphQLError } from './errors.ts'
 
-/** A result whose errors have the service's form and show nothing else. */
+/** A result whose errors are in the service's form, and reveal nothing else. */
 export function maskResult<R extends Pick<ExecutionResult, 'errors'>>(result: R, ctx: Ctx): R {
   if (result.errors === undefined) return result
   return { ...result, errors: result.errors.map((error) => toGraphQLError(error, ctx)) }
 }
 
 /**
- * The HTTP status of an answer: 200 where it holds data, else that of its errors, of several the
- * greatest. A field that is null is no data.
+ * The HTTP status of an answer: 200 if it has data, else that of its errors, the greatest of
+ * several. A null field is no data.
  */
 export function statusOf({ data, errors }: ExecutionResult): number {
   if (errors === undefined || errors.length === 0) return 200

@@ -6,7 +6,7 @@ import { type OutgoingResponse, isOutcome, Undecided } from '../../domains/idemp
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** What the HTTP server knows of Idempotency-Key. */
+/** The HTTP server's part of Idempotency-Key. */
 export interface Once {
   hasIdempotencyKey(request: FastifyRequest): boolean
   answerOnce(
@@ -16,7 +16,7 @@ export interface Once {
   ): Promise<FastifyReply>
 }
 
-/** An answer of the GraphQL server, its HTTP status, and the errors that it holds. */
+/** An answer of the GraphQL server, with its HTTP status and errors. */
 export interface Responded {
   response: Response
   status: number
@@ -24,14 +24,14 @@ export interface Responded {
 }
 
 /**
- * The answer to a mutation that had these errors. One that is no refusal throws `Undecided`:
- * whatever fields have succeeded are undone, so that it shows no data.
+ * The answer to a mutation with these errors. If one is not a refusal, throws `Undecided`: fields
+ * that have succeeded are undone, so the answer must not show their data.
  */
 export async function answerMutation({ response, status, errors }: Responded): Promise<OutgoingResponse> {
   const body = await response.text()
   const statuses = [status, ...errors.map(({ extensions }) => extensions.status)]
   if (statuses.every((each) => typeof each === 'number' && isOutcome(each))) {
-    // A field that was asked for stays in its place.
+    // A requested field must stay in place.
     return { status, contentType: response.headers.get('content-type'), body, blank: null }
   }
   throw new Undecided({ status, contentType: JSON_TYPE, body: JSON.stringify({ errors, data: null }) })

@@ -12,7 +12,7 @@ const optional =
   (value: unknown): boolean =>
     value === undefined || value === null || is(value)
 
-/** What a GraphQL request may say (GraphQL over HTTP, section 4.2), and what each must be. */
+/** The parameters of a GraphQL request (GraphQL over HTTP, section 4.2), and their types. */
 const PARAMS: Readonly<Record<string, { is: (value: unknown) => boolean; message: string }>> = {
   query: { is: isText, message: 'must be a string' },
   operationName: { is: optional(isText), message: 'must be a string' },
@@ -21,8 +21,8 @@ const PARAMS: Readonly<Record<string, { is: (value: unknown) => boolean; message
 }
 
 /**
- * Checks the body of a GraphQL request, and the size of its document before anything parses it. A
- * batch is refused: one request, one token of the bucket. Throws `validation_failed`.
+ * Checks the body of a GraphQL request, and its document's size before parsing. Batches are
+ * refused: a request takes one token of the bucket. Throws `validation_failed`.
  */
 export function checkParams(body: unknown): void {
   if (!isObject(body))
@@ -49,7 +49,7 @@ export function checkParams(body: unknown): void {
 
 /**
  * Checks the query string of a GraphQL request, in which `variables` and `extensions` are JSON. It
- * may have none of them: so a reserved stream is opened. Throws `validation_failed`.
+ * may be empty, which opens a reserved stream. Throws `validation_failed`.
  */
 export function checkQuery(query: unknown): void {
   const { variables, extensions } = query as Record<string, unknown>
@@ -70,16 +70,15 @@ function isShallowObject(text: unknown): boolean {
 }
 
 /**
- * Whether the body of a request asks for an operation of this kind, but a query. One that cannot be
- * read asks for none.
+ * Whether a request's body has an operation of this kind (other than query). False if it cannot be
+ * read.
  */
 export function asksFor(body: unknown, kind: OperationTypeNode): boolean {
   return operationIn(body, kind) !== null
 }
 
 /**
- * How many mutations the body of a request asks for: the root fields of its operation, under
- * whatever names.
+ * The number of mutations in a request's body: the root fields of its operation, by response name.
  */
 export function countMutations(body: unknown): number {
   const found = operationIn(body, OperationTypeNode.MUTATION)
@@ -93,7 +92,7 @@ interface FoundOperation {
 
 function operationIn(body: unknown, kind: OperationTypeNode): FoundOperation | null {
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
-  // Only a query need not name what it is: most documents are not parsed here.
+  // Only queries may omit the keyword, so most documents need not be parsed here.
   if (typeof query !== 'string' || !query.includes(kind)) return null
   try {
     const document = parse(query)
@@ -104,7 +103,7 @@ function operationIn(body: unknown, kind: OperationTypeNode): FoundOperation | n
   }
 }
 
-/** The names under which a selection has fields in the answer, those of its fragments included. */
+/** The response names of a selection's fields, including those in fragments. */
 function rootNames(document: DocumentNode, root: SelectionSetNode): Set<string> {
   const names = new Set<string>()
   const fragments = new Set<string>()
@@ -116,7 +115,7 @@ function rootNames(document: DocumentNode, root: SelectionSetNode): Set<string> 
     }
   }
   const spread = (name: string): void => {
-    // Once is enough; one that spreads itself would never end.
+    // Once is enough; a recursive fragment would never end.
     if (fragments.has(name)) return
     fragments.add(name)
     const isNamed = (each: DocumentNode['definitions'][number]) =>

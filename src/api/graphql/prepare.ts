@@ -47,8 +47,8 @@ export const keptByLength = <Value extends object>(): LRUCache<string, Value> =>
 const checkedOf = perApp(() => keptByLength<Checked>())
 
 /**
- * The operation, within all limits; what is wrong with it as a result, which the stream carries as
- * any other.
+ * Prepares an operation within all limits. Errors come back as a result, which the stream sends
+ * like any other.
  */
 export function prepare(ctx: Ctx, { query, operationName, variables }: RequestParams): Prepared | ExecutionResult {
   try {
@@ -63,10 +63,7 @@ export function prepare(ctx: Ctx, { query, operationName, variables }: RequestPa
   }
 }
 
-/**
- * What is wrong with a valid document as it is asked for: its operation, its variables, what they
- * make it cost.
- */
+/** The errors of a request with a valid document: its operation name, its variables, its cost. */
 export function requestErrors(
   document: DocumentNode,
   operationName: string | null | undefined,
@@ -76,7 +73,7 @@ export function requestErrors(
   return errors.length > 0 ? errors : costErrors(schema, document, variables)
 }
 
-/** A document that can be parsed, and what is wrong with it. */
+/** A parsed document, and its errors. */
 function check({ app }: Ctx, query: string): Checked {
   const kept = checkedOf(app)
   const known = kept.get(query)

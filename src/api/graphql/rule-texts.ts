@@ -36,12 +36,10 @@ import {
 
 import { invalid, ServiceError } from '../../core/errors.ts'
 
-/** Of the caller's document, what a message quotes at most. */
+/** The most characters of the caller's document that a message quotes. */
 const MAX_QUOTED = 60
 
-/**
- * What is said of a document that breaks a rule of GraphQL; the node that broke it stands behind.
- */
+/** The messages for broken rules of GraphQL; the offending node follows. */
 const WORDS = new Map<ValidationRule, string>([
   [ExecutableDefinitionsRule, 'must have operations and fragments alone'],
   [UniqueOperationNamesRule, 'must not have two operations of one name'],
@@ -73,8 +71,8 @@ const WORDS = new Map<ValidationRule, string>([
 ])
 
 /**
- * The rules of GraphQL, refusing in words of ours: the library's would show names of the schema,
- * and change with it.
+ * GraphQL's rules with our own messages: the library's would reveal names of the schema, and change
+ * with its version.
  */
 export const RULES: readonly ValidationRule[] = specifiedRules.map(inOurWords)
 
@@ -91,11 +89,11 @@ function inOurWords(rule: ValidationRule): ValidationRule {
     )
 }
 
-/** The same context, but for what becomes of an error. */
+/** The same context, but with another `reportError`. */
 const withReport = (context: ValidationContext, report: (error: GraphQLError) => void): ValidationContext =>
   Object.create(context, { reportError: { value: report } }) as ValidationContext
 
-/** What a scalar of ours says of a value. */
+/** The message of one of our scalars. */
 const reasonOf = ({ extras }: ServiceError): string =>
   (extras.errors ?? []).map(({ message }) => `: it ${message}`).join('')
 
@@ -115,8 +113,8 @@ function refusalAt({ nodes, source, positions }: GraphQLError, message: string):
 }
 
 /**
- * What GraphQL itself refuses before any rule above is asked, or while it runs: told by where it
- * points.
+ * The error for refusals by GraphQL itself, before any rule above or during execution, described by
+ * their place.
  */
 export function requestRefusal({ nodes, locations }: GraphQLError): ServiceError {
   if (nodes !== undefined) return invalid('/variables', 'invalid', 'do not match their use in the document')

@@ -18,17 +18,17 @@ interface Declared {
   hasDefault: boolean
 }
 
-/** What an operation declares. Documents that come again are kept parsed, and so is this. */
+/** The declarations of an operation. Cached with the parsed documents. */
 const declarations = new WeakMap<DocumentNode, Map<string, ReadonlyMap<string, Declared> | null>>()
 
-/** Null where the name fits no operation, or none is given for one of several. */
+/** Null if the name matches no operation, or is missing although there are several. */
 function declaredBy(schema: GraphQLSchema, document: DocumentNode, name: string): ReadonlyMap<string, Declared> | null {
   const byName = declarations.get(document) ?? new Map<string, ReadonlyMap<string, Declared> | null>()
   declarations.set(document, byName)
   const known = byName.get(name)
   if (known !== undefined) return known
   const operation = getOperationAST(document, name === '' ? null : name)
-  // The name is the caller's: only those that the document has are kept.
+  // The name comes from the caller, so only existing ones are cached.
   if (operation == null) return null
   const definitions = operation.variableDefinitions ?? []
   const types = variableTypes(schema, definitions)
@@ -41,7 +41,10 @@ function declaredBy(schema: GraphQLSchema, document: DocumentNode, name: string)
   return declared
 }
 
-/** Why a valid document cannot run as this operation with these variables; empty where it can. */
+/**
+ * The errors of a valid document with this operation name and these variables; empty if there are
+ * none.
+ */
 export function variableErrors(
   schema: GraphQLSchema,
   document: DocumentNode,

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * Bytes that stay the same while the process runs, and the hash that names them. Most are made in
- * memory, which @fastify/static does not serve. Its ETag is a file's size and date, which differ
- * between two machines of one release.
+ * Bytes that do not change while the process runs, and their hash. Most are made in memory, which
+ * @fastify/static cannot serve. Its ETag is a file's size and date, which would differ between two
+ * machines of one release.
  */
 export interface Asset {
   type: string
@@ -21,7 +21,7 @@ export const assetOf = (type: string, bytes: Buffer, headers: Record<string, str
   headers,
 })
 
-/** Answers GET and HEAD of `url` with an asset, 304 to a client that has it. */
+/** Serves an asset for GET and HEAD of `url`, or 304 to a client that has it. */
 export function serveAsset(server: FastifyInstance, url: string, make: () => Asset): void {
   let made: Asset | undefined
   server.get(url, async (request, reply) => sendAsset(request, reply, (made ??= make())))

@@ -8,7 +8,7 @@ import type { RestRequest } from '../rest/handler.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** A request as routes read it. */
+/** A request in the form that routes read. */
 export const restRequest = ({ params, query, body }: FastifyRequest): RestRequest => ({
   params: params as Record<string, string>,
   query: query as Record<string, string | string[]>,
@@ -16,8 +16,8 @@ export const restRequest = ({ params, query, body }: FastifyRequest): RestReques
 })
 
 /**
- * JSON bodies only. The raw bytes are kept, because an identity assertion may vouch for them
- * (`bodySha256`).
+ * Parses JSON bodies, and no others. The raw bytes are kept, because an identity assertion may
+ * contain their hash (`bodySha256`).
  */
 export function registerBodies(server: FastifyInstance): void {
   server.removeAllContentTypeParsers()
@@ -37,21 +37,21 @@ export function registerBodies(server: FastifyInstance): void {
         done(new ServiceError('malformed_json', { detail: 'The body is not JSON in UTF-8.', cause }), undefined)
       }
     }
-    // Over HTTP/2 Node ends the body of a request that was reset as if it were whole, and says so
-    // only afterwards.
+    // Over HTTP/2, Node ends the body of a reset request as if it were complete, and reports the
+    // reset only afterwards.
     if (request.raw.httpVersionMajor > 1) setImmediate(parse)
     else parse()
   })
   server.addHook('preValidation', (request, _reply, done) => {
-    // No handler reads this body. To ignore it would hide a mistake of the caller.
+    // No handler reads this body, but ignoring it would hide a mistake of the caller.
     if (!hasUnreadBody(request)) return done()
     done(invalid('', 'unknown_field', 'must be absent: this request takes no body'))
   })
 }
 
 /**
- * JSON is UTF-8 (RFC 8259, section 8.1), and no body is taken compressed: its true size would show
- * too late.
+ * JSON is UTF-8 (RFC 8259, section 8.1). Compressed bodies are refused, because their true size
+ * would be known too late.
  */
 function isPlainUtf8({ headers }: FastifyRequest): boolean {
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = headers
@@ -59,13 +59,13 @@ function isPlainUtf8({ headers }: FastifyRequest): boolean {
   return /^utf-?8$/i.test(charset) && encoding.toLowerCase() === 'identity'
 }
 
-/** Whether the client, or a deadline, has ended the request. */
+/** Whether the client or a deadline has cut the request off. */
 function isCutOff({ raw }: FastifyRequest): boolean {
   const { aborted = false, stream } = raw as { aborted?: boolean; stream?: { closed: boolean } }
   return raw.httpVersionMajor > 1 && (aborted || stream === undefined || stream.closed)
 }
 
-/** A body of a method that has none: Fastify leaves it unread. */
+/** Whether a request has a body although its method takes none: Fastify would not read it. */
 function hasUnreadBody({ method, headers }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

@@ -15,9 +15,9 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const NO_BODY = Buffer.alloc(0)
 
 /**
- * Finds out who calls, on every request of `scope`: the credentials before the body is read, the
- * assertion after it. Each request takes a token of the caller's bucket, or of the address of a
- * caller without good credentials.
+ * Authenticates every request of `scope`: credentials before the body is read, the assertion after
+ * it. Each request takes a token of the caller's bucket, or of the address if it has no valid
+ * credentials.
  */
 export function registerCaller(scope: FastifyInstance, app: App): void {
   const identityName = identityHeader(app).toLowerCase()

@@ -15,13 +15,12 @@ import { takesGzip } from './encoding.ts'
 import { pageCache } from './page-cache.ts'
 
 /**
- * Answers pages of a discussion's comments: 304 to who has the page already, else the page as it is
- * kept, or made once for all who ask for it now. What is kept is the page without an identity; the
- * reader's own reactions are put in.
+ * Answers pages of a discussion's comments: 304 to a client that has the page, else the cached
+ * page, or one that is made once for all concurrent requests. The cache has the page without an
+ * identity; the reader's own reactions are inserted.
  *
- * The version is looked up by every request, before the page is read. So a page is at least as new
- * as the commit that its version stands for; one that is newer has a version that is left at the
- * next request.
+ * Every request looks the version up before it reads the page. So a page is at least as new as its
+ * version's commit; if it is newer, the next request has another version and leaves it.
  */
 export function servePages(route: Route, { read, run }: CompiledRoute): RouteHandlerMethod {
   const form = digest(print(route.document))
@@ -29,14 +28,14 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     const { ctx } = request
     const variables = read(ctx, restRequest(request))
     const { tenant, identity } = requireCaller(ctx)
-    // First, because a profile that the assertion brings shows on the page.
+    // First, because the assertion may bring a profile that the page shows.
     if (identity !== null) await requireReader(ctx)
     const found = await findPageVersion(ctx, variables)
-    // It says itself what is wrong.
+    // The operation reports the error itself.
     if (found === null) return reply.type(JSON_TYPE).send(JSON.stringify((await run(ctx, variables)).body))
     const { discussionId, version } = found
     const key = `${tenant.id} ${discussionId} ${form} ${scopeOf(ctx, variables)} ${queryOf(variables)}`
-    // A weak tag is that of the plain and the compressed form alike (RFC 9110, section 8.8.1).
+    // A weak tag covers the plain and the compressed form alike (RFC 9110, section 8.8.1).
     const etag = `W/"${digest(`${key} ${version} ${identity?.externalId ?? ''}`)}"`
     const cache = pageCache(ctx.app)
     const varies = `X-API-Key, Authorization, ${identityHeader(ctx.app)}`
@@ -46,8 +45,8 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
       vary: cache.variesByEncoding(key, version) ? `${varies}, Accept-Encoding` : varies,
     })
     const known = tagsOf(request)
-    // Only a page has ever had this tag, never a refusal; whether there is one for `*` is still to
-    // be seen.
+    // Only a page can have had this tag, never a refusal; for `*` it is checked whether the page
+    // exists.
     if (known.includes(etag)) {
       cache.notModified()
       return reply.code(304).headers(headers()).send()
@@ -56,7 +55,7 @@ export function servePages(route: Route, { read, run }: CompiledRoute): RouteHan
     void reply.headers(headers())
     if (known.includes('*')) return reply.code(304).send()
     const bytes = identity === null ? page.bytes : await personal(ctx, page)
-    // A page with a reader's own reactions is nobody else's: it is not kept.
+    // A page with the reader's own reactions is not shared, so it is not cached.
     const isShared = bytes === page.bytes && takesGzip(request.headers['accept-encoding'])
     const gzipped = isShared ? await cache.gzipped(key, version) : null
     if (gzipped !== null) void reply.header('content-encoding', 'gzip')
@@ -69,23 +68,20 @@ async function personal(ctx: Ctx, page: EncodedPage): Promise<Buffer> {
   return reacted.length === 0 ? page.bytes : personalPage(page, await viewerReactions(ctx, reacted))
 }
 
-/**
- * Below a comment that is not in view there is a page for moderators alone: what they are shown is
- * kept for them.
- */
+/** Pages below a comment out of view exist only for moderators, and are cached for them. */
 function scopeOf(ctx: Ctx, { parentId }: Variables): string {
   const isForModerators = parentId != null && hasCapability(requireCaller(ctx).actor, 'moderate_content')
   return isForModerators ? 'moderators' : 'all'
 }
 
-/** The variables beside those that name the discussion; `read` gives them in one order. */
+/** The variables other than those that name the discussion, in the fixed order of `read`. */
 const queryOf = ({ id: _id, externalId: _externalId, ...query }: Variables): string => JSON.stringify(query)
 
 const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22)
 
 /**
- * The tags of If-None-Match, in their weak form, as they are compared (RFC 9110, section 13.1.2).
- * `*` is any.
+ * The tags of If-None-Match, in the weak form for comparison (RFC 9110, section 13.1.2). `*`
+ * matches any.
  */
 function tagsOf({ headers }: FastifyRequest): string[] {
   const given = headers['if-none-match']?.trim() ?? ''

@@ -8,21 +8,24 @@ import { type App, perApp } from '../../core/context.ts'
 import { addressBucket } from '../../core/limits.ts'
 import { counter, gaugeOf, metricsOf } from '../../core/metrics.ts'
 
-/** The operator is told of refused connections at most this often. */
+/** The least time between warnings about refused connections. */
 const WARN_EVERY_MS = 60_000
 
 interface TrackedConnection {
-  /** Whose share it takes; null for a trusted proxy, whose address stands for many clients. */
+  /**
+   * The address that it counts for; null for a trusted proxy, whose address stands for many
+   * clients.
+   */
   owner: string | null
-  /** Event streams that it carries now. */
+  /** The number of event streams on it now. */
   streams: number
   isClosed: boolean
 }
 
 /**
- * Keeps `server` within MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS: a connection beyond is
- * closed at once. One that carries a stream does not count, because streams have caps of their own.
- * The result is told of each stream that opens.
+ * Keeps `server` within MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS: excess connections are
+ * closed at once. A connection with a stream does not count, because streams have their own caps.
+ * Call the result for each stream that opens.
  */
 export function limitConnections(server: Server, app: App): (request: FastifyRequest, reply: FastifyReply) => void {
   const { MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, TRUSTED_PROXIES } = app.settings
@@ -37,7 +40,7 @@ export function limitConnections(server: Server, app: App): (request: FastifyReq
       socket.destroy()
       return onRefused(limit, remoteAddress)
     }
-    // Node hides which socket is below TLS and HTTP/2; its remote end tells one from all others.
+    // Node hides the socket below TLS and HTTP/2, but its remote end identifies it.
     const name = nameOf(socket)
     const connection: TrackedConnection = { owner, streams: 0, isClosed: false }
     connections.set(name, connection)
@@ -59,7 +62,7 @@ export function limitConnections(server: Server, app: App): (request: FastifyReq
   }
 }
 
-/** All connections of a process, by their remote ends. */
+/** All connections of a process, by remote end. */
 const connectionsOf = perApp((app) => {
   const connections = new Map<string, TrackedConnection>()
   return { counted: new ConnectionCounts(), connections, onRefused: tellOperator(app, () => connections.size) }
@@ -67,7 +70,7 @@ const connectionsOf = perApp((app) => {
 
 const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
-/** Counts connections, together and by owner. */
+/** Counts connections, in total and by owner. */
 class ConnectionCounts {
   total = 0
   readonly #byOwner = new Map<string, number>()
@@ -94,7 +97,7 @@ function inRanges(cidrs: readonly string[]): (address: string) => boolean {
   }
 }
 
-/** In the figures and, once in a while, in the log. */
+/** Reports to metrics and, at times, to the log. */
 function tellOperator(app: App, open: () => number): (limit: 'process' | 'address', address: string) => void {
   gaugeOf(metricsOf(app), 'http_connections', open)
   const refused = counter(metricsOf(app), 'http_connections_refused_total')

@@ -4,14 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const SWEEP_MS = 50
 
-/** A connection that has carried nothing for so long was opened ahead of need. */
+/** A connection that has carried nothing for this long was opened ahead of need. */
 const UNUSED_MS = 1000
 
-/** Knows the connections of a server, so that none of them holds up its end. */
+/** Tracks the connections of a server, so that none delays its end. */
 export function watchConnections(server: Server): {
-  /**
-   * Waits for `closed`. Idle connections are closed at once, all others after `graceMs`.
-   */
+  /** Waits for `closed`. Idle connections are closed at once, all others after `graceMs`. */
   drain(closed: Promise<unknown>, graceMs: number): Promise<void>
 } {
   const sockets = new Map<Socket, number>()
@@ -21,10 +19,9 @@ export function watchConnections(server: Server): {
   })
   const sweep = (): void => {
     // A connection that was busy when the server closed becomes idle later, and its client keeps
-    // it.
+    // it open.
     server.closeIdleConnections()
-    // Node considers a connection that never carried a request busy until it closes. The request of
-    // a new one may be on its way.
+    // Node counts a connection without any request as busy. A new one's request may be on its way.
     const unusedSince = performance.now() - UNUSED_MS
     for (const [socket, openedAt] of sockets) if (socket.bytesRead === 0 && openedAt < unusedSince) socket.destroy()
   }
@@ -36,7 +33,7 @@ export function watchConnections(server: Server): {
       sweep()
       const ended = async (): Promise<void> => {
         await closed
-        // A server waits for its own connections alone, not for those that a parent gave it.
+        // A server waits only for its own connections, not for those that a parent gave it.
         while (sockets.size > 0) await sleep(SWEEP_MS)
       }
       await ended().finally(() => {

@@ -13,7 +13,7 @@ import { ServiceError } from '../../core/errors.ts'
 import { ROOT } from '../../core/root.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 
-/** What `npm run build` has made of src/console. */
+/** The built console. */
 const FOLDER = join(ROOT, 'dist/console')
 const BASE = '/console/'
 
@@ -25,8 +25,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const HEADERS = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
 
-// Nothing from elsewhere, nothing to elsewhere, no script in the page itself, no frame around it.
-// What the components put into `<style>` carries the nonce of the answer.
+// Loads nothing from other sites, sends nothing to them, no inline script, no framing. Styles of
+// components carry the answer's nonce.
 const policy = (nonce: string): string =>
   [
     "default-src 'none'",
@@ -41,19 +41,19 @@ const policy = (nonce: string): string =>
 
 /**
  * `GET /console/`: the admin console, one page for all of its paths, and its files, which browsers
- * keep for good.
+ * cache for good.
  */
 export function registerConsole(server: FastifyInstance, app: App): void {
   let files: Promise<ReadonlyMap<string, Asset>> | undefined
   let page: string | undefined
-  // A person who types the service's address into a browser wants the console.
+  // People who open the service's address in a browser want the console.
   server.get('/', (_request, reply) => reply.redirect(basePath(app), 302))
   server.get('/console', (_request, reply) => reply.redirect(basePath(app), 308))
   server.get<{ Params: { '*': string } }>(`${BASE}*`, async (request, reply) => {
     const path = request.params['*']
     const file = (await (files ??= readFiles())).get(path)
     if (file !== undefined) return sendAsset(request, reply, file)
-    // A file that an older page asks for has gone with its build.
+    // The file belongs to an older build.
     if (path.startsWith('assets/')) throw new ServiceError('not_found')
     page ??= readFileSync(join(FOLDER, 'index.html'), 'utf8')
     const nonce = randomBytes(16).toString('base64url')
@@ -64,7 +64,7 @@ export function registerConsole(server: FastifyInstance, app: App): void {
   })
 }
 
-/** Where browsers find it: a proxy may have put a path in front. */
+/** The path of the console for browsers: a proxy may add a prefix. */
 const basePath = (app: App): string => new URL(baseUrl(app)).pathname.replace(/\/$/, '') + BASE
 
 async function readFiles(): Promise<Map<string, Asset>> {
@@ -74,7 +74,7 @@ async function readFiles(): Promise<Map<string, Asset>> {
 }
 
 async function readAsset(name: string): Promise<Asset> {
-  // Its content names it, so that it never changes.
+  // The name contains a hash of the content, so the file never changes.
   const isNamedByContent = name.startsWith('assets/')
   return assetOf(TYPES[extname(name)] ?? '', await compress(await readFile(join(FOLDER, name)), { level: 9 }), {
     ...HEADERS,

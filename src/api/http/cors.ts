@@ -5,7 +5,8 @@ import { ServiceError } from '../../core/errors.ts'
 import { isOriginAllowed } from '../../domains/stream/origins.ts'
 
 /**
- * What pages of other origins may call: GraphQL, tickets and their streams; nothing else of REST.
+ * The routes that pages of other origins may call: GraphQL, tickets and their streams, and no other
+ * part of REST.
  */
 const METHODS = new Map([
   ['/graphql', 'POST'],
@@ -13,7 +14,7 @@ const METHODS = new Map([
   ['/api/v1/stream/ticket', 'POST'],
 ])
 
-/** Headers of an answer that a page may read, beside those that it always may. */
+/** Further headers of an answer that a page may read. */
 const EXPOSED = [
   'X-Request-Id',
   'RateLimit-Limit',
@@ -29,8 +30,8 @@ const MAX_AGE_SECONDS = '600'
 export type CorsHeaders = Readonly<Record<string, string>>
 
 /**
- * What a page of this origin is told of the tenant's answers; null where the tenant does not allow
- * the origin.
+ * The CORS headers of the tenant's answers for a page of this origin; null if the tenant does not
+ * allow it.
  */
 export function corsHeaders({ settings }: Tenant, origin: string | undefined): CorsHeaders | null {
   if (origin === undefined || !settings.allowedOrigins.includes(origin)) return null
@@ -45,21 +46,21 @@ export const preflightHeaders = (origin: string, methods: string, headers: reado
 })
 
 /**
- * Says of every answer that depends on the origin, a refusal too, that it does: a cache must not
- * mix them up.
+ * Marks every answer that depends on the origin, including refusals, so that caches keep them
+ * apart.
  */
 export function varyByOrigin({ routeOptions }: FastifyRequest, reply: FastifyReply): void {
   if (METHODS.has(routeOptions.url ?? '')) void reply.header('vary', 'Origin')
 }
 
-/** Lets a page read the answer where the caller's tenant allows its origin. */
+/** Lets a page read the answer if the caller's tenant allows its origin. */
 export function allowOrigin({ routeOptions, headers }: FastifyRequest, reply: FastifyReply, tenant: Tenant): void {
   if (METHODS.has(routeOptions.url ?? '')) void reply.headers(corsHeaders(tenant, headers.origin) ?? {})
 }
 
 /**
- * Answers the preflights of all that pages may call. One carries no credentials: it is granted
- * where any tenant allows the origin.
+ * Answers the preflights for everything that pages may call. They carry no credentials, so they are
+ * granted if any tenant allows the origin.
  */
 export function registerPreflights(scope: FastifyInstance, app: App): void {
   const allowed = [
@@ -77,7 +78,7 @@ export function registerPreflights(scope: FastifyInstance, app: App): void {
       url,
       handler: async (request, reply) => {
         const { origin } = request.headers
-        // No browser's question.
+        // Not from a browser.
         if (origin === undefined) throw new ServiceError('method_not_allowed', { allow: methods.split(', ') })
         if (!(await isOriginAllowed(app, origin))) throw new ServiceError('origin_not_allowed')
         return reply

@@ -8,7 +8,7 @@ export interface Principal {
   actor: Actor
 }
 
-/** Says in which header, or query parameter, what was refused came. */
+/** Names the header or query parameter of refused credentials. */
 export const cameIn =
   (place: string) =>
   (error: unknown): never => {
@@ -21,14 +21,14 @@ interface Credentials {
   authorization?: string | undefined
 }
 
-/** Who sent `X-API-Key`, where this process knows it at once; else undefined. */
+/** The caller by `X-API-Key`, if this process has it cached; else undefined. */
 export const recallCaller = (app: App, { apiKey, authorization }: Credentials): Principal | undefined =>
   apiKey === undefined || authorization !== undefined ? undefined : recallCallerByKey(app, apiKey)
 
 /**
- * Who sent `X-API-Key` or `Authorization: Bearer`; null where neither was sent. `beforeLookUp` runs
- * before the database is asked for credentials that this process has never found, and may refuse.
- * Throws `ambiguous_credentials` for both, and each refusal of a key or token.
+ * The caller by `X-API-Key` or `Authorization: Bearer`; null if neither was sent. `beforeLookUp`
+ * runs before the database is queried for credentials that this process has never found, and may
+ * refuse. Throws `ambiguous_credentials` for both, and each refusal of a key or token.
  */
 export async function authenticate(
   app: App,
@@ -51,7 +51,7 @@ async function findAdmin(app: App, authorization: string, beforeLookUp?: () => v
 
 const refuseToken = (detail: string): ServiceError => new ServiceError('invalid_admin_token', { detail })
 
-/** Who sent `?token=`, a raw API key or an admin token (docs/reference/choices.md). */
+/** The caller by `?token=`, a raw API key or an admin token (docs/reference/choices.md). */
 export const authenticateToken = (app: App, token: string, beforeLookUp?: () => void): Promise<Principal> => {
   const find = token.startsWith('ek_') ? findCallerByKey : verifyAdminToken
   return find(app, token, beforeLookUp).catch(cameIn('token'))

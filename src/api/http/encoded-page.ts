@@ -1,6 +1,5 @@
 /**
- * A page of comments as JSON bytes, as everybody gets it who is no reader, and whose comments they
- * are.
+ * A page of comments as JSON bytes, in the form for callers who are no reader, and its comments.
  */
 export interface EncodedPage {
   bytes: Buffer
@@ -8,7 +7,7 @@ export interface EncodedPage {
   slots: readonly Slot[]
 }
 
-/** A comment, in which a reader's own reaction has its place. */
+/** A comment, and the place in the JSON for a reader's own reaction. */
 interface Slot {
   commentId: string
   hasReactions: boolean
@@ -26,7 +25,7 @@ interface List {
 }
 
 const NAME = '"viewerReaction":'
-// No text within the JSON can hold it: its quotes are escaped there.
+// Text in the JSON cannot contain it, because its quotes are escaped.
 const UNFILLED = `${NAME}null`
 
 /** Encodes a list of comments that was read without an identity. */
@@ -38,11 +37,11 @@ export function encodePage(body: unknown): EncodedPage {
   return { bytes: Buffer.from(JSON.stringify(body)), slots }
 }
 
-/** In the order of the JSON, where a comment's own fields stand before its replies. */
+/** In the order of the JSON: a comment's own fields come before its replies. */
 const commentsOf = ({ data }: List): ListedComment[] =>
   data.flatMap((comment) => [comment, ...(comment.replies === undefined ? [] : commentsOf(comment.replies))])
 
-/** The page with what a reader holds on its comments. */
+/** The page with a reader's own reactions. */
 export function personalPage(page: EncodedPage, held: ReadonlyMap<string, string>): Buffer {
   const { bytes, slots } = page
   if (held.size === 0) return bytes
@@ -57,10 +56,10 @@ export function personalPage(page: EncodedPage, held: ReadonlyMap<string, string
   return Buffer.concat([...parts, bytes.subarray(from)])
 }
 
-// Looked for when a reader first asks for the page: most pages are made for nobody in particular.
+// Computed when a reader first requests the page: most pages are requested without an identity.
 const places = new WeakMap<readonly Slot[], readonly number[]>()
 
-/** Where the value `null` of each slot begins. */
+/** The position of each slot's `null`. */
 function placesOf({ bytes, slots }: EncodedPage): readonly number[] {
   const known = places.get(slots)
   if (known !== undefined) return known

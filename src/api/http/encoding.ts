@@ -1,6 +1,6 @@
 /**
- * Whether a client takes gzip, and does not prefer plain bytes (RFC 9110, section 12.5.3). Without
- * `Accept-Encoding` any coding would do, but such clients often know none.
+ * Whether a client accepts gzip, and does not prefer plain bytes (RFC 9110, section 12.5.3). No
+ * `Accept-Encoding` would allow any coding, but such clients often support none.
  */
 export function takesGzip(acceptEncoding: string | undefined): boolean {
   const weights = new Map<string, number>()

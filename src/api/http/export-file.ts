@@ -7,7 +7,7 @@ import { unknownParameter, validationFailed } from '../../core/errors.ts'
 import { openExportFile } from '../../domains/exports/exports.ts'
 import { API_BASE } from '../../schema/route.ts'
 
-/** Mounts the download of an export. It is no JSON, and so no operation of the graph. */
+/** Mounts the download of an export. It is not JSON, and so no operation of the GraphQL schema. */
 export function registerExportFile(scope: FastifyInstance): void {
   scope.route<{ Params: { id: string } }>({
     method: 'GET',

@@ -25,22 +25,22 @@ import { schema } from '../graphql/schema.ts'
 const PATH = '/graphql'
 const STREAM_PATH = '/graphql/stream'
 
-/** What of the HTTP server GraphQL works with. */
+/** The parts of the HTTP server that GraphQL uses. */
 interface HttpSide extends Once {
   /** Takes further tokens of the caller's bucket for one request. Throws `rate_limited`. */
   takeTokens(request: FastifyRequest, reply: FastifyReply, tokens: number): void
 }
 
 /**
- * Mounts Yoga at `/graphql` and graphql-sse at `/graphql/stream`, which has the subscriptions of
- * both.
+ * Mounts Yoga at `/graphql`, and graphql-sse at `/graphql/stream`, which also serves the
+ * subscriptions of `/graphql`.
  */
 export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSide): void {
   // Yoga loads Node's fetch, which is 3 % of a start: the first request opens it.
   let opened: Handler | undefined
   const answer: Handler = (request, reply) => (opened ??= createYogaHandler(app, http))(request, reply)
   const streams = createEventStreams(app)
-  // Of these routes alone: as a hook of the server it would look at every request of REST as well.
+  // Only for these routes: as a hook of the server it would run for every request of REST too.
   const preHandler: preHandlerHookHandler = (request, reply, done) => {
     const { method, routeOptions } = request
     const isStream = routeOptions.url === STREAM_PATH
@@ -87,7 +87,7 @@ export function registerGraphQL(server: FastifyInstance, app: App, http: HttpSid
   })
 }
 
-/** What GraphiQL shows at first. It works on a service that has no discussions yet. */
+/** GraphiQL's first content. It works without any discussions. */
 const FIRST_QUERY = `# 1. Put an API key into the Headers below.
 #    (An admin: "Authorization": "Bearer ...")
 # 2. Run this query with Ctrl-Enter.
@@ -126,13 +126,12 @@ function createYogaHandler(app: App, once: Once): Handler {
       defaultEditorToolsVisibility: 'headers',
       headers: JSON.stringify({ 'X-API-Key': '' }, null, 2),
     },
-    // All in one page, where Yoga's own comes from a third party. 9 MB, which only a process that
-    // shows it holds.
+    // Without third parties, unlike Yoga's own page. 9 MB, loaded only by a process that shows it.
     renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
     context: ({ ctx }) => ctx,
-    // What is refused is not worth compiling.
+    // Limits first: refused documents are not worth compiling.
     plugins: [limitDocuments(app), useCompiledQueries(schema), maskErrors, traceOperations],
-    // Its own mask knows no codes; the one above is put over every result.
+    // Yoga's own masking knows no codes; ours is applied to every result.
     maskedErrors: false,
     batching: false,
     cors: false,
@@ -143,8 +142,8 @@ function createYogaHandler(app: App, once: Once): Handler {
   })
   return async (request, reply) => {
     const respond = async (ctx: Ctx): Promise<Responded> => {
-      // Each run adds listeners to the response: one with an Idempotency-Key runs again where a
-      // lock was not to be had.
+      // Each run adds listeners to the response: a request with an Idempotency-Key runs again if
+      // it could not get a lock.
       reply.raw.setMaxListeners(100)
       const context: ServerContext = { ctx, result: null }
       const response = await yoga.handleNodeRequestAndResponse(request, reply, context)
@@ -157,8 +156,7 @@ function createYogaHandler(app: App, once: Once): Handler {
       return once.answerOnce(request, reply, async (ctx) => answerMutation(await respond(ctx)))
     }
     const { response, status, errors } = await respond(request.ctx)
-    // Its Headers keep the case in which a name was set; ours must not stand beside it a second
-    // time.
+    // Yoga keeps the case of header names; ours must not appear a second time.
     const headers = Object.fromEntries([...response.headers].map(([name, value]) => [name.toLowerCase(), value]))
     return reply
       .code(status)
@@ -167,7 +165,7 @@ function createYogaHandler(app: App, once: Once): Handler {
   }
 }
 
-/** `Retry-After` of what is to be asked again last, as REST has it; none where no error says so. */
+/** The longest `Retry-After` of the errors; none if no error has one. */
 function retryHeader(errors: readonly GraphQLError[]): Record<string, string> {
   const seconds = errors.map(({ extensions }) => Number(extensions.retryAfterSeconds ?? 0))
   const longest = Math.max(0, ...seconds)
@@ -176,13 +174,13 @@ function retryHeader(errors: readonly GraphQLError[]): Record<string, string> {
 
 interface ServerContext {
   ctx: Ctx
-  /** What is answered, as the caller sees it; null before that, and where no operation has run. */
+  /** The result as the caller sees it; null before it is known, and if no operation has run. */
   result: ExecutionResult | null
 }
 
 const maskErrors: Plugin<object, ServerContext> = {
   onResultProcess({ result, setResult, serverContext }) {
-    // Neither batches nor subscriptions come here.
+    // Batches and subscriptions do not come here.
     if (Array.isArray(result) || Symbol.asyncIterator in result) return
     const masked = maskResult(result, serverContext.ctx)
     serverContext.result = masked
@@ -190,7 +188,7 @@ const maskErrors: Plugin<object, ServerContext> = {
   },
 }
 
-/** An operation is a part of its request's trace, by its kind and the name that it has. */
+/** An operation is a span of its request's trace, named by its kind and name. */
 const traceOperations: Plugin<Ctx> = {
   onExecute({ args }) {
     const { span } = args.contextValue.app
@@ -205,12 +203,12 @@ const traceOperations: Plugin<Ctx> = {
   },
 }
 
-/** Of the name of an operation, in a trace. */
+/** The most characters of an operation's name in a trace. */
 const MAX_NAME = 64
 
 /**
- * Refuses what a document must not ask for: by its text once, as Yoga keeps that; by its variables
- * each time.
+ * Refuses documents over the limits: by their text once, because Yoga caches that; by their
+ * variables each time.
  */
 function limitDocuments(app: App): Plugin {
   const options = { introspection: hasIntrospection(app.settings) }
@@ -224,7 +222,7 @@ function limitDocuments(app: App): Plugin {
   }
 }
 
-/** Whether `Accept` admits an event stream. */
+/** Whether `Accept` allows an event stream. */
 function acceptsEvents({ headers: { accept = '*/*' } }: FastifyRequest): boolean {
   return accept.split(',').some((range) => EVENTS.has(range.split(';', 1)[0]?.trim().toLowerCase() ?? ''))
 }

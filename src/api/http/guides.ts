@@ -23,7 +23,7 @@ nav a { margin-inline-end: 1rem }`
 const HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
-    // Its pictures, and the icon.
+    // Allows the pages' images, and the icon.
     "img-src 'self' data:",
     `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
     "base-uri 'none'",
@@ -35,8 +35,8 @@ const HEADERS = {
 }
 
 /**
- * `GET /docs/guides/`, `/docs/reference/errors` and so on: the pages of `docs`, where the service
- * has that folder.
+ * `GET /docs/guides/`, `/docs/reference/errors` and so on: the pages of `docs`, if the service has
+ * that folder.
  */
 export function registerGuides(server: FastifyInstance): void {
   let pages: ReadonlyMap<string, Asset> | undefined
@@ -46,7 +46,7 @@ export function registerGuides(server: FastifyInstance): void {
     const page = pages.get(name)
     if (page !== undefined) return sendAsset(request, reply, page)
     if (name === '') return reply.redirect('../docs', 308)
-    // A folder without its slash. Relative, so that what a proxy puts in front stays.
+    // A folder without its slash. The redirect is relative, so that a proxy's prefix stays.
     if (pages.has(`${name}/`)) return reply.redirect(`${name.split('/').at(-1)}/`, 308)
     throw new ServiceError('not_found')
   })
@@ -66,10 +66,13 @@ function assetOfFile(name: string): Asset {
   return name.endsWith('.png') ? assetOf('image/png', bytes, HEADERS) : render(name, bytes.toString())
 }
 
-/** Below `/docs/`: `guides/rest.md` is `guides/rest`, and a folder's README the folder. */
+/**
+ * The path below `/docs/`: `guides/rest.md` becomes `guides/rest`, and a folder's README the
+ * folder.
+ */
 const addressOf = (name: string): string => name.replaceAll('\\', '/').replace(/(^|\/)README\.md$|\.md$/, '$1')
 
-/** As GitHub names the anchor of a heading; the second one of a name ends in `-1`. */
+/** GitHub's anchor of a heading; the second heading of the same name ends in `-1`. */
 export function anchorOf(heading: string, taken: Set<string>): string {
   const base = heading
     .toLowerCase()
@@ -94,7 +97,7 @@ function render(name: string, text: string): Asset {
       title ||= heading
       tokens[index - 1]?.attrSet('id', anchorOf(heading, anchors))
     }
-    // What is not in `docs` is not served: its links become text, and its pictures go.
+    // Files outside of `docs` are not served: links to them become text, and images are dropped.
     let isOutside = false
     token.children = children.flatMap((child) => {
       if (child.type === 'image') {
@@ -130,10 +133,7 @@ ${markdown.renderer.render(withoutEmpty(tokens), markdown.options, {})}</main>
   return assetOf('text/html; charset=utf-8', Buffer.from(html), HEADERS)
 }
 
-/**
- * What held nothing but pictures goes as well: paragraphs, and tables without a cell that says
- * anything.
- */
+/** Drops elements that contained only images: paragraphs, and tables without a filled cell. */
 function withoutEmpty(tokens: readonly Token[]): Token[] {
   const kept: Token[] = []
   for (const token of tokens) {
@@ -147,7 +147,7 @@ function withoutEmpty(tokens: readonly Token[]): Token[] {
   return kept
 }
 
-/** A link of a page as a browser has it, which knows no `.md`; null for what is not served. */
+/** A link of a page as browsers need it, without `.md`; null if the target is not served. */
 function linkFrom(name: string, href: string): string | null {
   if (/^[a-z]+:|^#/i.test(href)) return href
   const [path = '', anchor] = href.split('#')

@@ -18,14 +18,14 @@ const REASONS: Readonly<Record<NotReady, string>> = {
 
 const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics'])
 
-/** Why this process cannot serve, as its callers are told. */
+/** The error that tells callers why this process cannot serve. */
 const notReady = (reason: NotReady): ServiceError =>
   new ServiceError('unavailable', { detail: REASONS[reason], retryAfterSeconds: 1 })
 
 /**
- * Refuses every request until the first tenant exists. An api listens before it makes that tenant,
- * so that nothing can fail after its credentials are made; meanwhile no key is known, and 401 would
- * be the wrong answer to the right one.
+ * Refuses every request until the first tenant exists. An api listens before it creates that
+ * tenant, so that nothing can fail after the credentials are made; meanwhile no key is known, and
+ * 401 would be wrong for a valid one.
  */
 export function refuseUntilSetUp(server: FastifyInstance, { health }: App): void {
   server.addHook('onRequest', (request, _reply, done) => {
@@ -34,10 +34,10 @@ export function refuseUntilSetUp(server: FastifyInstance, { health }: App): void
   })
 }
 
-/** Has clients of a process that ends soon open their next connection elsewhere. */
+/** Makes clients of a stopping process open their next connection elsewhere. */
 export function closeWhenStopping(server: FastifyInstance, { health }: App): void {
   server.addHook('onRequest', (_request, { raw }, done) => {
-    // HTTP/2 has no such header; its clients are told when the listener closes.
+    // HTTP/2 has no such header; its clients are notified when the listener closes.
     if (health.notReady === 'stopping' && 'shouldKeepAlive' in raw) raw.shouldKeepAlive = false
     done()
   })
@@ -49,14 +49,14 @@ export function registerHealth(server: FastifyInstance, app: App): void {
   server.get('/readyz', () => {
     const { health, bus } = app
     if (health.notReady !== null) throw notReady(health.notReady)
-    // Without the bus everything still works, from the database.
+    // Without the bus everything still works, through the database.
     return { status: 'ok', bus: bus.isUp() ? 'up' : 'down' }
   })
 }
 
 /**
- * A listener beside the api's, for health and, with `hasMetrics`, for Prometheus. It listens once
- * `listen` is called.
+ * A second listener, for health and, with `hasMetrics`, for Prometheus. It listens once `listen` is
+ * called.
  */
 export function createHealthServer(app: App, { hasMetrics }: { hasMetrics: boolean }): FastifyInstance {
   const server = Fastify({ logger: false, forceCloseConnections: true })

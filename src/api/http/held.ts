@@ -28,7 +28,7 @@ const PATH = '/api/v1/stream/:discussionId/next/:endsAt'
 const LIFETIME_STEP_MS = 60_000
 const WARN_EVERY_MS = 3_600_000
 
-/** A stream that a proxy holds: of which discussion, and until when (ms since 1970). */
+/** A stream that a proxy holds: its discussion, and when it ends (ms since 1970). */
 interface Held extends DiscussionKey {
   endsAt: number
 }
@@ -47,7 +47,7 @@ export async function isFromProxy(app: App, { headers }: FastifyRequest): Promis
   }
 }
 
-/** Anybody may send a signature: a line an hour is enough. */
+/** Anyone may send a signature, so it is logged at most once an hour. */
 const warnOfSignature = perApp(({ log }) => {
   let warnedAt = -Infinity
   return (error: unknown): void => {
@@ -58,7 +58,7 @@ const warnOfSignature = perApp(({ log }) => {
   }
 })
 
-/** Mounts the route at which proxies ask for what they miss, where there may be proxies. */
+/** Mounts the route at which proxies ask for missing events, if there may be proxies. */
 export function registerHeld(server: FastifyInstance, app: App): void {
   const grip = gripOf(app)
   if (grip === null) return
@@ -77,7 +77,7 @@ export function registerHeld(server: FastifyInstance, app: App): void {
 interface LinkParams {
   discussionId: string
   endsAt: string
-  /** The last event of the answer before, where that was not held. */
+  /** The last event of the previous answer, if that one was not held. */
   after?: string
 }
 
@@ -89,7 +89,7 @@ interface HoldRequest {
 }
 
 /**
- * Answers with the replay and has the proxy hold the stream. What is published follows on it.
+ * Answers with the replay, and has the proxy hold the stream, which published events then continue.
  * Throws `not_found`.
  */
 export async function holdStream(
@@ -101,8 +101,8 @@ export async function holdStream(
   const key = { tenantId: tenant.id, discussionId }
   const page = await hubOf(app).page({ ...key, viewer: ANYONE, lastEventId: asked, window: stream })
   const bytes = page.frames.reduce((sum, frame) => sum + frame.bytes.length, 0)
-  // The proxy asks for further parts without the ticket: they are paid for now, as if they were
-  // like this one.
+  // The proxy requests further parts without the ticket, so they are charged now, by the size of
+  // this one.
   chargeReplay(app, use, page.replayed)((bytes * page.replayed) / Math.max(1, page.frames.length))
   const endsAt = Date.now() + lifetimeMs(stream.maxDurationSeconds, Math.random())
   const held = { ...key, endsAt: Math.ceil(endsAt / LIFETIME_STEP_MS) * LIFETIME_STEP_MS }
@@ -111,7 +111,7 @@ export async function holdStream(
   return sendPage(app, reply, held, page, retryLine(retryMs(Math.random())) + connected)
 }
 
-/** The further answers: what a held stream has missed after the last event that it was sent. */
+/** The further answers: the events that a held stream has missed since its last one. */
 async function continueHeld(
   app: App,
   request: FastifyRequest<{ Params: LinkParams }>,
@@ -122,15 +122,15 @@ async function continueHeld(
     countAddress(app, request.ip)
     throw new ServiceError('not_found')
   }
-  // After an answer that held nothing, `Grip-Last` is still that of the last hold.
+  // After an answer that was not held, `Grip-Last` is still that of the last held one.
   const lastEventId = request.params.after ?? lastSent(request.headers['grip-last'], held) ?? ''
   const page = held.endsAt > Date.now() ? await pageAfter(app, held, lastEventId) : null
   if (page !== null) return sendPage(app, reply, held, page)
-  // Without a hold the proxy ends the stream, and the client comes back with its Last-Event-ID.
+  // Without a hold the proxy ends the stream, and the client reconnects with its Last-Event-ID.
   return send(reply, [framingEvent('connection-timeout', { lastEventId })])
 }
 
-/** Null where the listener must begin anew: its position or its discussion is gone. */
+/** Null if the client must start over: its position or its discussion is gone. */
 async function pageAfter(app: App, key: Held, lastEventId: string): Promise<Page | null> {
   try {
     const { settings } = await loadTenant(app, key.tenantId)
@@ -149,17 +149,17 @@ function sendPage(app: App, reply: FastifyReply, held: Held, page: Page, first =
   return send(reply, [first, ...frames.map(({ bytes }) => bytes)])
 }
 
-/** What a proxy does after an answer: it holds the stream, or asks for the rest of the replay. */
+/** What a proxy must do after an answer: hold the stream, or request the rest of the replay. */
 function gripHeaders(app: App, held: Held, { upTo, isAll }: Page): Record<string, string | string[]> {
   if (!isAll) return { 'grip-link': `<${linkOf(app, held, upTo)}>; rel=next` }
   const heartbeat = Math.max(1, Math.round(app.settings.STREAM_HEARTBEAT_SECONDS))
   return {
     'grip-hold': 'stream',
-    // A second channel without events: a proxy puts off the next question only for a stream all of
-    // whose channels had some.
+    // The second channel has no events: a proxy postpones its next question only if all channels
+    // of a stream have had some.
     'grip-channel': [`${CHANNELS.discussion(held)}; prev-id=${upTo}`, ALL_STREAMS],
     'grip-link': `<${linkOf(app, held)}>; rel=next; timeout=${RENEW_SECONDS}`,
-    // Not after silence: events that are not for all would put it off.
+    // In intervals, not after silence: events that are not public would postpone it.
     'grip-keep-alive': `:\\n\\n; format=cstring; timeout=${heartbeat}; mode=interval`,
   }
 }
@@ -169,7 +169,7 @@ function send(reply: FastifyReply, parts: readonly (string | Buffer)[]): Fastify
   return reply.headers(STREAM_HEADERS).send(body)
 }
 
-/** The event of its discussion that a proxy has sent a stream last: `channel; last-id=5, …`. */
+/** The last event of its discussion that a proxy has sent to a stream: `channel; last-id=5, …`. */
 export function lastSent(header: string | string[] | undefined, key: DiscussionKey): string | null {
   const each = [header ?? []].flat().flatMap((text) => text.split(','))
   const prefix = `${CHANNELS.discussion(key)}; last-id=`
@@ -189,9 +189,9 @@ const macOf = (key: Buffer | undefined, { tenantId, discussionId, endsAt }: Held
     .digest()
 
 /**
- * Where a proxy asks on. Only the service can make it: it is let in without a ticket. Pushpin puts
- * questions of the same path and `Grip-Last` as one, whatever their queries say: what an answer
- * depends on is in these two.
+ * The address where a proxy asks next. Only the service can make it, so it needs no ticket. Pushpin
+ * merges requests with the same path and `Grip-Last`, whatever their query, so everything that an
+ * answer depends on is in these two.
  */
 function linkOf(app: App, held: Held, after?: number | string): string {
   const mac = macOf(keysOf(app)[0], held).toString('base64url')
@@ -199,7 +199,7 @@ function linkOf(app: App, held: Held, after?: number | string): string {
   return `${path}${after === undefined ? '' : `/${after}`}?tenant=${held.tenantId}&mac=${mac}`
 }
 
-/** What a link says; null where it is none of ours. */
+/** The parts of a link; null if the service did not make it. */
 function readLink(app: App, { discussionId, endsAt }: LinkParams, query: Record<string, unknown>): Held | null {
   const { tenant: tenantId, mac } = query
   if (typeof tenantId !== 'string' || typeof mac !== 'string' || !isId(tenantId) || !isId(discussionId)) return null

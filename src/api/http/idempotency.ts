@@ -6,16 +6,11 @@ import { type OutgoingResponse, runOnce } from '../../domains/idempotency/idempo
 const HEADER = 'idempotency-key'
 const NO_BODY = Buffer.alloc(0)
 
-/**
- * Whether a request is one to answer once. Without a tenant there is nothing that its key could
- * stand in.
- */
+/** Whether a request must be executed once. Without a tenant its key would have no scope. */
 export const hasIdempotencyKey = ({ headers, ctx }: FastifyRequest): boolean =>
   headers[HEADER] !== undefined && ctx.caller !== null
 
-/**
- * Answers a request that has an Idempotency-Key, by `run` or by what `run` answered the first time.
- */
+/** Answers a request with an Idempotency-Key, by `run` or by the stored answer of its first run. */
 export async function answerOnce(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -28,6 +23,6 @@ export async function answerOnce(
   void reply.code(status)
   if (replayed) void reply.header('idempotency-replayed', 'true')
   if (contentType === null) return reply.send()
-  // Bytes: to a text Fastify might add a charset.
+  // Bytes, because Fastify might add a charset to a text.
   return reply.header('content-type', contentType).send(Buffer.from(body))
 }

@@ -7,14 +7,14 @@ import type { TicketUse } from '../../live/caps.ts'
 import type { Principal } from './credentials.ts'
 
 /**
- * The statuses of refused credentials, a repeated one included. Whatever else fails is not the
- * caller's guess.
+ * The statuses of refused credentials, including repeated ones. Other failures are not guesses of
+ * the caller.
  */
 const REFUSED = new Set([400, 401])
 
 /**
- * Takes a token, or several, of the bucket of a key or an admin, and says on the answer what is
- * left: every answer has it, whatever its status. Throws `rate_limited`.
+ * Takes one or more tokens of the bucket of a key or admin, and sets the headers with the rest:
+ * every answer has them, whatever its status. Throws `rate_limited`.
  */
 export function countCaller({ limits }: App, reply: FastifyReply, { tenant, actor }: Principal, tokens = 1): void {
   const { rateLimit } = tenant.settings
@@ -27,14 +27,14 @@ export function countCaller({ limits }: App, reply: FastifyReply, { tenant, acto
   if (!verdict.isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
 }
 
-/** What callers without a bucket of their own may ask for; null where there is no limit. */
+/** The rate of callers without their own bucket; null for no limit. */
 function unauthenticatedRate({ settings }: App): Rate | null {
   const { UNAUTHENTICATED_RATE_PER_SECOND: perSecond, UNAUTHENTICATED_RATE_BURST: burst } = settings
   return perSecond === 0 ? null : { perSecond, burst }
 }
 
 /**
- * Takes a token of the bucket of an address, for a request without good credentials. Throws
+ * Takes a token of an address's bucket, for a request without valid credentials. Throws
  * `rate_limited`.
  */
 export function countAddress(app: App, address: string): void {
@@ -49,11 +49,11 @@ export function countAddress(app: App, address: string): void {
 }
 
 /**
- * Runs `authenticate` on the budget of an address, which pays for credentials that are refused. A
- * look-up in the database is paid for in advance, and costs nothing where the credentials are good:
- * so past the budget made-up keys reach no database, while keys that this process has found before
- * are let through. Behind a proxy that nobody told us of all callers have one address, and bad keys
- * must not keep out the good ones.
+ * Runs `authenticate` at the expense of an address, which pays for refused credentials. A look-up
+ * in the database is paid in advance, and refunded if the credentials are valid. So beyond the rate
+ * made-up keys cause no queries, while keys that this process has found before still work: behind a
+ * proxy that is not configured all callers have one address, and bad keys must not lock out good
+ * ones.
  */
 export async function onBudgetOf<T>(
   app: App,
@@ -82,21 +82,20 @@ function giveBackAddress(app: App, address: string): void {
   if (rate !== null) void app.limits.giveBack('address', addressBucket(address), rate, 1)
 }
 
-/** A replay costs as many requests as its events would as pages of this size. */
+/** A replay costs as many tokens as pages of this size would. */
 const EVENTS_PER_TOKEN = 100
 
-/** What so many usual events have. Those of long comments have some 60 KB each. */
+/** The bytes of this many usual events. Events with long comments have some 60 KB each. */
 const BYTES_PER_TOKEN = 65_536
 
 const ticketBuckets = ({ ticket, address }: TicketUse): string[] => [
   `${ticket.tenantId}/${ticket.id}`,
-  // Of the tenant's own: readers of one tenant behind an address take nothing from those of
-  // another.
+  // Per tenant: readers of different tenants behind one address do not share a bucket.
   `${ticket.tenantId}/address/${addressBucket(address)}`,
 ]
 
 /**
- * Takes a token for a stream with a ticket, of the ticket's bucket and of its address's. Throws
+ * Takes a token for a stream with a ticket, from the ticket's bucket and from its address's. Throws
  * `rate_limited`.
  */
 export function countTicket(app: App, use: TicketUse): void {
@@ -109,8 +108,8 @@ export function countTicket(app: App, use: TicketUse): void {
 }
 
 /**
- * Charges the same buckets for a replay: at once for its events, and by what it returns for the
- * bytes that they prove to have.
+ * Charges the same buckets for a replay: at once for its events, and through the result for their
+ * bytes.
  */
 export function chargeReplay(app: App, use: TicketUse, events: number): (bytes: number) => void {
   const rate = unauthenticatedRate(app)

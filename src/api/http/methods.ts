@@ -3,11 +3,11 @@ import type { FastifyInstance, HTTPMethods } from 'fastify'
 import { ServiceError } from '../../core/errors.ts'
 
 /**
- * Those that the router knows. Others reach the handler of unknown paths, which asks
+ * Methods that the router knows. Others reach the handler of unknown paths, which calls
  * `allowedMethods`.
  */
 const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']
-/** They stand beside every path's own, and are no answer to what it takes. */
+/** Methods that exist for every path, and are not listed. */
 const UNNAMED: ReadonlySet<string> = new Set(['HEAD', 'OPTIONS'])
 
 interface Path {
@@ -15,20 +15,20 @@ interface Path {
   methods: Set<string>
 }
 
-/** The paths of a server and what each takes, for answers of 405 with `Allow`. */
+/** The paths of a server and their methods, for answers of 405 with `Allow`. */
 export class Methods {
   readonly #patterns: { pattern: RegExp; allow: readonly string[] }[] = []
 
   /**
-   * Notes the routes that `scope` gets from now on. The result, once called, refuses all other
-   * methods of their paths.
+   * Collects the routes that `scope` gets from now on. Call the result to refuse all other methods
+   * of their paths.
    */
   watch(scope: FastifyInstance): () => void {
     const paths = new Map<string, Path>()
     let isOver = false
     scope.addHook('onRoute', ({ url, method }) => {
       if (isOver) return
-      // Two routes of one path may name its parameters differently.
+      // Two routes with the same path may name its parameters differently.
       const shape = url.replace(/:\w+/g, ':')
       const path = paths.get(shape) ?? { url, methods: new Set() }
       paths.set(shape, path)
@@ -41,8 +41,8 @@ export class Methods {
   }
 
   /**
-   * What the path of an address takes, where its method is one that the router does not know; null
-   * where it is no path.
+   * The methods of an address's path, for a request whose method the router does not know; null for
+   * an unknown path.
    */
   allowedMethods(address: string): readonly string[] | null {
     const [path = ''] = address.split('?')

@@ -8,7 +8,10 @@ import { ServiceError } from '../../core/errors.ts'
 import { metricsOf } from '../../core/metrics.ts'
 import { countAddress } from './limits.ts'
 
-/** Figures are made at most this often, however many scrape: some of them ask the database. */
+/**
+ * The least time between two collections, however many clients scrape: some metrics query the
+ * database.
+ */
 const EVERY_MS = 1000
 
 const figuresOf = perApp((app) => {
@@ -36,7 +39,7 @@ function requireToken(app: App, authorization: string | undefined, address: stri
   const { METRICS_TOKEN } = app.settings
   if (METRICS_TOKEN === undefined) return
   const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
-  // Digests have one length, and their comparison takes the same time whatever is wrong.
+  // Digests have equal length, and their comparison takes the same time whatever differs.
   if (given !== undefined && timingSafeEqual(sha256(given), sha256(METRICS_TOKEN))) return
   countAddress(app, address)
   throw new ServiceError('missing_credentials', { detail: 'Send METRICS_TOKEN in Authorization, as Bearer.' })

@@ -10,14 +10,14 @@ import type { EncodedPage } from './encoded-page.ts'
 
 interface Kept extends EncodedPage {
   version: string
-  /** Null until a client asks for it. */
+  /** Null until a client needs it. */
   gzipped: Buffer | null
 }
 
-/** Smaller pages stay plain: with their head they fit one packet. */
+/** Smaller pages stay plain: with their head they fit into one packet. */
 const MIN_GZIP_BYTES = 1024
 
-/** The same bytes in memory of their own: a small Buffer keeps a whole block of Node's pool. */
+/** A copy in memory of its own: a small Buffer would keep a whole block of Node's pool alive. */
 function ofItsOwn(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength === bytes.length) return bytes
   const own = Buffer.allocUnsafeSlow(bytes.length)
@@ -29,12 +29,12 @@ function ofItsOwn(bytes: Buffer): Buffer {
 const inThread: (bytes: Buffer) => Promise<Buffer> = promisify(gzip)
 
 /**
- * What an entry takes beside its bytes and key, by estimate: the objects of it and of each slot.
+ * An estimate of an entry's memory beside its bytes and key: its objects and those of each slot.
  */
 const ENTRY_BYTES = 500
 const SLOT_BYTES = 120
 
-/** Pages of this process, bounded in bytes (PAGE_CACHE_MB), each good for one version. */
+/** The pages of this process, bounded in bytes (PAGE_CACHE_MB), each valid for one version. */
 export class PageCache {
   readonly #pages: LRUCache<string, Kept> | null
   readonly #underWay = new Map<string, Promise<EncodedPage>>()
@@ -60,8 +60,8 @@ export class PageCache {
   }
 
   /**
-   * The page of `key` in this version, as it is kept, or as `make` makes it once for all who wait
-   * for it.
+   * The page of `key` in this version, from the cache, or from `make`, which runs once for all
+   * concurrent requests.
    */
   get(key: string, version: string, make: () => Promise<EncodedPage>): Promise<EncodedPage> | EncodedPage {
     const kept = this.#pages?.get(key)
@@ -87,7 +87,7 @@ export class PageCache {
   }
 
   /**
-   * The page compressed, made once for all who ask for it; null where the page is not kept, or
+   * The compressed page, made once for all concurrent requests; null if the page is not cached, or
    * stays plain.
    */
   gzipped(key: string, version: string): Promise<Buffer> | Buffer | null {
@@ -102,7 +102,7 @@ export class PageCache {
     return making
   }
 
-  /** Whether a client that takes gzip may be sent other bytes than one that does not. */
+  /** Whether clients that accept gzip may get other bytes than those that do not. */
   variesByEncoding(key: string, version: string): boolean {
     const kept = this.#kept(key, version)
     return kept === undefined ? this.#pages !== null : this.#isCompressed(kept)
@@ -110,7 +110,7 @@ export class PageCache {
 
   async #compress(key: string, kept: Kept): Promise<Buffer> {
     const gzipped = ofItsOwn(await this.#gzip(kept.bytes))
-    // Set again, so that its size is counted.
+    // Set again, so that its new size is counted.
     if (this.#pages?.peek(key) === kept) this.#pages.set(key, { ...kept, gzipped })
     return gzipped
   }
@@ -120,12 +120,12 @@ export class PageCache {
     return kept?.version === version ? kept : undefined
   }
 
-  /** A page of which the cache cannot hold both forms stays plain as well. */
+  /** A page also stays plain if the cache cannot hold both forms. */
   #isCompressed({ bytes: { length } }: Kept): boolean {
     return length >= MIN_GZIP_BYTES && length < (this.#pages?.maxSize ?? 0) / 2
   }
 
-  /** A caller has the page of this version already. */
+  /** Counts a caller that has this version of the page already. */
   notModified(): void {
     this.#notModified.inc()
   }

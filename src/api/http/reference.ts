@@ -13,8 +13,8 @@ import { asyncApiDocument } from '../reference/asyncapi.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import { type Asset, assetOf, serveAsset } from './assets.ts'
 
-// The page loads nothing from elsewhere, sends nothing elsewhere, and cannot be framed. Styles are
-// made by the script.
+// The page loads nothing from other sites, sends nothing to them, and cannot be framed. The script
+// creates the styles.
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -52,7 +52,7 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-// Whatever would ask or tell another site is off.
+// All options that would contact other sites are off.
 const START = `Scalar.createApiReference('#reference', {
   url: 'api/v1/openapi.json',
   telemetry: false,
@@ -67,9 +67,9 @@ const START = `Scalar.createApiReference('#reference', {
 `
 
 /**
- * The API reference: `GET /docs` is a page that the browser makes from the documents
- * `/api/v1/openapi.json` and `/api/v1/asyncapi.json`, with files of our own. Each is made at its
- * first request, so that a start does not wait for it.
+ * The API reference: `GET /docs` is a page that the browser renders from `/api/v1/openapi.json` and
+ * `/api/v1/asyncapi.json`, with files served from here. Each document is made at its first request,
+ * so that a start does not wait for it.
  */
 export function registerReference(server: FastifyInstance, app: App): void {
   const { settings } = app
@@ -77,15 +77,15 @@ export function registerReference(server: FastifyInstance, app: App): void {
     assetOf('application/json; charset=utf-8', Buffer.from(JSON.stringify(document)))
   serveAsset(server, `${API_BASE}/openapi.json`, () => json(openApiDocument(schema, settings, baseUrl(app))))
   serveAsset(server, `${API_BASE}/asyncapi.json`, () => json(asyncApiDocument(schema, settings, baseUrl(app))))
-  // Many tools look for the document at the root. Relative, so that a path which a proxy puts in
-  // front stays.
+  // Many tools look for the document at the root. The redirect is relative, so that a proxy's
+  // prefix stays.
   for (const name of ['openapi.json', 'asyncapi.json']) {
     server.get(`/${name}`, (_request, reply) => reply.redirect(`.${API_BASE}/${name}`, 308))
   }
   const script = 'text/javascript; charset=utf-8'
   serveAsset(server, '/docs', () => assetOf('text/html; charset=utf-8', Buffer.from(PAGE), HEADERS))
   serveAsset(server, '/docs/start.js', () => assetOf(script, Buffer.from(START), HEADERS))
-  // 3 MB, which every browser can take compressed.
+  // 3 MB, which every browser accepts compressed.
   serveAsset(server, '/docs/scalar.js', () =>
     assetOf(script, gzipSync(readFileSync(scalarFile())), { ...HEADERS, 'content-encoding': 'gzip' }),
   )

@@ -4,15 +4,14 @@ import type { App } from '../../core/context.ts'
 import { histogram, metricsOf } from '../../core/metrics.ts'
 
 /**
- * Routes that may answer with a stream: with one as long as it lasts, their answers would be
- * measured when it ends.
+ * Routes that may answer with a stream: their answers would be measured only when the stream ends.
  */
 const STREAM_ROUTES: ReadonlySet<string> = new Set(['/api/v1/stream/:discussionId', '/graphql', '/graphql/stream'])
 
 /**
- * Counts and times the answers of the routes that `server` gets from now on, a stream when it is
- * open. Labels are bounded: the route is its pattern, and of what has none neither path nor method
- * is told. `onStream` is told of each stream.
+ * Counts and times the answers of routes that `server` gets from now on, streams when they open.
+ * Labels are bounded: the route is its pattern, and requests without a route have neither path nor
+ * method. `onStream` is called for each stream.
  */
 export function measureRequests(
   server: FastifyInstance,
@@ -31,7 +30,7 @@ export function measureRequests(
     const { handler } = route
     const measured: RouteHandlerMethod = async function (request, reply) {
       const answer: unknown = await handler.call(this, request, reply)
-      // A handler that has taken the answer over from Fastify writes to it on its own.
+      // A handler that took over the reply from Fastify is writing to it.
       if (reply.sent && !reply.raw.writableEnded) {
         opened.add(request)
         observe(request, reply)

@@ -10,7 +10,7 @@ import { answerOnce, hasIdempotencyKey } from './idempotency.ts'
 import { JSON_TYPE, restRequest } from './body.ts'
 import { servePages } from './comment-pages.ts'
 
-/** Answers a route: each request runs it. Requests with the same Idempotency-Key run it once. */
+/** Serves a route. Requests with the same Idempotency-Key run it once. */
 const serve =
   ({ read, run }: CompiledRoute, takesKey: boolean): RouteHandlerMethod =>
   async (request, reply) => {
@@ -24,7 +24,7 @@ const serve =
     return reply.type(JSON_TYPE).send(JSON.stringify(body))
   }
 
-// Once for all apps of a process.
+// Compiled once for all apps of a process.
 let compiledRoutes: Map<Route, CompiledRoute> | undefined
 
 /** Mounts every REST route. */

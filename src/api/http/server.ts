@@ -38,23 +38,23 @@ import { registerWidget } from './widget.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls. Set on every request of REST and GraphQL before its handler runs. */
+    /** The caller. Set on every request of REST and GraphQL before its handler runs. */
     ctx: Ctx
-    /** The body to the byte; empty where there is none. */
+    /** The body's bytes; empty without a body. */
     rawBody: Buffer
   }
 }
 
 const MAX_BODY_BYTES = 256 * 1024
-/** Requests under way on one connection of HTTP/2; clients open another one beyond. */
+/** The most concurrent requests on an HTTP/2 connection; beyond that, clients open another one. */
 const MAX_CONCURRENT = 100
-/** How long a refused client may take to read its refusal. */
+/** How long a refused client may take to read the refusal. */
 const LINGER_MS = 500
 /** An external id of 255 characters, each four bytes, percent-encoded. */
 const MAX_PARAM_LENGTH = 255 * 12
 const WELL_FORMED_REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 
-/** The HTTP face of an api process. It listens once `listen` is called. */
+/** The HTTP server of an api process. It listens once `listen` is called. */
 export async function createServer(app: App): Promise<FastifyInstance> {
   const server = Fastify({
     ...tlsOptions(app),
@@ -70,10 +70,10 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     clientErrorHandler: (error, socket) => refuseMalformed(app, error, socket),
     logger: false,
     forceCloseConnections: 'idle',
-    // What comes over an open connection during a stop is served, and the connection then ends.
+    // During a stop, a request on an open connection is served, and then the connection ends.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    // Answered as a problem document, not as Fastify's own.
+    // Answered as a problem document, not in Fastify's form.
     frameworkErrors: (error, request, reply) => void sendProblem(app, error, request, reply),
   })
   server.decorateRequest('ctx')
@@ -87,8 +87,8 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     void reply.header('x-request-id', request.id)
     done(lacksHost(request) ? malformed('An HTTP/1.1 request needs the header Host.') : undefined)
   })
-  // Node would answer 417 without a word; what a client expects may be passed over (RFC 9110,
-  // 10.1.1).
+  // Node would answer 417 by itself, without a problem document; an unknown expectation may be
+  // ignored (RFC 9110, 10.1.1).
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
   if (app.log.isLevelEnabled('debug')) logRequests(server, app)
   limitTimes(server.server, timesOf(app.settings))
@@ -106,7 +106,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     const refusal = allow === null ? new ServiceError('not_found') : new ServiceError('method_not_allowed', { allow })
     return sendProblem(app, refusal, request, reply)
   })
-  // Its figures are told from the start.
+  // Created now, so that its metrics exist from the start.
   pageCache(app)
   registerBodies(server)
   await server.register(async (scope) => {
@@ -120,8 +120,8 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   await server.register(async (scope) => {
     const refuseOthers = methods.watch(scope)
     registerHealth(scope, app)
-    // Clients reach this listener: without a token there are no figures here, nor where they have a
-    // port of their own.
+    // Clients reach this listener, so it has no metrics without a token, nor if they have their
+    // own port.
     if (app.settings.METRICS_TOKEN !== undefined && app.settings.METRICS_PORT === undefined) registerMetrics(scope, app)
     registerStream(scope, app)
     registerWidget(scope)
@@ -129,7 +129,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   })
   await server.register(async (scope) => {
     const refuseOthers = methods.watch(scope)
-    // Who asks, and for whom, shows in the answers: no cache on the way may give one to others.
+    // Answers depend on the caller and the reader, so that shared caches must not store them.
     scope.addHook('onRequest', (_request, reply, done) => {
       void reply.header('cache-control', 'private, no-store')
       done()
@@ -152,7 +152,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
 
 function logRequests(server: FastifyInstance, { log }: App): void {
   server.addHook('onResponse', (request, reply, done) => {
-    // The route, not the address: a query may carry credentials.
+    // The route, not the address, whose query may contain credentials.
     const { url: route = 'unknown' } = request.routeOptions
     const { method, id: requestId } = request
     const ms = Math.round(reply.elapsedTime)
@@ -163,11 +163,11 @@ function logRequests(server: FastifyInstance, { log }: App): void {
 
 const malformed = (detail: string): ServiceError => new ServiceError('malformed_json', { detail })
 
-/** Asked here, since Node's own refusal is no problem document. */
+/** Checked here, because Node's own refusal is no problem document. */
 const lacksHost = ({ raw }: FastifyRequest): boolean => raw.httpVersion === '1.1' && raw.headers.host === undefined
 
 /**
- * Answers what never becomes a request: what is not HTTP at all, and what does not come whole in
+ * Answers what never becomes a request: data that is not HTTP, and requests that do not arrive in
  * time.
  */
 function refuseMalformed(
@@ -175,10 +175,10 @@ function refuseMalformed(
   error: Error & { code?: string },
   socket: Socket & { _httpMessage?: ServerResponse },
 ): void {
-  // Within an answer that has begun, as Node itself looks at it, a second one would be its content.
+  // After the head of an answer (by Node's own check), a second answer would become its content.
   const isAnswering = socket._httpMessage?.headersSent === true
-  // Browsers open connections ahead of need. To such a one a 408 would be the answer to its first
-  // request.
+  // Browsers open connections ahead of need. On such a connection, a 408 would be taken for the
+  // answer to its first request.
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswering || socket.bytesRead === 0) {
     return void socket.destroy()
   }
@@ -212,16 +212,16 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
     reply
       .code(refusal.status)
       .headers(headersOf(refusal))
-      // What the router refuses by itself runs no hook.
+      // The router's own refusals run no hooks.
       .header('x-request-id', request.id)
       .header('content-type', 'application/problem+json')
-      // Bytes: to a text Fastify would add a charset, which this media type does not have (RFC
-      // 9457).
+      // Bytes, because Fastify would add a charset to a text, which this media type does not have
+      // (RFC 9457).
       .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
   )
 }
 
-/** What the log says of a request that fails. */
+/** The log's fields of a failed request. */
 const aboutOf = ({ id, span }: FastifyRequest): { requestId: string } => ({
   requestId: id,
   ...(span == null ? {} : traceIds(span)),
@@ -234,13 +234,13 @@ function surfaceOf({ routeOptions: { url = '' } }: FastifyRequest): Surface {
 }
 
 /**
- * The client left before its request was whole: nobody reads the answer, and nothing is wrong on
- * our side.
+ * Whether the client disconnected before its request was complete: then no one reads the answer,
+ * and there is no fault on our side.
  */
 const isGone = ({ raw }: FastifyRequest): boolean => raw.destroyed && !raw.complete
 const leftEarly = (cause: unknown): ServiceError => new ServiceError('request_timeout', { cause })
 
-/** What Fastify refuses by itself, in the service's words. */
+/** Fastify's own refusals as errors of the service. */
 function fromFramework(error: unknown): ServiceError | undefined {
   const { code, statusCode } = error as { code?: string; statusCode?: number }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ServiceError('body_too_large')
@@ -253,8 +253,8 @@ function fromFramework(error: unknown): ServiceError | undefined {
 }
 
 /**
- * HTTPS with HTTP/2 where a certificate is set; browsers open only six HTTP/1.1 connections to one
- * site.
+ * HTTPS with HTTP/2 if a certificate is set, because browsers open only six HTTP/1.1 connections to
+ * one site.
  */
 export function tlsOptions({ settings }: Pick<App, 'settings'>): object {
   const { TLS_CERT_FILE, TLS_KEY_FILE } = settings

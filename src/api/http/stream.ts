@@ -26,14 +26,14 @@ const PARAMETERS = new Set(['ticket', 'token', 'lastEventId'])
 const NOTHING = {}
 const NO_LINES: string[] = []
 
-/** Which stream is asked for, and whether the browser's EventSource comes back by itself. */
+/** The requested stream, and whether the browser's EventSource reconnects by itself. */
 interface StreamRequest {
   query: ReadonlyMap<string, string>
   discussionId: Id
   isReconnect: boolean
 }
 
-/** Who opens a stream, and what goes with the way they came in. */
+/** Who opens a stream, and by which credentials. */
 interface Opener {
   tenant: Tenant
   viewer: StreamViewer
@@ -46,7 +46,7 @@ interface Opener {
 
 /** Mounts `GET /stream/{discussionId}` (docs/reference/choices.md). */
 export function registerStream(server: FastifyInstance, app: App): void {
-  // From the first stream on, other processes are told of this one.
+  // From the first stream on, this process reports its streams to the others.
   presenceOf(app)
   server.route<{ Params: { discussionId: string } }>({
     method: 'GET',
@@ -84,7 +84,7 @@ async function openStream(
     if (!isId(discussionId)) throw new ServiceError('not_found')
 
     if (use !== null) countTicket(app, use)
-    // What a ticket without a reader opens is the same for all.
+    // Streams of tickets without a reader are the same for all.
     if (use !== null && use.ticket.readerId === null && (await isFromProxy(app, request))) {
       return await holdStream(app, reply, { tenant, use, discussionId, lastEventId })
     }
@@ -117,8 +117,8 @@ async function openStream(
     const refusal = toServiceError(error, app.log, { requestId: request.id })
     const isCapped = refusal.status === 429 && hasEntered
     if (!query.has('ticket') || (refusal.status !== 503 && !isCapped)) throw refusal
-    // Where the database is away, the tenant's origins may be unknown. This answer tells a page
-    // nothing.
+    // If the database is down, the tenant's origins may be unknown. This answer reveals nothing to
+    // a page.
     const { origin } = request.headers
     if (origin !== undefined) void reply.header('access-control-allow-origin', origin)
     countRefusal(app, 'stream', refusal.code)
@@ -129,7 +129,8 @@ async function openStream(
 }
 
 /**
- * What the request has brought would otherwise be kept for as long as its stream lasts: about 1 KB.
+ * Frees what the request has brought, which would otherwise stay in memory as long as the stream:
+ * about 1 KB.
  */
 function forgetRequest(request: FastifyRequest): void {
   const { raw } = request
@@ -151,8 +152,8 @@ function ownerOf({ tenant, actor }: Opener): Owner {
 }
 
 /**
- * Finds out who opens the stream: by a key or admin token in a header, by `?ticket=`, or by the
- * deprecated `?token=`.
+ * Authenticates the opener of a stream: by a key or admin token in a header, by `?ticket=`, or by
+ * the deprecated `?token=`.
  */
 async function openerOf(
   app: App,
@@ -210,13 +211,13 @@ async function openerByTicket(
 }
 
 function asInvalidTicket(error: unknown): never {
-  // Its tenant is gone.
+  // Its tenant was deleted.
   throw error instanceof ServiceError && error.code === 'not_found' ? new ServiceError('invalid_ticket') : error
 }
 
 /**
  * EventSource sends no preflight, but other clients do. The ticket names the tenant, whose origins
- * count.
+ * are checked.
  */
 async function answerPreflight(app: App, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   void reply.header('vary', 'Origin')

@@ -8,11 +8,11 @@ import { problemOf, ServiceError } from '../../core/errors.ts'
 import type { Settings } from '../../core/settings.ts'
 
 /**
- * How long a connection waits for its next request. Longer than the minute for which proxies keep
- * one.
+ * How long a connection may wait for its next request: longer than proxies keep one, which is a
+ * minute.
  */
 const KEEP_ALIVE_MS = 65_000
-/** How long a connection that is to end stays for its client to read the last answer. */
+/** How long an ending connection stays, so that its client can read the last answer. */
 const LINGER_MS = 500
 
 interface Times {
@@ -21,7 +21,7 @@ interface Times {
   responseMs: number
 }
 
-/** Within the shortest time there are ten looks, and one a second at least. */
+/** Ten checks within the shortest time, and at least one a second. */
 const lookEveryMs = ({ headersMs, requestMs, responseMs }: Times): number =>
   Math.min(1000, Math.ceil(Math.min(headersMs, requestMs, responseMs) / 10))
 
@@ -32,8 +32,9 @@ export const timesOf = (settings: Settings): Times => ({
 })
 
 /**
- * Ends what takes too long on a server that does not listen yet: headers and requests that drip in,
- * answers that are not read. Node sees to the first two over HTTP/1.1, and to none over HTTP/2.
+ * Ends slow requests and answers on a server that does not listen yet: headers and bodies that
+ * arrive too slowly, answers that are not read. Node itself limits the first two over HTTP/1.1
+ * only.
  */
 export function limitTimes(server: Server, times: Times): void {
   const { headersMs, requestMs, responseMs } = times
@@ -46,7 +47,7 @@ export function limitTimes(server: Server, times: Times): void {
   })
   const answers = new Answers(responseMs)
   const watch = (socket: Socket): void => answers.watch(socket, () => socket.destroy())
-  // Over TLS what is written to the socket below does not show there.
+  // With TLS, what is written to the encrypted socket does not show on the one below.
   server.on('connection', watch).on('secureConnection', watch)
   const sessions = new Http2Sessions(times, answers)
   ;(server as unknown as Http2SecureServer).on('session', (session) => sessions.watch(session))
@@ -58,7 +59,7 @@ export function limitTimes(server: Server, times: Times): void {
   server.once('close', () => clearInterval(timer))
 }
 
-/** Ends what has had something to send at every look for too long. */
+/** Ends connections that have had unsent data at every check for too long. */
 class Answers {
   readonly #maxMs: number
   readonly #watched = new Map<Writable, { end: () => void; busySince: number | null }>()
@@ -86,7 +87,7 @@ interface Http2Session {
   idleSince: number
   /** How long it may be without one. */
   maxIdleMs: number
-  /** Requests under way, by when they began. */
+  /** Requests under way, with their start times. */
   readonly requests: Map<ServerHttp2Stream, number>
 }
 

@@ -5,14 +5,14 @@ import type { Span } from '../../core/span.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What this request is in a trace; null where it is not traced. */
+    /** The span of this request; null if it is not traced. */
     span: Span | null
   }
 }
 
 /**
- * Traces the requests of `server`: its spans go on with the trace of the caller's `traceparent`.
- * The span of a stream ends when the stream is open: the result is told of each.
+ * Traces the requests of `server`, whose spans continue the trace of the caller's `traceparent`.
+ * The span of a stream ends when the stream opens: call the result for each.
  */
 export function traceRequests(
   server: FastifyInstance,
@@ -23,7 +23,7 @@ export function traceRequests(
   const scheme = settings.TLS_CERT_FILE === undefined ? 'http' : 'https'
   server.addHook('onRequest', (request, _reply, done) => {
     const { method, headers } = request
-    // The pattern, not the address, which may hold credentials.
+    // The pattern, not the address, which may contain credentials.
     const { url: route } = request.routeOptions
     const attributes = { 'http.request.method': method, 'url.scheme': scheme, 'http.route': route ?? 'unknown' }
     request.span = tracing.begin(`${method} ${route ?? 'unknown'}`, { kind: 'server', headers, attributes })

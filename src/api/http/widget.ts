@@ -8,24 +8,23 @@ import { ROOT } from '../../core/root.ts'
 import { type Asset, assetOf, sendAsset } from './assets.ts'
 import { takesGzip } from './encoding.ts'
 
-/** Built by Vite from `src/clients/widget`. */
+/** The files that Vite builds from `src/clients/widget`. */
 const FOLDER = join(ROOT, 'dist/widget')
 const FILES = ['widget.js', 'widget.ar.js', 'widget.warnings.js']
 
 const HEADERS = {
-  // Pages of every site load it as a module, which is asked for with CORS; there is nothing of
-  // anybody in it.
+  // Pages of every site load it as a module, with CORS. It contains nothing private.
   'access-control-allow-origin': '*',
   'cross-origin-resource-policy': 'cross-origin',
-  // A mended one is everywhere within minutes; nobody waits for the look whether there is one.
+  // A fixed release reaches everyone within minutes, and no one waits for the check.
   'cache-control': 'public, max-age=300, stale-while-revalidate=86400',
   'x-content-type-options': 'nosniff',
   vary: 'Accept-Encoding',
 }
 
 /**
- * `GET /widget.js`, its languages and its warnings beside it. It is no credential's, and no address
- * is counted: many share one.
+ * `GET /widget.js`, with its languages and warnings. It needs no credentials, and does not count at
+ * the address, which many readers may share.
  */
 export function registerWidget(server: FastifyInstance): void {
   for (const file of FILES) {
@@ -37,7 +36,7 @@ export function registerWidget(server: FastifyInstance): void {
   }
 }
 
-/** With shorter blocks than zlib's own: those of code and of texts have little in common. */
+/** Compressed in shorter blocks than zlib's default: code and texts have little in common. */
 function readScript(path: string): { plain: Asset; gzipped: Asset } {
   const bytes = readFileSync(path)
   const type = 'text/javascript; charset=utf-8'

@@ -26,8 +26,8 @@ import { type Components, described, orNull, type Schema } from './json-schema.t
 import { leafSchema } from './scalars.ts'
 
 /**
- * Stands for a value of the answer. It has no key of its own, so that a projection takes it for a
- * plain value.
+ * A placeholder for a value of the answer. It has no keys of its own, so that a projection takes it
+ * for a plain value.
  */
 class Leaf {
   readonly #schema: Schema
@@ -39,7 +39,7 @@ class Leaf {
   }
 }
 
-/** What is known of an object or a list that stands for one of the answer. */
+/** What is known of a placeholder object or list. */
 interface Note {
   name?: string
   about?: string | null | undefined
@@ -52,8 +52,8 @@ type Notes = WeakMap<object, Note>
 
 /**
  * The schema of a route's answer: the route's own projection, run on an answer in which each value
- * is its schema. So the reference cannot say anything else than what is answered. Throws for a
- * projection that computes.
+ * is its schema. So the reference always matches the answers. Throws for a projection that
+ * computes.
  */
 export function answerSchema(schema: GraphQLSchema, route: Route, components: Components): Schema {
   const full = answerOf(schema, route, route.document, components)
@@ -69,14 +69,14 @@ function answerOf(schema: GraphQLSchema, route: Route, document: DocumentNode, c
   const data = selected(root, operation.selectionSet, fragmentsOf(document), { notes, components })
   const answer = projectionOf(route)(data)
   if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) {
-    // What does not exist is refused with 404: the answer as a whole is never null.
+    // An unknown resource is refused with 404, so the answer as a whole is never null.
     const { name = listName(answer, notes) ?? `${operation.name?.value ?? ''}Answer`, about } = notes.get(answer) ?? {}
     notes.set(answer, { name, about, isNullable: false, isOptional: false })
   }
   return toSchema(answer, { notes, components })
 }
 
-/** The schema of what `document` selects of `type`, one of several that an event can carry. */
+/** The schema of `document`'s selection on `type`, one of the possible types of an event. */
 export function selectionSchema(type: GraphQLObjectType, document: DocumentNode, components: Components): Schema {
   const notes: Notes = new WeakMap()
   let set: SelectionSetNode | undefined
@@ -105,7 +105,7 @@ const fragmentsOf = (document: DocumentNode): Fragments =>
     ),
   )
 
-/** An answer of `type` in which each value stands for itself. */
+/** An answer of `type` in which each value is a placeholder. */
 function selected(type: GraphQLOutputType, set: SelectionSetNode, fragments: Fragments, making: Making): object {
   if (!isObjectType(type) && !isInterfaceType(type)) {
     throw new Error(`${String(type)}: the reference has no form for what is one of several types`)
@@ -135,7 +135,7 @@ function valueOf(
   making: Making,
 ): unknown {
   const named = getNamedType(field.type)
-  // Of a secret a replay leaves the whole member out.
+  // In a replay, the whole member of a secret is missing.
   const isShownOnce = field.extensions[SHOWN_ONCE_EXTENSION] === true
   const isNullable = !isNonNullType(field.type) && !isShownOnce
   const isOptional = isShownOnce || (node.directives ?? []).length > 0
@@ -180,7 +180,7 @@ function toSchema(value: unknown, making: Making): Schema {
   return described(note?.isNullable === true ? orNull(named) : named, note?.description)
 }
 
-/** REST's form of a list, which the schema does not have. */
+/** REST's form of a list, which is not in the schema. */
 const LIST: Readonly<Record<string, string>> = {
   data: 'The entries.',
   nextCursor: 'The `cursor` of the next page; null on the last.',
@@ -203,7 +203,7 @@ function objectOf(value: Record<string, unknown>, making: Making): Schema {
   }
 }
 
-/** A list of REST's form is named after what it lists. */
+/** A list in REST's form is named after its items. */
 function listName(value: object, notes: Notes): string | undefined {
   if (Object.keys(value).join() !== 'data,nextCursor,hasMore' || !('data' in value)) return undefined
   if (!Array.isArray(value.data)) return undefined

@@ -8,8 +8,8 @@ import { type Components, createComponents, type Schema } from './json-schema.ts
 import { deliveryHeaders, VERIFYING } from './signatures.ts'
 
 /**
- * AsyncAPI 3 of the stream and the webhooks: made from the catalogue of events and the types of
- * GraphQL.
+ * The AsyncAPI 3 document of the stream and the webhooks, made from the catalogue of events and the
+ * GraphQL types.
  */
 export function asyncApiDocument(schema: GraphQLSchema, settings: Settings, baseUrl: string) {
   const components = createComponents()

@@ -5,7 +5,7 @@ import { EVENT_HELP } from './event-help.ts'
 import { eventPayload } from './event-payloads.ts'
 import { createComponents, type Schema, withoutNull } from './json-schema.ts'
 
-/** What a client calls a type that has another name in the schema. */
+/** Names of types for clients, where they differ from the schema. */
 const NAMES: Readonly<Record<string, string>> = {
   EventActor: 'Actor',
   ReactionEventData: 'Reaction',
@@ -27,8 +27,8 @@ export type StreamEvent = EventsOf<StreamData>
 `
 
 /**
- * The types of events for clients, as the text of a module: what AsyncAPI says, in TypeScript. A
- * client stands alone, so it has them as a file of its own.
+ * The types of events for clients, as the text of a module: AsyncAPI in TypeScript. A client has no
+ * imports, so it has them as a file of its own.
  */
 export function eventTypes(schema: GraphQLSchema): string {
   const components = createComponents()
@@ -54,7 +54,7 @@ export function eventTypes(schema: GraphQLSchema): string {
 
 const EVENT_NAMES = /(EVENT_TYPES: readonly StreamEvent\['type'\]\[\] = )\[[^\]]*\]/
 
-/** The module of the browser's client, with the list of the events that it listens for. */
+/** The browser client's module, with the list of events that it listens for. */
 export function withEventNames(module: string): string {
   if (!EVENT_NAMES.test(module)) throw new Error('the client of the browser has no list of the events')
   return module.replace(EVENT_NAMES, `$1[${EVENT_TYPES.map((type) => `'${type}'`).join(', ')}]`)
@@ -78,18 +78,18 @@ function membersOf({ properties = {}, required = [] }: Schema & { required?: str
     const mark = required.includes(name) ? '' : '?'
     return `${comment(type.description)}${name}${mark}: ${typeOf(shape, schemas)}${hasNull ? ' | null' : ''};`
   })
-  // The formatter keeps on one line what has its first member beside the brace.
+  // The formatter keeps objects on one line if their first member is beside the brace.
   return Object.values(properties).some(({ description }) => description !== undefined)
     ? `{\n${members.join('\n')}\n}`
     : `{ ${members.join(' ')} }`
 }
 
-/** A JSON Schema of an event as a type. Throws for one that no event has had until now. */
+/** The type for an event's JSON Schema. Throws for a form that no event has had before. */
 function typeOf(schema: Schema, schemas: Schemas): string {
   const { $ref, anyOf, enum: values, type, properties, items, additionalProperties } = schema
   if (typeof $ref === 'string') {
     const name = $ref.split('/').at(-1) ?? ''
-    // An enumeration is written out, as its reader wants to see it.
+    // An enumeration is written out, because readers want to see its values.
     const named = schemas[name]
     return named?.enum === undefined ? nameOf(name) : typeOf(named, schemas)
   }
@@ -106,7 +106,7 @@ function typeOf(schema: Schema, schemas: Schemas): string {
 
 const nameOf = (name: string): string => NAMES[name] ?? name
 
-/** A description as the comment before a member, in lines of at most 100 columns. */
+/** A description as a comment before a member, in lines of at most 100 columns. */
 function comment(description: unknown): string {
   if (typeof description !== 'string') return ''
   if (description.length <= 91) return `/** ${description} */\n`

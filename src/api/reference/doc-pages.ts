@@ -15,7 +15,7 @@ import { type SettingField, settingsTable } from './settings.ts'
 const SETTINGS = readSettings({}, () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }))
 const BASE_URL = 'https://comments.example.com'
 
-/** The pages in `docs/reference` that are made from the code, by their file names. */
+/** The generated pages of `docs/reference`, by file name. */
 export const referencePages = (schema: GraphQLSchema): Record<string, string> => ({
   'environment.md': environmentPage(),
   'settings.md': settingsPage(schema),
@@ -82,7 +82,7 @@ function errorsPage(schema: GraphQLSchema): string {
   ])
 }
 
-/** As many routes are named one by one. */
+/** Up to this many routes are named one by one. */
 const FEW = 12
 
 function whereOf(routes: readonly string[], most: number): string {
@@ -97,7 +97,7 @@ interface Described {
 
 const openApi = (schema: GraphQLSchema) => openApiDocument(schema, SETTINGS, BASE_URL)
 
-/** For each error the routes that answer with it, as `POST /comments/{id}/reports`. */
+/** For each error, the routes that answer with it, such as `POST /comments/{id}/reports`. */
 function routesByError(schema: GraphQLSchema): Map<string, string[]> {
   const { paths, components } = openApi(schema)
   const responses = components.responses as Record<string, { content?: Record<string, { examples?: object }> }>

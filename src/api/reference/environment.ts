@@ -5,10 +5,7 @@ import { code, page, table } from './markdown.ts'
 
 type Variable = keyof typeof environmentSchema.shape
 
-/**
- * What a variable means and, where the schema has no default that can be shown, what is in force
- * without it.
- */
+/** The meaning of a variable and, if the schema has no default to show, what applies without it. */
 type Help = string | readonly [meaning: string, unset: string]
 
 const HELP: Readonly<Record<Variable, Help>> = {
@@ -126,7 +123,7 @@ const HELP: Readonly<Record<Variable, Help>> = {
   BOOTSTRAP_ADMIN_PASSWORD: ['The password of its admin.', 'random'],
 }
 
-/** Of OpenTelemetry; `src/data/tracing.ts` reads the first four too. */
+/** Variables of OpenTelemetry; `src/data/tracing.ts` reads the first four too. */
 const OPENTELEMETRY: Readonly<Record<string, string>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT:
     'Where traces are sent, as `http://127.0.0.1:4318`. Without it, and without `OTEL_TRACES_EXPORTER`, there are none.',
@@ -167,7 +164,7 @@ function shown(value: unknown): string {
   return code(value instanceof Date ? value.toISOString().slice(0, 10) : value)
 }
 
-/** The choices or bounds that the schema knows. */
+/** The choices or bounds in the schema. */
 function valuesOf(name: Variable): string {
   const schemaOf = (io: 'input' | 'output') =>
     z.toJSONSchema(environmentSchema.shape[name], { io, unrepresentable: 'any' }) as z.core.JSONSchema.BaseSchema

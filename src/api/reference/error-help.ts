@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../core/errors.ts'
 
-/** When a caller meets an error, and what to do. `docs/reference/errors.md` shows it. */
+/** When a caller gets an error, and what to do. Shown in `docs/reference/errors.md`. */
 export const ERROR_HELP: Readonly<Record<ErrorCode, string>> = {
   malformed_json: 'The body is not one JSON value in UTF-8, or the request is not valid HTTP. `detail` says which.',
   ambiguous_credentials: 'The request has two kinds of credentials. Remove one.',

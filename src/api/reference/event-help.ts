@@ -1,6 +1,6 @@
 import type { EventType } from '../../core/events.ts'
 
-/** When an event is written. `docs/reference/events.md` shows it. */
+/** When an event is written. Shown in `docs/reference/events.md`. */
 export const EVENT_HELP: Readonly<Record<EventType, string>> = {
   comment_created: 'A comment was posted. `data.comment.status` says whether it waits for a moderator.',
   comment_edited:

@@ -59,7 +59,7 @@ const challenge = {
   description: 'The text that the answer must repeat.',
 }
 
-/** The handshake that verifies an endpoint: what is sent, and the answer that passes. */
+/** The handshake that verifies an endpoint: its request, and the expected answer. */
 export const HANDSHAKE = {
   summary: 'The handshake: answer 200 with a JSON object that has the same `challenge`.',
   payload: {

@@ -8,8 +8,8 @@ const HEX = '5f0c3b1d9a7e48264c1b0e9d8a7f6352410f3e2d1c0b9a8796857463524130ff'
 const NOW = '2026-11-21T02:30:00.000Z'
 
 /**
- * What a field is shown with, by its name or by `<schema>.<name>`. What is not here is made from
- * the field's schema.
+ * The example of a field, by its name or by `<schema>.<name>`. Other examples are made from the
+ * field's schema.
  */
 const VALUES: Readonly<Record<string, unknown>> = {
   id: ID,
@@ -104,7 +104,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   hasMore: true,
 }
 
-/** Bodies that say more than what is required, by the operation. */
+/** Bodies that show more than the required fields, by operation. */
 const BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   CreateDiscussion: { externalId: 'article-1', title: 'A good article', url: 'https://www.example.com/article-1' },
   CreateComment: { body: 'First, and in **Markdown**.' },
@@ -119,10 +119,10 @@ const BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   UpdateSettings: { moderationMode: 'pre', bannedWords: ['casino'], stream: { replayHours: 48 } },
 }
 
-/** The named schemas that references lead to. */
+/** The named schemas, targets of references. */
 export type Schemas = Readonly<Record<string, Schema>>
 
-/** A body that a request of `operation` can have. */
+/** An example body for requests of `operation`. */
 export function exampleBody(operation: string, schema: Schema, schemas: Schemas): unknown {
   const given = BODIES[operation]
   if (given !== undefined) return given
@@ -131,8 +131,7 @@ export function exampleBody(operation: string, schema: Schema, schemas: Schemas)
 }
 
 /**
- * A value of `schema`. `name` is that of the field that it is the value of, `owner` that of the
- * schema around it.
+ * An example of `schema`. `name` is the name of its field, `owner` that of the enclosing schema.
  */
 export function exampleOf(schema: Schema, schemas: Schemas, owner?: string): unknown {
   const own = nameOf(schema) ?? owner
@@ -150,7 +149,7 @@ export function exampleOf(schema: Schema, schemas: Schemas, owner?: string): unk
 function valueOf(name: string, owner: string | undefined, schema: Schema, schemas: Schemas): unknown {
   const qualified = `${owner ?? ''}.${name}`
   for (const key of [qualified, name]) {
-    // A name alone says nothing of a field that has another type under it.
+    // A name alone is not enough: fields of the same name can have different types.
     if (Object.hasOwn(VALUES, key) && fits(VALUES[key], followed(schema, schemas), schemas)) return VALUES[key]
   }
   return exampleOf(schema, schemas, owner)

@@ -25,7 +25,7 @@ export const HEADERS = {
 
 export type HeaderName = keyof typeof HEADERS
 
-/** Headers of every answer to a caller who says who it is. */
+/** Headers of every answer to an authenticated caller. */
 export const LIMIT_HEADERS: readonly HeaderName[] = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
 
 const RETRY: ReadonlySet<ErrorCode> = new Set([
@@ -35,10 +35,10 @@ const RETRY: ReadonlySet<ErrorCode> = new Set([
   'unavailable',
 ])
 
-/** Refusals of the operation itself: a write's stored outcome. */
+/** Refusals that come from the operation itself: these are stored outcomes of a write. */
 const STORED: ReadonlySet<number> = new Set([403, 404, 409, 422])
 
-/** Headers that go with an error code, where callers have a limit, and on a write. */
+/** The headers of an error code, with those for callers that have a limit, and for writes. */
 export function refusalHeaders(code: ErrorCode, isLimited: boolean, isWrite: boolean): HeaderName[] {
   const { status } = ERRORS[code]
   return [
@@ -50,7 +50,7 @@ export function refusalHeaders(code: ErrorCode, isLimited: boolean, isWrite: boo
   ]
 }
 
-/** Every parameter that is a header, as `components.parameters`. */
+/** Every parameter in a header, as `components.parameters`. */
 export const HEADER_PARAMETERS = {
   'Idempotency-Key': {
     name: 'Idempotency-Key',

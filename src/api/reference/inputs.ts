@@ -20,22 +20,19 @@ import type { Route } from '../../schema/route.ts'
 import { boundsOf, type Components, described, orNull, type Schema, withoutNull } from './json-schema.ts'
 import { leafSchema } from './scalars.ts'
 
-/** Something that a request of a route is given, in its path, its query or its body. */
+/** One input of a route, in its path, its query or its body. */
 export interface Input {
   name: string
   in: 'path' | 'query' | 'body'
   type: GraphQLInputType
   isRequired: boolean
   description: string | null | undefined
-  /** What its operation checks it with. */
+  /** The schema by which its operation checks it. */
   shape: Schema | undefined
   default: unknown
 }
 
-/**
- * All that a request of a route can be given: the variables of its operation, or where they are one
- * `input`, its fields.
- */
+/** All inputs of a route: the variables of its operation, or the fields of a single `input`. */
 export function inputsOf(schema: GraphQLSchema, route: Route): Input[] {
   const inPath = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name))
   const beyond = route.method === 'GET' ? 'query' : 'body'
@@ -66,7 +63,7 @@ function fieldsOf(schema: GraphQLSchema, route: Route): Field[] {
   }))
 }
 
-/** The variables that stand for arguments, each with what the argument says of it. */
+/** The variables that stand for arguments, each with the argument's description. */
 function argumentsOf(schema: GraphQLSchema, route: Route): Field[] {
   const types = variableTypes(schema, operationOf(route).variableDefinitions ?? [])
   const stood = new Map<string, GraphQLArgument>()
@@ -91,8 +88,8 @@ function argumentsOf(schema: GraphQLSchema, route: Route): Field[] {
 }
 
 /**
- * The schema of an input. Where the operation says how it checks a value, null is allowed only
- * where that takes it.
+ * The schema of an input. If the operation has a check for it, null is allowed only if the check
+ * accepts it.
  */
 export function inputSchema(type: GraphQLInputType, components: Components, check?: Schema): Schema {
   const { shape, hasNull } = withoutNull(check ?? {})
@@ -122,7 +119,7 @@ function bareSchema(type: GraphQLInputType, components: Components, shape: Schem
   return { ...leafSchema(type, components), ...boundsOf(shape) }
 }
 
-/** An object of these fields and no other. */
+/** An object with these fields and no others. */
 export function objectSchema(
   fields: readonly Pick<Field, 'name' | 'type' | 'isRequired' | 'description' | 'shape'>[],
   components: Components,

@@ -6,11 +6,11 @@ export interface Schema {
   properties?: Record<string, Schema>
 }
 
-/** What of a document has a name, and is referred to by it. */
+/** The named parts of a document, which references point to. */
 export interface Components {
   readonly schemas: Readonly<Record<string, Schema>>
   readonly responses: Readonly<Record<string, object>>
-  /** A reference to `schema` by its name; another schema of the same name gets a number. */
+  /** A reference to `schema` by its name; a different schema of the same name gets a number. */
   refTo(name: string, schema: Schema): Schema
   /** The same for a response. */
   responseRef(name: string, response: object): { $ref: string }
@@ -27,7 +27,7 @@ export function createComponents(): Components {
   }
 }
 
-/** The name under which `kept` has `value`, from now on. */
+/** The name of `value` in `kept`, added if needed. */
 function keep<T>(kept: Record<string, T>, name: string, value: T): string {
   for (let n = 1; ; n++) {
     const key = n === 1 ? name : `${name}${n}`
@@ -36,19 +36,19 @@ function keep<T>(kept: Record<string, T>, name: string, value: T): string {
   }
 }
 
-/** The same, or null. */
+/** The schema, or null. */
 export const orNull = (schema: Schema): Schema =>
   typeof schema.type === 'string' && schema.enum === undefined
     ? { ...schema, type: [schema.type, 'null'] }
     : { anyOf: [schema, { type: 'null' }] }
 
-/** The same with what its place says of it. */
+/** The schema with the description of its place. */
 export const described = (schema: Schema, description: string | null | undefined): Schema =>
   description == null ? schema : { ...schema, description }
 
 const BOUNDS = ['minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems', 'pattern', 'format'] as const
 
-/** What of a shape bounds a value. JavaScript's own largest number is no bound. */
+/** The bounding keywords of a shape. JavaScript's largest number does not count as a bound. */
 export const boundsOf = (shape: Schema): Schema =>
   Object.fromEntries(
     BOUNDS.flatMap((keyword) => {
@@ -59,7 +59,7 @@ export const boundsOf = (shape: Schema): Schema =>
 
 const isNull = (schema: Schema): boolean => schema.type === 'null'
 
-/** A shape without its null, and whether it had one. */
+/** A shape without null, and whether it allowed null. */
 export function withoutNull(shape: Schema): { shape: Schema; hasNull: boolean } {
   const choices = shape.anyOf as Schema[] | undefined
   if (choices === undefined || !choices.some(isNull)) return { shape, hasNull: false }

@@ -1,12 +1,12 @@
-// Lines are wrapped and cells aligned by the formatter.
+// The formatter wraps lines and aligns cells.
 
-/** A table of Markdown. */
+/** A Markdown table. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
 
 const cell = (text: string): string => text.replace(/\s*\n\s*/g, ' ').replaceAll('|', '\\|')
 
-/** A page: its title, that it is made, and its parts with a line between them. */
+/** A page: its title, a note that it is generated, and its parts, separated by blank lines. */
 export const page = (title: string, source: string, parts: readonly string[]): string =>
   `${[`# ${title}`, `<!-- Made from ${source} by \`npm run generate\`: edit that, not this page. -->`, ...parts].join('\n\n')}\n`
 

@@ -24,7 +24,7 @@ const labelsOf = ({ labels = {} }: Metric): string =>
     .map(([name, values]) => `${code(name)}: ${typeof values === 'string' ? values : listOf(values)}`)
     .join('; ')
 
-/** As many values are named. */
+/** Up to this many values are named. */
 const FEW = 8
 
 const listOf = (values: readonly string[]): string =>

@@ -10,7 +10,7 @@ import { outsidePaths } from './outside.ts'
 import { PROBLEM, PROBLEM_EXAMPLES } from './refusals.ts'
 import { webhookItems } from './webhooks.ts'
 
-/** What the operations of each tag are about. */
+/** The descriptions of the tags. */
 const TAGS: Readonly<Record<keyof typeof ROUTES_BY_TAG | 'service', string>> = {
   discussions: 'A discussion holds the comments of one page. The page names it by an external id.',
   comments: 'Readers post, reply, edit and delete. Lists have cursors and a choice of orders.',
@@ -34,8 +34,8 @@ const TAGS: Readonly<Record<keyof typeof ROUTES_BY_TAG | 'service', string>> = {
 }
 
 /**
- * OpenAPI 3.1 of the REST API: made from the route table and the schema, so that it says what the
- * service does.
+ * The OpenAPI 3.1 document of the REST API, made from the route table and the schema, so that it
+ * matches the service.
  */
 export function openApiDocument(schema: GraphQLSchema, settings: Settings, baseUrl: string) {
   const components = createComponents()

@@ -41,8 +41,8 @@ export function operationObject(schema: GraphQLSchema, route: Route, tag: string
 }
 
 /**
- * The field that the route is about: where a query only goes through others, the one that it comes
- * to.
+ * The field that the route is about: if a query only passes through other fields, the innermost
+ * one.
  */
 function answeredField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, unknown> {
   let field = rootField(schema, route)
@@ -68,8 +68,7 @@ const needs = (capability: string): string =>
   `Needs the capability \`${capability}\`: an API key that has it, or an admin token.`
 
 /**
- * Who may call, as alternatives. An identity may be left out where it only adds what the reader
- * sees.
+ * Who may call, as alternatives. The identity is optional if it only adds the reader's own view.
  */
 export function securityOf(access: Access): Record<string, string[]>[] {
   const callers = access === 'admin' ? [{ AdminToken: [] }] : [{ ApiKey: [] }, { AdminToken: [] }]
@@ -80,8 +79,8 @@ export function securityOf(access: Access): Record<string, string[]>[] {
 }
 
 /**
- * The operation's own name. Of several routes that run one operation, the later ones say how they
- * differ.
+ * The operation's own name. If several routes run one operation, the later ones are named by their
+ * difference.
  */
 export function operationId(route: Route, taken: ReadonlySet<string>): string {
   const name = operationOf(route).name?.value ?? ''
@@ -93,8 +92,8 @@ export function operationId(route: Route, taken: ReadonlySet<string>): string {
 }
 
 /**
- * The name of a parameter in the reference's path: that of the resource itself is `id`. The table
- * takes the operation's names, and so has two for one path, which OpenAPI does not allow.
+ * The name of a path parameter in the reference: the resource's own is `id`. The route table uses
+ * the operations' names, which can differ for one path; OpenAPI forbids that.
  */
 export function pathName({ path }: Route, name: string): string {
   const [first] = [...path.matchAll(/:(\w+)/g)]
@@ -111,7 +110,7 @@ function parameters(route: Route, inputs: readonly Input[], components: Componen
     const { type: types, ...schema } = inputSchema(input.type, components, input.shape)
     const bounds = input.in === 'query' ? route.bounds?.[input.name] : undefined
     const description = input.description ?? bounds?.description
-    // There is no null in an address.
+    // An address cannot contain null.
     const type = Array.isArray(types) ? types.filter((each) => each !== 'null')[0] : types
     const plain = Array.isArray(schema.anyOf) ? (schema.anyOf[0] as Schema) : schema
     return {

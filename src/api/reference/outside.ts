@@ -5,7 +5,7 @@ import type { Components } from './json-schema.ts'
 import { securityOf } from './operations.ts'
 import { headerRefs, refusalResponses } from './refusals.ts'
 
-/** What stands beside the route table: the stream, the documents, and the health of the process. */
+/** Paths outside of the route table: the stream, the documents, and the health of the process. */
 export const outsidePaths = (components: Components) => ({
   [`${API_BASE}/stream/{discussionId}`]: { get: streamOperation(components) },
   [`${API_BASE}/exports/{id}/file`]: { get: exportFileOperation(components) },

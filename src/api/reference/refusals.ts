@@ -13,7 +13,7 @@ import type { Components, Schema } from './json-schema.ts'
 
 const CODES = Object.keys(ERRORS) as ErrorCode[]
 
-/** What every request can meet. */
+/** Errors that every request can get. */
 const ANYWHERE: readonly ErrorCode[] = [
   'malformed_json',
   'ambiguous_credentials',
@@ -36,13 +36,13 @@ export function codesOf(schema: GraphQLSchema, route: Route, inputs: readonly In
   const add = (more: readonly ErrorCode[]): void => more.forEach((code) => codes.add(code))
   if (route.method !== 'GET') add(WITH_BODY)
   if (takesIdempotencyKey(schema, route)) add(WRITES)
-  // A path that is too long to be one is not found either.
+  // A path that is too long is not found either.
   const names = inputs.some((input) => input.in === 'path' || getNamedType(input.type).name === 'ID')
   if (names) add(['not_found'])
   return CODES.filter((code) => codes.has(code))
 }
 
-/** The error codes of a root field that `access` may ask, in no order. */
+/** The error codes of a root field with this `access`, in no order. */
 export const codesOfField = ({ extensions }: GraphQLField<unknown, unknown>, access: Access): ErrorCode[] => [
   ...ANYWHERE,
   ...((extensions[THROWS_EXTENSION] ?? []) as readonly ErrorCode[]),

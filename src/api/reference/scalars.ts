@@ -12,10 +12,7 @@ const SCALARS: Readonly<Record<string, Schema>> = {
   JSON: {},
 }
 
-/**
- * The schema of a scalar or an enum of GraphQL. Throws for a scalar that nobody has said the JSON
- * of.
- */
+/** The schema of a scalar or enum of GraphQL. Throws for a scalar without a defined JSON form. */
 export function leafSchema(type: GraphQLScalarType | GraphQLEnumType, components: Components): Schema {
   if (isEnumType(type)) return components.refTo(type.name, enumSchema(type))
   const schema = SCALARS[type.name]

@@ -14,35 +14,35 @@ import { shapeOf } from '../../schema/shape.ts'
 import { boundsOf, type Schema, withoutNull } from './json-schema.ts'
 
 /**
- * One setting of a tenant, as a form shows it: from the texts of the schema and what the operation
- * checks it with.
+ * One setting of a tenant for a form, from the descriptions of the schema and the operation's
+ * checks.
  */
 export interface SettingField {
-  /** As `PATCH /settings` has it: `editWindowSeconds`, `stream.replayHours`. */
+  /** The path in `PATCH /settings`: `editWindowSeconds`, `stream.replayHours`. */
   path: string
-  /** The setting around it, one of `groups`; null for one that stands by itself. */
+  /** The enclosing setting, one of `groups`; null for a top-level one. */
   group: string | null
   type: 'integer' | 'switch' | 'text' | 'choice' | 'texts'
-  /** Whether null is a value. */
+  /** Whether null is allowed. */
   isNullable: boolean
   /**
-   * What is in force where the tenant has set nothing; of a group that is null unless set, once
-   * there is one.
+   * The value in force if the tenant has set none; inside a group that is null by default, the
+   * value once the group is set.
    */
   default: unknown
   unit: 'milliseconds' | 'seconds' | 'hours' | 'days' | null
-  /** With its bounds, for a form. */
+  /** Including its bounds, for a form. */
   description: string
-  /** Without them, for a table that has them. */
+  /** Without bounds, for a table that has a column for them. */
   meaning: string
-  /** Of `choice`. */
+  /** The values of a `choice`. */
   values: { value: string; description: string }[] | null
   /**
    * The JSON Schema keywords that bound it: `minimum`, `maximum`, `minLength`, `maxLength`,
    * `pattern`, `format`; of texts also `minItems` and `maxItems`.
    */
   bounds: Schema
-  /** The same of each of the texts; null for other types. */
+  /** The same for each text of a list; null for other types. */
   itemBounds: Schema | null
 }
 
@@ -50,20 +50,20 @@ export interface SettingField {
 export interface SettingGroup {
   name: string
   description: string
-  /** Whether all of it can be null. */
+  /** Whether the whole group can be null. */
   isNullable: boolean
 }
 
 /**
- * Every setting of a tenant, in the order of `tenantSettingsSchema`: what
- * `src/generated/settings.json` holds.
+ * Every setting of a tenant, in the order of `tenantSettingsSchema`: the content of
+ * `src/generated/settings.json`.
  */
 export interface SettingsTable {
   groups: SettingGroup[]
   fields: SettingField[]
 }
 
-/** The table of the settings. Throws for one that a form could not show. */
+/** The table of the settings. Throws for a setting that a form could not show. */
 export function settingsTable(schema: GraphQLSchema): SettingsTable {
   const input = schema.getType('UpdateSettingsInput')
   if (!isInputObjectType(input)) throw new Error('there is no UpdateSettingsInput')
@@ -86,10 +86,10 @@ export function settingsTable(schema: GraphQLSchema): SettingsTable {
   return table
 }
 
-/** The types that have the parts of the webhook policy. */
+/** The types that contain the parts of the webhook policy. */
 const POLICIES = ['WebhookPolicy', 'WebhookOwnPolicy', 'WebhookDefaults']
 
-/** A fragment of all settings, and those of all parts of a policy, for documents that show them. */
+/** Fragments of all settings, and of all parts of a policy, for documents that show them. */
 export function settingsFragments({ fields }: SettingsTable): string {
   const partsOf = (name: string): string =>
     fields.flatMap(({ group, path }) => (group === name ? [path.slice(name.length + 1)] : [])).join(' ')
@@ -100,7 +100,9 @@ export function settingsFragments({ fields }: SettingsTable): string {
   return [`fragment AllSettings on Settings { ${settings} }`, ...policies].join('\n')
 }
 
-/** The fields with what checks them, in whose order they are: the schema is sorted by name. */
+/**
+ * The fields with their checks, in the order of the checks, because the schema is sorted by name.
+ */
 function fieldsOf(type: GraphQLInputObjectType, { properties = {} }: Schema): [GraphQLInputField, Schema][] {
   const fields = type.getFields()
   return Object.entries(properties).map(([name, shape]) => {
@@ -147,7 +149,7 @@ function textOf({ name, description }: GraphQLInputField): string {
   return description
 }
 
-// Units are in names.
+// Units are parts of names.
 const UNITS = { Ms: 'milliseconds', Seconds: 'seconds', Hours: 'hours', Days: 'days' } as const
 
 const unitOf = (name: string): SettingField['unit'] =>

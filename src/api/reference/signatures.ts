@@ -3,7 +3,7 @@ import type { Schema } from './json-schema.ts'
 
 const SIGNATURE = '^t=\\d+,v1=[0-9a-f]{64},kid=[0-9a-f]{8}$'
 
-/** How a receiver knows that a delivery is genuine. */
+/** How a receiver verifies a delivery. */
 export const VERIFYING = `Answer any 2xx within the timeout to acknowledge it.
 
 To verify: the signed string is the value of the timestamp header, a dot, and the raw bytes of the body; \`v1\` is its HMAC-SHA256 in hex, the key the UTF-8 bytes of the whole secret, \`whs_\` included. Compare in constant time, and refuse what is older than you accept. Deliveries can come twice and out of order: keep the idempotency key, and order by \`seq\`.`

@@ -7,10 +7,7 @@ import { eventPayload, HANDSHAKE } from './event-payloads.ts'
 import type { Components, Schema } from './json-schema.ts'
 import { deliveryHeaders, VERIFYING } from './signatures.ts'
 
-/**
- * `webhooks` of OpenAPI: the request that an endpoint gets for each type of event, and the
- * handshake.
- */
+/** `webhooks` of OpenAPI: the request to an endpoint for each type of event, and the handshake. */
 export function webhookItems(schema: GraphQLSchema, settings: Settings, components: Components) {
   const events = WEBHOOK_EVENT_TYPES.map((type) => {
     const { payload, example } = eventPayload(schema, type, components)
@@ -41,7 +38,7 @@ const webhookItem = (settings: Settings, event: string, { description, payload, 
   },
 })
 
-/** `Content-Type` is left out: OpenAPI has it as the media type of the body. */
+/** Without `Content-Type`, which OpenAPI has as the media type of the body. */
 const headerParameters = ({ properties = {}, required }: Schema) =>
   Object.entries(properties)
     .filter(([name]) => name !== 'Content-Type')

@@ -1,5 +1,5 @@
-// Writes what is committed and made from the code, beside the schema: the generated pages of docs,
-// and what the clients know of events. With `--check` it fails where a file is not the code's.
+// Writes the generated files that are committed, beside the schema: pages of docs, and the
+// clients' types of events. With `--check` it fails if a file differs.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -5,10 +5,7 @@ import type { FormatConfig } from 'oxfmt'
 
 import { ROOT } from '../../core/root.ts'
 
-/**
- * Writes a file that the code makes. With `--check` it ends the process instead where the file is
- * another one.
- */
+/** Writes a generated file. With `--check` it ends the process instead if the file differs. */
 export function writeOrCheck(file: string, content: string): void {
   const current = existsSync(file) ? readFileSync(file, 'utf8') : undefined
   if (current === content) return
@@ -17,9 +14,9 @@ export function writeOrCheck(file: string, content: string): void {
   process.exit(1)
 }
 
-/** The same, in the form of `npm run format`. */
+/** The same, formatted as by `npm run format`. */
 export async function writeFormatted(file: string, content: string): Promise<void> {
-  // The build, which makes no such file, has no use for it.
+  // Loaded here, because the build writes no such files.
   const { format } = await import('oxfmt')
   const options = JSON.parse(readFileSync(join(ROOT, '.oxfmtrc.json'), 'utf8')) as FormatConfig
   const { code, errors } = await format(file, content, options)

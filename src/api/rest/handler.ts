@@ -18,7 +18,7 @@ import { isRelayConnection, listOf, type Route } from '../../schema/route.ts'
 export interface RestRequest {
   params: Readonly<Record<string, string>>
   query: Readonly<Record<string, string | string[]>>
-  /** Undefined where the request has no body. */
+  /** Undefined if the request has no body. */
   body: unknown
 }
 
@@ -29,10 +29,7 @@ export interface RestResponse {
 
 export type Variables = Readonly<Record<string, unknown>>
 
-/**
- * A route in its two steps: `read` refuses who may not use it and what is wrong with the request,
- * `run` does it.
- */
+/** A route in two steps: `read` checks the caller and the request, `run` executes it. */
 export interface CompiledRoute {
   read: (ctx: Ctx, request: RestRequest) => Variables
   run: (ctx: Ctx, variables: Variables) => Promise<RestResponse>
@@ -41,7 +38,7 @@ export interface CompiledRoute {
 export const DEFAULT_LIMIT = 20
 export const MAX_LIMIT = 100
 
-/** Compiles a route against the schema, but for its operation. Throws where they do not fit. */
+/** Compiles a route against the schema, except its operation. Throws if they do not match. */
 export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute {
   const operation = operationOf(route)
   const access = accessOfRoute(schema, route)
@@ -77,7 +74,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
 }
 
 /**
- * Who may use a route: what its root field says; below `/admin/` only an admin
+ * The access that a route requires: that of its root field; below `/admin/` only an admin
  * (docs/reference/choices.md).
  */
 export function accessOfRoute(schema: GraphQLSchema, route: Route): Access {
@@ -86,13 +83,13 @@ export function accessOfRoute(schema: GraphQLSchema, route: Route): Access {
 }
 
 /**
- * Whether a route honours `Idempotency-Key`: writes do. Login belongs to no tenant, whatever
- * credentials come with it.
+ * Whether a route honours `Idempotency-Key`: writes do, except login, which belongs to no tenant,
+ * whatever its credentials.
  */
 export const takesIdempotencyKey = (schema: GraphQLSchema, route: Route): boolean =>
   route.method !== 'GET' && accessOfRoute(schema, route) !== 'public'
 
-/** The root field of GraphQL that a route stands for. Throws where its operation does not fit. */
+/** The GraphQL root field of a route. Throws if its operation does not match. */
 export function rootField(schema: GraphQLSchema, route: Route): GraphQLField<unknown, unknown> {
   const operation = operationOf(route)
   const selection = operation.selectionSet.selections[0]
@@ -117,19 +114,18 @@ interface Read {
 }
 
 /**
- * `closed` are the fields of the input that the body must not have: the path gives them, or leaves
- * them out.
+ * `closed` are fields of the input that the body must not have: they are in the path, or left out.
  */
 function readBody(inputType: GraphQLInputType, closed: ReadonlySet<string>) {
   return (request: RestRequest): Read => {
-    // No body is an empty one.
+    // A missing body counts as an empty one.
     const { body = {} } = request
     const errors = [...unknownParameters(request.query, new Set()), ...checkInput(inputType, body, { given: closed })]
     return { variables: { input: { ...(body as object), ...request.params } }, errors }
   }
 }
 
-/** A query that is asked by POST, because what it asks for may be long. */
+/** A query by POST, because its arguments may be long. */
 function readBodyVariables(types: ReadonlyMap<string, GraphQLInputType>, params: ReadonlySet<string>) {
   const fields = Object.fromEntries([...types].map(([name, type]) => [name, { type }]))
   const asInput = new GraphQLNonNull(new GraphQLInputObjectType({ name: 'Body', fields }))
@@ -177,7 +173,7 @@ function readQuery(
   }
 }
 
-/** The name that a variable has in the query string. */
+/** The name of a variable in the query string. */
 export const queryName = (name: string, isList: boolean): string =>
   isList && name === 'first' ? 'limit' : isList && name === 'after' ? 'cursor' : name
 
@@ -186,16 +182,17 @@ const unknownParameters = (query: RestRequest['query'], known: ReadonlySet<strin
     .filter((name) => !known.has(name))
     .map(unknownParameter)
 
-/** What a route's answer shows of its operation's data. */
+/** The route's projection of its operation's data. */
 export const projectionOf = (route: Route) => (route.answer ?? plainAnswer) as (data: unknown) => unknown
 
 /**
- * The operation's only field; of a payload, its only field; of a connection, a list of REST's form.
+ * The operation's only field; inside a payload, its only field; for a connection, a list in REST's
+ * form.
  */
 function plainAnswer(data: unknown): unknown {
   let value = data
   for (let depth = 0; depth < 2; depth++) {
-    // A list of one is a list.
+    // A list with one item is still a list.
     if (typeof value !== 'object' || value === null || Array.isArray(value)) break
     const keys = Object.keys(value)
     if (keys.length !== 1) break
@@ -206,7 +203,7 @@ function plainAnswer(data: unknown): unknown {
 
 const REST_POINTERS: Readonly<Record<string, string>> = { '/first': '/limit', '/after': '/cursor' }
 
-/** A refusal of a page's arguments, by the names that REST has for them. */
+/** Renames the pointers of a page's arguments to their REST names. */
 function inRestWords(error: unknown): never {
   if (!(error instanceof ServiceError) || error.extras.errors === undefined) throw error
   const errors = error.extras.errors.map((each) => ({ ...each, pointer: REST_POINTERS[each.pointer] ?? each.pointer }))

@@ -20,7 +20,7 @@ import type { Route } from '../../schema/route.ts'
 
 export { eventDocument } from '../../domains/stream/rest.ts'
 
-/** The REST routes by what they are about, in the order of the reference. */
+/** The REST routes by topic, in the order of the reference. */
 export const ROUTES_BY_TAG = {
   discussions,
   comments,
