@@ -1,5 +1,5 @@
 // The publisher's backend for comments on its pages: `import { createBackend } from
-// 'engagement-service/backend'`. It stands alone, on Node by itself.
+// 'engagement-service/backend'`. It needs nothing but Node.
 import { type Page, teller } from './pages.ts'
 import { problem, Refusal, requestIdOf } from './problems.ts'
 import { idempotencyKeyFor, type Profile, profileOf, type SignedInReader, signAssertion } from './readers.ts'
@@ -15,46 +15,40 @@ export type { Backend, PageRequest } from './requests.ts'
 
 type Awaitable<T> = T | Promise<T>
 
-/**
- * `Incoming` is the request of the framework in use: Express's, Fastify's, Node's, or that of
- * fetch.
- */
+/** `Incoming` is the framework's request: Express's, Fastify's, Node's, or that of fetch. */
 export interface BackendOptions<Incoming> {
   /** The service's address, without `/api/v1`. */
   url: string
   /**
-   * A live key of the tenant. Give this one no capability: with `moderate_content` it would show
-   * what waits for approval.
+   * A live key of the tenant. Give this key no capability: with `moderate_content` it would show
+   * comments that wait for approval.
    */
   apiKey: string
   /** The tenant's slug. */
   tenant: string
-  /** Signs for the readers; its `kid` is made from it. */
+  /** Signs for the readers; its `kid` is derived from it. */
   identitySecret: string
   /**
-   * Who is signed in, by the publisher's own session; null for nobody. It is all that is believed
-   * of identity.
+   * The signed-in reader, by the publisher's own session; null for none. Nothing else identifies
+   * the reader.
    */
   reader: (incoming: Incoming) => Awaitable<SignedInReader | null | undefined>
   /**
-   * Whether there is such a page, and whether the caller may read it. Asked for each request that
-   * names a page, except for counts. Its title and address, given in the place of `true`, are those
-   * that moderators see. Without it every text is a page, whose discussion anyone can bring into
-   * being.
+   * Whether the page exists, and the caller may read it. Called for each request that names a page,
+   * except counts. Return its title and address instead of `true` to show them to moderators.
+   * Without this option every text is a page, and anyone can create its discussion.
    */
   isPage?: ((externalId: string, incoming: Incoming) => Awaitable<boolean | Page | null | undefined>) | undefined
-  /** Where the paths begin; `/engagement` by default. */
+  /** The base path; `/engagement` by default. */
   basePath?: string | undefined
-  /**
-   * Origins, beside the one that these paths have, whose pages may write. Their CORS headers are
-   * the publisher's.
-   */
+  /** Further origins whose pages may write. The publisher sets their CORS headers. */
   origins?: readonly string[] | undefined
   /**
-   * Of the header names, where the service has another (`HEADER_PREFIX`); `X-Service-` by default.
+   * The prefix of the service's header names, if it has another one (`HEADER_PREFIX`); `X-Service-`
+   * by default.
    */
   headerPrefix?: string | undefined
-  /** How long the service may take for an answer; 10 000 by default. */
+  /** How long the service may take to answer; 10 000 by default. */
   timeoutMs?: number | undefined
   /** Called with each error that keeps this backend from serving; `console.error` by default. */
   onError?: ((error: unknown) => void) | undefined
@@ -67,16 +61,17 @@ export interface BackendOptions<Incoming> {
 export function createBackend<Incoming = Request>(options: BackendOptions<Incoming>): Backend<Incoming> {
   const settings = readOptions(options)
   const { reader, isPage, basePath, origins, headerPrefix, onError } = settings
-  // Not with the browser's patience: what is told of a page is told for all who come.
+  // Without the signal of the browser's request: the page's details are sent on behalf of everyone
+  // who comes.
   const tellOf = teller(async (call) => {
     const response = await askService(settings, call, new AbortController().signal)
-    // An archived one keeps the title that it has.
+    // An archived discussion keeps its title.
     if (response.ok || response.status === 409) return
     onError(new Error(`the service does not take the page: ${await response.text()}`))
     throw new Error('not told')
   })
 
-  /** Throws `not_found` where there is no such page. */
+  /** Throws `not_found` if the page does not exist. */
   async function requirePage({ route, externalIds }: Match, incoming: Incoming): Promise<void> {
     const [externalId = ''] = externalIds
     const page = await isPage(externalId, incoming)
@@ -92,8 +87,8 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
   }
 
   /**
-   * Of the page's headers, what the service is told; and who is signed in, as far as `body` is
-   * theirs.
+   * The headers for the service: some of the page's own, and the assertion of the signed-in reader,
+   * bound to `body`.
    */
   function headersFor({ method, headers }: PageRequest, profile: Profile | null, body: Uint8Array) {
     const isWrite = method !== 'GET'
@@ -107,8 +102,8 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
   }
 
   /**
-   * The ban that keeps a reader from writing. Who is signed in is known without the service, so its
-   * failure is no error.
+   * The ban that keeps a reader from writing. A failure of the service is no error here, because
+   * the signed-in reader is known without it.
    */
   async function banOf(profile: Profile, request: PageRequest): Promise<unknown> {
     const call = {
@@ -139,7 +134,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
     const headers = { ...headersFor(request, profile, body), 'x-request-id': requestId }
     const call = { ...service, headers, body: body.length === 0 ? null : body }
     const response = await askService(settings, call, request.signal)
-    // Before the first comment there is no discussion, which is no error: browsers would log one.
+    // Before the first comment there is no discussion. That is no error, which browsers would log.
     if (route.path === '/discussion' && response.status === 404) return Response.json(null)
     if (response.ok && route.isComment === true && !(await mayShow(response, profile))) throw new Refusal('not_found')
     if (response.ok && route.cacheControl !== undefined) response.headers.set('cache-control', route.cacheControl)
@@ -159,7 +154,7 @@ export function createBackend<Incoming = Request>(options: BackendOptions<Incomi
   return { basePath, answer, fetch: (request) => answer(request, request) }
 }
 
-/** Whether a page may have a comment that the service has shown to the key. */
+/** Whether the page may show a comment that the service has shown to the key. */
 async function mayShow(response: Response, profile: Profile | null): Promise<boolean> {
   type Shown = { status?: unknown; replyCount?: unknown; author?: { externalId?: unknown } | null }
   const { status, replyCount, author } = (await response.clone().json()) as Shown
@@ -167,7 +162,7 @@ async function mayShow(response: Response, profile: Profile | null): Promise<boo
   return isOwn || status === 'approved' || (status === 'deleted' && replyCount !== 0)
 }
 
-/** Told from a comment that is gone, and from a page without comments. */
+/** A separate refusal, distinct from those of a deleted comment and of a page without comments. */
 const noPage = (): Refusal =>
   new Refusal('not_found', {
     detail: 'There are no comments for this page.',
@@ -178,7 +173,7 @@ function finish(response: Response, requestId: string): Response {
   const { headers } = response
   if (!headers.has('x-request-id')) headers.set('x-request-id', requestId)
   if (!headers.has('cache-control')) headers.set('cache-control', 'private, no-store')
-  // Who is signed in shows in these.
+  // The signed-in reader shows in these answers.
   if (!/\bpublic\b/.test(headers.get('cache-control') ?? '')) headers.set('vary', 'Cookie, Authorization')
   headers.set('x-content-type-options', 'nosniff')
   return response

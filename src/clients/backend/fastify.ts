@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { mustClose, toPageRequest, urlOf } from './node.ts'
 import type { Backend } from './requests.ts'
 
-// The little of Fastify that is used here: it is no dependency of this module.
+// The few parts of Fastify that are used here, so that it is no dependency of this module.
 interface FastifyRequest {
   raw: IncomingMessage
   originalUrl: string
@@ -25,12 +25,12 @@ interface Fastify<Incoming> {
   all: (path: string, handler: (request: Incoming, reply: FastifyReply) => Promise<unknown>) => unknown
 }
 
-/** The plugin for Fastify, to be registered without a prefix: the base path is its place. */
+/** The plugin for Fastify. Register it without a prefix: it uses the base path. */
 export function fastifyPlugin<Incoming extends FastifyRequest>(
   backend: Backend<Incoming>,
 ): (instance: Fastify<Incoming>) => Promise<void> {
   return async (instance) => {
-    // Of this plugin alone: the bytes are handed on as they came.
+    // Only within this plugin: the body's bytes are passed on unchanged.
     instance.removeAllContentTypeParsers()
     instance.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
     instance.all(`${backend.basePath}/*`, async (request, reply) => {
@@ -38,7 +38,7 @@ export function fastifyPlugin<Incoming extends FastifyRequest>(
       const pageRequest = toPageRequest(raw, urlOf(raw, originalUrl), isReadable(body) ? unread(body) : null, reply.raw)
       const answer = await backend.answer(pageRequest, request)
       for (const [name, value] of answer.headers) {
-        // The others are ours alone to say.
+        // All other headers are set only here.
         const given = name === 'vary' ? [reply.getHeader(name) ?? []].flat() : []
         reply.header(name, [...given, value].join(', '))
       }

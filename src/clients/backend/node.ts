@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 import type { Backend, PageRequest } from './requests.ts'
 
-/** What frameworks that build on Node's request put on it. */
+/** What frameworks add to Node's request. */
 interface Mounted {
-  /** The whole address, where the framework has cut `url` at the place of the handler. */
+  /** The whole address, if the framework has removed the mount path from `url`. */
   originalUrl?: string
-  /** What a parser in front has made of the body. */
+  /** The body as an earlier parser has parsed it. */
   body?: unknown
 }
 
@@ -14,7 +14,7 @@ type NodeHandler<Incoming> = (request: Incoming, response: ServerResponse, next?
 
 /**
  * The handler for Express, Connect and Node's own server, wherever it is mounted: it goes by the
- * base path alone, and leaves what is not below it to `next`. A JSON parser may stand in front.
+ * base path alone, and passes other requests to `next`. A JSON parser may come before it.
  */
 export function nodeHandler<Incoming extends IncomingMessage>(backend: Backend<Incoming>): NodeHandler<Incoming> {
   return (request, response, next) => {
@@ -29,9 +29,7 @@ export function nodeHandler<Incoming extends IncomingMessage>(backend: Backend<I
 
 const addressOf = (request: IncomingMessage & Mounted): string => request.originalUrl ?? request.url ?? '/'
 
-/**
- * A framework's request as the backend reads it, aborted when the connection of `response` is lost.
- */
+/** Converts a framework's request, which is aborted when the connection of `response` is lost. */
 export function toPageRequest(
   { method = 'GET', headers }: IncomingMessage,
   url: string,
@@ -43,15 +41,15 @@ export function toPageRequest(
     if (!response.writableFinished) gone.abort()
   })
   const entries = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    // HTTP/2 has pseudo-headers among them.
+    // HTTP/2 includes pseudo-headers.
     typeof value === 'string' && !name.startsWith(':') ? [[name, value]] : [],
   )
   return { method, url, headers: new Headers(entries), body, signal: gone.signal }
 }
 
 /**
- * The absolute address, put together as text: the URL parser would take the host from a path that
- * begins with two slashes.
+ * The absolute address, built as text: the URL parser would take the host from a path that begins
+ * with two slashes.
  */
 export function urlOf({ headers }: IncomingMessage, address: string): string {
   const host = String(headers.host ?? headers[':authority'])
@@ -62,8 +60,8 @@ export function urlOf({ headers }: IncomingMessage, address: string): string {
 function bodyOf(request: IncomingMessage & Mounted): AsyncIterable<Uint8Array> {
   const { body } = request
   if (request.readableDidRead && body !== undefined) return parsed(body)
-  // Where it is too large it is left, not destroyed: that would take the socket from a log that
-  // asks for its address.
+  // An oversized body is left unread, not destroyed: that would also destroy the socket, whose
+  // address a log may need.
   return request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
 }
 
@@ -73,7 +71,7 @@ async function* parsed(body: unknown): AsyncGenerator<Uint8Array> {
 
 async function send(request: IncomingMessage, response: ServerResponse, answer: Response): Promise<void> {
   const bytes = Buffer.from(await answer.arrayBuffer())
-  // Nobody waits any more, or something in front has answered.
+  // The client has disconnected, or an earlier handler has answered.
   if (response.destroyed || response.headersSent) return
   response.statusCode = answer.status
   for (const [name, value] of answer.headers) {
@@ -84,10 +82,7 @@ async function send(request: IncomingMessage, response: ServerResponse, answer: 
   response.end(bytes)
 }
 
-/**
- * Lets the rest of a body run off unread. Whether it is so much that the connection cannot take
- * another request.
- */
+/** Discards the rest of a body. Returns whether it is too long to reuse the connection. */
 export function mustClose(request: IncomingMessage): boolean {
   request.resume()
   return !request.complete && request.httpVersionMajor === 1

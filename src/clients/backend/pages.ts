@@ -1,7 +1,7 @@
 import { charactersOf } from './readers.ts'
 import type { ServiceCall } from './service.ts'
 
-/** What the publisher says of a page: moderators see it in the console. */
+/** The publisher's details of a page, which moderators see in the console. */
 export interface Page {
   title?: string | null | undefined
   url?: string | null | undefined
@@ -9,12 +9,12 @@ export interface Page {
 
 const MAX_TITLE = 500
 const MAX_URL = 2048
-/** So many pages are remembered; another is told of again. */
+/** How many pages are remembered; others are sent again. */
 const MAX_TOLD = 10_000
 
 /**
- * A page as the service takes one. What it would not take is left out: it must keep nobody from
- * writing.
+ * A page in the form that the service accepts. Details that it would refuse are left out, so that
+ * they keep no one from writing.
  */
 function detailsOf({ title, url }: Page): Page {
   const text = charactersOf(
@@ -32,13 +32,13 @@ function detailsOf({ title, url }: Page): Page {
   }
 }
 
-/** The publisher may hand over a row of its own, with anything in it. */
+/** The publisher may pass a row of its own, with values of any type. */
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /**
- * Tells the service of pages, before their first comment or stream begins a discussion that has no
- * name. Each is told once for as long as this process remembers it, and again when it has another
- * title or address. Never rejects.
+ * Sends the details of pages to the service, before their first comment or stream creates a
+ * discussion without them. Each page is sent once while this process remembers it, and again when
+ * its title or address changes. Never rejects.
  */
 export function teller(
   ask: (call: ServiceCall) => Promise<unknown>,
@@ -50,7 +50,7 @@ export function teller(
     const body = JSON.stringify({ externalId, ...details })
     const known = told.get(externalId)
     if (known?.body === body) return known.done
-    // Who writes waits for no failure of this, and the next one tries again.
+    // A failure must not keep anyone from writing, and the next request tries again.
     const done = ask({ method: 'POST', path: '/discussions', headers: {}, body: Buffer.from(body) }).then(
       () => undefined,
       () => void (told.get(externalId)?.body === body && told.delete(externalId)),

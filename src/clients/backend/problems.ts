@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * The refusals that are made here, in the service's own words. The others are handed on as they
- * come.
+ * The refusals of this library, with the service's own texts. Those of the service are passed on
+ * unchanged.
  */
 export const PROBLEMS = {
   identity_required: { status: 403, title: "Writes on a reader's behalf need an identity assertion" },
@@ -18,14 +18,13 @@ export const PROBLEMS = {
 
 interface Extras {
   detail?: string
-  /** What is wrong in the request, by its place. */
+  /** The wrong values of the request, by their places. */
   errors?: readonly { pointer: string; code: string; message: string }[]
   headers?: Readonly<Record<string, string>>
 }
 
 /**
- * A refusal that the page is told about. Everything else that is thrown is `internal`, and shows
- * nothing.
+ * A refusal that the page gets. Any other thrown error becomes `internal`, which reveals nothing.
  */
 export class Refusal extends Error {
   readonly code: keyof typeof PROBLEMS
@@ -39,7 +38,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The one wrong value as a `validation_failed`. */
+/** `validation_failed` for one wrong value. */
 export const invalid = (pointer: string, code: string, message: string): Refusal =>
   new Refusal('validation_failed', {
     detail: `${pointer === '' ? 'The body' : pointer} ${message}`,
@@ -64,7 +63,7 @@ export function problem({ code, extras: { detail, errors, headers } }: Refusal, 
   })
 }
 
-/** The request's own id where it has a well-formed one (docs/reference/choices.md). */
+/** The request's own id if it is well-formed, else a new one (docs/reference/choices.md). */
 export function requestIdOf(headers: Headers): string {
   const given = headers.get('x-request-id') ?? ''
   return /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID()

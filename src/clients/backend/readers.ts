@@ -1,9 +1,10 @@
 import { createHash, createHmac } from 'node:crypto'
 
-/** Who is signed in at the publisher. */
+/** The signed-in reader at the publisher. */
 export interface SignedInReader {
   /**
-   * The reader's id in the publisher's own user table, 1 to 255 characters. It never changes hands.
+   * The reader's id in the publisher's own user table, 1 to 255 characters. It must never pass to
+   * another person.
    */
   id: string
   name?: string | null | undefined
@@ -29,12 +30,12 @@ const MAX_NAME = 80
 const MAX_URL = 2048
 
 /**
- * A reader as the service takes one. A name is cut and an address that is not https left out: what
- * stands in a user table must not keep its reader from writing. Throws a TypeError for an id that
- * is empty, too long or no text.
+ * A reader in the form that the service accepts. A long name is cut, and an address that is not
+ * https is left out, so that bad data in a user table keeps no one from writing. Throws a TypeError
+ * for an id that is empty, too long or not a text.
  */
 export function profileOf({ id, name, avatarUrl, profileUrl }: SignedInReader): Profile {
-  // Two readers of one broken id would be the same person.
+  // Two readers with one broken id would become the same person.
   if (typeof id !== 'string' || id === '' || charactersOf(id).length > MAX_ID || /\0|\p{Surrogate}/u.test(id)) {
     throw new TypeError(`a reader's id must be a text of 1 to ${MAX_ID} characters`)
   }
@@ -50,7 +51,7 @@ function nameOf(name: string | null | undefined): string | null {
   return cut === '' ? null : cut
 }
 
-/** As the service counts them: code points. */
+/** The characters of a text as the service counts them: code points. */
 export const charactersOf = (text: string): string[] => Array.from(text)
 
 function httpsUrl(url: string | null | undefined): string | null {
@@ -58,15 +59,12 @@ function httpsUrl(url: string | null | undefined): string | null {
   return /^https:\/\/[^\s\p{Cc}\p{Surrogate}]+$/iu.test(url) ? url : null
 }
 
-/**
- * Time enough to arrive, and little else: an assertion that got out is of no use a minute later.
- */
+/** Long enough to arrive, and short enough that a leaked assertion is useless a minute later. */
 const LIFETIME_SECONDS = 60
 
 /**
- * The assertion that vouches for a reader: an HS256 JWT, which is little enough to be written here
- * rather than brought in as a dependency of every publisher. `body` is that of a write, to which it
- * is then bound.
+ * The assertion for a reader: an HS256 JWT, written here because it is too little code for a
+ * dependency of every publisher. `body` is that of a write, to which the assertion is then bound.
  */
 export function signAssertion({ tenant, identitySecret }: Signer, profile: Profile, body: Uint8Array | null): string {
   const { id, ...rest } = profile
@@ -85,8 +83,8 @@ export function signAssertion({ tenant, identitySecret }: Signer, profile: Profi
 }
 
 /**
- * The key under which the service keeps an outcome. A page's own stands for this reader alone:
- * another's, and those of the publisher's own requests, are out of its reach.
+ * The key under which the service stores an outcome. A page's own key is scoped to this reader, so
+ * that it cannot reach outcomes of other readers or of the publisher's own requests.
  */
 export const idempotencyKeyFor = ({ id }: Profile, key: string): string =>
   `page:${sha256(JSON.stringify([id, key]), 'base64url')}`

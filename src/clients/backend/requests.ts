@@ -1,13 +1,13 @@
 import { invalid, Refusal } from './problems.ts'
 
-/** A page's request, as fetch has it; adapters make one of what their framework has. */
+/** A page's request in the form of fetch; adapters convert a framework's request. */
 export interface PageRequest {
   readonly method: string
-  /** Absolute. Its host is the one that the browser asked. */
+  /** Absolute. Its host is the one that the browser requested. */
   readonly url: string
   readonly headers: Headers
   readonly body: AsyncIterable<Uint8Array> | null
-  /** Aborted when the browser has gone. */
+  /** Aborted when the browser disconnects. */
   readonly signal: AbortSignal
 }
 
@@ -27,16 +27,16 @@ export interface Backend<Incoming> {
 export const MAX_BODY_BYTES = 256 * 1024
 
 /**
- * What a page sends with every write: no other site's page can, unless the publisher's CORS lets
+ * A header of every write: pages of other sites cannot send it unless the publisher's CORS allows
  * it.
  */
 export const WRITE_HEADER = { name: 'X-Requested-With', value: 'engagement' } as const
 
 /**
- * Lets a write pass only from the publisher's own pages: the cookie that signs the reader in comes
- * with the requests of every site. A form and an image cannot send the header, and a script of
- * another origin must ask first, which is never granted here. Where the publisher grants it for all
- * that is his, the browser's word on the page's origin is left. Throws `origin_not_allowed`.
+ * Accepts writes only from the publisher's own pages, because the sign-in cookie comes with
+ * requests of every site. A form or an image cannot send the header, and a script of another origin
+ * needs a preflight, which is never granted here. If the publisher's own server grants it
+ * everywhere, the origin that the browser reports still protects. Throws `origin_not_allowed`.
  */
 export function requireOwnPage({ url, headers }: PageRequest, origins: readonly string[]): void {
   if (headers.get(WRITE_HEADER.name) !== WRITE_HEADER.value) {
@@ -45,8 +45,8 @@ export function requireOwnPage({ url, headers }: PageRequest, origins: readonly 
   }
   const origin = headers.get('origin')
   if (origin !== null && origins.includes(origin)) return
-  // Older browsers send the origin alone. Its scheme is left out: behind a proxy that ends TLS it
-  // is not known here.
+  // Older browsers send only the origin. Its scheme is ignored: behind a proxy that ends TLS it is
+  // not known here.
   const site = headers.get('sec-fetch-site')
   const isOwn = site === null ? origin === null || hostOf(origin) === hostOf(url) : site === 'same-origin'
   if (!isOwn) throw new Refusal('origin_not_allowed', { detail: 'Only pages of this site may write here.' })
@@ -55,14 +55,14 @@ export function requireOwnPage({ url, headers }: PageRequest, origins: readonly 
 const hostOf = (url: string): string | null => (URL.canParse(url) ? new URL(url).host : null)
 
 /**
- * The body of a write, to the byte. Throws `body_too_large`, `unsupported_media_type`,
+ * The body of a write, unchanged. Throws `body_too_large`, `unsupported_media_type`,
  * `validation_failed`.
  */
 export async function readBody({ headers, body }: PageRequest, isTaken: boolean): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = body === null ? new Uint8Array() : await readBounded(body)
   if (bytes.length === 0) return bytes
   if (!isTaken) throw invalid('', 'unknown_field', 'is not taken by this request')
-  // Another type could come from a form, of any site.
+  // A form of any site could send other types.
   if (!/^application\/json\s*(;|$)/i.test(headers.get('content-type') ?? ''))
     throw new Refusal('unsupported_media_type')
   return bytes

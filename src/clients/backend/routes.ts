@@ -1,30 +1,30 @@
 import { invalid, Refusal } from './problems.ts'
 
-/** One path that pages may ask, and what the service is asked for it. Nothing else passes. */
+/** One path that pages may request, and the service's route for it. Nothing else is passed on. */
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below the base path; `:id` is a comment's. */
+  /** Below the base path; `:id` is a comment's id. */
   path: string
   /** The service's route, with the same `:id`. */
   service: string
-  /** Whether the page is one of the query, one of them, or many. */
+  /** Whether the query names the page, or several pages. */
   externalId?: 'one' | 'many'
-  /** Whether it begins the discussion of a page that has none. */
+  /** Whether it creates the discussion of a page that has none. */
   begins?: true
-  /** Further parameters of the query, handed on as they are. */
+  /** Further query parameters, passed on unchanged. */
   query?: readonly string[]
-  /** Whether the request brings a JSON body, which is handed on to the byte. */
+  /** Whether the request has a JSON body, which is passed on unchanged. */
   hasBody?: true
-  /** The body that the service is sent where the request has none. */
+  /** The body for the service if the request has none. */
   body?: (externalIds: readonly string[]) => object
-  /** Whether the service is told who is signed in. */
+  /** Whether the service gets the signed-in reader. */
   reader: 'untold' | 'told' | 'required'
   /**
-   * Whether it answers one comment: out of view it is shown to keys that may moderate, and on a
-   * page to its author alone.
+   * Whether it answers one comment: one out of view is visible to keys that may moderate, but on a
+   * page only to its author.
    */
   isComment?: true
-  /** Of a success, where the service says nothing. */
+  /** For successful answers, if the service sets none. */
   cacheControl?: string
 }
 
@@ -81,7 +81,7 @@ export const ROUTES: readonly Route[] = [
     method: 'DELETE',
     path: '/comments/:id',
     service: 'DELETE /comments/:id',
-    // Whatever the key may do: a page's reader is no moderator.
+    // Whatever the key's capabilities: a page's reader is no moderator.
     body: () => ({ asAuthor: true }),
     reader: 'required',
   },
@@ -102,7 +102,7 @@ export const ROUTES: readonly Route[] = [
   },
 ]
 
-/** A route that was found, with what the address says. */
+/** A matched route, with the values from the address. */
 export interface Match {
   route: Route
   externalIds: readonly string[]
@@ -111,8 +111,8 @@ export interface Match {
 }
 
 /**
- * The route of a request. `path` is below the base path. Throws `not_found`, `method_not_allowed`,
- * `validation_failed`.
+ * Matches a request to a route. `path` is below the base path. Throws `not_found`,
+ * `method_not_allowed`, `validation_failed`.
  */
 export function findRoute(method: string, path: string, query: URLSearchParams): Match {
   const found = COMPILED.flatMap(({ route, pattern }) => {
@@ -126,7 +126,7 @@ export function findRoute(method: string, path: string, query: URLSearchParams):
   throw new Refusal('method_not_allowed', { headers: { allow } })
 }
 
-// Only an id of this form gets into the service's path.
+// Only an id of this form is inserted into the service's path.
 const ID = '([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'
 
 const COMPILED = ROUTES.map((route) => ({ route, pattern: new RegExp(`^${route.path.replace(':id', ID)}$`) }))
@@ -135,7 +135,7 @@ function matchOf(route: Route, id: string, query: URLSearchParams): Match {
   const externalIds = readExternalIds(route, query)
   const handedOn = new URLSearchParams(readQuery(route, query))
   const [method = '', template = ''] = route.service.split(' ')
-  // Functions: a `$` in what is put in stands for itself.
+  // Functions, so that a `$` in the inserted text is not special.
   const path = template.replace(':id', () => id).replace(':externalId', () => encodeURIComponent(externalIds[0] ?? ''))
   return {
     route,
@@ -150,12 +150,12 @@ function readExternalIds({ externalId }: Route, query: URLSearchParams): string[
   if (given.length === 0) throw invalid('/externalId', 'required', 'is required')
   if (externalId === 'many') return given
   if (given.length > 1) throw invalid('/externalId', 'wrong_type', 'must be given once')
-  // In a path they mean the folder and the one above, however they are encoded.
+  // In a path these mean the folder and its parent, however they are encoded.
   if (given[0] === '.' || given[0] === '..') throw invalid('/externalId', 'invalid', 'must be more than dots')
   return given
 }
 
-/** The parameters that are handed on, each given once. */
+/** The parameters to pass on, each given once. */
 function readQuery(route: Route, query: URLSearchParams): [string, string][] {
   return [...new Set(query.keys())].flatMap((name): [string, string][] => {
     if (name === 'externalId' && route.externalId !== undefined) return []

@@ -15,13 +15,12 @@ export interface ServiceOptions {
   onError: (error: unknown) => void
 }
 
-/** Of the service's answer, what a page may see: nothing of the key and its limits. */
+/** The headers of the service's answer that a page gets: none about the key and its limits. */
 const HANDED_ON = ['content-type', 'cache-control', 'etag', 'retry-after', 'idempotency-replayed', 'x-request-id']
 
 /**
- * The service's answer for a page, refusals included. Throws `unavailable` where there is none, and
- * where the service does not take this backend's own credentials, which is nothing that a reader
- * could mend.
+ * The service's answer for a page, including refusals. Throws `unavailable` without an answer, and
+ * if the service refuses this backend's own credentials, which no reader could fix.
  */
 export async function askService(
   { url, apiKey, timeoutMs, onError }: ServiceOptions,
@@ -29,7 +28,7 @@ export async function askService(
   signal: AbortSignal,
 ): Promise<Response> {
   const unavailable = (error: unknown): Refusal => {
-    // Who has gone needs no answer, and that is no failure.
+    // A browser that has disconnected needs no answer, and that is no error.
     if (!signal.aborted) onError(error)
     return new Refusal('unavailable', { headers: { 'retry-after': '1' } })
   }
@@ -37,7 +36,7 @@ export async function askService(
     method,
     headers: { ...headers, 'x-api-key': apiKey, ...(body === null ? {} : { 'content-type': 'application/json' }) },
     body,
-    // It would take the key elsewhere.
+    // A redirect would send the key elsewhere.
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   }).catch((error: unknown) => {
@@ -45,7 +44,7 @@ export async function askService(
   })
   if (response.status === 401) throw unavailable(new Error(`the service refuses this backend: ${textOf(bytes)}`))
   const type = response.headers.get('content-type') ?? ''
-  // A proxy's page stands for no answer of the service.
+  // A proxy's error page is no answer of the service.
   if (bytes.length > 0 && !/^application\/(problem\+)?json\b/.test(type)) {
     throw unavailable(new Error(`${method} ${path} answered ${response.status} with ${type || 'no type'}`))
   }
@@ -56,7 +55,7 @@ export async function askService(
   return new Response(bytes.length === 0 ? null : bytes, { status: response.status, headers: kept })
 }
 
-/** Whole: an answer that breaks off is none. */
+/** Reads the whole answer: a truncated one counts as none. */
 async function exchange(
   url: string,
   init: RequestInit,

@@ -1,5 +1,5 @@
-// The browser's half of the stream, for pages: `import { openDiscussionStream } from
-// 'engagement-service/client'`. It stands alone, as one ES2020 module.
+// The browser's side of the stream, for pages: `import { openDiscussionStream } from
+// 'engagement-service/client'`. It is one ES2020 module without imports.
 import type { StreamEvent } from '../receiver/events.ts'
 
 export type {
@@ -12,61 +12,61 @@ export type {
   StreamEvent,
 } from '../receiver/events.ts'
 
-/** What `POST /api/v1/stream/ticket` answers, as the page's backend hands it on. */
+/** The answer of `POST /api/v1/stream/ticket`, as the page's backend passes it on. */
 export interface StreamTicket {
   streamUrl: string
-  /** The position of the discussion when the ticket was minted. */
+  /** The discussion's position when the ticket was minted. */
   lastEventId: string
 }
 
-/** `connecting` is also a stream that was lost and is on its way back. */
+/** `connecting` includes a lost stream that is reconnecting. */
 export type StreamState = 'connecting' | 'open' | 'closed'
 
 type Awaitable<T> = T | Promise<T>
 
 export interface StreamOptions {
   /**
-   * Asks the page's own backend for a ticket. Called for each connection that the browser cannot
-   * resume by itself.
+   * Requests a ticket from the page's own backend. Called for each connection that the browser
+   * cannot resume by itself.
    */
   ticket: () => Awaitable<StreamTicket>
   /**
-   * The position that the page shows, `lastEventId` of its discussion; that of the first ticket by
-   * default.
+   * The position that the page shows, `lastEventId` of its discussion; by default that of the first
+   * ticket.
    */
   lastEventId?: string | undefined
   /**
-   * Called with each event once, in order. One that throws or rejects is not given the same event
-   * again.
+   * Called with each event once, in order. An event whose callback throws or rejects is not
+   * repeated.
    */
   onEvent: (event: StreamEvent) => unknown
   /**
-   * The position is older than the replay window: the page loads its data again and gives back the
-   * `lastEventId` that they show, from which the stream goes on. Nothing comes before this settles.
-   * Without an answer it goes on from `lastEventId`, the position of now; some events may then be
-   * in the data already. Asked again where it fails.
+   * The position is older than the replay window: the page must load its data again, and return the
+   * `lastEventId` that they show, from which the stream continues. No event comes before this
+   * settles. Without a returned value the stream continues from the present `lastEventId`; the
+   * loaded data may then contain some events already. Called again if it fails.
    */
   onReload: (lastEventId: string) => Awaitable<string | void>
-  /** Called with each change of state. */
+  /** Called at each change of state. */
   onState?: ((state: StreamState) => unknown) | undefined
   /**
-   * Called with each failure, also of callbacks; `console.warn` by default. The stream goes on by
-   * itself.
+   * Called with each failure, including those of callbacks; `console.warn` by default. The stream
+   * continues by itself.
    */
   onError?: ((error: unknown) => unknown) | undefined
 }
 
 export interface DiscussionStream {
-  /** How far the page has been brought; undefined before the first ticket. */
+  /** The position that the page has reached; undefined before the first ticket. */
   readonly lastEventId: string | undefined
   readonly state: StreamState
-  /** Ends it for good. No callback is called afterwards, and nothing is left behind. */
+  /** Ends it for good. No callback is called after that, and nothing is left behind. */
   close: () => void
 }
 
 /**
- * Every event that a stream can bring: EventSource hands out named events only to who asks for them
- * by name. `npm run generate` writes the list.
+ * Every event type of a stream: EventSource delivers named events only to listeners of that name.
+ * `npm run generate` writes the list.
  */
 export const EVENT_TYPES: readonly StreamEvent['type'][] = [
   'comment_created',
@@ -83,9 +83,9 @@ export const EVENT_TYPES: readonly StreamEvent['type'][] = [
   'notification_reply',
 ]
 
-/** A ticket, a first frame or a reload that takes longer is given up. */
+/** The deadline for a ticket, a first frame or a reload. */
 const ANSWER_MS = 30_000
-/** The longest `retry:` of the service: to who is over a cap. */
+/** The longest `retry:` of the service, for clients over a cap. */
 const RETRY_MS = 30_000
 const FIRST_BACKOFF_MS = 1000
 const MAX_BACKOFF_MS = 30_000
@@ -96,8 +96,8 @@ const CHECK_MS = 20_000
  */
 const ASLEEP_MS = 90_000
 /**
- * Heartbeats are comments, which EventSource hides: about this much silence before a reader's eyes
- * is looked into.
+ * After about this long without an event, a visible page checks its stream: heartbeats are
+ * comments, which EventSource hides.
  */
 const SILENCE_MS = 300_000
 
@@ -108,7 +108,7 @@ const SILENCE_MS = 300_000
 export const backoffMs = (failures: number, chance: number): number =>
   chance * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures)
 
-// The little of a page that is used here: the service's own compiler settings know Node alone.
+// The few parts of a page that are used here: the service's compiler settings know only Node.
 type Listen = (name: string, listener: (event: { data: string }) => void) => void
 interface Target {
   addEventListener: Listen
@@ -125,7 +125,7 @@ const CLOSED = 2
 
 /**
  * Follows a discussion from a page: each event once and in order, across restarts of the service,
- * expired tickets, lost networks, and a page or machine that slept (docs/reference/choices.md).
+ * expired tickets, lost networks, and sleeping pages or machines (docs/reference/choices.md).
  */
 export function openDiscussionStream(options: StreamOptions): DiscussionStream {
   const { ticket, onEvent, onReload, onState, onError = console.warn } = options
@@ -133,15 +133,15 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
   let state: StreamState | undefined
   let source: Source | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
-  /** Counts connections: what an earlier one still brings is not heard. */
+  /** The number of the current connection: later messages of earlier ones are ignored. */
   let current = 0
-  /** Connections in a row that have not become a whole stream. */
+  /** Consecutive connections that did not become a complete stream. */
   let failures = 0
   let heardAt = 0
   let checkedAt = 0
   let patienceMs = SILENCE_MS
 
-  /** Calls the page at once, and outlives whatever it throws or rejects with. */
+  /** Calls the page's callback at once, and survives its errors. */
   const call = async (callback: () => unknown, onFailure: (error: unknown) => void = report): Promise<void> => {
     try {
       await callback()
@@ -150,7 +150,7 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
     }
   }
   const report = (error: unknown): void => {
-    // Where that fails too, nobody is left to tell.
+    // If that fails too, there is no one left to report to.
     if (state !== 'closed')
       void call(
         () => onError(error),
@@ -162,7 +162,7 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
     state = next
     void call(() => onState?.(next))
   }
-  /** What happens unless something else does before. */
+  /** Runs `action` after `ms`, unless something else happens first. */
   const due = (ms: number, action: () => void): void => {
     clearTimeout(timer)
     timer = setTimeout(action, ms)
@@ -182,13 +182,13 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
     report(error)
   }
 
-  /** Asks the page, and goes on with its answer unless something else has happened meanwhile. */
+  /** Calls the page, and continues with its answer unless something else has happened meanwhile. */
   const ask = async <T>(what: string, question: () => Awaitable<T>, goOn: (answer: T) => void): Promise<void> => {
     disconnect()
     const mine = current
     expect(what, ANSWER_MS)
     enter('connecting')
-    // What is told of a state may close the stream.
+    // The callback for a state may have closed the stream.
     if (mine !== current) return
     try {
       const answer = await question()
@@ -199,7 +199,7 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
   }
   function connect(): void {
     void ask('the ticket', ticket, ({ streamUrl, lastEventId }) => {
-      // A backend may hand on a refusal as if it were a ticket.
+      // A backend may pass on a refusal as if it were a ticket.
       if (typeof streamUrl !== 'string') throw new TypeError('the ticket has no streamUrl')
       position ??= Number(lastEventId)
       const url = new URL(streamUrl, document.baseURI)
@@ -213,12 +213,12 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
       () => onReload(lastEventId),
       (shown) => {
         position = Number(shown ?? lastEventId)
-        // Not at once: a page that loads what is out of date would ask on and on.
+        // Not at once: a page that loads stale data would reload endlessly.
         retry()
       },
     )
 
-  /** Looks whether an open stream can still be trusted. */
+  /** Checks whether an open stream can still be trusted. */
   const check = (): void => {
     const now = Date.now()
     const hasSlept = now - checkedAt > ASLEEP_MS
@@ -233,7 +233,7 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
     const mine = current
     source = opened
     /**
-     * Whether the server has answered since the connection was last lost: its `retry:` then sets
+     * Whether the server has answered since the connection was last lost: then its `retry:` sets
      * the browser's pace.
      */
     let isAnswered = false
@@ -249,7 +249,7 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
       isAnswered = true
       failures = 0
       heardAt = checkedAt = Date.now()
-      // Many pages heard the last event in the same instant.
+      // Random, because many pages got the last event in the same instant.
       patienceMs = SILENCE_MS * (0.8 + 0.4 * Math.random())
       due(CHECK_MS, check)
       enter('open')
@@ -265,14 +265,14 @@ export function openDiscussionStream(options: StreamOptions): DiscussionStream {
     }
     on('connection-timeout', (data) => {
       const { lastEventId } = JSON.parse(data) as { lastEventId: string }
-      // Numbers that were not for this page count too. Without a `connected` before, the stream is
-      // over a cap.
+      // Takes the position even if it skips numbers, which were not for this page. Without an
+      // earlier `connected`, the stream is over a cap.
       if (isAnswered) position = Math.max(Number(position), Number(lastEventId))
       isAnswered = true
     })
     on('error', () => {
       if (opened.readyState === CLOSED || !isAnswered) return fail(new Error('the stream was lost'))
-      // The browser comes back when the server has told it to, with the same ticket and the id of
+      // The browser reconnects when the server has told it to, with the same ticket and the id of
       // the last event.
       isAnswered = false
       expect('the stream', RETRY_MS + ANSWER_MS)
@@ -315,7 +315,7 @@ interface Watcher {
 
 /**
  * Pauses while the page is in the back/forward cache or frozen, where a connection would only fill
- * up. Resumes after that and with a network, which may be another one than before. Gives back what
+ * up. Resumes after that, and when a network is back, perhaps another one. Returns a function that
  * ends it.
  */
 function watchPage({ pause, resume, look }: Watcher): () => void {

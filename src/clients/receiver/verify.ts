@@ -1,5 +1,5 @@
-// The receiver's half of webhooks, for backends that take them: `import { verifyWebhook } from
-// 'engagement-service/webhooks'`. It stands alone, on Node by itself.
+// The receiver's side of webhooks, for backends that take them: `import { verifyWebhook } from
+// 'engagement-service/webhooks'`. It needs nothing but Node.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 import type { CommonEvent } from './events.ts'
@@ -13,14 +13,12 @@ export interface Verification {
   timestamp: string
 }
 
-/** What a receiver is sent; `type` tells which. */
+/** What a receiver gets; `type` says which. */
 export type WebhookEvent = CommonEvent | Verification
 
 export type Reason = 'missing_header' | 'malformed_header' | 'outside_tolerance' | 'wrong_signature' | 'malformed_body'
 
-/**
- * A request that must not be believed: answer 401 (400 for `malformed_body`), and do nothing else.
- */
+/** The request is not genuine: answer 401 (400 for `malformed_body`), and do nothing else. */
 export class WebhookVerificationError extends Error {
   readonly reason: Reason
 
@@ -32,25 +30,26 @@ export class WebhookVerificationError extends Error {
 }
 
 export interface VerifyOptions {
-  /** How far the timestamp may be from now, either way; 300 by default. */
+  /** How far the timestamp may differ from now, either way; 300 by default. */
   toleranceSeconds?: number
   /**
-   * Of the header names, where the service has another (`HEADER_PREFIX`); `X-Service-` by default.
+   * The prefix of the service's header names, if it has another one (`HEADER_PREFIX`); `X-Service-`
+   * by default.
    */
   prefix?: string
   /** Now, by default. */
   now?: Date
 }
 
-/** As Node, Express and Fastify give them, or as fetch does. */
+/** In the form of Node, Express and Fastify, or of fetch. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * The event in a genuine request. `rawBody` must be the bytes as they came, never parsed and
- * printed again. `secrets` are the endpoint's: after a rotation the new and the old one, in any
- * order; the old one is also taken from the header that carries its signature for 24 h, so that
- * secrets can be exchanged here at any time. Takes the same time whichever byte of a signature is
- * wrong. Throws a WebhookVerificationError.
+ * The event in a genuine request. `rawBody` must be the received bytes, never parsed and serialised
+ * again. `secrets` are the endpoint's: after a rotation the new and the old one, in any order. For
+ * 24 h a second header has the old secret's signature, so that secrets can be exchanged here at any
+ * time in between. Takes the same time whichever byte of a signature is wrong. Throws a
+ * WebhookVerificationError.
  */
 export function verifyWebhook(
   headers: WebhookHeaders,
@@ -69,7 +68,7 @@ export function verifyWebhook(
   const given = [required(headers, `${prefix}Signature`), ...(previous === undefined ? [] : [previous])]
   const signatures = given.map((text) => signatureIn(text, seconds))
   const expected = known.map((secret) => createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest())
-  // Every pair is compared: which one fits shows in no time.
+  // Every pair is compared, so that the time does not reveal which one matches.
   const matches = signatures.flatMap((signature) => expected.map((each) => timingSafeEqual(signature, each)))
   if (!matches.includes(true)) throw new WebhookVerificationError('wrong_signature', 'no secret signs it so')
   return eventIn(rawBody)
@@ -110,10 +109,10 @@ function signatureIn(text: string, seconds: number): Buffer {
 function eventIn(rawBody: string | Uint8Array): WebhookEvent {
   try {
     const event: unknown = JSON.parse(typeof rawBody === 'string' ? rawBody : Buffer.from(rawBody).toString('utf8'))
-    // The signature vouches for what is in it.
+    // The signature proves the content.
     if (typeof event === 'object' && event !== null && 'type' in event) return event as WebhookEvent
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new WebhookVerificationError('malformed_body', 'the body is not an event')
 }

@@ -5,7 +5,7 @@ import type { PageComment } from './backend.ts'
 import { button, named, nameOf } from './parts.ts'
 import type { Thread, Panel } from './thread.ts'
 
-// A type may be named like what every object has.
+// A Map, because a type may be named like a property of every object.
 const FACES = new Map(Object.entries({ like: '👍', love: '❤️', laugh: '😂', wow: '😮', sad: '😢', angry: '😠' }))
 
 /** What can be done with a comment; of one that is gone, only its replies can be seen. */

@@ -4,7 +4,7 @@ import { type List, TOP } from './state.ts'
 import type { Storage } from './storage.ts'
 import type { Thread, Panel } from './thread.ts'
 
-/** The place of a text under way: a comment's id for a reply, an edit's own. */
+/** The key of a draft: a comment's id for a reply, another one for an edit. */
 export const NEW = 'new'
 export const editOf = (id: string): string => `edit-${id}`
 
@@ -45,8 +45,8 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
     if (text.trim() === '') return
     const sent = pages.post({ body: text, ...(parent && { parentId: parent.id }) }, key)
     const comment = await sent.catch((error: RequestError) => {
-      // The service gives a key's refusal again for a day. What is no answer may have been a
-      // success.
+      // The service would repeat a refusal under this key for a day, so the draft gets a new key.
+      // Without an answer the write may have succeeded, so it keeps its key.
       if (!isPassing(error)) storage.setDraft(place, text)
       throw error
     })
@@ -63,8 +63,8 @@ export const post = (thread: Thread, parent: PageComment | null): Promise<void> 
 }
 
 /**
- * Shows what the reader has written: on the thread as it is now, which may have been loaded again,
- * unless it is another's.
+ * Shows what the reader has written, on the thread's present state, which may have been loaded
+ * again, unless it belongs to another reader now.
  */
 function show(thread: Thread, storage: Storage, comment: PageComment): void {
   storage.keep(comment)
@@ -117,7 +117,7 @@ export const loadMore = (thread: Thread, parentId: string): Promise<void> =>
     const before = ids.length
     const query = parentId === TOP ? { sort: state.sort, replies: '3' } : { sort: 'oldest', parentId }
     state.addPage(parentId, await pages.comments({ ...query, limit, ...(cursor !== null && { cursor }) }))
-    // The button may be gone.
+    // The button may have gone.
     if (before > 0 && ids.length > before) await thread.focusOn(`#c-${ids[before]}`)
   })
 

@@ -1,6 +1,6 @@
 import type { Comment, Discussion, StreamTicket } from '../browser/stream.ts'
 
-/** A comment as a page of comments brings it to this reader. */
+/** A comment as a page of comments shows it to this reader. */
 export interface PageComment extends Comment {
   replies?: CommentPage
 }
@@ -11,12 +11,12 @@ export interface CommentPage {
   hasMore: boolean
 }
 
-/** Who is signed in at the publisher; `id` is an author's `externalId`. */
+/** The signed-in reader; `id` is an author's `externalId`. */
 export interface Me {
   id: string
   name: string | null
   avatarUrl: string | null
-  /** Null, or missing in an older backend, without one. */
+  /** Null without a ban, or missing from an older backend. */
   ban?: { until: string | null } | null
 }
 
@@ -34,7 +34,7 @@ interface Problem {
   errors?: { code: string }[]
 }
 
-/** What the backend refused, by its stable code; `network` where there was no answer. */
+/** A refusal of the backend, by its stable code; `network` without an answer. */
 export class RequestError extends Error {
   readonly code: string
   readonly retryAfterSeconds: number
@@ -48,18 +48,20 @@ export class RequestError extends Error {
 
 const ATTEMPTS = 4
 /**
- * Perhaps gone after a moment, and no answer: the network, a service that restarts, the first of
- * two equal requests.
+ * Whether a retry may succeed: there was no answer, the service is restarting, or another equal
+ * request is still running.
  */
 export const isPassing = ({ code }: RequestError): boolean => /network|unavailable|internal|in_progress/.test(code)
 
-/** Names one intent to write, however often it is sent. `crypto.randomUUID` would need https. */
+/**
+ * A key for one intent to write, however often it is sent. `crypto.randomUUID` would need https.
+ */
 export const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
 
 /**
- * Asks until there is an answer, a few times. Each write carries a key, so that a second attempt
- * does nothing twice.
+ * Asks until there is an answer, a few times. Each write has a key, so that a retry does nothing
+ * twice.
  */
 export async function ask<T>(url: string, method = 'GET', body?: object, key = newKey()): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -83,12 +85,12 @@ async function askOnce<T>(url: string, method: string, body?: object, key = newK
   })
   const answer = await readJson(response)
   if (response.ok && answer !== undefined) return answer as T
-  // A page of a proxy has no code.
+  // A proxy's error page has no code.
   const { code = 'unavailable', errors } = (answer ?? {}) as Problem
   throw new RequestError(errors?.[0]?.code ?? code, Number(response.headers.get('retry-after')))
 }
 
-/** Null where there is nothing, undefined where it is no JSON or has broken off. */
+/** Null for an empty body, undefined for one that is truncated or not JSON. */
 async function readJson(response: Response): Promise<unknown> {
   try {
     return response.status === 204 ? null : await response.json()
@@ -102,7 +104,7 @@ const nullIfMissing = (error: unknown): null => {
   throw error
 }
 
-/** The paths of `engagement-service/backend` for one page. */
+/** Calls `engagement-service/backend` for one page. */
 export const backendFor = (base: string, externalId: string) => {
   const at = (path: string, query: Query = {}): string =>
     `${base}${path}?${new URLSearchParams({ externalId, ...query })}`
@@ -112,10 +114,10 @@ export const backendFor = (base: string, externalId: string) => {
     settings: () => ask<PublicSettings>(`${base}/settings`),
     /** Null before the first comment. */
     discussion: () => ask<Discussion | null>(at('/discussion')).catch(nullIfMissing),
-    // The stream asks again by itself, at growing intervals.
+    // Not retried here: the stream's client asks again by itself, at growing intervals.
     ticket: () => askOnce<StreamTicket>(at('/ticket'), 'POST'),
     comments: (query: Query) => ask<CommentPage>(at('/comments', query)),
-    /** Null where the reader may not see it. */
+    /** Null if the reader may not see it. */
     comment: (id: string) => ask<PageComment>(of(id)).catch(nullIfMissing),
     post: (body: object, key: string) => ask<PageComment>(at('/comments'), 'POST', body, key),
     edit: (id: string, body: string) => ask<PageComment>(of(id), 'PATCH', { body }),

@@ -7,9 +7,9 @@ import { panelView } from './panel-view.ts'
 import { button, errorView, nameOf, notice } from './parts.ts'
 import type { Thread } from './thread.ts'
 
-/** Deeper than this a reply is not moved in any further. */
+/** Deeper replies are not indented further. */
 const MAX_INDENT = 4
-/** Longer ones are folded. */
+/** Longer comments are folded. */
 const MAX_CHARACTERS = 1500
 const MAX_LINES = 16
 
@@ -42,7 +42,9 @@ function standingView(thread: Thread, comment: PageComment): unknown {
   </article>`
 }
 
-/** A letter, which a picture hides when it has come; one that cannot be loaded is taken away. */
+/**
+ * A letter, covered by the picture once that is loaded; a picture that fails to load is removed.
+ */
 function avatarView(name: string, url: string | null | undefined): unknown {
   function drop(this: HTMLImageElement): void {
     this.hidden = true
@@ -79,7 +81,7 @@ function bodyView(thread: Thread, { id, body, bodyHtml }: PageComment): unknown 
     if (!unfolded.delete(id)) unfolded.add(id)
     void thread.update()
   }
-  // What the keyboard reaches is to be seen.
+  // Content that gets the keyboard's focus must be visible.
   return html`<div part="body" class="body ${isFolded ? 'folded' : ''}" dir="auto" @focusin=${isFolded ? turn : null}>
       ${nodes.body(id, bodyHtml ?? '')}
     </div>

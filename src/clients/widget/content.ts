@@ -7,13 +7,13 @@ declare global {
   }
 }
 
-/** For pages whose policy asks for Trusted Types: what is parsed is only read, by what follows. */
+/** For pages that require Trusted Types: the parsed text is only read by the code below. */
 const policy = window.trustedTypes?.createPolicy('engagement', { createHTML: (html: string) => html })
 
 /**
  * A comment's `bodyHtml` as nodes of the page. The service has sanitised it; this is the page's own
- * lock: a new element is made for each that a comment can rightly have, with nothing of the old one
- * but a link's address. Parsed in a document of its own, nothing of the text runs or loads.
+ * line of defence: it creates new elements of the allowed kinds, and takes over nothing but a
+ * link's address. The text is parsed in a separate document, where nothing runs or loads.
  */
 export function contentOf(html: string): DocumentFragment {
   const parsed = new DOMParser().parseFromString(policy?.createHTML(html) ?? html, 'text/html')
@@ -31,7 +31,7 @@ function copy(from: Node, to: Node): void {
 }
 
 function elementLike(original: Element, name: string): Element {
-  // A heading within a comment is none of the page's outline.
+  // Headings of a comment must not appear in the page's outline.
   const made = document.createElement(name.replace(/^h\d/, 'strong'))
   if (made instanceof HTMLOListElement) made.start = Number(original.getAttribute('start') ?? 1)
   const href = original.getAttribute('href') ?? ''

@@ -7,17 +7,17 @@ interface Counts {
   data: { externalId: string; commentCount: number }[]
 }
 
-/** All that are on the page now. */
+/** All elements on the page now. */
 const elements = new Set<EngagementCount>()
 const wanting = new Set<EngagementCount>()
 
-/** As many as the service counts at once; and so that no server finds the address too long. */
+/** The service's bound for one request, which also keeps the address short enough for servers. */
 const MAX_IDS = 200
 const MAX_LENGTH = 4000
 
 /**
- * `<engagement-count discussion backend>`: how many comments a page has. Asked with all others of
- * the moment.
+ * `<engagement-count discussion backend>`: a page's number of comments. All elements that appear at
+ * the same time share a request.
  */
 export class EngagementCount extends WidgetElement {
   static readonly observedAttributes = ['discussion', 'backend', 'format', 'lang']
@@ -50,14 +50,14 @@ export class EngagementCount extends WidgetElement {
 
   protected view(): unknown {
     const { words, count } = this
-    // What the server has written stays until there is something better.
+    // The server's own content stays until the count is known.
     if (count === undefined) return html`<slot></slot>`
     const text = this.getAttribute('format') === 'number' ? words.number(count) : words.text('comments', { n: count })
     return html`<span part="count" lang=${words.lang} dir=${words.dir}>${text}</span>`
   }
 }
 
-/** A thread of the same page knows better than the last answer. */
+/** A thread on the same page has a newer count than the last answer. */
 export function tellCount(backend: string, discussion: string, count: number): void {
   for (const element of elements) {
     if (element.backend === backend && element.discussion === discussion) element.count = count
@@ -93,7 +93,7 @@ function* queries(ids: Iterable<string>): Generator<URLSearchParams> {
   if (query.size > 0) yield query
 }
 
-/** Without an answer, what the server has written stays. */
+/** Without an answer, the server's own content stays. */
 async function askCounts(backend: string, query: URLSearchParams): Promise<void> {
   try {
     const { data } = await ask<Counts>(`${backend}/counts?${query}`)

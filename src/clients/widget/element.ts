@@ -5,8 +5,7 @@ import { loadStrings, type Strings, type Words, wordsFor } from './strings.ts'
 import type { Warning } from './warnings.ts'
 
 /**
- * Made by script, which no Content-Security-Policy of a page refuses. One for all elements of the
- * page.
+ * Created by script, which no Content-Security-Policy refuses. Shared by all elements of the page.
  */
 let sheet: CSSStyleSheet | undefined
 const styles = (): CSSStyleSheet => {
@@ -18,8 +17,8 @@ const styles = (): CSSStyleSheet => {
 }
 
 /**
- * What both elements have: a shadow tree drawn once for all changes of a moment, attributes, and
- * texts.
+ * The base of both elements: a shadow tree that is drawn once for simultaneous changes, attributes,
+ * and texts.
  */
 export abstract class WidgetElement extends HTMLElement {
   readonly #root = this.attachShadow({ mode: 'open' })
@@ -34,7 +33,7 @@ export abstract class WidgetElement extends HTMLElement {
 
   protected abstract view(): unknown
 
-  /** Draws what has changed. Settles when it stands. */
+  /** Draws the changes. Settles when they are drawn. */
   update(): Promise<void> {
     this.#drawn ??= Promise.resolve().then(() => {
       this.#drawn = undefined
@@ -50,7 +49,7 @@ export abstract class WidgetElement extends HTMLElement {
     this.setAttribute('discussion', value)
   }
 
-  /** Where the publisher's backend has its paths. */
+  /** The base path of the publisher's backend. */
   get backend(): string {
     return (this.getAttribute('backend') ?? '/engagement').replace(/\/+$/, '')
   }
@@ -58,7 +57,7 @@ export abstract class WidgetElement extends HTMLElement {
     this.setAttribute('backend', value)
   }
 
-  /** Texts of this element alone, in the place of those of its language. */
+  /** Texts for this element alone, instead of those of its language. */
   get strings(): Partial<Strings> {
     return this.#strings
   }
@@ -67,12 +66,12 @@ export abstract class WidgetElement extends HTMLElement {
     void this.update()
   }
 
-  /** Its own, or that of the page around it. */
+  /** Its own language, or that of the enclosing page. */
   protected get language(): string {
     return this.closest<HTMLElement>('[lang]')?.lang || navigator.language
   }
 
-  /** Brings in the texts of its language. */
+  /** Loads the texts of its language. */
   protected async loadWords(): Promise<void> {
     await loadStrings(this.language)
     this.#words = undefined
@@ -86,18 +85,18 @@ export abstract class WidgetElement extends HTMLElement {
     return this.#words.words
   }
 
-  /** Tells the page. Whether it leaves to the widget what follows. */
+  /** Dispatches an event to the page. Returns whether the widget should do the default action. */
   emit(name: string, detail: object): boolean {
     const init = { detail, bubbles: true, composed: true, cancelable: true }
     return this.dispatchEvent(new CustomEvent(`engagement-${name}`, init))
   }
 
-  /** Tells the page's developer: in a file that other readers need not load. */
+  /** Warns the page's developer, with code in a file that other readers need not load. */
   warn(about: Warning): void {
     void import('./warnings.ts').then(({ warn }) => warn(about, this)).catch(() => null)
   }
 
-  /** Moves the focus once what it goes to is drawn. */
+  /** Moves the focus once its target is drawn. */
   async focusOn(selector: string): Promise<void> {
     await this.update()
     this.#root.querySelector<HTMLElement>(selector)?.focus()

@@ -4,10 +4,10 @@ import { button, errorView } from './parts.ts'
 import type { Thread } from './thread.ts'
 
 interface Form {
-  /** Of the draft. */
+  /** The key of the draft. */
   place: string
   label: string
-  /** Of the button that sends. */
+  /** The action of the send button. */
   send: () => void
   sends?: 'post' | 'save'
   cancel?: () => void

@@ -3,8 +3,8 @@ import { render } from 'lit/html.js'
 import { contentOf } from './content.ts'
 
 /**
- * The nodes of lists, comments and their texts, kept for as long as the thread has them: whatever
- * comes in between, what one types, selects or has the focus on stays where it is.
+ * The DOM nodes of lists, comments and their texts, kept as long as the thread has them, so that
+ * changes around them do not disturb typing, selections or the focus.
  */
 export class Nodes {
   readonly #lists = new Map<string, HTMLOListElement>()
@@ -12,7 +12,7 @@ export class Nodes {
   readonly #bodies = new Map<string, { html: string; node: HTMLElement }>()
 
   /**
-   * The list named so, with these comments in this order. Those that are there already are not
+   * The list of this name, with these comments in this order. Nodes that are there already are not
    * moved.
    */
   list(name: string, className: string, ids: readonly string[], view: (id: string) => unknown): HTMLElement {
@@ -33,7 +33,7 @@ export class Nodes {
     return list
   }
 
-  /** The text of a comment, rendered again only when it has changed. */
+  /** The text of a comment, rendered again only if it has changed. */
   body(id: string, html: string): HTMLElement {
     const known = this.#bodies.get(id)
     if (known?.html === html) return known.node

@@ -6,12 +6,12 @@ import type { Thread } from './thread.ts'
 export interface Look {
   kind?: 'plain' | 'primary' | 'danger' | 'chip' | 'news' | 'more'
   type?: 'button' | 'submit'
-  /** Where the text alone does not say it. */
+  /** For when the text alone is not clear. */
   label?: string
   isOpen?: boolean
   isPressed?: boolean
   isOff?: boolean
-  /** The panel that it opens, to which the focus comes back. */
+  /** The panel that it opens, which returns the focus to it. */
   opens?: string
 }
 
@@ -35,13 +35,13 @@ export const button = (text: unknown, click: (() => unknown) | null, look: Look 
 
 export const notice = (content: unknown): unknown => html`<p part="notice" class="notice">${content}</p>`
 
-/** Why something failed; what is no text is shown as it is. */
+/** Why something failed: a known text, or the reason itself. */
 export const errorView = (reason: unknown): unknown =>
   typeof reason === 'string' ? html`<p part="error" class="error" role="alert">${reason}</p>` : reason
 
 /**
- * A text where there is one of that name; else the name, such as that of a reaction of the tenant's
- * own.
+ * The text of this name if there is one, else the name itself, such as a tenant's own type of
+ * reaction.
  */
 export const named = ({ words }: Thread, name: string): string => (words.has(name) ? words.text(name) : name)
 

@@ -1,11 +1,14 @@
 import type { Comment, StreamEvent } from '../browser/stream.ts'
 import type { CommentPage, PageComment, Sort } from './backend.ts'
 
-/** Comments of one level: the top one, or the replies of one comment. */
+/** The comments of one level: the top level, or the replies to one comment. */
 export interface List {
   /** In the order shown. */
   ids: string[]
-  /** Others' new ones, announced but not shown: they would move what one is reading. */
+  /**
+   * New comments of others, announced but not shown, because they would move what the reader is
+   * reading.
+   */
   waiting: string[]
   cursor: string | null
   hasMore: boolean
@@ -18,29 +21,30 @@ type CommentEvent = Extract<StreamEvent, { type: `comment_${string}` }>
 const newList = (): List => ({ ids: [], waiting: [], cursor: null, hasMore: false, isLoaded: false, isOpen: false })
 export const TOP = ''
 const isPublic = (comment: Comment | undefined): boolean => comment?.status === 'approved'
-/** A tombstone is in view while a reply of it is. */
+/** A tombstone is in view while it has a reply in view. */
 const isInView = (comment: Comment | undefined): boolean =>
   isPublic(comment) || (comment?.status === 'deleted' && comment.replyCount > 0)
 
-/** What the page shows of a discussion, and how events change it. It knows no DOM. */
+/** The part of a discussion that the page shows, updated by events. It does not use the DOM. */
 export class ThreadState {
   readonly comments = new Map<string, PageComment>()
   readonly #lists = new Map<string, List>()
   /**
-   * Of those that were public, loaded or not, the ones that are known not to be any more: they are
-   * out of the count.
+   * Comments that were public, loaded or not, and are known to be withdrawn: they no longer count.
    */
   readonly withdrawn = new Set<string>()
   state: 'open' | 'locked' | 'archived' = 'open'
   sort: Sort
-  /** Exact at the position that the page has been brought to. */
+  /** Exact at the position that the page has reached. */
   #count = 0
 
   constructor(sort: Sort) {
     this.sort = sort
   }
 
-  /** At least what is to be seen: without a stream nobody tells of one's own. */
+  /**
+   * At least the number of visible comments: without a stream, no event counts the reader's own.
+   */
   get count(): number {
     return Math.max(this.#count, [...this.comments.values()].filter(isPublic).length)
   }
@@ -55,14 +59,14 @@ export class ThreadState {
     return list
   }
 
-  /** Adds a page behind what its list has. */
+  /** Appends a page to its list. */
   addPage(parentId: string, { data, nextCursor, hasMore }: CommentPage): void {
     const list = this.list(parentId)
     for (const { replies, ...comment } of data) {
       this.comments.set(comment.id, comment)
       if (!list.ids.includes(comment.id)) list.ids.push(comment.id)
-      // A few replies are shown with their comment, as a conversation; of many, none before they
-      // are asked for.
+      // A few replies are shown with their comment, like a conversation; if there are many, none
+      // are shown until the reader opens them.
       if (replies && !replies.hasMore && replies.data.length > 0) {
         const ordered = [...replies.data].sort((a, b) => (a.id < b.id ? -1 : 1))
         this.addPage(comment.id, { ...replies, data: ordered })
@@ -72,7 +76,7 @@ export class ThreadState {
     Object.assign(list, { cursor: nextCursor, hasMore, isLoaded: true, isOpen: true })
   }
 
-  /** Shows a comment at once: the reader's own. */
+  /** Shows the reader's own comment at once. */
   add(comment: PageComment): void {
     this.#keep(comment)
     const list = this.list(comment.parentId)
@@ -81,9 +85,7 @@ export class ThreadState {
     list.isOpen = true
   }
 
-  /**
-   * Shows the oldest of those that have been announced, at most so many. Answers with their ids.
-   */
+  /** Shows the oldest announced comments, at most `most`. Returns their ids. */
   showWaiting(list: List, most: number): string[] {
     const shown = list.waiting.splice(0, most)
     for (const id of shown) {
@@ -94,7 +96,7 @@ export class ThreadState {
     return shown
   }
 
-  /** Takes a comment of the reader's own away; one with replies stays as a tombstone. */
+  /** Removes the reader's own comment; one with replies stays as a tombstone. */
   remove(id: string): void {
     const comment = this.comments.get(id)
     if (!comment) return
@@ -105,8 +107,7 @@ export class ThreadState {
   }
 
   /**
-   * Brings the page up to an event. `me` is the reader's external id, empty for nobody: an author
-   * may be nobody, too.
+   * Applies an event. `me` is the reader's external id, empty for none: authors may lack one, too.
    */
   apply(event: StreamEvent, me: string): void {
     switch (event.type) {
@@ -134,8 +135,8 @@ export class ThreadState {
     const { id } = comment
     const list = this.list(comment.parentId)
     const before = this.comments.get(id)
-    // By events alone, whatever the page has loaded: a public stream tells of nothing else than
-    // what was or is public.
+    // Judged by events alone, whatever the page has loaded: a public stream only has events about
+    // comments that are or were public.
     const wasPublic = !/created|approved/.test(type) && !this.withdrawn.has(id)
     const change = Number(isPublic(comment)) - Number(wasPublic)
     this.#count += change
@@ -146,22 +147,22 @@ export class ThreadState {
     if (before) return this.#keep(comment, isOwn)
     if (change > 0 && isOwn) return this.add(comment)
     this.#countReply(comment, Number(isInView(comment)) - Number(wasPublic))
-    // An edit or a pin of what is not loaded is no news.
+    // An edit or a pin of a comment that is not loaded changes nothing here.
     if (change <= 0) return
     this.comments.set(id, comment)
     const isTop = comment.parentId === null
-    // There they move nothing that is being read.
+    // There they do not move anything that the reader is reading.
     if (isTop && (list.ids.length === 0 || (this.sort === 'oldest' && !list.hasMore))) list.ids.push(id)
     else list.waiting.push(id)
   }
 
-  /** Puts a comment in the place of what is known of it, and counts it at its parent. */
+  /** Replaces a comment's known state, and updates its parent's count. */
   #keep(comment: PageComment, isOwn?: boolean): void {
     const before = this.comments.get(comment.id)
     this.#countReply(comment, Number(isInView(comment)) - Number(isInView(before)))
-    // Events do not know the viewer.
+    // Events do not contain the viewer's reaction.
     const kept = { ...comment, viewerReaction: comment.viewerReaction ?? before?.viewerReaction ?? null }
-    // The author, and nobody else, goes on seeing what waits for a moderator.
+    // Only the author still sees a comment that waits for a moderator.
     const isKept = before && isOwn && comment.status === 'pending'
     this.comments.set(comment.id, isKept ? { ...before, status: 'pending' } : kept)
   }
@@ -172,7 +173,9 @@ export class ThreadState {
     list.ids.splice(firstUnpinned < 0 ? list.ids.length : firstUnpinned, 0, comment.id)
   }
 
-  /** A parent that so comes into view or leaves it counts at its own, and so on upwards. */
+  /**
+   * A parent that comes into view or leaves it changes its own parent's count, and so on upwards.
+   */
   #countReply({ parentId }: Comment, change: number): void {
     const parent = this.comments.get(parentId ?? TOP)
     if (parent) this.#keep({ ...parent, replyCount: Math.max(0, parent.replyCount + change) })

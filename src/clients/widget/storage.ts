@@ -1,14 +1,14 @@
 import { newKey, type PageComment } from './backend.ts'
 
-/** A text under way, and the key under which it is sent, however often: until it changes. */
+/** A draft, and the key under which it is sent, however often, until it changes. */
 export interface Draft {
   text: string
   key: string
 }
 
 /**
- * What must outlive a reload of the page, in this tab. A page that may keep nothing keeps it in
- * memory.
+ * Data of this tab that must survive a reload of the page. If the page may not store anything, it
+ * is kept in memory.
  */
 export class Storage {
   readonly name: string
@@ -27,14 +27,14 @@ export class Storage {
   }
 
   /**
-   * The reader's comments that wait for a moderator, or were not published: the service shows them
-   * to nobody else.
+   * The reader's comments that wait for a moderator, or were rejected: the service shows them to no
+   * one else.
    */
   get withheld(): PageComment[] {
     return (this.#get('withheld') as PageComment[] | null) ?? []
   }
 
-  /** Keeps a comment of the reader's own for as long as it is withheld. */
+  /** Keeps the reader's own comment while it is withheld. */
   keep(comment: PageComment): void {
     const others = this.withheld.filter(({ id }) => id !== comment.id)
     this.#set('withheld', /pending|rejected/.test(comment.status) ? [...others, comment] : others)
@@ -51,7 +51,7 @@ export class Storage {
       if (value === null) sessionStorage.removeItem(this.name + name)
       else sessionStorage.setItem(this.name + name, JSON.stringify(value))
     } catch {
-      // Forbidden, or full.
+      // Storage is forbidden, or full.
     }
   }
 

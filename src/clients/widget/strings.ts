@@ -1,5 +1,5 @@
 /**
- * One text, or one for each plural form of the language; `{n}` is the number, `{name}` a name,
+ * One text, or one for each plural form of the language; `{n}` is a number, `{name}` a name,
  * `{time}` a time.
  */
 type Text = string | Partial<Record<Intl.LDMLPluralRule, string>>
@@ -81,10 +81,7 @@ const languages: Record<string, Strings> = { en }
 
 const primaryOf = (lang: string): string => lang.toLowerCase().split('-')[0] ?? ''
 
-/**
- * Brings in a language that is shipped as a file of its own. Where that cannot be loaded, English
- * is left.
- */
+/** Loads a language from its own file. If that fails, English stays. */
 export async function loadStrings(lang: string): Promise<void> {
   if (primaryOf(lang) !== 'ar' || languages['ar']) return
   const shipped = await import('./ar.ts').catch(() => null)
@@ -92,7 +89,7 @@ export async function loadStrings(lang: string): Promise<void> {
 }
 
 /**
- * Adds a language, or replaces texts of one. What is left out stays English. Widgets take it at
+ * Adds a language, or replaces some of its texts. Missing texts stay English. Widgets use it at
  * their next change.
  */
 export const setStrings = (lang: string, strings: Partial<Strings>): void => {
@@ -106,16 +103,14 @@ const UNITS = [
   ['minute', 60],
 ] as const
 
-/**
- * Texts, numbers and times in the language asked for where there are texts in it, else in English.
- */
+/** Texts, numbers and times in the requested language if it has texts, else in English. */
 export function wordsFor(lang: string, own: Partial<Strings> = {}) {
   const known = languages[lang] ?? languages[primaryOf(lang)]
   let locale = 'en'
   try {
     if (known) [locale = 'en'] = Intl.getCanonicalLocales(lang)
   } catch {
-    // A tag that is none.
+    // An invalid language tag.
   }
   const strings: Strings = { ...(known ?? en), ...own }
   const number = new Intl.NumberFormat(locale)
@@ -135,7 +130,7 @@ export function wordsFor(lang: string, own: Partial<Strings> = {}) {
     },
     number: (n: number): string => number.format(n),
     inSeconds: (seconds: number): string => relative.format(seconds, 'second'),
-    /** How long ago, to the minute; the date after a week. */
+    /** The time since then, to the minute; the date after a week. */
     ago: (iso: string): string => {
       const seconds = (Date.now() - Date.parse(iso)) / 1000
       if (seconds > 7 * DAY) return date.format(new Date(iso))

@@ -30,10 +30,10 @@ function unreadyView(thread: Thread): unknown {
   const { phase, words, discussion } = thread
   if (phase === 'failed') return failedView(thread)
   if (phase === 'unknown_page') return notice(words.text(phase))
-  // Beside what the server has written there is nothing to say.
+  // The server's own content is shown meanwhile.
   if (!discussion || thread.querySelector(':not(noscript)')) return nothing
-  // Down to the edge of the window: what stands below the comments is out of view, and so is not
-  // seen to move.
+  // Fills the window down to its bottom edge, so that content below the comments is out of view and
+  // does not visibly move.
   const height = innerHeight - thread.getBoundingClientRect().top
   return html`<div class="wait" .style=${`block-size:${height}px`}></div>`
 }

@@ -15,7 +15,7 @@ import { Nodes } from './nodes.ts'
 import { ThreadState, TOP } from './state.ts'
 import { Storage } from './storage.ts'
 
-/** What is open below a comment. */
+/** The open panel below a comment. */
 export interface Panel {
   id: string
   kind: 'reply' | 'edit' | 'delete' | 'report' | 'react'
@@ -36,20 +36,20 @@ export abstract class Thread extends WidgetElement {
   state = new ThreadState('newest')
   storage = new Storage('')
   panel: Panel | null = null
-  /** Why something failed, in words, by its place. */
+  /** Why actions failed, by place. */
   readonly errors = new Map<string, unknown>()
-  /** Places of what is under way. */
+  /** The places of actions under way. */
   readonly busy = new Set<string>()
   readonly unfolded = new Set<string>()
   nodes = new Nodes()
-  /** For who does not see: what has happened. */
+  /** A message for screen readers about what has happened. */
   status = ''
   pages: PageBackend = backendFor('', '')
   #stream: DiscussionStream | undefined
-  /** Counts starts: what an earlier one still brings is left. */
+  /** The number of the current start: results of earlier ones are ignored. */
   #start = 0
   #failures = 0
-  /** Streams that were lost before one has stood. */
+  /** Streams that were lost before one became complete. */
   #lost = 0
   #retry: ReturnType<typeof setTimeout> | undefined
   #clock: ReturnType<typeof setInterval> | undefined
@@ -70,10 +70,10 @@ export abstract class Thread extends WidgetElement {
   }
 
   attributeChangedCallback(name: string, before: string | null, after: string | null): void {
-    // Those of the page's own markup are told of before it is connected.
+    // Attributes in the page's markup are set before the element is connected.
     if (this.#clock === undefined || before === after) return
     if (name === 'lang') return void this.loadWords().then(() => this.update())
-    // Nothing of one page is shown, or answered, on another.
+    // Nothing of one page may be shown, or answered, on another.
     if (name === 'discussion' || name === 'backend') this.phase = 'loading'
     void this.update()
     this.#begin()
@@ -90,14 +90,14 @@ export abstract class Thread extends WidgetElement {
     return this.getAttribute('page-size') ?? '20'
   }
 
-  /** Whether the reader can write here, or why not: a text of that name says so. */
+  /** Whether the reader can write here, or the name of the text that says why not. */
   get access(): 'open' | 'locked' | 'archived' | 'reader_banned' {
     const { until } = this.me?.ban ?? {}
     const isBanned = until === null || Date.parse(until ?? '') > Date.now()
     return isBanned ? 'reader_banned' : this.state.state
   }
 
-  /** Loads all again: who is signed in, the page, and its stream. */
+  /** Loads everything again: the signed-in reader, the page, and its stream. */
   reload(): void {
     this.#begin()
   }
@@ -154,7 +154,7 @@ export abstract class Thread extends WidgetElement {
     }
   }
 
-  /** Loads the first page. Gives the position that it is at least at. */
+  /** Loads the first page. Returns a position that it includes. */
   async #load(isWanted: () => boolean): Promise<string> {
     const { pages, sort } = this
     const [, me, settings, discussion] = await Promise.all([
@@ -165,14 +165,14 @@ export abstract class Thread extends WidgetElement {
     ])
     const state = new ThreadState(sort)
     if (discussion) {
-      // After the discussion: what happens in between comes again by the stream.
+      // After the discussion, so that changes in between come again by the stream.
       state.addPage(TOP, await pages.comments({ sort, limit: this.pageSize, replies: '3' }))
       state.state = discussion.state
       state.count = discussion.commentCount
     }
-    // Of this reader alone: another may sign in at the same machine.
+    // Per reader: another one may sign in on the same machine.
     const own = new Storage(`${this.backend}:${this.discussion}:${me?.id}`)
-    // What is under way goes on with the one that it has begun with.
+    // An action under way continues with the storage that it began with.
     const storage = own.name === this.storage.name ? this.storage : own
     await this.#lookAtWithheld(storage)
     if (!isWanted()) return ''
@@ -185,10 +185,7 @@ export abstract class Thread extends WidgetElement {
     return discussion?.lastEventId ?? '0'
   }
 
-  /**
-   * Looks again at the reader's comments that were not in view. An approved one is on the page by
-   * now.
-   */
+  /** Checks the reader's comments that were withheld. An approved one is on the page by now. */
   async #lookAtWithheld(storage: Storage): Promise<void> {
     const { pages } = this
     const found = storage.withheld.map(async (known): Promise<PageComment> => {
@@ -207,10 +204,11 @@ export abstract class Thread extends WidgetElement {
     if (event.type === 'notification_reply') this.emit('reply', event.data)
     if ('comment' in event.data) {
       const comment = state.comments.get(event.data.comment.id)
-      // Also what was withdrawn, or edited elsewhere, is shown to its author after a reload.
+      // Withdrawn comments, or edits from elsewhere, are also shown to their author after a
+      // reload.
       if (me && comment?.author?.externalId === me.id) storage.keep(comment)
     }
-    // It may say that one's own waits.
+    // The message may say that the reader's own comment waits.
     if (event.type === 'comment_approved') this.status = ''
     this.#tell()
   }

@@ -4,23 +4,22 @@ import { minify, type MinifyOptions } from 'terser'
 import { defineConfig, type Rolldown } from 'vite'
 
 /**
- * What lit says of itself to polyfills and to itself in other versions; neither is on any page that
- * this one serves.
+ * Hooks of lit for polyfills and for other versions of itself. No page with this widget has either.
  */
 const MARKS =
   /,(\w+)=\w+\.litHtmlPolyfillSupport;\1\?\.\(\w+,\w+\),\(\w+\.litHtmlVersions\?\?=\[\]\)\.push\(`[\d.]+`\);var /
 
-/** Between the tags of a template. What stands in one line of text has a space of its own. */
+/** Space between the tags of a template. Space within a line of text is kept. */
 const EDGES = /(?<=>) (?=<|\$\{)|(?<=\}) (?=<\/)/g
 
-/** The white space of templates, and marks: there is no bundler behind this one. */
+/** Removes the white space of templates, and marks for bundlers: no bundler follows this one. */
 const leaveOut = (code: string): string =>
   code.replace(/\n +/g, ' ').replace(EDGES, '').replaceAll('/* @__PURE__ */ ', '').replace(MARKS, ',')
 
 /**
- * Shortens what Oxc leaves: constants and functions that are used once, and the names of lit's own
- * properties, which no two files of the widget share. Statements and comparisons stay as they are
- * written, which gzip likes better.
+ * Shortens what Oxc leaves: inlines constants and functions that are used once, and renames lit's
+ * own properties, which no two files of the widget share. Statements and comparisons are left as
+ * written, which compresses better.
  */
 const OPTIONS: MinifyOptions = {
   module: true,
@@ -39,21 +38,21 @@ const shorten: Rolldown.Plugin = {
 }
 
 /**
- * `dist/widget/widget.js`, one module, and one beside it for each language that is not English, and
- * for warnings.
+ * `dist/widget/widget.js`, one module, with further ones for each language except English, and for
+ * warnings.
  */
 export default defineConfig({
   root: import.meta.dirname,
   build: {
     target: 'es2022',
-    // Those that know light and dark by themselves.
+    // Browsers with light-dark().
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     outDir: join(import.meta.dirname, '../../../dist/widget'),
     emptyOutDir: true,
     reportCompressedSize: false,
     lib: { entry: 'widget.ts', formats: ['es'] },
     rolldownOptions: {
-      // Terser takes seconds where the machine is busy.
+      // Terser takes seconds on a busy machine.
       checks: { pluginTimings: false },
       optimization: { inlineConst: { mode: 'all', pass: 3 } },
       plugins: [shorten],

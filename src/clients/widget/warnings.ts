@@ -5,8 +5,8 @@ interface Warned extends HTMLElement {
 }
 
 /**
- * For the page's developer, in English: what looks like a fault of the widget and is one of the
- * page or its set-up.
+ * Warnings for the page's developer, in English, about faults of the page or its set-up that look
+ * like faults of the widget.
  */
 const WARNINGS = {
   backend: describeBackend,
@@ -25,8 +25,8 @@ const WARNINGS = {
 export type Warning = keyof typeof WARNINGS
 
 /**
- * Goes to the page that signs in, which is told where to come back to: a path, so that it can
- * refuse other sites'.
+ * Goes to the sign-in page, with the path to come back to: only a path, so that it can refuse other
+ * sites.
  */
 function goesToSignIn(element: Warned): boolean {
   const place = element.getAttribute('sign-in')
@@ -38,8 +38,8 @@ function goesToSignIn(element: Warned): boolean {
 }
 
 /**
- * Asks it who is signed in, which it answers by itself and to all. What fails in the backend is in
- * the backend's own log.
+ * Asks the backend for the signed-in reader, which it answers without the service, and to anyone.
+ * The backend logs its own failures.
  */
 async function describeBackend({ backend }: Warned): Promise<string | false> {
   const expected = 'expected the JSON of engagement-service/backend: look at backend="…"'

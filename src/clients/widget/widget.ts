@@ -1,4 +1,4 @@
-// The reader's side of the service, for pages: `<script type="module" src="…/widget.js">`.
+// The readers' side of the service, for pages: `<script type="module" src="…/widget.js">`.
 import { EngagementCount } from './count.ts'
 import { Thread } from './thread.ts'
 import { threadView } from './thread-view.ts'
@@ -13,7 +13,7 @@ export class EngagementThread extends Thread {
   }
 }
 
-// A page may load it twice, by two addresses.
+// A page may load it twice, from two addresses.
 if (!customElements.get('engagement-thread')) {
   customElements.define('engagement-thread', EngagementThread)
   customElements.define('engagement-count', EngagementCount)
