@@ -14,13 +14,13 @@ import { AllFailed } from './ui/boundary.tsx'
 
 const theme = createTheme({
   primaryColor: 'indigo',
-  // Dimmed and coloured words keep a contrast of 4.5 to 1 in both themes.
+  // Dimmed and coloured text keeps a contrast of 4.5 to 1 in both themes.
   primaryShade: { light: 7, dark: 7 },
   autoContrast: true,
   cursorType: 'pointer',
   defaultRadius: 'md',
   components: {
-    // One that is wider than its place has a second line: on a phone it would be cut off.
+    // A long badge wraps: on a phone it would be cut off.
     Badge: Badge.extend({
       defaultProps: { variant: 'default', tt: 'none', miw: 'min-content', h: 'auto', mih: 'var(--badge-height)' },
       styles: { label: { whiteSpace: 'normal', overflow: 'visible' } },
@@ -28,10 +28,10 @@ const theme = createTheme({
   },
 })
 
-// White is read on these.
+// White text is readable on these.
 const DANGER = { '--mantine-color-red-filled': '#c92a2a', '--mantine-color-red-filled-hover': '#a61e1e' }
 
-// The library's own are fainter than 4.5 to 1.
+// The library's colours have less than 4.5 to 1.
 const variables: CSSVariablesResolver = ({ colors }) => ({
   variables: {},
   light: {
@@ -48,11 +48,11 @@ const variables: CSSVariablesResolver = ({ colors }) => ({
   },
 })
 
-// Where the page stands below the host: a proxy may have put a path in front.
+// The page's path below the host: a proxy may have put one in front.
 const BASE_PATH = new URL(document.baseURI).pathname.replace(/\/$/, '')
 
-// Every page below one route, as `Pages` finds them; a data router, for a page to be able to ask
-// before it is left.
+// One route for all pages, which `Pages` resolves; a data router, so that a page can ask before it
+// is left.
 const router = createBrowserRouter([{ path: '*', element: <SignedIn />, errorElement: <AllFailed /> }], {
   basename: BASE_PATH,
 })

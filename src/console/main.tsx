@@ -8,7 +8,7 @@ import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { styleNonce } from './nonce.ts'
 
-// What the dialogs' scroll lock looks for before it puts a `<style>` into the page.
+// Read by the dialogs' scroll lock before it adds a `<style>` to the page.
 Object.assign(globalThis, { __webpack_nonce__: styleNonce() })
 
 const element = document.querySelector('#console')

@@ -1,3 +1,3 @@
-/** What every `<style>` has to carry for the page's policy to let it in. */
+/** The nonce that the page's policy requires of every `<style>`. */
 export const styleNonce = (): string =>
   document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''

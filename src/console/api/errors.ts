@@ -5,7 +5,7 @@ export interface InvalidField {
   message: string
 }
 
-/** A refusal of the service, by its code. */
+/** A refusal of the service, with its code. */
 export class ApiError extends Error {
   readonly code: string
   readonly fields: readonly InvalidField[]
@@ -26,17 +26,17 @@ export class ApiError extends Error {
   }
 }
 
-/** What was asked for is not there, or is not there any more. */
+/** The requested thing does not exist, or no longer does. */
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 'not_found'
 
 /** The token is no longer valid: the admin signs in again. */
 export const isExpiry = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 'invalid_admin_token' || error.code === 'missing_credentials')
 
-/** What the fields of a form are called, by their paths in the API: `policy.timeoutMs`. */
+/** The labels of a form's fields, by their paths in the API: `policy.timeoutMs`. */
 export type Labels = Readonly<Record<string, string>>
 
-/** One sentence about an error for a person. */
+/** One sentence that explains an error to a person. */
 export function wordsOf(error: unknown): string {
   if (error instanceof ApiError) return error.fields.length === 0 ? error.message : sentencesOf(error.fields)
   if (error instanceof TypeError) return 'The service cannot be reached. Check your connection and try again.'
@@ -44,8 +44,8 @@ export function wordsOf(error: unknown): string {
 }
 
 /**
- * What a refusal says at the fields of a form, and what it says of none of them: null where they
- * have it all.
+ * A refusal's messages for the fields of a form, and one for the rest: null if the fields have all
+ * of it.
  */
 export function refusalOf(error: unknown, labels: Labels): { fields: Record<string, string>; rest: unknown } {
   if (!(error instanceof ApiError) || error.fields.length === 0) return { fields: {}, rest: error }
@@ -63,14 +63,14 @@ export function refusalOf(error: unknown, labels: Labels): { fields: Record<stri
   }
 }
 
-/** `/policy/timeoutMs` is `policy`, `timeoutMs` (RFC 6901). */
+/** `/policy/timeoutMs` becomes `policy`, `timeoutMs` (RFC 6901). */
 const partsOf = ({ pointer }: InvalidField): string[] =>
   pointer
     .split('/')
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** The field at these parts, or around them: of the third word of a list, the list. */
+/** The field at this path, or the one around it: for the third word of a list, the list. */
 function fieldOf(parts: readonly string[], labels: Labels): string | null {
   for (let length = parts.length; length > 0; length--) {
     const path = parts.slice(0, length).join('.')
@@ -84,17 +84,17 @@ const sentencesOf = (fields: readonly InvalidField[], labels: Labels = {}): stri
 
 function sentenceOf(field: InvalidField, labels: Labels): string {
   const parts = partsOf(field)
-  // One setting may be bounded by another, which stands beside it.
+  // A message may name another setting, which is replaced by its label.
   const said = field.message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]*)+\b/g, (name) => {
     const path = [...parts.slice(0, -1), name].join('.')
     return Object.hasOwn(labels, path) ? `“${labels[path]}”` : wordsIn(name)
   })
-  // What is wrong with a request as a whole may be a sentence already.
+  // A message about the whole request may be a sentence already.
   const sentence = /^[a-z]/.test(said) ? `${subjectOf(parts, labels)} ${said}` : said
   return sentence.endsWith('.') ? sentence : `${sentence}.`
 }
 
-/** What is wrong: by its label, else by the words in its name. */
+/** The subject of the message: its label, else the words of its name. */
 function subjectOf(parts: readonly string[], labels: Labels): string {
   const field = fieldOf(parts, labels)
   const names = field === null ? parts.map(wordsIn) : [labels[field] ?? '', ...parts.slice(field.split('.').length)]
@@ -103,5 +103,5 @@ function subjectOf(parts: readonly string[], labels: Labels): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${names.length > 1 ? ',' : ''}`
 }
 
-/** `expiresAt` is "expires at". */
+/** `expiresAt` becomes "expires at". */
 const wordsIn = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

@@ -12,14 +12,14 @@ import { expire, validToken } from './session.ts'
 
 type DiscussionEvent = DiscussionEventsSubscription['discussionEvents']
 
-/** What the connection was last asked for with. */
+/** The token of the present connection. */
 let token = ''
 
-/** Told each time that the connection is away. */
+/** Called each time that the connection is lost. */
 const lossListeners = new Set<() => void>()
 
-// One connection for all subscriptions of a tab: over HTTP/1.1 browsers open six to a site, and the
-// rest would wait.
+// One connection for all subscriptions of a tab: over HTTP/1.1 browsers open six to a site, and
+// further ones would wait.
 const client = createClient({
   singleConnection: true,
   url: new URL('../graphql/stream', document.baseURI).href,
@@ -27,8 +27,8 @@ const client = createClient({
     token = await validToken()
     return { authorization: `Bearer ${token}` }
   },
-  // A tab in the background asks for nothing else: refused, it waits for the sign-in, and does not
-  // ask on all night.
+  // A tab in the background sends nothing else: once refused, it waits for the sign-in, and does
+  // not retry all night.
   fetchFn: async (...request: Parameters<typeof fetch>) => {
     const response = await fetch(...request)
     if (response.status === 401) expire(token)
@@ -43,8 +43,8 @@ const client = createClient({
 })
 
 /**
- * Follows the events of some discussions while the component is there, each from where its last one
- * was seen.
+ * Follows the events of some discussions while the component is mounted, each from its last seen
+ * position.
  */
 export function useDiscussionEvents(discussionIds: readonly string[], onEvent: (event: DiscussionEvent) => void): void {
   const listener = useRef(onEvent)
@@ -64,8 +64,8 @@ export function useDiscussionEvents(discussionIds: readonly string[], onEvent: (
 }
 
 /**
- * Runs the named queries again whenever the moderation queues change, while the component is there;
- * and when that goes unheard, so that they say what is wrong.
+ * Runs the named queries again whenever the moderation queues change, while the component is
+ * mounted; also when the connection is lost, so that they show what is wrong.
  */
 export function useQueueChanges(outdated: readonly Document<unknown, never>[]): void {
   useEffect(() => {

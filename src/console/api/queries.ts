@@ -13,7 +13,7 @@ import { ApiError } from './errors.ts'
 import { type Document, request } from './request.ts'
 import { subscribe, whoIsHere } from './session.ts'
 
-// A refusal stays one; only what may be otherwise a moment later is tried again.
+// Only temporary errors are retried: a refusal would be repeated.
 const TRANSIENT = new Set(['unavailable', 'internal', 'unreadable'])
 const isTransient = (error: unknown): boolean => !(error instanceof ApiError) || TRANSIENT.has(error.code)
 
@@ -24,12 +24,13 @@ export const queryClient = new QueryClient({
       staleTime: 5_000,
       networkMode: 'always',
     },
-    // A write is sent once: what became of one that got no answer is for the person to see.
+    // A write is sent once: if it gets no answer, the person must check the result.
     mutations: { retry: false, networkMode: 'always' },
   },
 })
 
-// What one admin has seen is not for the next one, in whichever tab they have signed out or in.
+// Data that one admin has seen must not be shown to the next one, whichever tab they signed out or
+// in from.
 let seenBy = whoIsHere()
 subscribe(() => {
   if (seenBy === whoIsHere()) return
@@ -38,8 +39,8 @@ subscribe(() => {
 })
 
 /**
- * What an operation answers; asked again every `everyMs` while the tab is in view, which may depend
- * on what it answered last. The last answer stays meanwhile.
+ * The answer of an operation, fetched again every `everyMs` while the tab is in view; `everyMs` may
+ * depend on the last answer. The last answer stays meanwhile.
  */
 export function useApi<Result, Variables extends object>(
   operation: Document<Result, Variables>,
@@ -62,15 +63,15 @@ export function useApi<Result, Variables extends object>(
   })
 }
 
-/** A Relay connection, as every list of the schema is one. */
+/** A Relay connection, the form of every list in the schema. */
 export interface Connection<Node> {
   edges: readonly { node: Node }[]
   pageInfo: { hasNextPage: boolean; endCursor?: string | null }
 }
 
 /**
- * A list, page by page. `connectionOf` finds the connection in the answer. The operation takes
- * `$after`.
+ * A list, page by page. `connectionOf` finds the connection in the answer. The operation has a
+ * variable `$after`.
  */
 export function useList<Result, Variables extends { after?: string | null | undefined }, Node>(
   operation: Document<Result, Variables>,
@@ -98,7 +99,7 @@ export function useList<Result, Variables extends { after?: string | null | unde
 export const nodesOf = <Node>(connection: Connection<Node> | null | undefined): Node[] =>
   (connection?.edges ?? []).map(({ node }) => node)
 
-/** Runs the named queries again; without names, all of them. */
+/** Runs the named queries again; without names, all. */
 export function useRefresh(outdated: readonly Document<unknown, never>[] = []): () => Promise<void> {
   const client = useQueryClient()
   return async () => {
@@ -107,14 +108,14 @@ export function useRefresh(outdated: readonly Document<unknown, never>[] = []): 
   }
 }
 
-/** A list is not asked for more often, however often it changes. */
+/** The least time between two fetches of a list, however often it changes. */
 const PACE_MS = 400
 const WAIT_MS = 100
 
 /**
- * Runs the named queries again, as often as it is called, but one time after the other. Calls
- * that come meanwhile are one more run. A query under way, such as another page of a list, is not
- * broken off. A tab out of view waits until it is back in it.
+ * Runs the named queries again at each call, but one run after the other. Calls during a run lead
+ * to one more run. A query under way, such as another page of a list, is not cancelled. A hidden
+ * tab waits until it is in view again.
  */
 export function calmRefresh(outdated: readonly Document<unknown, never>[]): () => void {
   const keys = outdated.map((each) => [nameOf(each)])
@@ -140,7 +141,7 @@ export function calmRefresh(outdated: readonly Document<unknown, never>[]): () =
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** A write. Once it is done, the named queries run again; without names, all of them. */
+/** A write. After it, the named queries run again; without names, all. */
 export function useWrite<Result, Variables extends object>(
   operation: Document<Result, Variables>,
   outdated: readonly Document<unknown, never>[] = [],

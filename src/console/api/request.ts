@@ -1,7 +1,9 @@
 import { ApiError, type InvalidField, isExpiry } from './errors.ts'
 import { expire, validToken, whoIsHere } from './session.ts'
 
-/** A document of `src/generated/console.ts`: its text, and the types of what it takes and gives. */
+/**
+ * A document of `src/generated/console.ts`: its text, and the types of its variables and result.
+ */
 export interface Document<Result, Variables> {
   toString(): string
   __apiType?: (variables: Variables) => Result
@@ -18,18 +20,18 @@ interface GraphQLResponse<Result> {
   errors?: { message: string; extensions?: Refusal }[]
 }
 
-/** What is refused before there is an operation, such as a token. */
+/** A refusal before an operation runs, for instance of a token. */
 interface Problem extends Refusal {
   code: string
   detail: string
 }
 
-/** The service that the page came from, whatever path a proxy has put in front of it. */
+/** The service that served the page, whatever path a proxy has put in front. */
 const GRAPHQL = new URL('../graphql', document.baseURI)
 const API = new URL('../api/v1/', document.baseURI)
 
 /**
- * The answer to an operation, as the admin who is signed in. Throws `ApiError`, or `TypeError`
+ * The answer to an operation, on behalf of the signed-in admin. Throws `ApiError`, or `TypeError`
  * without a network.
  */
 export const request = <Result, Variables>(
@@ -39,7 +41,7 @@ export const request = <Result, Variables>(
 ): Promise<Result> =>
   asAdmin((token) => send(operation, variables, { token, ...(signal === undefined ? {} : { signal }) }))
 
-/** A file below `/api/v1/`, and the name that the service gives it. Throws as `request` does. */
+/** A file below `/api/v1/`, and the service's name for it. Throws as `request` does. */
 export const requestFile = (path: string): Promise<{ name: string; content: Blob }> =>
   asAdmin(async (token) => {
     const response = await fetch(new URL(path, API), { headers: { authorization: `Bearer ${token}` } })
@@ -56,9 +58,9 @@ export const requestFile = (path: string): Promise<{ name: string; content: Blob
   })
 
 /**
- * Sends something with the token of the admin who is signed in. What finds the token expired waits
- * until somebody has signed in again, and is sent once more: nothing that was typed is lost, and
- * nothing of one admin is sent as another, who may be another tenant's.
+ * Sends a request with the token of the signed-in admin. If the token has expired, the request
+ * waits until the same admin has signed in again, and is sent once more: nothing typed is lost, and
+ * nothing of one admin is sent by another, who may belong to another tenant.
  */
 async function asAdmin<Result>(ask: (token: string) => Promise<Result>): Promise<Result> {
   const email = whoIsHere()
@@ -73,7 +75,7 @@ async function asAdmin<Result>(ask: (token: string) => Promise<Result>): Promise
   }
 }
 
-/** The same without any sign-in. */
+/** The same without a token. */
 export async function send<Result, Variables>(
   operation: Document<Result, Variables>,
   variables: Variables,

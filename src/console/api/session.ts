@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** Who is signed in, as `login` has answered. */
+/** The signed-in admin, from the answer of `login`. */
 export interface Session {
   token: string
   /** RFC 3339. */
@@ -11,20 +11,20 @@ export interface Session {
 export interface SessionState {
   session: Session | null
   /**
-   * The token was refused or has run out while somebody worked: they sign in again above their
+   * The token was refused or has expired during work: the admin signs in again, above the present
    * page.
    */
   isExpired: boolean
 }
 
-// Every tab is signed in by one login, and signed out by one. The page's policy lets no script but
-// its own read it.
+// A login or logout applies to every tab. The page's policy allows no scripts but its own to read
+// the key.
 const KEY = 'engagement-console-session'
 
 let state: SessionState = { session: readLive(), isExpired: false }
 const listeners = new Set<() => void>()
 
-/** What is stored, which may have expired. */
+/** The stored session, which may have expired. */
 function read(): Session | null {
   try {
     return JSON.parse(localStorage.getItem(KEY) ?? 'null') as Session | null
@@ -55,23 +55,23 @@ export function signOut(): void {
   become({ session: null, isExpired: false })
 }
 
-/** `token` was refused. One that has been replaced meanwhile is of no matter. */
+/** `token` was refused. Ignored if it has been replaced meanwhile. */
 export function expire(token: string): void {
   const { session } = state
   if (session?.token !== token || state.isExpired) return
-  // Not removed: other tabs would take it for a sign-out, and leave what is written in them.
+  // Not removed: other tabs would take that for a sign-out, and discard what is typed in them.
   localStorage.setItem(KEY, JSON.stringify({ ...session, token: '', expiresAt: new Date(0).toISOString() }))
   become({ session, isExpired: true })
 }
 
 /**
- * Who works here now, by their e-mail address: what they have begun is nobody else's to go on with.
+ * The e-mail address of the signed-in admin: no other admin may continue what this one has begun.
  */
 export const whoIsHere = (): string | undefined => state.session?.email
 
 /**
- * Resolves with the token of `email`, who is signed in, once it is not expired; rejects once they
- * have signed out, or somebody else has signed in.
+ * Resolves with the token of `email`, the signed-in admin, once it is valid; rejects if they sign
+ * out, or another admin signs in.
  */
 export function validToken(email = whoIsHere()): Promise<string> {
   const token = tokenOf(email)
@@ -99,8 +99,8 @@ export function subscribe(listener: () => void): () => void {
 }
 
 /**
- * Takes over what another tab has done: signed in, signed out, or found the token refused, which
- * leaves work alone.
+ * Follows what another tab does: a login, a logout, or an expired token, which does not end the
+ * work here.
  */
 function follow(): void {
   const live = readLive()
@@ -112,7 +112,7 @@ function follow(): void {
 addEventListener('storage', ({ key }) => {
   if (key === KEY || key === null) follow()
 })
-// A page that was left and is gone back to has heard nothing meanwhile.
+// A page restored from the back/forward cache has missed all events.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) follow()
 })

@@ -19,9 +19,7 @@ import { useApi } from '../api/queries.ts'
 import { signOut } from '../api/session.ts'
 import { NAVIGATION } from './navigation.ts'
 
-/**
- * What stands around every page: the tenant's name, the way to the others, the theme, the way out.
- */
+/** The frame around every page: the tenant's name, the navigation, the theme, the sign-out. */
 export function Shell({ children }: { children: ReactNode }) {
   const [isOpen, { toggle, close }] = useDisclosure()
   const main = useRef<HTMLElement>(null)

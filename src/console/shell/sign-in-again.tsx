@@ -5,8 +5,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { SignInForm } from './sign-in.tsx'
 
 /**
- * Above the page that somebody works on: it stays as it is, and what waits is sent once they have
- * signed in.
+ * Shown above the present page, which stays unchanged; waiting requests are sent after the sign-in.
  */
 export function SignInAgain({ email }: { email: string }) {
   return (

@@ -6,7 +6,7 @@ import { ApiError, wordsOf } from '../api/errors.ts'
 import { send } from '../api/request.ts'
 import { signedIn } from '../api/session.ts'
 
-/** The form of an admin's login. `email` is whose it must be, where that is known. */
+/** The login form. `email` is the required admin, if there is one. */
 export function SignInForm({ email: known }: { email?: string }) {
   const [email, setEmail] = useState(known ?? '')
   const [password, setPassword] = useState('')
@@ -15,7 +15,7 @@ export function SignInForm({ email: known }: { email?: string }) {
   const emailRef = useRef<HTMLInputElement>(null)
   const passwordRef = useRef<HTMLInputElement>(null)
   const isKnown = known !== undefined
-  // There is nothing else to do here.
+  // The form is the only thing on the page.
   useEffect(() => (isKnown ? passwordRef : emailRef).current?.focus(), [isKnown])
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
@@ -23,7 +23,7 @@ export function SignInForm({ email: known }: { email?: string }) {
     setError(null)
     try {
       const { login } = await send(LoginDocument, { input: { email, password } })
-      // As the service has it: other tabs know by it who goes on, however it was typed there.
+      // In the service's form, however it was typed, because other tabs compare it.
       signedIn({ ...login, email: email.trim().toLowerCase() })
     } catch (refusal) {
       setError(loginWords(refusal))

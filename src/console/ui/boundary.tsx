@@ -7,8 +7,8 @@ import { ErrorBoundary, type FallbackProps } from 'react-error-boundary'
 import { loadAgain, PartNotLoaded } from './lazy.ts'
 
 /**
- * What is inside may fail: then only its place in the page says so. Other `resetKeys` show the
- * inside again.
+ * If its content fails, only its place in the page shows an error. A change of `resetKeys` shows
+ * the content again.
  */
 export const Boundary = ({ resetKeys, children }: { resetKeys?: unknown[]; children: ReactNode }) => (
   <ErrorBoundary FallbackComponent={Failed} onReset={loadAgain} {...(resetKeys === undefined ? {} : { resetKeys })}>
@@ -40,7 +40,7 @@ function Failed({ error, resetErrorBoundary }: FallbackProps) {
   )
 }
 
-/** In the place of the whole console, where what stands around the pages has failed. */
+/** Replaces the whole console if the frame around the pages has failed. */
 export const AllFailed = () => (
   <Center mih="60vh" p="md">
     <Failed error={null} resetErrorBoundary={() => location.reload()} />

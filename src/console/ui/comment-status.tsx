@@ -2,11 +2,11 @@ import { Badge } from '@mantine/core'
 
 import type { CommentStatus, HoldReason } from '../../generated/console.ts'
 
-/** What became of a comment. One that waits stands out. */
+/** The state of a comment. A waiting one stands out. */
 export const CommentStatusBadge = ({ status }: { status: CommentStatus }) =>
   status === 'pending' ? <Badge variant="filled">{status}</Badge> : <Badge>{status}</Badge>
 
-/** Why a comment waits, or was put before moderators, in a few words. */
+/** Why a comment is held or flagged, in a few words. */
 export const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
   pre_moderation: 'every comment waits',
   suspect_word: 'has a suspect word',

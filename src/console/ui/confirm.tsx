@@ -6,8 +6,8 @@ import { focusRefusal } from './refusal.ts'
 import { Problem } from './states.tsx'
 
 /**
- * An id can have what no keyboard has, and no line of text holds: it is asked for, and taken,
- * without.
+ * A text without characters that cannot be typed: an id may contain them, but the person is asked
+ * for the rest.
  */
 const typable = (text: string): string =>
   text
@@ -16,8 +16,8 @@ const typable = (text: string): string =>
     .trim()
 
 /**
- * Asks before something that cannot be undone, or that others feel. With `typed` the person types
- * that first. It stays open while `onConfirm` is under way, and shows why it failed.
+ * Asks before an action that cannot be undone, or that others notice. With `typed`, the person must
+ * type that text first. It stays open during `onConfirm`, and shows its error.
  */
 export function Confirm({
   title,
@@ -31,11 +31,11 @@ export function Confirm({
 }: {
   title: string
   children: ReactNode
-  /** The words of the button: what will be done. */
+  /** The button's label: the action. */
   action: string
   color?: MantineColor
   typed?: string
-  /** Whether all is chosen that it needs. */
+  /** Whether all necessary choices are made. */
   isReady?: boolean
   onConfirm: () => Promise<unknown>
   onClose: () => void
@@ -70,7 +70,7 @@ export function Confirm({
               label={`Type ${asked} to go on`}
               value={text}
               onChange={({ currentTarget }) => setText(currentTarget.value)}
-              // What is to be chosen comes first.
+              // Otherwise the first choice gets the focus.
               data-autofocus={isReady || undefined}
             />
           )}

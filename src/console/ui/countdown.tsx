@@ -11,7 +11,7 @@ export function timeLeft(until: string, now: number): string {
   return `in ${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`
 }
 
-/** How long it is until then, counted down each second. */
+/** The time left, counted down each second. */
 export function Countdown({ until, ...props }: { until: string } & TextProps) {
   const [now, setNow] = useState(Date.now)
   useInterval(() => setNow(Date.now()), 1_000, { autoInvoke: true })

@@ -4,8 +4,8 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { WRITTEN } from './written.ts'
 
 /**
- * A dialog above the page, named by its title. Without `onClose` only what is in it ends it. Once
- * it has gone, the focus is back where it was when the dialog came.
+ * A dialog above the page, named by its title. Without `onClose` only its content ends it. When it
+ * closes, the focus returns to where it was.
  */
 export function Dialog({
   title,
@@ -30,7 +30,7 @@ export function Dialog({
     >
       <Modal.Overlay />
       <Modal.Content>
-        {/* Not the library's own header: its element would be a second banner of the document. */}
+        {/* Not the library's header, whose element would be a second banner of the document. */}
         <Group justify="space-between" wrap="nowrap" align="flex-start" p="md" pb="xs">
           <Modal.Title {...WRITTEN} fw={600}>
             {title}
@@ -43,10 +43,7 @@ export function Dialog({
   )
 }
 
-/**
- * The library returns the focus of a dialog that is closed, not of one that is taken out of the
- * page.
- */
+/** The library returns the focus of a dialog that is closed, but not of one that is unmounted. */
 function useFocusReturn(): void {
   const [from] = useState(() => placesAround(document.activeElement))
   useEffect(() => () => from.find(isFocusable)?.focus({ preventScroll: true }), [from])
@@ -55,8 +52,8 @@ function useFocusReturn(): void {
 const isFocusable = (element: HTMLElement): boolean => element.isConnected && element.tabIndex >= 0
 
 /**
- * Where the focus can go back to: the element, what stands around it, and the button of the menu
- * that it was in.
+ * Where the focus can return to: the element, its ancestors, and the button of the menu that it was
+ * in.
  */
 function placesAround(element: Element | null): HTMLElement[] {
   const places: HTMLElement[] = []

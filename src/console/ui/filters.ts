@@ -1,10 +1,7 @@
 import { useCallback } from 'react'
 import { useSearchParams } from 'react-router'
 
-/**
- * One filter of a page, kept in the URL's query, so that what is in view can be shared and gone
- * back to.
- */
+/** One filter of a page, kept in the URL's query, so that the view can be shared and restored. */
 export function useFilter(name: string): [string | null, (value: string | null) => void] {
   const [params, setParams] = useSearchParams()
   const set = useCallback(

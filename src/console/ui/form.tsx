@@ -7,8 +7,8 @@ import { focusRefusal } from './refusal.ts'
 import { Problem } from './states.tsx'
 
 /**
- * A form in a dialog. What `send` rejects with is told at the fields that it names, where the focus
- * goes, and the rest above them, in view however long they are.
+ * A form in a dialog. Errors of `send` are shown at the fields that they name, which get the focus;
+ * the others are shown above the fields, scrolled into view.
  */
 export function Form<Values extends Record<string, unknown>>({
   form,

@@ -4,7 +4,7 @@ export interface IconProps extends SVGProps<SVGSVGElement> {
   size?: number
 }
 
-/** An outline of 24 × 24: its paths. */
+/** An outline icon of 24 × 24, from its paths. */
 const outline =
   (...paths: string[]): ComponentType<IconProps> =>
   ({ size = 24, color = 'currentColor', ...rest }): ReactNode => (

@@ -1,6 +1,6 @@
 import { type ComponentType, createElement, lazy } from 'react'
 
-/** When this tab last reloaded itself, so that it does not do so again and again. */
+/** When this tab last reloaded itself, to prevent a loop. */
 const RELOADED_AT = 'engagement-console-reloaded-at'
 const PAUSE_MS = 60_000
 
@@ -10,16 +10,16 @@ const PAUSE_MS = 60_000
  */
 export class PartNotLoaded extends Error {}
 
-// React remembers for good that a lazy component has failed. One that failed before this number
-// grew is made again.
+// React remembers that a lazy component has failed. One that failed before this number grew is
+// created again.
 let attempt = 0
 
-/** Lets what has failed to load be loaded once more. */
+/** Allows failed parts to be loaded once more. */
 export const loadAgain = (): void => void attempt++
 
 /**
- * A component in a file of its own, loaded when it is first shown. Throws `PartNotLoaded` where
- * that fails.
+ * A component in a file of its own, loaded when it is first shown. Throws `PartNotLoaded` if that
+ * fails.
  */
 export function lazily<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let part: ComponentType<Props> | undefined
@@ -43,15 +43,15 @@ export function lazily<Props extends object>(load: () => Promise<ComponentType<P
 }
 
 /**
- * After an upgrade the page that is open names files which are gone: a reload brings the new page.
- * Not where the service does not answer, since the browser's own error page would take the place of
- * the console.
+ * After an upgrade, the open page refers to files that no longer exist; a reload fetches the new
+ * page. Not if the service does not answer, because the browser's error page would replace the
+ * console.
  */
 async function reloadOnce(): Promise<void> {
   if (Date.now() - Number(sessionStorage.getItem(RELOADED_AT)) < PAUSE_MS || !(await isThere())) return
   sessionStorage.setItem(RELOADED_AT, String(Date.now()))
   location.reload()
-  // The page is about to go: no error is shown on the way.
+  // The page is about to reload: show no error meanwhile.
   await new Promise(() => undefined)
 }
 

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 
 import { Answered } from './states.tsx'
 
-/** A list of `useList`: its rows, or why there are none, and the way to more of them. */
+/** A list of `useList`: its rows, or why there are none, and a button for more. */
 export function List<Node>({
   list,
   of,
@@ -39,7 +39,7 @@ export function List<Node>({
   )
 }
 
-/** A table that scrolls within itself where a phone is narrower. `label` says of what it is. */
+/** A table that scrolls sideways on a narrow screen. `label` names it. */
 export function DataTable({
   label,
   head,
@@ -54,7 +54,7 @@ export function DataTable({
   return (
     <Table.ScrollContainer
       minWidth={minWidth}
-      // Where columns are cut off, one sees that there are more.
+      // The scrollbar shows that columns are cut off.
       scrollAreaProps={{ type: 'auto', viewportProps: { tabIndex: 0, 'aria-label': label } }}
     >
       <Table aria-label={label} verticalSpacing="sm" highlightOnHover>

@@ -1,16 +1,13 @@
-/**
- * Stands between the thousands, as in the descriptions of the API ("1 to 1 000"). A line does not
- * break at it.
- */
+/** Separates thousands, as in the API's descriptions ("1 to 1 000"), without a line break. */
 export const THOUSANDS = '\u00A0'
 
 const ENGLISH = new Intl.NumberFormat('en')
 const PERCENT = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 0, signDisplay: 'exceptZero' })
 
-/** Every number of the console looks like this: "1 234.5". */
+/** The format of every number in the console: "1 234.5". */
 export const formatNumber = (n: number): string => ENGLISH.format(n).replaceAll(',', THOUSANDS)
 
-/** A change of so much: "+12%". */
+/** A relative change: "+12%". */
 export const formatChange = (ratio: number): string => PERCENT.format(ratio).replaceAll(',', THOUSANDS)
 
 /** A count that the service stops at `bound`: "1 000+" means as many or more. */

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 
 import { WRITTEN } from './written.ts'
 
-/** A page: its heading, one sentence on what it is for, and what can be done on it. */
+/** A page: its heading, one sentence about its purpose, and its actions. */
 export function PageFrame({
   title,
   about,

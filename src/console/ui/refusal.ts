@@ -1,12 +1,9 @@
-/**
- * For how long what is wrong may take to be drawn: a second, where the screen draws 60 times in
- * one.
- */
+/** How many frames to wait for the error to be drawn: a second at 60 frames a second. */
 const FRAMES = 60
 
 /**
- * Puts the focus on the first field that is wrong, or on what is said of the form as a whole: its
- * button has lost it.
+ * Focuses the first invalid field, or the message about the whole form, because its button has lost
+ * the focus.
  */
 export function focusRefusal(form: HTMLFormElement | null, frames = FRAMES): void {
   requestAnimationFrame(() => {

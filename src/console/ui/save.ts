@@ -1,4 +1,4 @@
-/** Gives the person a file to keep. */
+/** Offers a file to the person as a download. */
 export function saveFile(name: string, content: Blob): void {
   const href = URL.createObjectURL(content)
   const link = Object.assign(document.createElement('a'), { href, download: name })

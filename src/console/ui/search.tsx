@@ -3,7 +3,7 @@ import { useDebouncedCallback } from '@mantine/hooks'
 import { IconSearch } from './icons.tsx'
 import { useState } from 'react'
 
-/** What a list is searched for. It is passed on once the typing rests. */
+/** The search text of a list. It is passed on when the person stops typing. */
 export function Search({
   label,
   value,
@@ -14,9 +14,9 @@ export function Search({
   label: string
   value: string | null
   onChange: (value: string | null) => void
-  /** How much of a row it takes. In a column it would be its height. */
+  /** Its share of a row. In a column it would be its height. */
   flex?: string
-  /** Whether a dialog begins with it. */
+  /** Whether it gets a dialog's initial focus. */
   hasFocus?: boolean
 }) {
   const [text, setText] = useState(value ?? '')
@@ -32,7 +32,7 @@ export function Search({
         setText(currentTarget.value)
         pass(currentTarget.value)
       }}
-      // In a form it would be taken for the form's own.
+      // Otherwise Enter would submit the enclosing form.
       onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
       data-autofocus={hasFocus || undefined}
       {...(flex === undefined ? {} : { flex })}

@@ -4,7 +4,7 @@ import { IconCheck, IconCopy } from './icons.tsx'
 import { Dialog } from './dialog.tsx'
 import { WRITTEN } from './written.ts'
 
-/** A copy button that says when it has copied. */
+/** A copy button that confirms the copy. */
 export function Copy({ value, label = 'Copy' }: { value: string; label?: string }) {
   return (
     <CopyButton value={value} timeout={2_000}>
@@ -21,7 +21,7 @@ export function Copy({ value, label = 'Copy' }: { value: string; label?: string 
   )
 }
 
-/** Something that the service shows once: after this is closed, only a new one helps. */
+/** A secret that the service shows once: after closing, it can only be replaced. */
 export function SecretOnce({
   title,
   secret,
@@ -29,9 +29,9 @@ export function SecretOnce({
   onClose,
 }: {
   title: string
-  /** Null only in a replayed answer, which the console never asks for. */
+  /** Null only in a replayed answer, which the console never requests. */
   secret: string | null
-  /** What it may do, and what becomes of it. */
+  /** What it allows, and what happens to it. */
   warning: string
   onClose: () => void
 }) {

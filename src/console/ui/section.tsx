@@ -8,7 +8,7 @@ interface Props {
   children: ReactNode
 }
 
-/** A part of a page, below its heading, which a link leads to by the id. */
+/** A part of a page with a heading, which links can target by `id`. */
 export function Section({ title, id, gap = 'sm', children }: Props) {
   return (
     <Stack component="section" gap={gap}>

@@ -2,7 +2,7 @@ import { Code, Group, Stack, Tabs } from '@mantine/core'
 
 import { Copy } from './secret.tsx'
 
-/** One piece of code in several languages, each ready to paste. `label` says what it does. */
+/** One piece of code in several languages, ready to paste. `label` says what it does. */
 export function Snippets({ label, snippets }: { label: string; snippets: Readonly<Record<string, string>> }) {
   const languages = Object.keys(snippets)
   return (

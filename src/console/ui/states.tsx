@@ -17,7 +17,7 @@ export function Loading({ of = 'the page' }: { of?: string }) {
   )
 }
 
-/** Nothing is there: `title` says what, the children what to do about it. */
+/** An empty state: `title` says what is missing, the children what to do about it. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <Stack align="center" gap="xs" py="xl" ta="center">
@@ -31,7 +31,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   )
 }
 
-/** What went wrong, in the service's words, and the way to try again. */
+/** An error in the service's words, with a button to try again. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const requestId = error instanceof ApiError ? error.requestId : null
   return (
@@ -50,7 +50,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
   )
 }
 
-/** What a path names is not there, or was and is not any more; the way to what is. */
+/** The thing in the path does not exist, or no longer does; with a link to its list. */
 export function NotFound({
   of = 'page',
   wasThere = false,
@@ -69,7 +69,7 @@ export function NotFound({
   )
 }
 
-/** What a query has to show: its answer, or that it loads, or why there is none. */
+/** The result of a query: its answer, a loading state, or its error. */
 export function Answered<Data>({
   query,
   of,
@@ -93,7 +93,7 @@ export function Answered<Data>({
 }
 
 /**
- * The page of one thing by its id, once there is an answer; or that there is none, with the way to
+ * The page of one thing by id, once it is loaded; or a message that there is none, with a link to
  * its `list`.
  */
 export function Found<Data, One>({

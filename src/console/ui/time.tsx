@@ -12,19 +12,19 @@ const UNITS = [
 
 export const isPast = (at: string): boolean => Date.parse(at) <= Date.now()
 
-/** RFC 3339, so many days from now. */
+/** RFC 3339, the given number of days from now. */
 export const daysFromNow = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString()
 
-/** "3 hours ago", "in 2 days"; of the last minute "now". */
+/** "3 hours ago", "in 2 days"; "now" for the last minute. */
 export function relativeTime(at: string, now = Date.now()): string {
   const seconds = (Date.parse(at) - now) / 1000
   const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? (['second', 1] as const)
-  // "in 7 days" of a week that has just begun, but not "2 hours ago" before two have gone.
+  // Rounded for the future ("in 7 days" for a week that has just begun), truncated for the past.
   const whole = seconds > 0 ? Math.round : Math.trunc
   return unit === 'second' ? RELATIVE.format(0, 'second') : RELATIVE.format(whole(seconds / size), unit)
 }
 
-/** A moment: how long ago, and on hovering when to the second. */
+/** A moment: relative, and to the second on hover. */
 export function Time({ at, ...props }: { at: string } & TextProps) {
   return (
     <Text span size="sm" {...props}>

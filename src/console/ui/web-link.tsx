@@ -3,16 +3,12 @@ import { IconExternalLink } from './icons.tsx'
 
 import { WRITTEN } from './written.ts'
 
-/**
- * An address that a browser may be sent to: of the web, and no other kind. Null for anything else.
- */
+/** The address if it is an http or https one that a browser may open. Null for anything else. */
 export function webAddress(url: string | null | undefined): string | null {
   return url != null && /^https?:\/\//i.test(url) && URL.canParse(url) ? url : null
 }
 
-/**
- * A link to an address that somebody else wrote, in a new tab. Nothing, where it is not of the web.
- */
+/** A link to an address that others wrote, in a new tab. Nothing if it is not http or https. */
 export function WebLink({ url }: { url: string | null | undefined }) {
   const address = webAddress(url)
   return (

@@ -1,5 +1,5 @@
 /**
- * For what readers and publishers have written: kept in its box, and read from the side that its
- * own letters are.
+ * For texts of readers and publishers: kept in their box, and in the direction of their own
+ * letters.
  */
 export const WRITTEN = { className: 'written', dir: 'auto' } as const

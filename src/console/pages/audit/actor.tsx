@@ -7,9 +7,9 @@ type AuditActor = AuditLogQuery['auditLog']['edges'][number]['node']['actor']
 
 const KINDS = { admin: 'Admin', key: 'API key', system: 'The service' } as const
 
-/** Who did it; pressed, the list is of what they did. */
+/** The actor of an entry; a click filters the list by that actor. */
 export function Actor({ actor, onOnly }: { actor: AuditActor; onOnly: (actor: string) => void }) {
-  // A key or an admin that is gone has no name any more.
+  // A deleted key or admin has no name.
   const name = actor.email ?? actor.label ?? actor.id?.slice(-8) ?? KINDS[actor.kind]
   return (
     <>

@@ -1,4 +1,4 @@
-/** What became of one field. A list of words is told by what came to it and what went from it. */
+/** The change of one field. For a list of words: the added and the removed words. */
 export interface AuditChange {
   field: string
   before: string | null
@@ -10,7 +10,7 @@ type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null
 
-/** Every field by its path, as `policy.timeoutMs`. */
+/** Every field by path, such as `policy.timeoutMs`. */
 function flattened(value: unknown, path = ''): Map<string, unknown> {
   if (!isObject(value)) return new Map(value === undefined ? [] : [[path, value]])
   return new Map(
@@ -24,13 +24,13 @@ function shown(value: unknown): string | null {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** The fields that differ, in their order; of something that is new or gone, all of them. */
+/** The changed fields, in order; for something created or deleted, all of its fields. */
 export function changesOf(before: unknown, after: unknown): AuditChange[] {
   const [old, now] = [flattened(before ?? undefined), flattened(after ?? undefined)]
   const fields = [...new Set([...old.keys(), ...now.keys()])]
   return fields.flatMap((field) => {
     const [was, is] = [old.get(field), now.get(field)]
-    // That something new has no value there tells nothing.
+    // Missing before and null after, or the reverse, is no change worth showing.
     if (JSON.stringify(was ?? null) === JSON.stringify(is ?? null)) return []
     if (isWords(was) && isWords(is)) return wordChange(field, was, is)
     return [{ field, before: shown(was), after: shown(is) }]

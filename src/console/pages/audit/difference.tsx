@@ -6,7 +6,7 @@ import { type AuditChange, changesOf } from './changes.ts'
 
 const FEW = 3
 
-/** What was changed, field by field: what it was, struck through, and what it is. */
+/** The changed fields: the old value, struck through, and the new one. */
 export function Difference({ before, after }: { before: unknown; after: unknown }) {
   const [isWhole, setWhole] = useState(false)
   const changes = changesOf(before, after)

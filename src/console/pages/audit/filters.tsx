@@ -24,7 +24,7 @@ interface Filter {
 
 type Name = 'action' | 'actor' | 'from' | 'to'
 
-/** The filters of the URL. Days are those of the viewer's time zone, and `to` is in the span. */
+/** The filters in the URL. Days are in the viewer's time zone, and `to` is included. */
 export function useAuditFilters() {
   const filters: Record<Name, Filter> = {
     action: useNamed('action'),
@@ -47,8 +47,8 @@ function useNamed(name: Name): Filter {
 }
 
 /**
- * The beginning of a day such as 2026-11-21, or of the one so many days after it; null where it is
- * none.
+ * The start of a day such as 2026-11-21, or of the day `later` days after it; null for an invalid
+ * day.
  */
 function midnight(day: string | null, later: number): string | null {
   const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day ?? '') ?? []

@@ -3,7 +3,7 @@ import { Link } from 'react-router'
 
 import { WRITTEN } from '../../ui/written.ts'
 
-/** Where a thing of each kind is looked at. A comment is found through its discussion alone. */
+/** The page for each kind of target. A comment is only reachable through its discussion. */
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   api_key: () => '/keys',
   classifier_secret: () => '/settings#classifier',
@@ -14,7 +14,7 @@ const PAGES: Readonly<Record<string, (id: string) => string>> = {
   webhook_endpoint: (id) => `/webhooks/${id}`,
 }
 
-/** What something was done to, linked to its page where there is one. */
+/** The target of an action, linked to its page if there is one. */
 export function Target({ type, id }: { type: string; id: string | null }) {
   const page = id === null ? undefined : PAGES[type]?.(id)
   return (
@@ -26,7 +26,7 @@ export function Target({ type, id }: { type: string; id: string | null }) {
           {type}
         </Anchor>
       )}
-      {/* There is one of a tenant's settings. */}
+      {/* A tenant has only one set of settings. */}
       {id !== null && type !== 'settings' && (
         <Text size="xs" c="dimmed" ff="monospace" {...WRITTEN}>
           {id}

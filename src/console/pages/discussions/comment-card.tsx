@@ -15,7 +15,7 @@ interface About {
   openReportCount: number
 }
 
-/** A comment as it was written, what became of it, and what can be done to it. */
+/** A comment as written, its state, and the actions on it. */
 export function CommentCard({
   comment,
   about,

@@ -21,16 +21,16 @@ const OUTDATED = [ThreadDocument, MarkedDocument, DiscussionDocument]
 
 interface Props {
   comment: ThreadCommentFragment
-  /** The author's. */
+  /** The author's name. */
   name: string | null
-  /** There are reports, or a rule's objection, that nobody has answered. */
+  /** Whether it has unanswered reports, or a rule's objection. */
   isReported: boolean
   isFinal: boolean
-  /** Told why something was refused; null at each new try. */
+  /** Gets the error of a refused action; null at each new try. */
   onError: (error: unknown) => void
 }
 
-/** What a moderator can do to a comment in its state. */
+/** A moderator's actions on a comment in its state. */
 export function CommentMenu({
   comment: { id, revision, author, status, pinnedAt },
   name,

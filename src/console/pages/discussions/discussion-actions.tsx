@@ -16,7 +16,7 @@ import { Problem } from '../../ui/states.tsx'
 
 const OUTDATED = [DiscussionDocument, DiscussionsDocument]
 
-/** Locks, unlocks, archives. */
+/** Buttons to lock, unlock and archive. */
 export function DiscussionActions({
   id,
   externalId,
@@ -31,7 +31,7 @@ export function DiscussionActions({
   const archive = useWrite(ArchiveDiscussionDocument, OUTDATED)
   const [isArchiving, setArchiving] = useState(false)
   const input = { input: { discussionId: id } }
-  // What was refused may have been done by another meanwhile: the state says how it is now.
+  // A refused action may have been done by another moderator meanwhile: the state shows that.
   const error = (state === 'open' ? lock : unlock).error
   if (state === 'archived') return null
   return (

@@ -18,7 +18,7 @@ import { MarkedOnly, Thread } from './thread.tsx'
 
 export function Page() {
   const { id = '' } = useParams()
-  // Who follows it has no event; and what an event is lost of is seen by its position then.
+  // The number of followers has no event, and an event that was missed shows in the position.
   const query = useApi(DiscussionDocument, { id }, { everyMs: 5_000 })
   return (
     <Found
@@ -83,7 +83,7 @@ const SORTS: { value: CommentSort; label: string }[] = [
   { value: 'top', label: 'Most reactions first' },
 ]
 
-/** The thread, or what of it is marked. */
+/** The thread, or only its marked comments. */
 function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks: Marks }) {
   const [chosen, choose] = useFilter('show')
   const [chosenSort, setSort] = useFilter('sort')

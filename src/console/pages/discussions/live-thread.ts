@@ -6,9 +6,9 @@ import { useDiscussionEvents } from '../../api/live.ts'
 import { useRefresh } from '../../api/queries.ts'
 
 /**
- * Keeps a discussion in view as it is. An event has its position asked for, however many come not
- * more than some times a second; a position that has moved, by an event or in an answer to the
- * clock, has the thread asked for.
+ * Keeps a discussion up to date. Events lead to a query of its position, at most some times a
+ * second; a changed position, after an event or in a periodic answer, leads to a query of the
+ * thread.
  */
 export function useLiveThread(discussionId: string, lastEventId: string): void {
   const refreshPosition = useRefresh([DiscussionDocument])

@@ -8,7 +8,7 @@ import { nodesOf, useApi } from '../../api/queries.ts'
 
 export const MARKS = ['pending', 'reported', 'rejected'] as const
 
-/** What a moderator is shown of a comment that readers are not, or that they complain of. */
+/** Marks of comments that only moderators see, or that readers have reported. */
 export type Mark = (typeof MARKS)[number]
 
 type Item = MarkedQuery['pending']['edges'][number]['node']
@@ -16,11 +16,11 @@ type Item = MarkedQuery['pending']['edges'][number]['node']
 /** The comments of a discussion that are out of view or reported: the first 100 of each. */
 export interface Marks {
   lists: Readonly<Record<Mark, readonly Item[]>>
-  /** How many there are, in words. */
+  /** Their numbers, in words. */
   counts: Readonly<Record<Mark, string>>
-  /** Those out of view, by the comment that they reply to; those at the top by null. */
+  /** Comments out of view, by parent; those at the top level under null. */
   hidden: ReadonlyMap<string | null, readonly ThreadCommentFragment[]>
-  /** Why a comment waits and how often it was reported, by its id. */
+  /** Why a comment is held and how often it was reported, by id. */
   about: ReadonlyMap<string, Item>
 }
 
@@ -51,9 +51,9 @@ export function useMarks(discussionId: string) {
 }
 
 /**
- * A level of the thread with those out of view at their place among those in view, of which
- * `isWhole` says whether there are more. What stands behind the last of them appears with the next
- * page. Ids are in the order of time.
+ * A level of the thread with hidden comments inserted among those in view; `isWhole` says whether
+ * the level is complete. Hidden comments after the last visible one appear with the next page. Ids
+ * are in the order of time.
  */
 export function withHidden(
   inView: readonly ThreadCommentFragment[],
@@ -62,7 +62,7 @@ export function withHidden(
 ): readonly ThreadCommentFragment[] {
   const known = new Set(inView.map(({ id }) => id))
   const others = hidden.filter(({ id }) => !known.has(id))
-  // Nobody can react to one out of view: it has no place by reactions.
+  // Comments out of view have no reactions, so they have no place in an order by reactions.
   if (sort === 'top') return [...others, ...inView]
   const isBefore = (a: string, b: string): boolean => (sort === 'newest' ? a > b : a < b)
   const pinned = inView.filter(({ pinnedAt }) => pinnedAt !== null)

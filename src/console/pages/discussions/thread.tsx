@@ -13,14 +13,14 @@ interface ThreadProps {
   discussionId: string
   sort: CommentSort
   marks: Marks
-  /** Archived: nothing can be done any more. */
+  /** Archived: no actions are possible any more. */
   isFinal: boolean
 }
 
-// Deeper ones stand under each other: a phone has no room for more.
+// Deeper levels are not indented further: a phone has no room.
 const DEEPEST_INDENT = 4
 
-/** One level of a thread, with the comments that only moderators see at their place. */
+/** One level of a thread, including comments that only moderators see. */
 export function Thread({
   parentId = null,
   depth = 0,
@@ -53,7 +53,7 @@ export function Thread({
 function Replies({ comment, depth, ...props }: ThreadProps & { comment: ThreadCommentFragment; depth: number }) {
   const hidden = props.marks.hidden.get(comment.id)?.length ?? 0
   const count = comment.replyCount + hidden
-  // What somebody is to look at is not folded away.
+  // Comments that need attention are not folded.
   const [isOpen = hidden > 0, setOpen] = useState<boolean>()
   if (count === 0) return null
   return (
@@ -70,7 +70,7 @@ function Replies({ comment, depth, ...props }: ThreadProps & { comment: ThreadCo
   )
 }
 
-/** The comments of one mark, without those around them. */
+/** Only the comments with one mark. */
 export function MarkedOnly({ mark, marks, isFinal }: { mark: Mark; marks: Marks; isFinal: boolean }) {
   return (
     <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>

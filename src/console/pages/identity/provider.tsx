@@ -8,7 +8,7 @@ import { Answered } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
-/** Whether assertions of an identity provider are taken, by its public keys. */
+/** Whether assertions of an identity provider are accepted, by its public keys. */
 export function Provider() {
   const query = useApi(IdentityProviderDocument, {})
   const change = (
@@ -40,7 +40,7 @@ export function Provider() {
 
 type KeySet = NonNullable<IdentityProviderQuery['identityKeySet']>
 
-/** Whether the provider's assertions are taken now, and what keeps them from it. */
+/** Whether the provider's assertions are accepted now, and the reason if not. */
 function KeySetState({ keySet }: { keySet: KeySet }) {
   const { state, keyCount, fetchedAt, failingSince, expiresAt, error } = keySet
   if (state === 'dropped' || (state === 'failing' && fetchedAt === null)) {

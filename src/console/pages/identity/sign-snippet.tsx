@@ -14,8 +14,8 @@ import python from './snippets/sign.py?raw'
 const SNIPPETS = { Node: node, Python: python, PHP: php, Go: go }
 
 /**
- * What a backend needs to vouch for a reader: the tenant and the kid stand in it, the secret is
- * read where it runs.
+ * The code that a backend needs to vouch for a reader. It contains the tenant and the kid; the
+ * secret is read at run time.
  */
 export function SignSnippet({ kid }: { kid: string }) {
   const query = useApi(MeDocument, {})

@@ -7,7 +7,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Form } from '../../ui/form.tsx'
 import { daysFromNow } from '../../ui/time.tsx'
 
-/** Each capability, and what somebody with the key may then do. */
+/** Each capability, and what it allows. */
 const CAPABILITIES: Readonly<Record<Capability, string>> = {
   moderate_content: 'Approve, reject and delete comments, lock discussions, ban readers',
   manage_settings: 'Change settings, create identity secrets, export and erase readers',
@@ -18,7 +18,7 @@ const CAPABILITIES: Readonly<Record<Capability, string>> = {
 
 const LABELS = { label: 'Label', capabilities: 'Capabilities', expiresAt: 'Expires' }
 
-/** After how many days. */
+/** Lifetimes in days. */
 const TERMS = [
   { value: '', label: 'Never' },
   { value: '30', label: 'In 30 days' },

@@ -10,15 +10,15 @@ import { useWrite } from '../../api/queries.ts'
 import { type Entry, isWaiting } from './queue.ts'
 import { type Before, DONE, inverseOf, type Step, type Verb } from './undo.ts'
 
-/** Tells how something went, and whether what was done last can be taken back. */
+/** Reports the result of an action, and whether it can be undone. */
 type Tell = (words: string, canUndo: boolean) => void
 
-/** Takes one thing back, and says how that went. */
+/** Undoes one action, and returns a message about the result. */
 type Undo = () => Promise<string>
 
 interface Done {
   undo: Undo
-  /** False where all that `undo` can do is to say why not. */
+  /** False if `undo` can only explain why it is impossible. */
   canUndo: boolean
 }
 
@@ -27,7 +27,7 @@ interface Queue {
   change: (id: string, news: Partial<Entry>) => void
 }
 
-/** As many as the service takes in one request. */
+/** The service's bound for one request. */
 const MOST_AT_ONCE = 100
 
 const beforeOf = ({ item, status, pinnedAt }: Entry): Before => ({
@@ -37,14 +37,15 @@ const beforeOf = ({ item, status, pinnedAt }: Entry): Before => ({
   isPinned: pinnedAt !== null,
 })
 
-/** What can be done to the comments in view, one or many. `tell` is told each time how it went. */
+/** The actions on the comments in view, one or many. `tell` gets the result of each. */
 export function useActions({ status: queue, change }: Queue, tell: Tell) {
   const { mutateAsync } = useWrite(ModerateCommentsDocument, [ModerationQueueDocument])
   const all = useRef<Done[]>([])
   const say = (words: string): void => tell(words, all.current.at(-1)?.canUndo ?? false)
 
   /**
-   * Does it, marks at each comment what became of it, and answers with those that it was done to.
+   * Applies an action, marks the result at each comment, and returns the comments that were
+   * changed.
    */
   const apply = async (verb: Verb, comments: readonly Before[]): Promise<Before[]> => {
     for (const { id } of comments) change(id, { isBusy: true, refusal: null })
@@ -52,7 +53,7 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
     for (let from = 0; from < comments.length; from += MOST_AT_ONCE) {
       const some = comments.slice(from, from + MOST_AT_ONCE)
       const ids = some.map(({ id }) => id)
-      // What comes into view is what was read here, not what its author has made of it since.
+      // Only the text that was read here may come into view, not a later edit of its author.
       const revisions = verb === 'approve' ? some.map(({ revision }) => revision) : null
       try {
         const { moderateComments } = await mutateAsync({ input: { ids, action: verb, revisions } })
@@ -96,7 +97,7 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
     }
   }
 
-  /** Something else was done, which `last` takes back. */
+  /** Notes the last action, which `last` undoes. */
   const remember = (words: string, last: Undo): void => {
     all.current.push({ undo: last, canUndo: true })
     say(words)
@@ -107,7 +108,7 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
 
 function judged(verb: Verb, status: Entry['status'], queue: ModerationQueueStatus): Partial<Entry> {
   const news = { status, isBusy: false, refusal: null, pinnedAt: verb === 'pin' ? new Date().toISOString() : null }
-  // A pin judges nothing: what waited for a judgement still does.
+  // A pin is no judgement: a comment that waited for one still does.
   return verb === 'pin' || verb === 'unpin' ? news : { ...news, dealtBy: isWaiting(status, queue) ? null : 'me' }
 }
 

@@ -17,11 +17,11 @@ type Ban = NonNullable<QueuedReaderQuery['reader']>['ban']
 
 interface Banned {
   words: string
-  /** Puts the reader back to what they were, and says so. */
+  /** Restores the reader's earlier ban or lack of one, and returns a message. */
   undo: () => Promise<string>
 }
 
-/** Bans the author of a comment, or ends their ban; says how that is taken back. */
+/** Bans the author of a comment, or ends the ban; returns how to undo that. */
 export function BanDialog({
   reader: { id, name },
   onDone,
@@ -35,8 +35,8 @@ export function BanDialog({
   const ban = useWrite(BanReaderDocument, [QueuedReaderDocument])
   const unban = useWrite(UnbanReaderDocument, [QueuedReaderDocument])
   const [error, setError] = useState<unknown>(null)
-  // As it was when the dialog was opened: what is written here changes what is asked for. What the
-  // queue has asked may be old by then, and another moderator's ban would be replaced unseen.
+  // The state when the dialog was opened. The queue's data may be old by then, and another
+  // moderator's ban would be replaced unseen.
   const [before, setBefore] = useState<Ban | undefined>(undefined)
   useEffect(() => void refetch(), [refetch])
   const now = isFetchedAfterMount ? data?.reader?.ban : undefined
@@ -45,7 +45,7 @@ export function BanDialog({
 
   const undo = async (): Promise<string> => {
     if (before === undefined) throw new Error(`It is not known what there was before: look at the page of ${name}.`)
-    // A ban that has ended meanwhile is not put back.
+    // A ban that has expired meanwhile is not restored.
     if (before === null || (before.until !== null && isPast(before.until))) {
       await unban.mutateAsync({ input: { readerId: id } })
       return `Taken back: ${name} is not banned.`
@@ -64,8 +64,7 @@ export function BanDialog({
   }
   return (
     <BanReader
-      // It begins again where there is something else to begin with, and else keeps what is typed
-      // by then.
+      // A new key starts the form over when the ban has changed; otherwise the input is kept.
       key={JSON.stringify(shown)}
       readerId={id}
       name={name}

@@ -16,7 +16,7 @@ const REPORTED: Readonly<Record<ReportReason, string>> = {
   spam: 'Spam',
 }
 
-/** Why it is here, in a few words. */
+/** Why the comment is in the queue, in a few words. */
 export function Reasons({ item: { reason, openReportCount, reportCount, comment } }: { item: QueueItem }) {
   return (
     <Group gap={4}>
@@ -60,7 +60,7 @@ export function Where({
   )
 }
 
-/** What it replies to. */
+/** The comment that it replies to. */
 export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['parent']> }) {
   return (
     <Stack gap={0} ps="sm" style={{ borderInlineStart: '3px solid var(--mantine-color-default-border)' }}>
@@ -75,7 +75,7 @@ export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['p
   )
 }
 
-/** What readers say is wrong with it. */
+/** The readers' reports. */
 export function Reports({ reports, count }: { reports: QueueItem['comment']['reports']; count: number }) {
   if (reports == null || reports.edges.length === 0) return null
   const rest = count - reports.edges.length

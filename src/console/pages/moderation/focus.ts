@@ -1,11 +1,11 @@
-/** The comment that an element is of. */
+/** The id of the comment that contains an element. */
 export const commentAt = (element: Element | null): string | undefined =>
   element?.closest<HTMLElement>('[data-comment]')?.dataset.comment
 
 /**
- * Puts the focus on the next comment (or the one before) from the one that has it, or on the first
- * one. With `isWaiting` it skips comments that are judged or in `without`, and goes back to the
- * nearest one before where none comes after. Answers whether there was one to go to.
+ * Moves the focus from the present comment to the next (or previous) one, or to the first. With
+ * `isWaiting` it skips comments that are judged or in `without`, and goes back to the nearest
+ * earlier one if none follows. Returns whether there was one.
  */
 export function focusComment(
   by: 1 | -1,
@@ -24,28 +24,31 @@ export function focusComment(
   return target !== undefined
 }
 
-// No comment was left to go on to. The first one that comes takes the focus.
+// Whether no comment was left: then the next one that arrives gets the focus.
 let isAtEnd = false
 
-/** Puts the focus on the next comment that waits, now or as soon as there is one. */
+/** Moves the focus to the next waiting comment, now or as soon as there is one. */
 export function goOn(where: { from?: string; without?: ReadonlySet<string> }): void {
   isAtEnd = !focusComment(1, { isWaiting: true, ...where })
 }
 
-/** Goes on to a comment that has come, unless the moderator has gone elsewhere meanwhile. */
+/**
+ * Moves the focus to a comment that has arrived, unless the moderator has gone elsewhere meanwhile.
+ */
 export function resumeAtEnd(isElsewhere: boolean, without: ReadonlySet<string>): void {
   if (isAtEnd) isAtEnd = !isElsewhere && !focusComment(1, { isWaiting: true, without })
 }
 
-/** Puts the focus on a comment: a button in it that is busy, or goes, would lose it. */
+/** Focuses the comment itself: a button inside that is disabled or removed would lose the focus. */
 export const focusOn = (id: string | undefined): void =>
   [...document.querySelectorAll<HTMLElement>('[data-comment]')].find(({ dataset }) => dataset.comment === id)?.focus()
 
 /**
- * Does what takes the pressed button away, and puts the focus on a comment instead of losing it.
+ * Runs an action that removes the pressed button, and focuses a comment so that the focus is not
+ * lost.
  */
 export function thenFocus(act: () => void, id: string | undefined): void {
   act()
-  // Once it has been drawn.
+  // After the next drawing.
   requestAnimationFrame(() => focusOn(id))
 }

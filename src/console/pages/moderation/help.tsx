@@ -3,7 +3,7 @@ import { Group, Kbd, Switch, Table } from '@mantine/core'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SHORTCUTS } from './shortcuts.ts'
 
-/** The keys, and the switch that turns them off. */
+/** The list of shortcuts, and the switch that turns them off. */
 export function ShortcutsHelp({
   isOn,
   onSwitch,

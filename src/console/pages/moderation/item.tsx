@@ -11,13 +11,13 @@ import { nameOf, ReaderLink, ReaderSummary } from './reader.tsx'
 interface ItemProps extends JudgeProps {
   isSelected: boolean
   onSelect: (isSelected: boolean) => void
-  /** Its place in the list, from 1, and how many there are. */
+  /** Its position in the list, from 1, and the length of the list. */
   place: number
   count: number
 }
 
 /**
- * One comment of the queue, with what one must know to judge it; once it is judged, a line that
+ * One comment of the queue, with what a moderator must know to judge it; once judged, a line that
  * says so.
  */
 export function Item(props: ItemProps) {
@@ -80,7 +80,7 @@ function Waiting({ entry, isSelected, onSelect, isInView, ...actions }: ItemProp
   )
 }
 
-/** What was written, as text; of very much of it the beginning, until all is asked for. */
+/** The comment's text; only the beginning of a very long one, until the moderator expands it. */
 function Body({ body }: { body: string }) {
   const [isWhole, setWhole] = useState(false)
   const isLong = body.length > 900 || body.split('\n').length > 12

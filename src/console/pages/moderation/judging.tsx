@@ -12,10 +12,10 @@ export interface JudgeProps {
   onBan: () => void
 }
 
-/** What can be done to a comment that waits. */
+/** The actions on a waiting comment. */
 export function Actions({ entry, onJudge, onBan }: JudgeProps) {
   const { status, pinnedAt, isBusy, item } = entry
-  // One that is in view is kept there: that answers its reports.
+  // One in view is kept: that answers its reports.
   const approve = status === 'approved' ? 'Keep' : 'Approve'
   return (
     <Group gap="xs">
@@ -65,14 +65,14 @@ export function Actions({ entry, onJudge, onBan }: JudgeProps) {
 
 const WORDS = { approved: 'Approved', rejected: 'Rejected', pending: 'Waits', deleted: 'Deleted' } as const
 
-/** What can still be done to a comment that was judged. */
+/** The actions on a comment that was judged. */
 function actionsAfter({ status, pinnedAt }: Entry): readonly [verb: Verb, label: string][] {
   if (status === 'rejected') return [['approve', 'Approve instead']]
   if (status !== 'approved') return []
   return [pinnedAt === null ? ['pin', 'Pin'] : ['unpin', 'Unpin'], ['reject', 'Reject instead']]
 }
 
-/** A comment that was judged, in a line, and what can be done instead. */
+/** A judged comment in one line, with the actions that change the judgement. */
 export function Dealt({ entry, onJudge }: JudgeProps) {
   const { item, status, pinnedAt, dealtBy, isBusy } = entry
   const again = actionsAfter(entry)

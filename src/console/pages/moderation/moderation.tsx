@@ -52,7 +52,7 @@ export function Page() {
   )
 }
 
-/** The queues, with how much is in them. */
+/** The queues, with their lengths. */
 function Queues({ status, onChange }: { status: ModerationQueueStatus; onChange: (status: string) => void }) {
   const { data } = useApi(QueueCountsDocument, {}, { everyMs: 30_000 })
   const counts: Partial<Record<ModerationQueueStatus, number | null>> = { ...data?.overview }

@@ -22,7 +22,7 @@ const IS_EMPTY: Readonly<Record<ModerationQueueStatus, [title: string, words: st
 
 const idOf = ({ item }: Entry): string => item.comment.id
 
-/** One queue, worked through by keys or by hand. */
+/** One queue, for work by keyboard or mouse. */
 export function Queue({
   status,
   hasShortcuts,
@@ -61,7 +61,7 @@ export function Queue({
     if (entry.isBusy) return
     if ((verb === 'pin' || verb === 'unpin') && entry.status !== 'approved')
       return say('Only an approved comment can be pinned. Approve it first.')
-    // The moderator goes on at once; a refusal is told at the comment, and said.
+    // The moderator goes on at once; a refusal is shown at the comment, and announced.
     if (verb === 'pin' || verb === 'unpin') focusOn(idOf(entry))
     else goOn({ from: idOf(entry) })
     void judge(verb, [entry])
@@ -78,8 +78,7 @@ export function Queue({
     if (entry === undefined) say('Go to a comment first: press j.')
     else act(entry)
   }
-  // A key pressed once too often must not turn a judgement round. The buttons of a judged comment
-  // still can.
+  // An extra key press must not reverse a judgement. The buttons of a judged comment can.
   const onWaiting = (act: (entry: Entry) => void) =>
     on((entry) =>
       entry.dealtBy === null

@@ -12,27 +12,27 @@ import { request } from '../../api/request.ts'
 
 export type QueueItem = ModerationQueueQuery['moderationQueue']['edges'][number]['node']
 
-/** One comment of the list in view, which stays where it is whatever becomes of it. */
+/** One comment in view. It stays in place whatever happens to it. */
 export interface Entry {
   item: QueueItem
-  /** As last heard. */
+  /** The last known state. */
   status: CommentStatus
   pinnedAt: string | null
-  /** Who has dealt with it since it came into view; then it is a line that says so. */
+  /** Who has judged it since it came into view; then it is shown as one line. */
   dealtBy: 'me' | 'another' | null
-  /** What is done to it here is under way. */
+  /** Whether an action on it is under way. */
   isBusy: boolean
-  /** Why the last thing that was done to it was refused. */
+  /** Why the last action on it was refused. */
   refusal: string | null
 }
 
-// Changes are told; this is for what nobody is told of, such as another name of an author.
+// Changes are pushed; polling covers changes without a message, such as an author's new name.
 const POLL_MS = 30_000
-/** Fewer comments that wait than this, and the next page is loaded. */
+/** With fewer waiting comments than this, the next page is loaded. */
 const LOAD_AHEAD = 10
 
 /**
- * What an answer may put into the list: everything that is new, or only what stands behind its last
+ * Which comments of an answer may enter the list: all new ones, or only those after its last
  * comment.
  */
 type Intake = 'all' | 'behind'
@@ -49,8 +49,8 @@ const entryOf = (item: QueueItem): Entry => ({
 })
 
 /**
- * The queue as somebody works through it: nothing in view moves or goes. What has come meanwhile
- * waits in `fresh` until it is asked for, and what others have dealt with is marked.
+ * The queue for a working moderator: nothing in view moves or disappears. New comments wait in
+ * `fresh` until requested, and comments that others have judged are marked.
  */
 export function useQueue(status: ModerationQueueStatus) {
   const list = useList(ModerationQueueDocument, { status, first: 25 }, (result) => result.moderationQueue, {
@@ -58,8 +58,7 @@ export function useQueue(status: ModerationQueueStatus) {
   })
   const { data, nodes, hasNextPage, isFetching, fetchNextPage, isPlaceholderData, isFetchedAfterMount } = list
   const [entries, setEntries] = useState<readonly Entry[] | null>(null)
-  // What the next answer may put into the list: everything, only what stands behind its end, or
-  // nothing.
+  // What the next answer may add to the list: everything, only comments after its end, or nothing.
   const [intake, setIntake] = useState<Intake | null>('all')
   const [hadMore, setHadMore] = useState(false)
 
@@ -67,14 +66,14 @@ export function useQueue(status: ModerationQueueStatus) {
     setEntries((before) => before?.map((entry) => (idOf(entry.item) === id ? { ...entry, ...news } : entry)) ?? null)
   }, [])
 
-  // While it renders, not in an effect: nobody sees the list as it was beside an answer that has
-  // come.
+  // Updated during rendering, not in an effect, so that the old list is never shown beside a new
+  // answer.
   const [taken, setTaken] = useState<unknown>(null)
   const isDue = taken !== data || (intake !== null && isFetchedAfterMount)
   if (isDue && nodes !== undefined && !isPlaceholderData) {
     const now = new Map(nodes.map((item) => [idOf(item), item]))
-    // What was remembered from an earlier visit is replaced by the first answer; from then on
-    // nothing moves unasked.
+    // The first answer replaces data cached from an earlier visit; after that nothing moves
+    // unrequested.
     const takes = isFetchedAfterMount ? intake : 'all'
     const kept = (entries ?? []).filter(
       ({ item, dealtBy }) => takes !== 'all' || now.has(idOf(item)) || dealtBy !== null,
@@ -87,8 +86,8 @@ export function useQueue(status: ModerationQueueStatus) {
     }
   }
 
-  // Who is in view no longer, and was not dealt with here, was by somebody else: asked for one by
-  // one, as they are few.
+  // Comments that left the queue and were not judged here were judged by others: they are few, and
+  // are queried one by one.
   const gone = nodes === undefined ? [] : missing(entries ?? [], new Set(nodes.map(idOf)))
   const goneIds = gone.join()
   useEffect(() => {
@@ -99,7 +98,7 @@ export function useQueue(status: ModerationQueueStatus) {
           const state = stateOf(comment)
           if (!isWaiting(state.status, status)) change(id, { ...state, dealtBy: 'another' })
         })
-        // It stays as it is, and is asked for again at the next change of the queue.
+        // It stays unchanged, and is queried again at the next change of the queue.
         .catch(() => undefined)
     }
     return () => stop.abort()
@@ -108,7 +107,7 @@ export function useQueue(status: ModerationQueueStatus) {
   const shown = new Set((entries ?? []).map(({ item }) => idOf(item)))
   const fresh = (nodes ?? []).map(idOf).filter((id) => !shown.has(id))
 
-  // The next comments are there before the last one is judged. They come at the end, so that
+  // Loads the next comments before the last one is judged. They are added at the end, so that
   // nothing in view moves.
   const waiting = entries?.filter(({ dealtBy }) => dealtBy === null).length
   const isLow = waiting !== undefined && waiting < LOAD_AHEAD && hadMore && list.error == null
@@ -124,12 +123,12 @@ export function useQueue(status: ModerationQueueStatus) {
     entries,
     change,
     /**
-     * The ids of those that have come and are not in view; `isBacklog`: they were there, behind the
+     * The ids of new comments that are not in view; `isBacklog`: they were there before, after the
      * last page.
      */
     fresh,
     isBacklog: hadMore,
-    /** Whether comments may still come by themselves at the end of the list. */
+    /** Whether further comments may be added to the end of the list. */
     isLoadingAhead: isLow && (isBehind || hasNextPage || isFetching),
     showFresh: () => setIntake('all'),
     loadMore: async () => {
@@ -151,31 +150,25 @@ const missing = (entries: readonly Entry[], now: ReadonlySet<string>): string[] 
     .map(({ item }) => idOf(item))
 
 /**
- * Whether a comment of that state, just judged, is still one for this queue. Any judgement answers
- * the reports.
+ * Whether a comment that was just judged, now in that state, still belongs in this queue. Any
+ * judgement answers the reports.
  */
 export const isWaiting = (state: CommentStatus, queue: ModerationQueueStatus): boolean => state === queue
 
-/**
- * UUIDv7 are in the order of time: the queue is oldest first, that of rejected comments newest
- * first.
- */
+/** UUIDv7 are in the order of time: the queues are oldest first, rejected comments newest first. */
 const inOrder = (queue: ModerationQueueStatus) => {
   const direction = queue === 'rejected' ? -1 : 1
   return (a: string, b: string): number => (a < b ? -direction : a > b ? direction : 0)
 }
 
-/** Those of `ids` that stand behind the last entry. */
+/** Those of `ids` that come after the last entry. */
 function behind(entries: readonly Entry[], ids: readonly string[], queue: ModerationQueueStatus): string[] {
   const compare = inOrder(queue)
   const last = entries.at(-1)
   return ids.filter((id) => last === undefined || compare(id, idOf(last.item)) > 0)
 }
 
-/**
- * Every entry where it is, as the service now has it; those that are new and may come in, in their
- * places.
- */
+/** Every entry in its place, with its present data; new ones that may enter, in their places. */
 function refreshed(
   before: readonly Entry[],
   now: ReadonlyMap<string, QueueItem>,
@@ -185,7 +178,7 @@ function refreshed(
   const known = new Set(before.map(({ item }) => idOf(item)))
   const kept = before.map((entry) => {
     const item = now.get(idOf(entry.item))
-    // What was done here is known better than by an answer that was on its way.
+    // What was done here is more recent than an answer that was under way.
     if (item === undefined || entry.dealtBy === 'me' || entry.isBusy) return entry
     return { ...entryOf(item), refusal: entry.refusal }
   })

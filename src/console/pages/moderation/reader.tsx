@@ -6,11 +6,11 @@ import { useApi } from '../../api/queries.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 
-/** What somebody is called: their name where the publisher gave one. */
+/** A reader's name, if the publisher gave one, else the external id. */
 export const nameOf = (reader: { name?: string | null; externalId: string } | null | undefined): string =>
   reader == null ? 'An erased reader' : (reader.name ?? reader.externalId)
 
-/** Somebody, linked to all that is known of them. */
+/** A reader, linked to their page. */
 export function ReaderLink({
   reader,
 }: {
@@ -24,14 +24,11 @@ export function ReaderLink({
   )
 }
 
-/**
- * What else the author has written, and whether they are banned. Asked for where `isWanted`: once
- * it comes into view.
- */
+/** The author's other comments, and their ban. Queried if `isWanted`: once it comes into view. */
 export function ReaderSummary({ id, isWanted }: { id: string; isWanted: boolean }) {
   const { data, error } = useApi(QueuedReaderDocument, { id }, { enabled: isWanted })
   const reader = data?.reader
-  // Of no matter enough for an alert at each comment: the page of the reader tells more.
+  // Not worth an alert at each comment: the reader's page shows the error.
   if (error != null) return null
   if (reader == null) return <Text size="xs">…</Text>
   const { total, approved, rejected, pending, reportsReceived } = reader.commentCounts

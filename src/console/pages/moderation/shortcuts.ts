@@ -1,7 +1,7 @@
 import { useLocalStorage } from '@mantine/hooks'
 import { useEffect, useRef } from 'react'
 
-/** What each key does, as the help shows it. */
+/** The meaning of each key, as the help shows it. */
 export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: string])[] = [
   [['j', '↓'], 'Next comment'],
   [['k', '↑'], 'Previous comment'],
@@ -19,7 +19,7 @@ export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: strin
 
 const UNTYPED = new Set(['checkbox', 'radio', 'button', 'submit', 'reset'])
 
-/** Whether keys pressed there are text, or are some widget's own. */
+/** Whether keys pressed there are text, or belong to a control. */
 function isTaken(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
   if (target instanceof HTMLInputElement) return !UNTYPED.has(target.type)
@@ -30,10 +30,7 @@ function isTaken(target: EventTarget | null): boolean {
 
 const ARROWS: Readonly<Record<string, string>> = { ArrowDown: 'j', ArrowUp: 'k' }
 
-/**
- * The name of what was pressed: arrows are keys of the list only while the focus is on one of its
- * comments.
- */
+/** The name of the pressed key. Arrows belong to the list only while the focus is on a comment. */
 function keyOf(event: KeyboardEvent): string {
   const arrow = ARROWS[event.key]
   const isOnComment = event.target instanceof HTMLElement && event.target.dataset.comment !== undefined
@@ -42,7 +39,9 @@ function keyOf(event: KeyboardEvent): string {
   return isLetter ? `shift+${event.key.toLowerCase()}` : event.key.toLowerCase()
 }
 
-/** Runs what belongs to a key while `isOn`, but never while somebody types, or above a dialog. */
+/**
+ * Runs a key's action while `isOn`, but never while the person types, or while a dialog is open.
+ */
 export function useShortcuts(isOn: boolean, actions: Readonly<Record<string, () => void>>): void {
   const current = useRef(actions)
   useEffect(() => {
@@ -63,6 +62,6 @@ export function useShortcuts(isOn: boolean, actions: Readonly<Record<string, () 
   }, [isOn])
 }
 
-/** Whether single keys act, as chosen in this browser (WCAG 2.1.4). */
+/** Whether single-key shortcuts are on, as chosen in this browser (WCAG 2.1.4). */
 export const useShortcutsSetting = () =>
   useLocalStorage({ key: 'engagement-console-shortcuts', defaultValue: true, getInitialValueInEffect: false })

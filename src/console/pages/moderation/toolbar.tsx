@@ -5,7 +5,7 @@ import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'
 import type { Verb } from './undo.ts'
 
-/** What was done last, what can be done to those that are selected, and what has come meanwhile. */
+/** The last action, the actions on selected comments, and the number of new ones. */
 export function Toolbar({
   said,
   waiting,
@@ -31,8 +31,8 @@ export function Toolbar({
   onShowFresh: () => void
   onClear: () => void
 }) {
-  // A screen reader reads out what changes in an element that is there already. So the element
-  // stays while it is empty, and is only not seen.
+  // A screen reader announces changes of an element that is there already. So the element stays
+  // while it is empty, and is only hidden.
   const isBare = waiting + dealt + fresh === 0 && said.words === ''
   return (
     <Paper

@@ -9,30 +9,33 @@ export const DONE: Readonly<Record<Verb, string>> = {
   unpin: 'Unpinned',
 }
 
-/** A comment as it was before something was done to it. */
+/** A comment before an action. */
 export interface Before {
   id: string
-  /** Of the text in view. */
+  /** The revision of the text in view. */
   revision: number
   status: CommentStatus
   isPinned: boolean
 }
 
-/** What was done to comments, as far as the service did it. */
+/** An action on comments, as far as the service applied it. */
 export interface Step {
   verb: Verb
   comments: readonly Before[]
 }
 
-/** What takes a step back, in order; of some comments it may be nothing, and `because` says why. */
+/**
+ * The actions that undo a step, in order; for some comments it may be nothing, and `because` says
+ * why.
+ */
 export interface Inverse {
   steps: readonly Step[]
   because: string | null
 }
 
 /**
- * There is approved ↔ rejected, but no way back to pending; and a report that was answered stays
- * so. A pin is lost by a rejection, and is set again.
+ * A judgement can be reversed (approved ↔ rejected), but not to pending; answered reports stay
+ * answered. A rejection removes the pin, which is then set again.
  */
 export function inverseOf({ verb, comments }: Step): Inverse {
   if (verb === 'pin' || verb === 'unpin') {

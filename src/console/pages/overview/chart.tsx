@@ -4,7 +4,7 @@ import { BarChart } from '@mantine/charts'
 
 import type { Figure } from './figures.ts'
 
-/** A figure as bars, one on the other. For the eyes alone: a screen reader gets its table. */
+/** A figure as stacked bars. Hidden from screen readers, which get its table. */
 export function Chart({ figure, rows }: { figure: Figure; rows: readonly Record<string, string | number>[] }) {
   return (
     <div aria-hidden>
@@ -18,8 +18,8 @@ export function Chart({ figure, rows }: { figure: Figure; rows: readonly Record<
         legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
         tickLine="none"
         gridAxis="x"
-        // Every label at its line: without an interval those too near each other would be left out,
-        // with their lines.
+        // Every label at its line: without an interval, labels too near each other would be left
+        // out, with their lines.
         yAxisProps={{ allowDecimals: false, width: 40, interval: 0 }}
         xAxisProps={{ minTickGap: 16 }}
         barProps={{ isAnimationActive: false, stroke: 'var(--mantine-color-body)', strokeWidth: 1 }}

@@ -10,7 +10,7 @@ import { bucketLabel } from './span.ts'
 
 const Chart = lazily(async () => (await import('./chart.tsx')).Chart)
 
-/** One figure: its number, how it has changed, and its course as a chart or as a table. */
+/** One figure: its number, its change, and its course as a chart or table. */
 export function FigureCard({
   figure,
   series,

@@ -4,20 +4,20 @@ import { formatChange } from '../../ui/numbers.ts'
 type Bucket = FiguresQuery['now']['series'][number]
 type Totals = FiguresQuery['now']['totals']
 
-/** A part of a figure: what it is called, and its number in a bucket. */
+/** A part of a figure: its label, and its number in a bucket. */
 interface Part {
   name: string
   colour: string
   of: (bucket: Bucket) => number
 }
 
-/** One thing that is counted, over the span and before it. */
+/** One counted thing, over the span and the span before. */
 export interface Figure {
   title: string
   parts: readonly Part[]
   /**
-   * What stands above its chart. Of readers no sum can be made: who came on two days is one reader
-   * of each.
+   * The number above its chart. For readers there is no sum: a reader who came on two days counts
+   * on each.
    */
   value: number
   before: number
@@ -29,7 +29,7 @@ const sum = (counts: Readonly<Record<string, number>>): number => Object.values(
 const COMMENTS = ['approved', 'pending', 'rejected', 'deleted'] as const
 const DELIVERIES = ['delivered', 'pending', 'failed', 'held', 'cancelled'] as const
 
-// Each differs from its neighbours in lightness too, for eyes that do not tell their hues
+// Neighbouring colours also differ in lightness, for people who cannot distinguish the hues
 // (console.css has both themes).
 const COLOURS = {
   approved: 'var(--chart-good)',
@@ -56,7 +56,7 @@ const total = (
   before: of(before.totals),
 })
 
-/** What a publisher asks in the morning, in that order. */
+/** The figures, in the order of a publisher's interest. */
 export function figuresOf(answer: FiguresQuery, interval: 'hour' | 'day'): readonly Figure[] {
   const comments = COMMENTS.map((name) => ({ name, colour: COLOURS[name], of: (at: Bucket) => at.comments[name] }))
   const deliveries = DELIVERIES.map((name) => ({
@@ -88,8 +88,8 @@ export function figuresOf(answer: FiguresQuery, interval: 'hour' | 'day'): reado
 }
 
 /**
- * On average, without the bucket of now, which is not over; of somebody's first day what there is
- * of it.
+ * The average, without the current bucket, which is incomplete; on the first day, the present
+ * number.
  */
 function readersOf({ now, readersBefore }: FiguresQuery, interval: 'hour' | 'day') {
   const [value, before] = [meanReaders(now.series.slice(0, -1)), meanReaders(readersBefore.series)]

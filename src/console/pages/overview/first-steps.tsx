@@ -10,9 +10,9 @@ import { WRITTEN } from '../../ui/written.ts'
 const SNIPPET = `<script type="module" src="${new URL('../widget.js', document.baseURI).href}"></script>
 <engagement-thread discussion="article-123" backend="/engagement"></engagement-thread>`
 
-/** What a tenant does before anything can be counted, and how far it is. */
+/** A tenant's steps before anything can be counted, and its progress. */
 export function FirstSteps({ apiKeys, readers }: Pick<FirstStepsQuery, 'apiKeys' | 'readers'>) {
-  // The key of the first start may do everything: it is not for the backend of a page.
+  // The key of the first start has all capabilities, so it is not meant for a page's backend.
   const hasKey = apiKeys.edges.some(
     ({ node: { capabilities, revokedAt, expiresAt } }) =>
       capabilities.length === 0 && revokedAt === null && (expiresAt === null || !isPast(expiresAt)),

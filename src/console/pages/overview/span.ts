@@ -4,11 +4,11 @@ interface Preset {
   label: string
   hours: number
   interval: AnalyticsInterval
-  /** What it is compared with, in words. */
+  /** The span that it is compared with, in words. */
   before: string
 }
 
-/** What can be looked at, by its name in the URL. */
+/** The selectable spans, by their names in the URL. */
 export const SPANS = {
   '24h': { label: '24 hours', hours: 24, interval: 'hour', before: 'the 24 hours before' },
   '7d': { label: '7 days', hours: 7 * 24, interval: 'day', before: 'the 7 days before' },
@@ -25,8 +25,8 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 /**
- * From when on the span is shown, and the one before. Today, or this hour, is not over: what it is
- * compared with ends at the same hour, or each morning would look like a fall.
+ * The start of the span and of the one before. The current day or hour is incomplete, so the
+ * earlier span ends at the same time of day; otherwise every morning would look like a fall.
  */
 export function boundsOf(name: SpanName, now: number) {
   const { hours, interval } = SPANS[name]
@@ -40,6 +40,6 @@ export function boundsOf(name: SpanName, now: number) {
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
-/** A bucket's name. Days are those of UTC, hours are shown in the viewer's time zone. */
+/** A bucket's label. Days are in UTC, hours in the viewer's time zone. */
 export const bucketLabel = (at: string, interval: AnalyticsInterval): string =>
   (interval === 'hour' ? HOUR : DAY).format(new Date(at))

@@ -9,7 +9,7 @@ import { formatCount, formatNumber } from '../../ui/numbers.ts'
 
 type Overview = NonNullable<WaitingQuery['overview']>
 
-/** What may wait, in the order of its urgency, and where it is dealt with. */
+/** What may need attention, in the order of urgency, with its page. */
 const KINDS: readonly { name: keyof Overview; label: string; to: string; isBounded?: true }[] = [
   { name: 'pending', label: 'Pending comments', to: '/moderation?status=pending', isBounded: true },
   { name: 'reported', label: 'Reported comments', to: '/moderation?status=reported', isBounded: true },
@@ -19,14 +19,14 @@ const KINDS: readonly { name: keyof Overview; label: string; to: string; isBound
   { name: 'deliveriesHeld', label: 'Held deliveries', to: '/webhooks', isBounded: true },
 ]
 
-/** Where the service stops counting: this means as many or more. */
+/** Where the service stops counting: this number means as many or more. */
 const BOUND = 1_000
 
 const OF_QUEUES = [WaitingDocument]
 
 export function Waiting() {
   useQueueChanges(OF_QUEUES)
-  // The other figures have no subscription.
+  // The other numbers have no subscription.
   const query = useApi(WaitingDocument, {}, { everyMs: 5_000 })
   return (
     <Stack component="section" gap="xs" aria-label="What waits">

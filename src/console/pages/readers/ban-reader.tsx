@@ -24,10 +24,10 @@ const LABELS = { until: 'Term', reason: 'Reason', shadow: 'In shadow' }
 
 const LONGEST = 36_500
 
-// A type, not an interface: a form takes what has an index.
+// A type, not an interface: a form needs an index signature.
 type Values = {
   unit: string
-  /** How many of them; text while it is none. */
+  /** The number of units; text while it is invalid. */
   until: number | string
   reason: string
   shadow: boolean
@@ -47,9 +47,9 @@ export function BanReader({
 }: {
   readerId: string
   name: string
-  /** The one that is in force, which the new one replaces. */
+  /** The ban in force, which the new one replaces. */
   ban: ReaderBanFragment | null
-  /** What is to be known before. */
+  /** Information to show first. */
   children?: ReactNode
   onBanned?: () => void
   onClose: () => void

@@ -9,7 +9,7 @@ export const BanBadge = ({ shadow }: Pick<ReaderBanFragment, 'shadow'>) => (
   <Badge leftSection={<IconBan size={12} aria-hidden />}>{shadow ? 'banned in shadow' : 'banned'}</Badge>
 )
 
-/** The ban that is in force: what it does, since when, until when and why. */
+/** The ban in force: its effect, its start, its end and its reason. */
 export function BanState({ ban: { shadow, bannedAt, until, reason } }: { ban: ReaderBanFragment }) {
   return (
     <Alert variant="default" icon={<IconBan aria-hidden />} title={shadow ? 'Shadow ban' : 'Banned'}>

@@ -5,7 +5,7 @@ import { useApi, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Answered } from '../../ui/states.tsx'
 
-/** What becomes of the comments, by the setting. */
+/** What happens to the comments, by the setting. */
 const COMMENTS: Readonly<Record<ErasureMode, string>> = {
   anonymise: 'Their comments lose their text and their author; a mark stays where one has replies in view.',
   delete: 'Their comments are deleted; a mark stays where one has replies.',

@@ -7,7 +7,7 @@ import { request } from '../../api/request.ts'
 import { saveFile } from '../../ui/save.ts'
 import { Problem } from '../../ui/states.tsx'
 
-/** All that is held of a reader, as a file. */
+/** Downloads all stored data of a reader. */
 export function ExportReader({ readerId, externalId }: { readerId: string; externalId: string }) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)

@@ -10,7 +10,7 @@ import { Empty } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { WasAlso } from './was-also.tsx'
 
-/** Makes a reader and another one, who is chosen here and stays, one. */
+/** Merges a reader into another one, who is chosen here and stays. */
 export function MergeReader({
   readerId,
   externalId,
@@ -36,7 +36,7 @@ export function MergeReader({
       title={`Merge ${externalId} into another reader?`}
       action="Merge for good"
       typed={externalId}
-      // Nobody is chosen who is out of sight.
+      // A choice that is not in view does not count.
       isReady={found.nodes?.some(({ id }) => id === into) === true}
       onConfirm={confirmed}
       onClose={onClose}

@@ -15,7 +15,7 @@ type Comment = NonNullable<ReaderHistoryQuery['reader']>['comments']['edges'][nu
 /** How many of the newest comments are counted. */
 const COUNTED = 1_000
 
-/** What a reader has written, whatever became of it. */
+/** A reader's comments, in any state. */
 export function ReaderHistory({ readerId: id, counts }: { readerId: string; counts: Counts }) {
   const list = useList(ReaderHistoryDocument, { id, first: 20 }, ({ reader }) => reader?.comments, { everyMs: 5_000 })
   return (

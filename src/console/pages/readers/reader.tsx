@@ -27,7 +27,7 @@ import { ReaderHistory } from './reader-history.tsx'
 
 export function Page() {
   const { id = '' } = useParams()
-  // Once they are gone there is nobody to ask for, while the page is left.
+  // After a deletion there is no reader to query while the page is being left.
   const [gone, setGone] = useState<string | null>(null)
   if (gone !== null && gone !== id) setGone(null)
   const navigate = useNavigate()
@@ -36,7 +36,7 @@ export function Page() {
     setGone(id)
     void navigate(to)
   }
-  // Where did they go? While a merge is under way there may be news of it.
+  // Whether the reader was merged. Polled, because a merge may be under way.
   const merge = useApi(ReaderMergeDocument, { readerId: id }, { everyMs: 5_000, enabled: isNotFound(query.error) })
   if (isNotFound(query.error) && merge.data?.readerMerge != null) return <Merged {...merge.data.readerMerge} />
   return (
@@ -46,7 +46,7 @@ export function Page() {
   )
 }
 
-/** In place of a reader who was merged into another one. */
+/** Shown instead of a reader who was merged into another one. */
 function Merged({ into, isUnderWay }: NonNullable<ReaderMergeQuery['readerMerge']>) {
   return (
     <PageFrame title="This reader is another one now">

@@ -3,7 +3,7 @@ import { Text } from '@mantine/core'
 import type { ReadersQuery } from '../../../generated/console.ts'
 import { WRITTEN } from '../../ui/written.ts'
 
-/** Why a search has found a reader: somebody of that external id was merged into them. */
+/** Why a search found a reader: one with that external id was merged into them. */
 export function WasAlso({
   of: { formerReaders },
   search,

@@ -6,7 +6,7 @@ import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
 
-/** What requests to the classifier are signed with: made here, shown once. */
+/** The secret that signs requests to the classifier: created here, shown once. */
 export function ClassifierSecret() {
   const create = useWrite(CreateClassifierSecretDocument, [SettingsDocument])
   const [isAsking, setAsking] = useState(false)

@@ -2,7 +2,7 @@ import { FIELDS, NULLABLE_GROUPS, type Value } from './table.ts'
 
 export type Values = Readonly<Record<string, Value>>
 
-/** What somebody has typed, and what was in force when they did. */
+/** A typed value, and the value in force at that time. */
 export interface Edit {
   value: Value
   base: Value
@@ -19,8 +19,8 @@ const isValue = (value: unknown): value is Value =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value) || Array.isArray(value)
 
 /**
- * The settings in force by path. A group that is null has the defaults of its fields, and `false`
- * under its name.
+ * The settings in force by path. A group that is null has its fields' defaults, and `false` under
+ * its name.
  */
 export function valuesOf(settings: Json): Values {
   const values: Record<string, Value> = {}
@@ -33,21 +33,21 @@ export function valuesOf(settings: Json): Values {
   return values
 }
 
-/** The paths that were changed and are not so in force already. */
+/** The paths with changes that are not in force yet. */
 export const changedPaths = (draft: Draft, values: Values): string[] =>
   Object.keys(draft).filter((path) => !isSame(draft[path]?.value, values[path]))
 
-/** Those of them that somebody else has changed as well since they were typed. */
+/** Those that another admin has changed too since then. */
 export const conflicts = (draft: Draft, values: Values): string[] =>
   changedPaths(draft, values).filter((path) => !isSame(draft[path]?.base, values[path]))
 
-/** Only what was changed, as `updateSettings` takes it. */
+/** Only the changes, in the form of `updateSettings`. */
 export function patchOf(draft: Draft, values: Values): Json {
   const patch: Record<string, unknown> = {}
   const changed = new Set(changedPaths(draft, values))
   for (const { path, group } of FIELDS) {
     const isOn = group === null || !NULLABLE_GROUPS.includes(group) || (draft[group]?.value ?? values[group]) === true
-    // Of a group that comes into being, everything.
+    // A group that is switched on needs all of its fields.
     if (!isOn || !(changed.has(path) || (group !== null && changed.has(group)))) continue
     const value = path in draft ? draft[path]?.value : values[path]
     if (group === null) patch[path] = value

@@ -21,7 +21,7 @@ const POLL_MS = 2_000
 
 type Export = ExportsQuery['exports']['edges'][number]['node']
 
-/** The copies of all that is the tenant's: asked for here, made by a worker, downloaded here. */
+/** The exports of all of the tenant's data: requested here, made by a worker, downloaded here. */
 export function Exports() {
   const list = useList(ExportsDocument, { first: 20 }, ({ exports }) => exports, { everyMs: POLL_MS })
   const create = useWrite(CreateExportDocument, [ExportsDocument])

@@ -11,7 +11,7 @@ interface FieldProps {
   value: Value
   isChanged: boolean
   error: string | null
-  /** What somebody else has set meanwhile. */
+  /** The value that another admin has set meanwhile. */
   theirs: { value: Value } | null
   onChange: (value: Value) => void
   onTakeTheirs: () => void
@@ -27,7 +27,7 @@ export function shown(value: Value, unit: string | null = null): string {
   return unit === null ? words : `${words} ${unit}`
 }
 
-/** One setting: what it does, its default, and a way back to it. */
+/** One setting: its description, its default, and a way back to it. */
 export function SettingField(props: FieldProps) {
   const { field, value, isChanged, theirs, onChange, onTakeTheirs, onKeepMine } = props
   return (
@@ -69,7 +69,7 @@ export function SettingField(props: FieldProps) {
   )
 }
 
-/** Why a value cannot be sent; null where it can. What else is wrong with it the service says. */
+/** Why a value cannot be sent; null if it can. The service reports further errors. */
 export function mistakeIn({ type, bounds, isNullable }: Field, value: Value): string | null {
   if (type === 'texts' && Array.isArray(value) && value.length > (bounds.maxItems ?? Infinity)) {
     return `There are ${formatNumber(value.length)} entries, and at most ${formatNumber(bounds.maxItems ?? 0)} are allowed.`

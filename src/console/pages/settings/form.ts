@@ -8,7 +8,7 @@ import { mistakeIn } from './field.tsx'
 import { FIELDS, type Value } from './table.ts'
 import { LABELS } from './labels.ts'
 
-/** What is in force, what somebody changes of it, and what becomes of that. */
+/** The settings in force, the admin's changes, and their result. */
 export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
   const { mutateAsync, isPending } = useWrite(UpdateSettingsDocument, [SettingsDocument])
   const [draft, setDraft] = useState<Draft>({})
@@ -23,7 +23,8 @@ export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
     setErrors((before) => without(before, path))
     const base = draft[path]?.base ?? values[path] ?? null
     setDraft((before) =>
-      // Back to what is in force: nothing is changed, even if somebody else changes it.
+      // Back to the value in force: it counts as unchanged, even if another admin changes it
+      // later.
       isSame(value, values[path]) && isSame(base, values[path])
         ? without(before, path)
         : { ...before, [path]: { value, base } },
@@ -45,7 +46,7 @@ export function useSettingsForm(values: Values, reload: () => Promise<Values>) {
     const [firstMistake] = Object.keys(mistakes)
     if (firstMistake !== undefined) return show(firstMistake)
     try {
-      // As late as it can be: what somebody else has changed since is shown, and not written over.
+      // Fetched at the last moment, so that changes of other admins are shown, not overwritten.
       const now = await reload()
       const [firstConflict] = conflicts(draft, now)
       if (firstConflict !== undefined) return show(firstConflict)
@@ -87,7 +88,7 @@ function without<T>(record: Readonly<Record<string, T>>, path: string): Readonly
   return rest
 }
 
-/** Brings a setting into view, with the focus on what can be done about it. */
+/** Scrolls to a setting, and focuses its control. */
 function show(path: string): void {
   // After the message beside it has been drawn.
   requestAnimationFrame(() => {

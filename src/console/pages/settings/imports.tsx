@@ -17,7 +17,7 @@ const GUIDE = new URL('../docs/guides/moving', document.baseURI).href
 
 type Import = ImportsQuery['imports']['edges'][number]['node']
 
-/** What the command line has moved in, with its reports. */
+/** The imports by the command line, with their reports. */
 export function Imports() {
   const list = useList(ImportsDocument, { first: 20 }, ({ imports }) => imports, { everyMs: POLL_MS })
   const [shown, setShown] = useState<Import | null>(null)
@@ -136,7 +136,7 @@ function Report({ made, onClose }: { made: Import; onClose: () => void }) {
 
 type Tables = NonNullable<Import['tables']>
 
-/** How much of a table was used: a table of another site is seen at once. */
+/** How many rows of a table were used, which shows at once if it belongs to another site. */
 function TableUse({ option, of }: { option: string; of: Tables[keyof Tables] | undefined }) {
   if (of == null) return null
   const { rows, used, firstUnused } = of

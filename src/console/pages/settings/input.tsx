@@ -10,7 +10,7 @@ interface InputProps {
   onChange: (value: Value) => void
 }
 
-/** What a setting is typed, chosen or switched with. */
+/** The control of a setting. */
 export function Input({ field, value, error, onChange }: InputProps) {
   const common = { label: labelOf(field), description: field.description, error }
   switch (field.type) {
@@ -31,7 +31,7 @@ export function Input({ field, value, error, onChange }: InputProps) {
           value={Array.isArray(value) ? [...value] : []}
           onChange={onChange}
           placeholder="Type one, or paste a list"
-          // A list is pasted with a comma, a tab or a line break between its entries.
+          // A pasted list may have a comma, a tab or a line break between its entries.
           splitChars={[',', '\t', '\n', '\r']}
           clearable
           clearButtonProps={{ 'aria-label': `Clear ${labelOf(field)}` }}
@@ -42,7 +42,7 @@ export function Input({ field, value, error, onChange }: InputProps) {
         <TextInput
           {...common}
           value={typeof value === 'string' ? value : ''}
-          // Nothing is null, where that is a value.
+          // Empty becomes null if null is allowed.
           onChange={({ currentTarget }) =>
             onChange(currentTarget.value === '' && field.isNullable ? null : currentTarget.value)
           }
@@ -73,8 +73,7 @@ function Whole({ field, value, error, onChange }: InputProps) {
       description={field.description}
       error={error}
       value={typeof value === 'number' ? value : ''}
-      // A number that is not whole, or out of bounds, is said to be so, and not put right behind
-      // somebody's back.
+      // A number that is not whole or out of bounds is reported, not silently corrected.
       onChange={(next) => onChange(next === '' ? '' : Number(next))}
       clampBehavior="none"
       thousandSeparator={THOUSANDS}

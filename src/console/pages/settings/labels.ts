@@ -25,10 +25,7 @@ export const SECTION_TITLES = {
 
 export type SectionId = keyof typeof SECTION_TITLES
 
-/**
- * In which section each setting stands, and what it is called there: its name in the API is for
- * programs.
- */
+/** The section and label of each setting: its name in the API is for programs. */
 const PLACES = {
   moderationMode: ['moderation', 'Moderation mode'],
   bannedWords: ['moderation', 'Banned words'],
@@ -78,7 +75,7 @@ export const sectionOf = (path: string): SectionId => {
   return place[1][0]
 }
 
-/** What is said of a setting, or a group of them, where the words of the API name its own parts. */
+/** Texts for a setting, or a group, whose description in the API uses the API's own terms. */
 const TEXTS: Readonly<Partial<Record<SettingPath | keyof Settings, string>>> = {
   autoCloseDays: 'Days after which a discussion is locked; 1 to 3 650.',
   'webhookPolicy.disableThreshold':
@@ -87,6 +84,6 @@ const TEXTS: Readonly<Partial<Record<SettingPath | keyof Settings, string>>> = {
   classifier: 'A service of yours that judges new comments.',
 }
 
-/** The words of the API on a setting, by its path, as a person reads them. */
+/** The API's description of a setting, by path, in words for people. */
 export const textOf = (path: string, ofApi: string): string =>
   Object.entries(TEXTS).find(([each]) => each === path)?.[1] ?? ofApi

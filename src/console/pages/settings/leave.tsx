@@ -4,16 +4,14 @@ import { useBlocker } from 'react-router'
 
 import { Dialog } from '../../ui/dialog.tsx'
 
-/**
- * Asks before somebody leaves what they have not saved: for another page, or by closing the tab.
- */
+/** Asks before unsaved changes are left, for another page or by closing the tab. */
 export function LeaveUnsaved({ isUnsaved }: { isUnsaved: boolean }) {
   const blocker = useBlocker(
     ({ currentLocation, nextLocation }) => isUnsaved && currentLocation.pathname !== nextLocation.pathname,
   )
   useEffect(() => {
     if (!isUnsaved) return
-    // In its own words, as browsers allow no others.
+    // In the browser's words, which cannot be changed.
     const ask = (event: BeforeUnloadEvent): void => event.preventDefault()
     addEventListener('beforeunload', ask)
     return () => removeEventListener('beforeunload', ask)

@@ -120,7 +120,7 @@ function Section({
   )
 }
 
-/** Always in view, as what was changed may be anywhere. */
+/** Always in view, because changes may be anywhere on the page. */
 function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } }: { form: FormState }) {
   const count = changed.length === 1 ? 'One change is not saved' : `${changed.length} changes are not saved`
   return (
@@ -144,7 +144,7 @@ function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } 
   )
 }
 
-/** Goes to the section that the URL names. The page is there only once its settings are. */
+/** Scrolls to the section in the URL, which exists only once the settings are loaded. */
 function useSectionOfHash(): void {
   const { hash } = useLocation()
   useEffect(() => {

@@ -1,7 +1,7 @@
 import table from '../../../generated/settings.json' with { type: 'json' }
 import { LABELS, SECTION_TITLES, sectionOf, textOf } from './labels.ts'
 
-/** What a setting can be; of a group that can be null, whether there is one. */
+/** The value of a setting; for a group that can be null, whether it is set. */
 export type Value = string | number | boolean | null | readonly string[]
 
 /** A setting as `settings.json` describes it (src/api/reference/settings.ts). */
@@ -40,11 +40,11 @@ export const NULLABLE_GROUPS: readonly string[] = table.groups
 
 const GROUP_TEXTS = new Map(table.groups.map(({ name, description }) => [name, textOf(name, description)]))
 
-/** Settings that stand together in the form. */
+/** Settings that are shown together in the form. */
 interface Section {
   id: string
   title: string
-  /** What is said of all of them, where they are one group. */
+  /** The description of all of them, if they are one group. */
   about: string | null
   fields: readonly Field[]
 }

@@ -19,7 +19,7 @@ import { Replay } from './replay.tsx'
 import { Rotate } from './rotate.tsx'
 import { TestEvent } from './test-event.tsx'
 
-/** What can be done with an endpoint, in the order of how often one does it. */
+/** The actions on an endpoint, the most frequent first. */
 const ACTIONS = {
   test: 'Send a test event',
   edit: 'Edit',
@@ -34,7 +34,7 @@ type Action = keyof typeof ACTIONS
 export function Actions({ endpoint }: { endpoint: EndpointFragment }) {
   const [action, setAction] = useState<Action | null>(null)
   const onClose = (): void => setAction(null)
-  // Only what gets deliveries can be sent any.
+  // Only an endpoint that gets deliveries can be tested.
   const isOff = (each: Action): boolean => (each === 'test' || each === 'replay') && endpoint.state !== 'verified'
   return (
     <>
@@ -66,7 +66,7 @@ interface Props {
 
 function Edit({ endpoint, onClose }: Props) {
   const update = useWrite(UpdateWebhookEndpointDocument, [WebhookEndpointDocument])
-  // As the form begins with it, whatever the page hears of it meanwhile.
+  // The endpoint as it was when the form was opened.
   const [before] = useState(endpoint)
   return (
     <Dialog title="Edit the endpoint" size="lg" onClose={onClose}>
@@ -106,7 +106,7 @@ function Verify({ endpoint: { id, state }, onClose }: Props) {
 
 function Delete({ endpoint: { id, url, deliveriesHeld }, onClose }: Props) {
   const navigate = useNavigate()
-  // Not what this page shows: it is gone.
+  // Not the queries of this page: the endpoint is gone.
   const remove = useWrite(DeleteWebhookEndpointDocument, [WebhookEndpointsDocument])
   return (
     <Confirm

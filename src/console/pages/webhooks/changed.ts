@@ -5,8 +5,8 @@ import { policyInput, policyValues } from './policy.ts'
 type Fields = Pick<EndpointFragment, 'url' | 'description' | 'eventTypes' | 'ownPolicy'>
 
 /**
- * What somebody has changed since a form began with `before`: the rest may be another's work by
- * now.
+ * The fields that differ from `before`, the form's initial values. The others are left out, because
+ * someone else may have changed them.
  */
 export function changedFields(
   { url, description, eventTypes, ownPolicy }: Fields,

@@ -14,11 +14,11 @@ import { DeliveryStatusBadge, STATUSES } from './state.tsx'
 
 type Delivery = WebhookDeliveriesQuery['webhookDeliveries']['edges'][number]['node']
 
-/** What went, goes and waits to go to an endpoint, newest first, as it changes. */
+/** The deliveries to an endpoint, sent, under way or waiting, newest first, kept up to date. */
 export function Deliveries({ endpointId }: { endpointId: string }) {
   const [givenStatus, setStatus] = useFilter('status')
   const [givenType, setEventType] = useFilter('event')
-  // A URL may have been typed.
+  // The value may come from a typed URL.
   const status = STATUSES.find((each) => each === givenStatus) ?? null
   const eventType = EVENT_TYPES.find((each) => each === givenType) ?? null
   const list = useList(

@@ -22,7 +22,7 @@ import { DeliveryStatusBadge } from './state.tsx'
 
 type DeliveryDetail = NonNullable<WebhookDeliveryQuery['webhookDelivery']>
 
-/** One delivery: what is sent, what was tried, what the receiver said. */
+/** One delivery: its content, its attempts, the receiver's answers. */
 export function Page() {
   const { id = '', deliveryId = '' } = useParams()
   const navigate = useNavigate()
@@ -120,8 +120,8 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 }
 
 /**
- * Those that are the same at each attempt. Timestamp and signature are new each time, and are kept
- * nowhere.
+ * The headers that all attempts share. Timestamp and signature differ each time, and are not
+ * stored.
  */
 function Headers({ headers }: { headers: unknown }) {
   const rows = typeof headers === 'object' && headers !== null ? Object.entries(headers) : []

@@ -8,7 +8,7 @@ import { ALL, EventTypes } from './event-types.tsx'
 import { PolicyFields } from './policy-fields.tsx'
 import { policyErrors, policyInput, POLICY_LABELS, policyValues } from './policy.ts'
 
-/** What is said of an endpoint, as both of its mutations take it. */
+/** The fields of an endpoint, as both of its mutations take them. */
 export interface EndpointValues {
   url: string
   description: string | null
@@ -19,8 +19,8 @@ export interface EndpointValues {
 const LABELS = { url: 'URL', description: 'Description', eventTypes: 'Events', ...POLICY_LABELS }
 
 /**
- * The fields of an endpoint: a new one, or `endpoint` as it is. What `onSubmit` rejects with is
- * shown where it belongs.
+ * The form of a new endpoint, or of `endpoint`. Errors of `onSubmit` are shown at the fields that
+ * they name.
  */
 export function EndpointForm({
   endpoint,
@@ -29,12 +29,12 @@ export function EndpointForm({
   onCancel,
 }: {
   endpoint?: EndpointFragment
-  /** The words of the button. */
+  /** The button's label. */
   action: string
   onSubmit: (values: EndpointValues) => Promise<unknown>
   onCancel: () => void
 }) {
-  // What an endpoint has of its own is not hidden.
+  // An endpoint's own values are not hidden.
   const [isOpen, setOpen] = useState(Object.values(endpoint?.ownPolicy ?? {}).some((own) => typeof own === 'number'))
   const form = useForm({
     initialValues: {
@@ -49,7 +49,7 @@ export function EndpointForm({
       ...policyErrors(values.policy),
     }),
   })
-  // And what is wrong stays open while it is put right.
+  // Invalid values stay visible while they are corrected.
   if (!isOpen && Object.keys(form.errors).some((name) => name.startsWith('policy.'))) setOpen(true)
   const send = ({ url, description, eventTypes, policy }: typeof form.values): Promise<unknown> =>
     onSubmit({

@@ -16,13 +16,13 @@ import { VerifySnippet } from './verify-snippet.tsx'
 
 const ALL_ENDPOINTS = { to: '/webhooks', label: 'All endpoints' }
 
-/** One endpoint: how it fares, what can be done about it, and what was delivered. */
+/** One endpoint: its health, the actions on it, and its deliveries. */
 export function Page() {
   const { id = '' } = useParams()
   const query = useApi(
     WebhookEndpointDocument,
     { id },
-    // A handshake is over within moments, mostly, and somebody waits for it.
+    // A handshake usually ends within moments, and the admin waits for it.
     { everyMs: (last) => (last?.webhookEndpoint?.verificationPending === true ? 1_000 : 3_000) },
   )
   return (

@@ -22,7 +22,7 @@ export const EVENT_TYPES: readonly string[] = Object.keys(WHEN)
 
 export const ALL = '*'
 
-/** Chooses events: all of them, also those to come, or some by name. */
+/** Chooses events: all of them, including future ones, or some by name. */
 export function EventTypes({
   value = [],
   onChange,
@@ -31,7 +31,7 @@ export function EventTypes({
   label: string
   description?: string
   error?: ReactNode
-  /** As a form gives them. */
+  /** In the form library's type. */
   value?: string[]
   onChange: (value: string[]) => void
 }) {

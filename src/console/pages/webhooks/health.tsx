@@ -6,7 +6,7 @@ import { Countdown } from '../../ui/countdown.tsx'
 import { Time } from '../../ui/time.tsx'
 import { Circuit, EndpointStateBadge, heldWords } from './state.tsx'
 
-/** How an endpoint fares, as it changes. */
+/** The health of an endpoint, kept up to date. */
 export function Health({ endpoint }: { endpoint: EndpointFragment }) {
   const { consecutiveFailures: failures, policy, deliveriesHeld, lastVerification, secrets } = endpoint
   return (
@@ -71,9 +71,9 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   )
 }
 
-/** How far the failures in a row are towards what they bring about. */
+/** How close the consecutive failures are to their consequence. */
 function Towards({ failures, threshold, to }: { failures: number; threshold: number; to: string }) {
-  // Those after an open circuit's attempts count on.
+  // Attempts with an open circuit go on counting.
   const words = `${Math.min(failures, threshold)} of ${threshold} to ${to}`
   return (
     <>

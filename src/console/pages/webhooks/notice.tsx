@@ -13,7 +13,7 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { Problem } from '../../ui/states.tsx'
 import { heldWords } from './state.tsx'
 
-/** Whether an endpoint gets deliveries; what keeps it from them, and the way out. */
+/** Whether an endpoint gets deliveries; if not, the reason and the remedy. */
 export function Notice({ endpoint }: { endpoint: EndpointFragment }) {
   return (
     <div aria-live="polite">

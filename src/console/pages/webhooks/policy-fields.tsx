@@ -6,7 +6,8 @@ import { useApi } from '../../api/queries.ts'
 import { POLICY, POLICY_NAMES, type PolicyName } from './policy.ts'
 
 /**
- * How deliveries to an endpoint are attempted: folded, as the tenant's own policy does for most.
+ * How deliveries to an endpoint are attempted. Folded, because the tenant's policy is right for
+ * most.
  */
 export function PolicyFields({
   isOpen,

@@ -14,7 +14,7 @@ const LABELS: Readonly<Record<PolicyName, string>> = {
   disableThreshold: 'Failures to disabling',
 }
 
-/** As `EndpointForm` has them. */
+/** In the form of `EndpointForm`. */
 export const POLICY_LABELS: Labels = Object.fromEntries(
   Object.entries(LABELS).map(([name, label]) => [`policy.${name}`, label]),
 )
@@ -29,8 +29,7 @@ interface PolicyField {
 }
 
 /**
- * The parts of a delivery policy, with the bounds and the words that the tenant's own has in the
- * settings.
+ * The parts of a delivery policy, with the bounds and texts of the tenant's own in the settings.
  */
 export const POLICY: Readonly<Record<PolicyName, PolicyField>> = mapPolicy((name) => {
   const field = table.fields.find(({ path }) => path === `webhookPolicy.${name}`)
@@ -43,7 +42,7 @@ export const POLICY: Readonly<Record<PolicyName, PolicyField>> = mapPolicy((name
   }
 })
 
-/** What a number field holds: empty is the tenant's own. */
+/** The content of a number field: empty is the tenant's own value. */
 export type PolicyValues = Record<PolicyName, number | ''>
 
 export const policyValues = (own?: EndpointFragment['ownPolicy']): PolicyValues =>
@@ -55,7 +54,7 @@ export const policyInput = (values: PolicyValues): Record<PolicyName, number | n
     return value === '' ? null : value
   })
 
-/** What is wrong with each value, as a form names it. */
+/** The errors of the values, by the form's field names. */
 export function policyErrors(values: PolicyValues): Record<string, string> {
   const wrong = POLICY_NAMES.filter((name) => {
     const value = values[name]

@@ -15,7 +15,7 @@ import { EVENT_TYPES } from './event-types.tsx'
 
 const DAY_MS = 86_400_000
 
-/** A moment as its input has it, in the viewer's time zone. */
+/** A moment in the form of its input, in the viewer's time zone. */
 const localTime = (at: number): string =>
   new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 
@@ -23,7 +23,7 @@ const isMoment = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
 const LABELS = { from: 'From', to: 'To', eventTypes: 'Events' }
 
-/** Queues what an endpoint has missed in a span. */
+/** Queues the events that an endpoint has missed in a span. */
 export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragment; onClose: () => void }) {
   const replay = useWrite(ReplayWebhookEventsDocument, [WebhookDeliveriesDocument])
   const [queued, setQueued] = useState<number | null>(null)

@@ -11,16 +11,15 @@ import { Countdown } from '../../ui/countdown.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
 
 /**
- * Gives an endpoint a new signing secret. A rotation that is still under way is ended only by
- * somebody who was asked.
+ * Gives an endpoint a new signing secret. A rotation under way is ended only after a confirmation.
  */
 export function Rotate({ endpoint: { id, secrets }, onClose }: { endpoint: EndpointFragment; onClose: () => void }) {
   const rotate = useWrite(RotateWebhookSecretDocument, [WebhookEndpointDocument])
   const [made, setMade] = useState<{ kid: string; secret: string | null } | null>(null)
-  // The question is closed once it is answered, before this is drawn again: the secret must outlive
-  // it.
+  // The dialog is closed once it is answered, before this is drawn again; the secret must outlive
+  // that.
   const isMade = useRef(false)
-  // As it was asked about: the answer to it changes what the page knows.
+  // The state at the time of the question, because the answer changes the page's data.
   const [ending] = useState(() => secrets.find(({ expiresAt }) => expiresAt !== null))
   if (made !== null) {
     return (

@@ -23,9 +23,9 @@ const CIRCUITS: Readonly<Record<EndpointFragment['circuit'], { colour: string; w
   open: { colour: 'red', words: 'open' },
 }
 
-/** Whether deliveries flow; of an open circuit when it lets the next one through. */
+/** Whether deliveries flow; for an open circuit, when it tries the next one. */
 export function Circuit({ endpoint: { state, circuit, circuitOpenUntil } }: { endpoint: EndpointFragment }) {
-  // Nothing goes to one that is off, whatever its circuit was.
+  // A disabled endpoint gets nothing, whatever the state of its circuit.
   if (state === 'disabled') return '–'
   const { colour, words } = CIRCUITS[circuit]
   return (

@@ -13,7 +13,7 @@ import { focusRefusal } from '../../ui/refusal.ts'
 import { Problem } from '../../ui/states.tsx'
 import { EVENT_TYPES } from './event-types.tsx'
 
-/** Sends an example of an event, and goes where one sees how it fares. */
+/** Sends an example event, and goes to the page that shows its delivery. */
 export function TestEvent({ endpoint: { id }, onClose }: { endpoint: EndpointFragment; onClose: () => void }) {
   const navigate = useNavigate()
   const send = useWrite(TestWebhookEndpointDocument, [WebhookDeliveriesDocument])

@@ -6,7 +6,7 @@ import node from './snippets/verify.mjs?raw'
 import php from './snippets/verify.php?raw'
 import python from './snippets/verify.py?raw'
 
-/** What a receiver needs to tell the service's requests from others. */
+/** The code that a receiver needs to verify the service's requests. */
 export function VerifySnippet() {
   return <Snippets label="Verifying a signature" snippets={{ Node: node, Python: python, PHP: php, Go: go }} />
 }

@@ -87,7 +87,9 @@ function EndpointRow({ endpoint }: { endpoint: EndpointFragment }) {
   )
 }
 
-/** Registers an endpoint, shows its secret once, and goes where its handshake is seen. */
+/**
+ * Registers an endpoint, shows its secret once, and goes to its page, which shows the handshake.
+ */
 function Register({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const create = useWrite(CreateWebhookEndpointDocument, [WebhookEndpointsDocument])
