@@ -231,7 +231,7 @@ const COMMANDS = {
   ),
 }
 
-/** The exit status is 1 where something cannot be opened. */
+/** The exit status is 1 if something cannot be opened. */
 function checked(resealed: Resealed): Resealed {
   if (resealed.damaged > 0 || resealed.missingKeys.length > 0) process.exitCode = 1
   return resealed
@@ -243,8 +243,8 @@ interface CommandOptions<Shape> {
 }
 
 /**
- * A command on the database, which is there already unless the command may make it. It prints a
- * text that `run` gives, and anything else as JSON.
+ * A command on an existing database, unless it may create one. If `run` returns a text, it is
+ * printed; anything else is printed as JSON.
  */
 function command<Shape extends z.ZodRawShape>(
   about: string,
@@ -253,7 +253,7 @@ function command<Shape extends z.ZodRawShape>(
   { mayMakeDatabase = false, places = [] }: CommandOptions<Shape> = {},
 ): Command {
   const runOn = async (options: z.output<z.ZodObject<Shape>>): Promise<string> => {
-    // Before anything is made: secrets in a wrong DATA_DIR, or a lock.
+    // First of all, so that secrets in a wrong DATA_DIR, or a lock, are not created.
     const settings = readSettings(process.env, (dataDir) => {
       expectOwnDatabase(dataDir, mayMakeDatabase)
       return embeddedSecrets(dataDir)
@@ -278,8 +278,8 @@ function command<Shape extends z.ZodRawShape>(
 }
 
 /**
- * Gives the bus a moment, so that other processes hear of a change at once; without it they learn
- * of it within 5 s.
+ * Gives the bus a moment, so that other processes learn of a change at once; without it they do
+ * within 5 s.
  */
 async function busIsUp({ bus }: App): Promise<void> {
   for (let waitedMs = 0; waitedMs < 1000 && !bus.isUp(); waitedMs += 20) await setTimeout(20)
@@ -304,7 +304,9 @@ const isExpected = (error: unknown): error is Error =>
     FileError,
   ].some((kind) => error instanceof kind)
 
-/** One line. A failed connection to several addresses is an error without words of its own. */
+/**
+ * The reason in one line. A failed connection to several addresses is an error without a message.
+ */
 function reasonOf(error: unknown): string {
   const inner: unknown = error instanceof AggregateError ? error.errors[0] : error
   return (inner instanceof Error ? inner.message : String(inner)).split('\n')[0] ?? ''
@@ -318,8 +320,7 @@ async function main(): Promise<void> {
     console.error(isExpected(error) ? error.message : `The command failed: ${reasonOf(error)}`)
     process.exitCode = error instanceof UsageError ? 2 : error instanceof StoppedError ? error.status : 1
   }
-  // The migration engine leaves a timer of 10 s behind, for which nobody should wait. What is
-  // printed goes out first.
+  // Not awaited: the migration engine leaves a timer of 10 s behind. Output is flushed first.
   process.stdout.write('', () => process.stderr.write('', () => process.exit()))
 }
 

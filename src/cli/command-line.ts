@@ -4,11 +4,11 @@ import { parseArgs } from 'node:util'
 
 import { z } from 'zod'
 
-/** As the caller has called it. */
+/** The program's name as the caller has typed it. */
 const PROGRAM = basename(process.argv[1] ?? '') === 'cli.js' ? 'npm run cli --' : 'engagement-service'
 
 /**
- * The command line itself is wrong: one line that names what, and one that says what is right. The
+ * The command line itself is wrong: one line names the mistake, a second one the correct usage. The
  * exit status is 2.
  */
 export class UsageError extends Error {
@@ -19,11 +19,11 @@ export class UsageError extends Error {
 
 export interface Command {
   readonly about: string
-  /** Its options. Of those that are true or false, the name alone is given. */
+  /** Its options. Boolean ones have no value. */
   readonly shape: z.ZodRawShape
-  /** Options that are given by their place, without their names. */
+  /** Positional options, given without their names. */
   readonly places: readonly string[]
-  /** What it is to do with these options, or what is wrong with one of them. */
+  /** The action for these options, or what is wrong with one of them. */
   readonly prepare: (given: Readonly<Record<string, string | true>>) => (() => Promise<string>) | z.core.$ZodIssue
 }
 
@@ -31,8 +31,8 @@ export interface Command {
 type Commands = Readonly<Record<string, Command>>
 
 /**
- * A command that prints what `run` gives. `about` says what it does; an option is described by the
- * name of its value, and its metadata may have an `about` as well.
+ * A command that prints the result of `run`. `about` describes it; the metadata of an option is the
+ * name of its value, and may contain an `about` as well.
  */
 export function defineCommand<Shape extends z.ZodRawShape>(
   about: string,
@@ -55,10 +55,7 @@ export function defineCommand<Shape extends z.ZodRawShape>(
   }
 }
 
-/**
- * What the words of a command line ask for: to run a command, or the text that helps. Throws
- * UsageError.
- */
+/** What a command line requests: to run a command, or a help text. Throws UsageError. */
 export function readCommandLine(commands: Commands, words: readonly string[]): () => Promise<string> {
   try {
     return commandOf(commands, words)
@@ -69,7 +66,7 @@ export function readCommandLine(commands: Commands, words: readonly string[]): (
   }
 }
 
-/** An option of a command that was given to npm, which keeps it in the environment. */
+/** An option of a command that npm has taken: npm keeps it in the environment. */
 function takenByNpm(commands: Commands): string | undefined {
   const { env } = process
   if (env.npm_lifecycle_event !== 'cli') return undefined
@@ -97,20 +94,22 @@ function commandOf(commands: Commands, words: readonly string[]): () => Promise<
 
 const namesOf = (names: readonly string[]): string => `Commands: ${names.join(', ')}. ${PROGRAM} help describes them`
 
-/** Throws UsageError for a word after `import` that is no file, nor the rest of `import list`. */
+/**
+ * Throws UsageError for a word after `import` that is neither a file nor the rest of `import list`.
+ */
 function expectFile(commands: Commands, name: string, word = '-'): void {
   const near = Object.keys(commands).filter((other) => other.startsWith(`${name} `))
   if (near.length === 0 || /^(-|$)|[./\\]/.test(word) || existsSync(fromCaller(word))) return
   throw new UsageError(`there is no command ${name} ${word}, and no file ${word}`, namesOf([name, ...near]))
 }
 
-/** A file relative to where the command was given: npm goes to the folder of the project. */
+/** A file relative to the caller's folder: npm changes to the project's. */
 export function fromCaller(file: string): string {
   const { npm_lifecycle_event: script, INIT_CWD: folder } = process.env
   return isAbsolute(file) || script !== 'cli' || folder === undefined ? file : join(folder, file)
 }
 
-/** Nothing, or the first word of some commands. */
+/** Whether the words are empty, or the first word of some commands. */
 const isBeginning = (commands: Commands, words: readonly string[]): boolean =>
   words.length === 0 || (words.length === 1 && Object.keys(commands).some((name) => name.startsWith(`${words[0]} `)))
 
@@ -134,7 +133,7 @@ function optionsOf({ shape, places }: Command): string[] {
   })
 }
 
-/** What its options do, a line each, as far as they say so. */
+/** The descriptions of its options, a line each, where there are any. */
 function optionsInWords({ shape }: Command): string {
   const told = Object.entries(z.object(shape).shape).flatMap(([name, schema]) => {
     const text = z.globalRegistry.get(schema)?.about
@@ -157,7 +156,7 @@ function prepare(name: string, command: Command, args: string[]): () => Promise<
   const known = Object.fromEntries(
     names.map((option) => [option, { type: flags.has(option) ? ('boolean' as const) : ('string' as const) }]),
   )
-  // Not strict: its errors are paragraphs.
+  // Not strict, because its errors are paragraphs.
   const { tokens } = parseArgs({ args, options: known, strict: false, allowPositionals: true, tokens: true })
   const given = new Map<string, string | true>()
   for (const token of tokens) {
@@ -181,7 +180,7 @@ function prepare(name: string, command: Command, args: string[]): () => Promise<
       given.set(token.name, true)
       continue
     }
-    // The next option; a value that begins like one is given as --name=-value.
+    // That is the next option; a value that begins with a dash is written --name=-value.
     if (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))) {
       throw refuse(`--${token.name} needs a value`)
     }

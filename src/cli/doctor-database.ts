@@ -77,7 +77,7 @@ export async function hostFindings(settings: Settings): Promise<Finding[]> {
   const findings = (['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const).map(async (setting) => {
     const hosts = await askHosts(settings[setting] ?? '', connectMs)
     if (hosts.length < 2) return []
-    // By its start: several names may lead to one server, and so may several poolers.
+    // By start time: several names may lead to one server, and so may several poolers.
     const primaries = new Map(
       hosts.flatMap(({ host, answer }) =>
         answer.is === 'writable' ? [[`${answer.system} ${answer.startedAt}`, { host, ...answer }]] : [],
@@ -113,12 +113,12 @@ function hostFinding(host: string, answer: HostAnswer, primaries: ReadonlySet<st
   }
 }
 
-/** A running service has the data folder. */
+/** A running service has locked the data folder. */
 class HeldError extends Error {}
 
 /**
- * A copy of the embedded database. Takes no lock meanwhile, which would refuse a service that
- * starts: looks twice.
+ * Opens a copy of the embedded database without its lock, which would make a starting service fail.
+ * Instead it checks before and after that no service holds the lock.
  */
 async function openUnheldCopy(dataDir: string): Promise<Database | null> {
   refuseHeld(dataDir)
@@ -151,9 +151,9 @@ const SERVER = statement(
 interface Server {
   version: number
   isReadOnly: boolean
-  /** How many there can be. */
+  /** The server's limit. */
   connections: number
-  /** Null where it is reached by a socket of its machine. */
+  /** Null if it is reached through a socket of this machine. */
   address: string | null
 }
 
@@ -176,7 +176,7 @@ async function serverFindings(sql: Sql, settings: Settings): Promise<Finding[]> 
   const { WORKERS, ROLE, DATABASE_POOL_SIZE, DATABASE_URL, DATABASE_POOLER } = settings
   const processes = WORKERS === 1 || ROLE === 'worker' ? 1 : WORKERS + (ROLE === 'all' ? 1 : 0)
   const wanted = processes * (DATABASE_POOL_SIZE + 1)
-  // Behind a pooler they are connections to the pooler.
+  // Behind a pooler these are connections to the pooler.
   if (DATABASE_URL === undefined || DATABASE_POOLER === 'transaction' || wanted <= connections)
     return [ok('database', `${name} answers`)]
   return [

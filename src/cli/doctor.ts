@@ -10,12 +10,12 @@ import { createRedisBus, redisVersion } from '../data/redis-bus.ts'
 import { dataDirFinding, databaseFindings, hostFindings } from './doctor-database.ts'
 import { fail, type Finding, ok, reasonOf, warn } from './finding.ts'
 
-/** Sharded pub/sub came with Redis 7; scripts that read the clock and write with Redis 5. */
+/** Sharded pub/sub needs Redis 7; scripts that read the clock and write need Redis 5. */
 const MIN_REDIS = { single: 5, cluster: 7 }
 const ROUND_TRIP_MS = 2000
 const EXPIRY_WARNING_DAYS = 30
 
-/** Looks at all that the service needs with these settings, and changes nothing. */
+/** Checks everything that the service needs with these settings, and changes nothing. */
 export async function examine(env: Readonly<Record<string, string | undefined>>): Promise<Finding[]> {
   let settings: Settings
   let hasSecrets = true
@@ -67,7 +67,7 @@ async function redisFindings({
         clearTimeout(late)
         resolve(heard)
       }
-      // What is published before both connections stand is lost.
+      // Messages before both connections are ready are lost, so it repeats them.
       const again = setInterval(() => bus.publish(channel, 'hello'), 50)
       const late = setTimeout(settle, ROUND_TRIP_MS, false)
       void bus.subscribe(channel, () => settle(true))
@@ -83,7 +83,7 @@ async function redisFindings({
   }
 }
 
-/** Each proxy that takes events. */
+/** The findings for each GRIP proxy. */
 async function gripFindings({ GRIP_URL: urls = [], GRIP_TOKEN: token }: Settings): Promise<Finding[]> {
   const findings = urls.map(async (url): Promise<Finding> => {
     const { host } = new URL(url)

@@ -1,5 +1,6 @@
 /**
- * What is known of one part of a deployment, and for anything but `ok` what to do. Holds no secret.
+ * The finding on one part of a deployment, with the remedy for anything but `ok`. Contains no
+ * secrets.
  */
 export interface Finding {
   level: 'ok' | 'warn' | 'fail'
@@ -14,7 +15,7 @@ export const ok = finding('ok')
 export const warn = finding('warn')
 export const fail = finding('fail')
 
-/** The code of an error, or its first line without what could be an address with a password. */
+/** The code of an error, or its first line, without anything like an address with a password. */
 export function reasonOf(error: unknown): string {
   const inner: unknown = error instanceof AggregateError ? error.errors[0] : error
   const { code, message } = inner as { code?: unknown; message?: unknown }

@@ -1,6 +1,6 @@
 // `node dist/cli/health.js [/readyz]` asks the service on this machine, by the settings of the
-// environment, whether it runs, or with `/readyz` whether it can serve: exit status 0 or 1. For the
-// health checks of containers, whose images hold no curl.
+// environment, whether it runs, or with `/readyz` whether it can serve: exit status 0 or 1. For
+// the health checks of containers, whose images have no curl.
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 
@@ -20,7 +20,7 @@ if (port === undefined) {
   process.exit(1)
 }
 
-// The certificate names the address of the clients, not this one.
+// The certificate is for the clients' address, not this one.
 const options = {
   host: ANY_ADDRESS[HOST] ?? HOST,
   port,
@@ -34,7 +34,7 @@ const request = send(options, (response) => {
   let text = ''
   response.setEncoding('utf8').on('data', (part: string) => (text += part))
   response.on('end', () => {
-    // Docker shows what a check has printed.
+    // Docker shows the output of a check.
     console.log(`${response.statusCode} ${text}`)
     process.exit(response.statusCode === 200 ? 0 : 1)
   })

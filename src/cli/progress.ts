@@ -7,24 +7,24 @@ import type { ImportReport } from '../domains/transfer/import.ts'
 import type { ImportFinding } from '../domains/transfer/report.ts'
 import type { Progress, Watching } from '../domains/transfer/run.ts'
 
-/** How an import is shown while it goes on. */
+/** Shows an import while it runs. */
 export interface Shown extends Required<Pick<Watching, 'onProgress' | 'onFinding'>> {
-  /** Ends it, and gives what is printed of the outcome. */
+  /** Ends the display, and returns the text to print about the outcome. */
   end: (outcome: object) => string
-  /** Ends it without an outcome. */
+  /** Ends the display without an outcome. */
   stop: () => void
 }
 
-/** So many findings of a kind go to a terminal; the report has more, and a pipe gets all. */
+/** The most findings of a kind on a terminal; the report has more, and a pipe gets all. */
 const MAX_SHOWN = 20
 
-/** A line at most so often. */
+/** The least time between two lines. */
 const LINE_MS = 1000
 
-/** Shows an import of a file: a bar on a terminal, elsewhere lines of JSON on standard output. */
+/** Shows an import of a file: a bar on a terminal, else lines of JSON on standard output. */
 export const showImport = (path: string): Shown => (process.stderr.isTTY ? showBar(path) : showLines())
 
-/** The same of an export. With `isPiped` standard output has the export itself. */
+/** The same for an export. With `isPiped` standard output has the export itself. */
 export function showExport(isPiped: boolean): {
   onProgress: (written: number, total: number) => void
   end: (outcome: object) => string
@@ -59,7 +59,7 @@ export function showExport(isPiped: boolean): {
   }
 }
 
-/** What is left for standard output. */
+/** The text for standard output. */
 function tell(text: string, isPiped: boolean): string {
   if (!isPiped) return text
   console.error(text)
@@ -97,7 +97,10 @@ function showLines(): Shown {
   }
 }
 
-/** The bytes of a file, or of all in a folder; 0 where it cannot be read: the import says so. */
+/**
+ * The bytes of a file, or of all files in a folder; 0 if it cannot be read, which the import
+ * reports.
+ */
 function sizeOf(path: string): number {
   try {
     const stat = statSync(path)

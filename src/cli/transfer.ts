@@ -60,7 +60,7 @@ export const IMPORT = {
 
 type ImportOptions = z.output<z.ZodObject<typeof IMPORT>>
 
-/** Runs an import, or rehearses it, before the eyes of the operator. Gives what is printed. */
+/** Runs an import, or rehearses it, and shows its progress. Returns the text to print. */
 export async function runImport(app: App, tenantId: Id, options: ImportOptions): Promise<string> {
   const addresses = options.map === undefined ? undefined : await readAddresses(options.map)
   const authors = options.authors === undefined ? undefined : await readAuthors(options.authors)
@@ -72,7 +72,8 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
     ...(addresses && { addresses }),
     ...(authors && { authors }),
   }
-  // By default V8 lets garbage grow to some three times of what is in use before it collects it.
+  // By default V8 collects garbage only when the heap has grown to some three times the memory in
+  // use.
   setFlagsFromString('--heap-growing-percent=100')
   const run = options['dry-run'] === true ? rehearseImport : importFile
   return untilStopped(async (signal) => {
@@ -95,9 +96,9 @@ class ExportStopped extends Error {
   override readonly message = 'stopped: the export was not written'
 }
 
-/** The command was stopped by a signal, and has left all in order. */
+/** A signal stopped the command, which has cleaned up. */
 export class StoppedError extends Error {
-  /** As a shell has it. */
+  /** The exit status as shells define it. */
   readonly status: number
 
   constructor(message: string, status: number) {
@@ -106,12 +107,12 @@ export class StoppedError extends Error {
   }
 }
 
-/** With 128, the exit status of a process that a signal has ended. */
+/** With 128 added, the exit status of a process that a signal has ended. */
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
 
 /**
- * The first signal, as of Ctrl+C, ends the work after the transaction under way; the second one
- * ends the process. Throws StoppedError.
+ * Runs `work` until the first signal, such as Ctrl+C, which ends it after the current transaction;
+ * a second one ends the process. Throws StoppedError.
  */
 async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
@@ -136,8 +137,8 @@ async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promi
 export const EXPORT = { file: path.optional() }
 
 /**
- * Writes an export to a file, packed where its name ends in `.gz`, or to standard output. Gives
- * what is printed.
+ * Writes an export to a file, compressed if its name ends in `.gz`, or to standard output. Returns
+ * the text to print.
  */
 export async function runExport(
   app: App,
@@ -161,8 +162,8 @@ export class FileError extends Error {}
 type Work<T> = (write: Write) => Promise<T>
 
 /**
- * Writes to standard output, or to a file, which gets its name when it is whole. What is no regular
- * file, as a device or a pipe, is written to as it is.
+ * Writes to standard output, or to a file, which gets its name when it is complete. Anything but a
+ * regular file, such as a device or a pipe, is written to directly.
  */
 async function writeExport<T>(file: string | undefined, signal: AbortSignal, work: Work<T>): Promise<T> {
   if (file === undefined) return throughTo(work, process.stdout, signal)
@@ -170,7 +171,7 @@ async function writeExport<T>(file: string | undefined, signal: AbortSignal, wor
   try {
     const before = await stat(file).catch(nullWithoutFile)
     if (before !== null && !before.isFile()) return await throughTo(work, await opened(file, 'w'), signal, pack)
-    // A link stays: what it leads to is replaced.
+    // A link stays: its target is replaced.
     const target = before === null ? file : await realpath(file)
     return await writeBeside(target, before, (draft) => throughTo(work, draft, signal, pack))
   } catch (error) {
@@ -188,20 +189,21 @@ function nullWithoutFile(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** A file that can be written to, before anything is read for it. */
+/** Opens a file for writing, before the export begins. */
 async function opened(file: string, flags: 'w' | 'wx', mode?: number): Promise<Writable> {
   const stream = createWriteStream(file, { flags, ...(mode !== undefined && { mode }) })
   await once(stream, 'open')
   return stream
 }
 
-/** Replaces a file by another one of the same rights, once that is whole. */
+/** Replaces a file by a new one with the same rights, once that is complete. */
 async function writeBeside<T>(target: string, before: Stats | null, work: (draft: Writable) => Promise<T>): Promise<T> {
   const draft = `${target}.${randomBytes(4).toString('hex')}.part`
   try {
     const rights = before === null ? undefined : before.mode & 0o777
     const result = await work(await opened(draft, 'wx', rights))
-    // What the process may not give on stays its own; the umask has taken some of the mode.
+    // Rights that the process may not pass on are left out; the umask has removed some of the
+    // mode.
     if (before !== null) {
       await chown(draft, before.uid, before.gid).catch(() => undefined)
       await chmod(draft, before.mode & 0o777)
@@ -214,15 +216,12 @@ async function writeBeside<T>(target: string, before: Stats | null, work: (draft
   }
 }
 
-/**
- * Runs `work` with a stream that takes no more than what follows it has taken. Throws
- * ExportStopped.
- */
+/** Runs `work` with a stream that accepts data only as fast as its target. Throws ExportStopped. */
 async function throughTo<T>(work: Work<T>, end: Writable, signal: AbortSignal, pack?: Gzip): Promise<T> {
   const start = new PassThrough()
   const ends = end !== process.stdout
   const done = pack === undefined ? pipeline(start, end, { end: ends }) : pipeline(start, pack, end, { end: ends })
-  // Told below; a failure there ends the work here.
+  // Awaited below; until then a failure ends the work here.
   done.catch(() => undefined)
   const stopped = once(signal, 'abort').then(() => Promise.reject(new ExportStopped()))
   stopped.catch(() => undefined)
