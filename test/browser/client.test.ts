@@ -109,7 +109,7 @@ describeInBrowser('the client in a browser', () => {
   )
 
   test(
-    'goes on with new tickets when the old one has expired, however often',
+    'continues with new tickets whenever the old one has expired',
     async () => {
       await set({ stream: { maxDurationSeconds: 1 }, ticket: { connectSeconds: 1, reconnectSeconds: 1 } })
       const before = site.asked.ticket
@@ -131,7 +131,7 @@ describeInBrowser('the client in a browser', () => {
   )
 
   test(
-    'goes on when there is a network again, although nothing has told it that the old connection is dead',
+    'continues when the network is back, although nothing has reported that the old connection is dead',
     async () => {
       await follow()
       await comment()
@@ -155,7 +155,7 @@ describeInBrowser('the client in a browser', () => {
   )
 
   test(
-    'opened again and again while others write, brings each event once',
+    'reopened repeatedly while others write, delivers each event once',
     async () => {
       await follow()
       const writing = comment(100)
@@ -176,7 +176,7 @@ describeInBrowser('the client in a browser', () => {
   }
 
   test(
-    'leaves the service while its page is frozen, and catches up afterwards',
+    'disconnects while its page is frozen, and catches up afterwards',
     async () => {
       const sleeper = await openSleeper(browser, site.url)
       const seen = () => sleeper.evaluate<number[]>('events.map(({ seq }) => seq)')
@@ -200,7 +200,7 @@ describeInBrowser('the client in a browser', () => {
   )
 
   test.skipIf(!hasWholeBrowser)(
-    `leaves the service while its page is in the back/forward cache, and catches up afterwards${hasWholeBrowser ? '' : ' (skipped: needs a whole Chromium)'}`,
+    `disconnects while its page is in the back/forward cache, and catches up afterwards${hasWholeBrowser ? '' : ' (skipped: needs a whole Chromium)'}`,
     async () => {
       await follow()
       await comment()
@@ -219,7 +219,7 @@ describeInBrowser('the client in a browser', () => {
   )
 
   test(
-    'beyond the replay window has the page load its data again, and goes on after them',
+    'beyond the replay window, makes the page load its data again, and continues after them',
     async () => {
       await set({ stream: { replayEvents: 100 } })
       await follow()
@@ -237,7 +237,7 @@ describeInBrowser('the client in a browser', () => {
   )
 
   test(
-    'over a cap waits as it is told, beside a bare EventSource, and both have their streams when places are free',
+    'over a cap, waits as told, beside a bare EventSource, and both get their streams when places are free',
     async () => {
       await follow()
       // Not before: the stream of the test before may still count for a moment, and this one would
@@ -274,7 +274,7 @@ describeInBrowser('the client in a browser', () => {
   )
 
   test(
-    'closed leaves nothing: no stream, and no request whatever happens',
+    'closed, makes no further request, and leaves no stream',
     async () => {
       await follow()
       await comment()

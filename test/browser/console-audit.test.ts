@@ -18,7 +18,7 @@ describeInBrowser('The audit log in the console', () => {
     await desk.ok('POST', '/discussions', { externalId: 'article', title: 'An article' })
   })
 
-  test('by the keyboard alone: an action is chosen, its changes are read, more are loaded, one actor is picked', async () => {
+  test('by keyboard alone: choose an action, read its changes, load more, filter by one actor', async () => {
     const { page, complaints, close } = await desk.visit('/audit')
     const rows = page.getByRole('row')
     await rows.filter({ hasText: 'api_key.create' }).waitFor()
@@ -52,7 +52,7 @@ describeInBrowser('The audit log in the console', () => {
     await close()
   })
 
-  test('every kind of target that has a page links to it', async () => {
+  test('links every kind of target that has a page', async () => {
     const { id } = await desk.ok('POST', '/webhooks', { url: 'https://receiver.example.com/hooks' })
     const { page, close } = await desk.visit('/audit?action=webhook.create')
     const link = page.getByRole('row').getByRole('link', { name: 'webhook_endpoint' })
@@ -61,7 +61,7 @@ describeInBrowser('The audit log in the console', () => {
     await close()
   })
 
-  test('a span and an action come from the URL; where they leave nothing the page says what to do', async () => {
+  test('takes a span and an action from the URL; an empty result says what to do', async () => {
     const { page, close } = await desk.visit('/audit?from=2020-01-01&to=2020-01-31&actor=key')
     await page.getByText('No matching entry').waitFor()
     expect(await page.getByLabel('From').inputValue()).toBe('2020-01-01')
@@ -72,13 +72,13 @@ describeInBrowser('The audit log in the console', () => {
     await close()
   })
 
-  test('a refused filter is told in words, not by its place in the request', async () => {
+  test('describes a refused filter in words, not by its place in the request', async () => {
     const { page, close } = await desk.visit('/audit?actor=nobody')
     expect(await page.getByRole('alert').textContent()).toMatch(/^Actor must be the id of a key or an admin/)
     await close()
   })
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await desk.visit('/audit', { view: NARROW })
     await page.getByRole('table').waitFor()
     await expectAccessible(page, 'audit')

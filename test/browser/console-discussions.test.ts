@@ -30,7 +30,7 @@ describeInBrowser('discussions in the console', () => {
     await desk.ok('PUT', `/comments/${first.id}/reaction`, { type: 'like' }, await desk.service.as('dan'))
   })
 
-  test('by the keyboard alone: found by title, followed live, moderated, locked, unlocked and archived', async () => {
+  test('by keyboard alone: find a discussion by title, follow it live, moderate, lock, unlock and archive', async () => {
     const { page, complaints, close } = await desk.visit('/discussions')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const comment = (text: string) => page.getByRole('article').filter({ hasText: text })
@@ -110,7 +110,7 @@ describeInBrowser('discussions in the console', () => {
     await close()
   })
 
-  test('what moderators alone see stands at its place, and by itself where asked for; what is written does not run', async () => {
+  test('shows comments that only moderators see in their places, or alone on request; their HTML does not run', async () => {
     const { data } = await desk.ok('GET', '/discussions?search=budget')
     const { page, complaints, close } = await desk.visit(`/discussions/${data[0].id}?sort=oldest`)
     const articles = page.getByRole('article')
@@ -139,7 +139,7 @@ describeInBrowser('discussions in the console', () => {
     await close()
   })
 
-  test('another tenant’s discussion is none', async () => {
+  test('another tenant’s discussion is not found', async () => {
     const other = await desk.service.addTenant('elsewhere')
     const { data } = await desk.ok('GET', '/discussions?search=budget')
     const { page, close } = await desk.visit(`/discussions/${data[0].id}`, { admin: other.admin })
@@ -150,7 +150,7 @@ describeInBrowser('discussions in the console', () => {
     await close()
   })
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await desk.visit('/discussions', { view: NARROW })
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
     await expectAccessible(page, 'discussions')

@@ -37,7 +37,7 @@ describeInBrowser('identity in the console', () => {
   const post = (headers: Record<string, string>) =>
     desk.service.call('POST', '/discussions/by-external/page/comments', { headers, body: { body: 'text' } })
 
-  test(`by the keyboard alone: the secret is rotated, and each snippet signs with it${languagesMissing}`, async () => {
+  test(`by keyboard alone: rotate the secret, and each snippet signs with it${languagesMissing}`, async () => {
     const { kid } = desk.service.identitySecret
     const { page, complaints, close } = await desk.visit('/identity')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
@@ -69,7 +69,7 @@ describeInBrowser('identity in the console', () => {
     await close()
   })
 
-  test("the identity provider of the settings is told, without its keys' place none is", async () => {
+  test('shows the identity provider of the settings; without keys it says so', async () => {
     const { page, complaints, close } = await desk.visit('/identity')
     await page.getByText('None is set.').waitFor()
     const identity = { issuer: 'https://login.example', jwksUrl: 'https://login.example/keys.json' }
@@ -93,7 +93,7 @@ describeInBrowser('identity in the console', () => {
     await close()
   })
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await desk.visit('/identity', { view: NARROW })
     await page.getByRole('table').waitFor()
     await page.getByRole('tab', { name: 'Node' }).waitFor()

@@ -6,7 +6,7 @@ import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harne
 describeInBrowser('API keys in the console', () => {
   const desk = openDesk()
 
-  test('by the keyboard alone: a key is created, calls the API, and is revoked', async () => {
+  test('by keyboard alone: create a key, call the API with it, revoke it', async () => {
     const { page, complaints, close } = await desk.visit('/keys', { pollsFast: true })
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     await enter(button('Create a key'))
@@ -36,7 +36,7 @@ describeInBrowser('API keys in the console', () => {
     await close()
   })
 
-  test('what is refused for no field of the form is told above it, with the focus there', async () => {
+  test('a refusal about no field is shown above the form, with the focus there', async () => {
     const setBudget = (activeKeyBudget: number) => desk.ok('PATCH', '/settings', { activeKeyBudget })
     await setBudget(1)
     const { page, close } = await desk.visit('/keys')
@@ -52,7 +52,7 @@ describeInBrowser('API keys in the console', () => {
     await close()
   })
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await desk.visit('/keys', { view: NARROW })
     await page.getByRole('table').waitFor()
     await expectAccessible(page)

@@ -11,7 +11,7 @@ describeInBrowser('Loading the pages of the console', () => {
   // cache.
   const desk = openDesk()
 
-  test('offline, a page that is not loaded yet says so inside the console, and comes once the network is back', async () => {
+  test('offline, a page that is not loaded yet says so inside the console, and loads once the network is back', async () => {
     const { page, close } = await visitConsole(desk.browser, desk.service)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.context().setOffline(true)
@@ -29,7 +29,7 @@ describeInBrowser('Loading the pages of the console', () => {
     await close()
   })
 
-  test('a file that an upgrade has taken away makes the console reload itself, once', async () => {
+  test('a file that an upgrade has removed makes the console reload itself once', async () => {
     const { page, close } = await visitConsole(desk.browser, desk.service)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.evaluate('globalThis.isFirstPage = true')

@@ -58,7 +58,7 @@ describeInBrowser('Moderation in the console', () => {
     await expect.poll(() => said(page).textContent(), WAIT).toContain(words)
   }
 
-  test('by the keyboard alone: approved, rejected, pinned, selected and judged together, taken back where that can be', async () => {
+  test('by keyboard alone: approve, reject, pin, select and judge together, undo where possible', async () => {
     const all = []
     for (const n of [1, 2, 3, 4, 5]) all.push(await post(`reader-${n}`, `hold ${n}`))
     const [first, second, third, fourth, fifth] = all as [Posted, Posted, Posted, Posted, Posted]
@@ -117,7 +117,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('at the end of a batch the focus moves on to the next page, which is loaded ahead', async () => {
+  test('at the end of a batch the focus moves to the next page, which is loaded ahead', async () => {
     const all: Posted[] = []
     for (let n = 0; n < 30; n++) all.push(await post(`reader-${n}`, `hold ${n}`))
     const { page, complaints, close } = await desk.visit('/moderation')
@@ -139,7 +139,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('a dialog gives the focus back to the comment that it came from', async () => {
+  test('a dialog returns the focus to the comment that it came from', async () => {
     const comment = await post('to-ban', 'hold this')
     const { page, close } = await desk.visit('/moderation')
     await item(page, comment).getByText('First seen').waitFor()
@@ -159,7 +159,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('a reader is banned for a term with a reason, in a dialog whose letters are text, and it is taken back', async () => {
+  test('bans a reader for a term with a reason, in a dialog where shortcuts are off, and undoes it', async () => {
     const comment = await post('rude', 'hold this')
     const { page, complaints, close } = await desk.visit('/moderation')
     await item(page, comment).waitFor()
@@ -180,7 +180,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('a ban of another moderator since is shown before it is replaced, and is what is put back', async () => {
+  test("shows another moderator's recent ban before replacing it, and undo restores that ban", async () => {
     const comment = await post('banned-twice', 'hold this')
     const { page, complaints, close } = await desk.visit('/moderation')
     await item(page, comment).getByText('First seen').waitFor()
@@ -201,7 +201,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('while somebody reads, new ones wait to be asked for, and what another judged is marked', async () => {
+  test('while a moderator reads, new comments wait until requested, and comments judged by others are marked', async () => {
     const first = await post('ann', 'hold one')
     const second = await post('bob', 'hold two')
     const { page, close } = await desk.visit('/moderation')
@@ -221,7 +221,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('what is held is told within a second, and what is read and selected stays where it is', async () => {
+  test('a held comment is announced within a second, and comments being read or selected stay in place', async () => {
     const all = []
     for (let n = 0; n < 12; n++) all.push(await post(`reader-${n}`, `hold ${n}`))
     const { page, complaints, close } = await desk.visit('/moderation')
@@ -245,7 +245,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('a service that is away is said to be, and what was missed comes once it is back', async () => {
+  test('says that the service is down, and shows missed comments once it is back', async () => {
     const first = await post('ann', 'hold one')
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(desk.service.url).port) })
     const throughProxy = { url: `http://127.0.0.1:${proxy.port}`, admin: desk.service.admin }
@@ -262,7 +262,7 @@ describeInBrowser('Moderation in the console', () => {
     await proxy.close()
   })
 
-  test('of several judged together, the one that is refused says why', async () => {
+  test('of several comments judged together, the refused one shows the reason', async () => {
     const fine = await post('ann', 'hold one')
     externalId = newId()
     const stuck = await post('bob', 'hold two')
@@ -279,7 +279,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('what its author has edited since it came into view is not approved unread, but shown', async () => {
+  test('a comment that its author has edited since it came into view is shown again, not approved unread', async () => {
     const edited = await post('ann', 'hold one')
     const { page, close } = await desk.visit('/moderation')
     await item(page, edited).getByText('hold one').waitFor()
@@ -306,7 +306,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('a reported comment shows who said what, its parent, its page and its author’s history; kept, it is answered', async () => {
+  test('a reported comment shows its reports, its parent, its page and its author’s history; keeping it answers the reports', async () => {
     const parent = await post('eve', 'The bridge is open.')
     const reply = await post('fay', 'Buy now!', parent.id)
     const report = { reason: 'spam', note: 'Sells things' }
@@ -329,7 +329,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('an empty queue has nothing above what it says', async () => {
+  test('an empty queue shows nothing above its message', async () => {
     const { admin } = await desk.service.addTenant('idle')
     const { page, close } = await desk.visit('/moderation', { admin })
     await page.getByText('Nothing is waiting').waitFor()
@@ -337,7 +337,7 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('the keys can be switched off, and stay so', async () => {
+  test('shortcuts can be switched off, and stay off', async () => {
     const comment = await post('ann', 'hold this')
     // The switch is kept in the browser's storage, which the other tests share.
     const { page, close } = await visitConsole(desk.browser, desk.service, '/moderation')
@@ -375,7 +375,7 @@ describeInBrowser('Moderation in the console', () => {
     return { reply, last: await post('dan', 'Please hold the tram for the night shift, too.') }
   }
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const { reply, last } = await fill()
     const { page, complaints, close } = await desk.visit('/moderation', { view: NARROW })
     await item(page, last).focus()

@@ -35,7 +35,7 @@ describeInBrowser('the overview of the console', () => {
     held = await post('dan', 'harbour', 'Better build a casino.')
   })
 
-  test('by the keyboard alone: a span is chosen, its numbers are read, and what waits is gone to', async () => {
+  test('by keyboard alone: choose a span, read its numbers, go to what needs attention', async () => {
     const { page, complaints, close } = await desk.visit()
     const comments = page.getByRole('region', { name: 'Comments', exact: true })
     await comments.getByText('against the 7 days before').waitFor()
@@ -66,7 +66,7 @@ describeInBrowser('the overview of the console', () => {
     await close()
   })
 
-  test('what comes to wait while one looks is shown, and what is dealt with waits no more', async () => {
+  test('new work appears while the page is open, and finished work disappears', async () => {
     const { page, complaints, close } = await desk.visit('/?span=30d')
     await page.getByRole('link', { name: '1 Pending comments' }).waitFor()
     await desk.ok('POST', `/comments/${held}/reject`)
@@ -77,7 +77,7 @@ describeInBrowser('the overview of the console', () => {
     await close()
   })
 
-  test('a tenant without comments is told what to do first', async () => {
+  test('a tenant without comments is told its first steps', async () => {
     const tenant = await desk.service.addTenant('newcomer')
     const { page, complaints, close } = await desk.visit('/', { admin: tenant.admin })
     const steps = page.getByRole('region', { name: 'First steps' })
@@ -95,7 +95,7 @@ describeInBrowser('the overview of the console', () => {
     await close()
   })
 
-  test('on the first day there is no average of readers yet: those of today are shown', async () => {
+  test("on the first day there is no average of readers yet, so today's are shown", async () => {
     const tenant = await desk.service.addTenant('beginner')
     const headers = { 'x-api-key': tenant.apiKey, ...(await tenant.as('ann')) }
     const path = '/discussions/by-external/first/comments'
@@ -105,7 +105,7 @@ describeInBrowser('the overview of the console', () => {
     await close()
   })
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await desk.visit('/?span=30d', { view: NARROW })
     await page.locator('.recharts-bar-rectangle').first().waitFor()
     await expectAccessible(page, 'overview')

@@ -39,7 +39,7 @@ describeInBrowser('readers in the console', () => {
     await posted('bob', '<b>Nobody</b> asked me.')
   })
 
-  test('by the keyboard alone: found by name, banned for a term, let in again, exported', async () => {
+  test('by keyboard alone: find a reader by name, ban for a term, unban, export', async () => {
     const { page, complaints, close } = await desk.visit('/readers')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     await page.getByRole('link', { name: /BobBob/ }).waitFor()
@@ -96,7 +96,7 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
-  test('a ban in shadow, for good; a refusal at its field keeps what was typed', async () => {
+  test('bans in shadow and for good; a refusal at a field keeps the typed text', async () => {
     const { page, complaints, close } = await desk.visit(`/readers/${await idOf('bob')}`)
     await page.getByRole('button', { name: 'Ban', exact: true }).click()
     await page.getByRole('checkbox', { name: 'In shadow' }).check()
@@ -121,7 +121,7 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
-  test('by the keyboard alone: erased once the external id is typed, and what becomes of the comments is said', async () => {
+  test('by keyboard alone: erase a reader after typing the external id; the dialog says what happens to the comments', async () => {
     await posted('ann', 'To be forgotten.')
     const id = await idOf('ann')
     const { page, complaints, close } = await desk.visit(`/readers/${id}`)
@@ -143,7 +143,7 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
-  test('by the keyboard alone: merged into another one, who is found, chosen and shown', async () => {
+  test('by keyboard alone: merge a reader into another one, who is searched, chosen and shown', async () => {
     await posted('anna', 'Under the old name.')
     await posted('anna-new', 'Under the new one.')
     const id = await idOf('anna')
@@ -180,7 +180,7 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
-  test('merged into nobody who is out of sight, nor by Enter in the search', async () => {
+  test('does not merge into a reader who is out of view, nor on Enter in the search', async () => {
     await posted('gina', 'Under the old name.')
     await posted('gina-new', 'Under the new one.')
     const id = await idOf('gina')
@@ -205,7 +205,7 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
-  test('the dialog of a merge wraps long external ids on a narrow screen', async () => {
+  test('the merge dialog wraps long external ids on a narrow screen', async () => {
     const [goes, stays] = LONG_IDS
     await posted(goes, 'Under the old name.')
     await posted(stays, 'Under the new one.')
@@ -228,7 +228,7 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
-  test('erased by somebody else while their page is open: it says so, and leads to the others', async () => {
+  test('a reader erased by someone else while their page is open: the page says so, and links to the list', async () => {
     await posted('eve', 'To be forgotten.')
     const id = await idOf('eve')
     const { page, complaints, close } = await desk.visit(`/readers/${id}`, { pollsFast: true })
@@ -241,7 +241,7 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
-  test('a reader whose external id nobody can type is erased all the same', async () => {
+  test('erases a reader whose external id cannot be typed', async () => {
     await posted('two  spaces\u202E\nand a line\u00A0', 'To be forgotten.')
     const { data } = await desk.ok('GET', '/readers?search=two')
     const { page, complaints, close } = await desk.visit(`/readers/${data[0].id}`)
@@ -254,7 +254,7 @@ describeInBrowser('readers in the console', () => {
     await close()
   })
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await desk.visit('/readers', { view: NARROW })
     await page.getByRole('link', { name: /BobBob/ }).waitFor()
     await expectAccessible(page, 'readers')

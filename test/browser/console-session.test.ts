@@ -22,7 +22,7 @@ describeInBrowser('signing in to the console', () => {
       localStorage.setItem(key, JSON.stringify({ ...session, token: 'no.such.token' }))
     }, SESSION)
 
-  test('a wrong password is said to be wrong, and the right one opens the page that was asked for', async () => {
+  test('reports a wrong password; the right one opens the requested page', async () => {
     const { page, complaints, close } = await visit('/keys', { signIn: false })
     await page.getByLabel('E-mail').waitFor()
     await page.keyboard.type(desk.service.admin.email)
@@ -42,7 +42,7 @@ describeInBrowser('signing in to the console', () => {
     await close()
   })
 
-  test('a token that is refused while somebody types loses nothing: they sign in above the page and go on', async () => {
+  test('a token that is refused while an admin types loses nothing: they sign in above the page and continue', async () => {
     const { page, complaints, close } = await visit('/keys')
     await page.getByRole('table').waitFor()
     await spoil(page)
@@ -73,7 +73,7 @@ describeInBrowser('signing in to the console', () => {
     await close()
   })
 
-  test('signing out signs every tab out, and what was seen is gone', async () => {
+  test('signing out signs out every tab, and hides everything seen', async () => {
     const { page, complaints, close } = await visit('/keys')
     const other = await page.context().newPage()
     await other.goto(`${desk.service.url}/console/keys`)
@@ -100,7 +100,7 @@ describeInBrowser('signing in to the console', () => {
       }),
     )
 
-  test('a token that one tab finds refused takes nothing from the others: once signed in, all go on', async () => {
+  test('a token that one tab finds refused takes nothing from the others: after one sign-in, all continue', async () => {
     const { page, complaints, close } = await visit('/keys')
     const other = await page.context().newPage()
     await other.goto(`${desk.service.url}/console/keys`)
@@ -119,7 +119,7 @@ describeInBrowser('signing in to the console', () => {
     await close()
   })
 
-  test('who signs in again in a new tab is the same one, however the address is typed', async () => {
+  test('an admin who signs in again in a new tab is recognised, however the address is typed', async () => {
     const { page, complaints, close } = await visit('/keys')
     await enter(page.getByRole('button', { name: 'Create a key' }))
     await page.getByRole('textbox', { name: 'Label' }).fill('Still here')
@@ -137,7 +137,7 @@ describeInBrowser('signing in to the console', () => {
     await close()
   })
 
-  test('a page that only listens asks for a sign-in once its stream is refused, and asks no more until then', async () => {
+  test('a page that only listens asks for a sign-in once its stream is refused, and sends no more requests until then', async () => {
     const { json } = await desk.service.call('POST', '/discussions', { body: { externalId: 'listening' } })
     const { page, complaints, close } = await visit('/keys')
     let refused = 0
@@ -160,7 +160,7 @@ describeInBrowser('signing in to the console', () => {
     await close()
   })
 
-  test('nothing that one admin has seen or begun goes over to another, who signs in in another tab', async () => {
+  test('nothing that one admin has seen or begun passes to another one, who signs in in another tab', async () => {
     const globe = await desk.service.addTenant('globe')
     const { page, complaints, close } = await visit('/keys')
     await enter(page.getByRole('button', { name: 'Create a key' }))
@@ -184,7 +184,7 @@ describeInBrowser('signing in to the console', () => {
     await close()
   })
 
-  test('a page that the browser has kept shows nothing to who goes back to it after the sign-out', async () => {
+  test('a page kept by the browser shows nothing to a person who goes back to it after the sign-out', async () => {
     const { page, complaints, close } = await visit('/keys')
     await page.getByRole('table').waitFor()
     await page.evaluate((key) => {
@@ -197,7 +197,7 @@ describeInBrowser('signing in to the console', () => {
     await close()
   })
 
-  test('the theme is chosen, kept, and is that of the system until then', async () => {
+  test('the theme follows the system until one is chosen, and is then kept', async () => {
     const { page, close } = await visit('/keys', { view: { width: 1280, theme: 'dark' } })
     const scheme = () => page.locator('html').getAttribute('data-mantine-color-scheme')
     expect(await scheme()).toBe('dark')
@@ -212,7 +212,7 @@ describeInBrowser('signing in to the console', () => {
     await close()
   })
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const { page, complaints, close } = await visit('/', { view: NARROW, signIn: false })
     await signInForm(page).waitFor()
     await expectAccessible(page, 'sign-in')

@@ -36,7 +36,7 @@ describeInBrowser('Settings in the console', () => {
   }
   const isSaved = (page: Page) => page.getByText('Saved.', { exact: true }).waitFor()
 
-  test('every setting has its field, with its default and what it does', async () => {
+  test('every setting has a field, with its default and its description', async () => {
     const { page, close } = await desk.visit('/settings')
     await page.getByRole('switch', { name: 'Use the classifier' }).press('Space')
     const paths = Object.entries(DEFAULTS).flatMap(([name, value]) =>
@@ -52,7 +52,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('a pasted list of words has an entry for each of its lines', async () => {
+  test('a pasted list of words becomes an entry for each line', async () => {
     const { page, close } = await desk.visit('/settings')
     await tabTo(input(page, 'bannedWords'))
     await page.evaluate(() => navigator.clipboard.writeText('casino\r\nfree money\n\nlottery, pills\tpoker'))
@@ -64,7 +64,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('by the keyboard alone: a number, a list and a mode are changed, and nothing else is sent', async () => {
+  test('by keyboard alone: change a number, a list and a mode; nothing else is sent', async () => {
     const { page, complaints, close } = await desk.visit('/settings')
     await tabTo(page.getByRole('radio', { name: 'none' }))
     await page.keyboard.press('ArrowDown')
@@ -91,7 +91,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('what can be null has a switch; a group that is null comes and goes as a whole', async () => {
+  test('a nullable setting has a switch; a nullable group is switched as a whole', async () => {
     const { page, close } = await desk.visit('/settings')
     await tabTo(page.getByRole('switch', { name: 'Lock old discussions' }))
     await page.keyboard.press('Space')
@@ -113,7 +113,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('a refusal stands at its field under its label, and nothing that was typed is lost', async () => {
+  test('a refusal is shown at its field under its label, and no typed text is lost', async () => {
     const { page, complaints, close } = await desk.visit('/settings')
     await retype(page, 'maxLinks', '101')
     await enter(save(page))
@@ -140,7 +140,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('what somebody else has changed meanwhile is shown, and not written over', async () => {
+  test('shows changes of other admins, and does not overwrite them', async () => {
     const { page, close } = await desk.visit('/settings')
     await retype(page, 'maxDepth', '3')
     await retype(page, 'maxLinks', '9')
@@ -162,7 +162,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('leaving with something unsaved asks', async () => {
+  test('asks before unsaved changes are left', async () => {
     const { page, close } = await desk.visit('/settings')
     await retype(page, 'maxLinks', '9')
     const link = page.getByRole('link', { name: 'API keys' })
@@ -177,7 +177,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('the secret of the classifier is created and shown once', async () => {
+  test("creates the classifier's secret, and shows it once", async () => {
     const { page, complaints, close } = await desk.visit('/settings#classifier')
     await enter(page.getByRole('button', { name: 'Create a secret' }))
     await enter(page.getByRole('button', { name: 'Create', exact: true }))
@@ -190,7 +190,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('an export is created, downloaded once a worker has made it, and deleted', async () => {
+  test('creates an export, downloads it once a worker has made it, and deletes it', async () => {
     const { page, complaints, close } = await desk.visit('/settings', { view: NARROW, pollsFast: true })
     const create = page.getByRole('button', { name: 'Create an export' })
     await enter(create)
@@ -213,7 +213,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('imports are listed with what they have brought and what they have not', async () => {
+  test('lists imports with the items that they took and refused', async () => {
     const first = Array.from({ length: 100 }, (_, n) => ({ place: `line ${n}`, reason: 'has no text' }))
     const counts = { comments: 12_345, readers: 17 }
     await desk.service.app.db.query(ADD_IMPORT, [
@@ -246,7 +246,7 @@ describeInBrowser('Settings in the console', () => {
     await close()
   })
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     await set({ bannedWords: ['casino', 'w'.repeat(100)], autoCloseDays: 30 })
     const { page, complaints, close } = await desk.visit('/settings', { view: NARROW })
     await field(page, 'maxLinks').locator('input').fill('101')

@@ -85,7 +85,7 @@ describeInBrowser('webhooks in the console', () => {
   }
 
   test(
-    'by the keyboard alone: registered, verified, broken until it is disabled, enabled again, and what was held arrives',
+    'by keyboard alone: register, verify, break until disabled, enable again, and the held deliveries arrive',
     { timeout: 120_000 },
     async () => {
       const { page, complaints, close } = await desk.visit('/webhooks')
@@ -153,7 +153,7 @@ describeInBrowser('webhooks in the console', () => {
     },
   )
 
-  test('a delivery has its body, headers and attempts, and is sent again; the list is filtered by its URL', async () => {
+  test("shows a delivery's body, headers and attempts, and redelivers it; the URL filters the list", async () => {
     receiver.on('/filtered', ({ headers }, response) =>
       headers['x-service-event'] === 'comment_created' ? reply(response, 503, '<b>no</b>') : undefined,
     )
@@ -192,7 +192,7 @@ describeInBrowser('webhooks in the console', () => {
     await close()
   })
 
-  test('an open circuit and the next attempt are counted down', async () => {
+  test('counts down an open circuit and the next attempt', async () => {
     receiver.on('/slow', ({ headers }, response) =>
       headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
     )
@@ -215,7 +215,7 @@ describeInBrowser('webhooks in the console', () => {
     await close()
   })
 
-  test('what somebody else has changed while one edits is not written over', async () => {
+  test('changes of others during an edit are not overwritten', async () => {
     const { id } = await register('/edited-by-two', { policy: { maxAttempts: 4 } })
     const { page, complaints, close } = await desk.visit(`/webhooks/${id}`, { pollsFast: true })
     await button(page, 'Edit').click()
@@ -235,7 +235,7 @@ describeInBrowser('webhooks in the console', () => {
     await close()
   })
 
-  test('by the keyboard alone: edited, tested, replayed, its secret rotated twice, and deleted', async () => {
+  test('by keyboard alone: edit, test, replay, rotate the secret twice, delete', async () => {
     await post(1)
     const { id, kid } = await register('/kept')
     const { page, complaints, close } = await desk.visit(`/webhooks/${id}`)
@@ -291,7 +291,7 @@ describeInBrowser('webhooks in the console', () => {
     await close()
   })
 
-  test('a delivery that is none leads to its endpoint, and an endpoint that is none to the list', async () => {
+  test('an unknown delivery leads to its endpoint, and an unknown endpoint to the list', async () => {
     const none = '01900000-0000-7000-8000-000000000000'
     const { page, complaints, close } = await desk.visit(`/webhooks/${none}/deliveries/none`)
     await page.getByRole('heading', { name: 'There is no such delivery', exact: true }).waitFor()
@@ -303,7 +303,7 @@ describeInBrowser('webhooks in the console', () => {
     await close()
   })
 
-  test(`the snippets tell what is genuine${languagesMissing}`, async () => {
+  test(`the snippets accept genuine requests only${languagesMissing}`, async () => {
     const { id, secret } = await register('/signed')
     expect(
       (await desk.service.call('POST', `/webhooks/${id}/test`, { body: { eventType: 'comment_created' } })).status,
@@ -370,7 +370,7 @@ describeInBrowser('webhooks in the console', () => {
     return id
   }
 
-  test('axe finds nothing, and nothing is wider than the screen, in any view', async () => {
+  test('axe finds no violation and no view is wider than the screen', async () => {
     const id = await registerBroken()
     const { data } = await desk.ok('GET', `/webhooks/${id}/deliveries?limit=100`)
     const tried = data.find(({ attempts }: { attempts: { error: string | null }[] }) => attempts[0]?.error != null)

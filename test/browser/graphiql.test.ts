@@ -6,7 +6,7 @@ import { openDesk, WAIT } from '../harness/console.ts'
 describeInBrowser('GraphiQL', () => {
   const desk = openDesk()
 
-  test('comes from the service alone, and runs its first query with the key that is put among its headers', async () => {
+  test('is served without third parties, and runs its first query with the key in its headers', async () => {
     const page = await desk.browser.newPage()
     const foreign: string[] = []
     page.on('request', (request) => {

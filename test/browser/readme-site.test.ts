@@ -60,7 +60,7 @@ describeInBrowser('the site of the guide of the widget', () => {
     }
   }
 
-  test('runs as it stands: a reader signs in, comes back, writes, and hears of others', { timeout: 60_000 }, () =>
+  test('runs as written: a reader signs in, comes back, writes, and gets events of others', { timeout: 60_000 }, () =>
     withSite(async (url) => {
       const browser = await launchBrowser()
       try {

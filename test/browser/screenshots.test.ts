@@ -51,7 +51,7 @@ describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (m
     }
   })
 
-  test('of the deliveries of a webhook', async () => {
+  test('webhook deliveries', async () => {
     const { id } = await desk.ok('POST', '/webhooks', {
       url: `https://127.0.0.1:${new URL(receiver.url).port}/newsroom`,
       description: 'The newsroom',
@@ -76,7 +76,7 @@ describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (m
     await close()
   })
 
-  test('of the queue', async () => {
+  test('the queue', async () => {
     await desk.ok('PATCH', '/settings', { suspectWords: ['fool'], maxLinks: 1 })
     const question = await post(ANN, 'night-trains', 'Would you pay 90 for a bunk, if breakfast came with it?')
     for (const [name, body] of HELD) await post(name, 'night-trains', body, question)
@@ -91,7 +91,7 @@ describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (m
     await close()
   })
 
-  test('of the overview', async () => {
+  test('the overview', async () => {
     const { page, complaints, close } = await desk.visit('/?span=30d')
     await page.locator('.recharts-bar-rectangle').first().waitFor()
     await shoot(page, 'overview')

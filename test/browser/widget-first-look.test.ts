@@ -42,7 +42,7 @@ describeInBrowser('the widget at the first look', () => {
     { comments: 0, width: 360 },
     { comments: 12, width: 1280 },
     { comments: 12, width: 360 },
-  ])('moves the page by 0.1 at most with $comments comments, $width pixels wide', async ({ comments, width }) => {
+  ])('has a layout shift of at most 0.1 with $comments comments, $width pixels wide', async ({ comments, width }) => {
     // With a text above its comments, as articles have; nobody has written below it.
     const article = comments === 0 ? 'library-hours' : newArticle()
     for (let n = 0; n < comments; n++) await paper.post(article, `reader-${n}-${width}`, `Comment ${n}. `.repeat(10))
@@ -89,7 +89,7 @@ describeInBrowser('the widget at the first look', () => {
     expect([...shown].join(' ')).not.toMatch(/Loading|Comments|Sort by/)
   })
 
-  test('a page without comments makes the browser complain of nothing', async () => {
+  test('a page without comments logs no errors in the browser', async () => {
     const said: string[][] = []
     const window = await paper.read(newArticle(), {
       as: 'ann',
@@ -99,7 +99,7 @@ describeInBrowser('the widget at the first look', () => {
     expect(said.flat()).toEqual([])
   })
 
-  test('a banned reader is told so where the form would be, and one who is banned in shadow is not', async () => {
+  test('tells a banned reader in place of the form, but not one who is banned in shadow', async () => {
     const article = newArticle()
     await paper.post(article, 'bob', 'Before the ban')
     const { data } = await paper.call('GET', '/readers?externalId=bob')
@@ -115,7 +115,7 @@ describeInBrowser('the widget at the first look', () => {
     await paper.call('POST', `/readers/${data[0].id}/unban`)
   })
 
-  test('of many new comments a page at a time is shown', async () => {
+  test('shows many new comments a page at a time', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'The first')
     const window = await paper.read(article, { query: 'page-size=5' })
@@ -130,7 +130,7 @@ describeInBrowser('the widget at the first look', () => {
     expect(await window.button(/new comment/).count()).toBe(0)
   })
 
-  test('printed, it is what was written, without forms and buttons, and nothing folded', async () => {
+  test('prints the comments without forms and buttons, and with nothing folded', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', Array.from({ length: 40 }, (_, n) => `Line ${n}`).join('\n\n'))
     const window = await paper.read(article, { as: 'ann' })

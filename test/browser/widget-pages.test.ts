@@ -47,7 +47,7 @@ describeInBrowser('the widget on its page', () => {
     ['dark', 1280, ['Report']],
     ['dark', 360, ['Delete']],
   ] as const)(
-    'axe-core finds nothing in %s at %i pixels, with %j open',
+    'axe-core finds no violation in %s at %i pixels, with %j open',
     async (theme, width, kinds) => {
       const ann = await paper.read(article, { as: 'ann', width, query: `page=${theme}` })
       await ann.sees('Show 1 reply')
@@ -77,7 +77,7 @@ describeInBrowser('the widget on its page', () => {
   )
 
   test(
-    'at 360 pixels nothing is wider than the screen, and every target is 24 pixels or more',
+    'at 360 pixels no element is wider than the screen, and every target has at least 24 pixels',
     async () => {
       const ann = await paper.read(article, { as: 'ann', width: 360 })
       await ann.sees('Left behind')
@@ -92,7 +92,7 @@ describeInBrowser('the widget on its page', () => {
     LONG,
   )
 
-  test('all of it can be done with the keyboard, and the focus stays where one is', async () => {
+  test('everything works by keyboard, and the focus stays in place', async () => {
     const page = newArticle()
     const ann = await paper.read(page, { as: 'ann' })
     await ann.thread.getByRole('textbox').waitFor()
@@ -131,7 +131,7 @@ describeInBrowser('the widget on its page', () => {
     expect(await focused()).toMatch(/^Comments/)
   })
 
-  test('what a moderator approves in the console, readers see within a second', async () => {
+  test('readers see a comment within a second after a moderator approves it in the console', async () => {
     const held = newArticle()
     await paper.set({ moderationMode: 'pre' })
     try {
@@ -156,7 +156,7 @@ describeInBrowser('the widget on its page', () => {
     }
   })
 
-  test('pages, their sorts, and many replies are loaded as they are asked for', async () => {
+  test('loads pages, sort orders and many replies on request', async () => {
     const page = newArticle()
     for (let n = 1; n <= 7; n++) await paper.post(page, 'ann', `Number ${n}.`)
     const parent = await paper.post(page, 'ann', 'Parent')
@@ -179,7 +179,7 @@ describeInBrowser('the widget on its page', () => {
     expect(await shown()).toEqual(['Number 1.', 'Number 2.', 'Number 3.'])
   })
 
-  test('speaks Arabic from right to left where the page does, and takes the texts of the page', async () => {
+  test("speaks Arabic from right to left if the page does, and takes the page's own texts", async () => {
     const page = newArticle()
     await paper.post(page, 'ann', 'مرحبا')
     await paper.post(page, 'bob', 'Hello there')
@@ -197,7 +197,7 @@ describeInBrowser('the widget on its page', () => {
     await window.sees('Sort by')
   })
 
-  test('counts of a page are asked for at once, 200 in a request, and follow the thread beside them', async () => {
+  test('requests all counts of a page at once, 200 in a request, and updates them from the thread beside them', async () => {
     const page = newArticle()
     await paper.post(page, 'ann', 'One')
     const asked: string[] = []
@@ -233,7 +233,7 @@ describeInBrowser('the widget on its page', () => {
     expect(asked).toHaveLength(4)
   })
 
-  test('a count of what can be no page takes none of the others with it', async () => {
+  test('one count for an impossible page does not stop the others', async () => {
     const page = newArticle()
     await paper.post(page, 'ann', 'One')
     const window = await paper.read(page)

@@ -33,7 +33,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
   }
   const textOf = (window: Window) => window.thread.getByRole('textbox', { name: 'Write a comment' }).inputValue()
 
-  test('a text under way survives a reload of the page, and is gone once it is sent', async () => {
+  test('a draft survives a reload of the page, and is deleted once it is sent', async () => {
     const article = newArticle()
     const ann = await paper.read(article, { as: 'ann' })
     await ann.thread.getByRole('textbox').fill('Half a thou')
@@ -47,7 +47,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(await textOf(ann)).toBe('')
   })
 
-  test('says in words why something is refused', async () => {
+  test('says in words why an action is refused', async () => {
     const article = newArticle()
     await paper.set({ bannedWords: ['turnip'] })
     const ann = await paper.read(article, { as: 'ann' })
@@ -77,7 +77,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await paper.call('POST', `/readers/${readers[0].id}/unban`)
   })
 
-  test('a text that was refused can be posted once what was in its way is gone', async () => {
+  test('a refused text can be posted once the obstacle is gone', async () => {
     const article = newArticle()
     await paper.post(article, 'bob', 'Before')
     const bob = await paper.read(article, { as: 'bob' })
@@ -91,7 +91,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(await comments(article)).toContain('The same words')
   })
 
-  test('a locked discussion can be read, one that is unlocked written in again, an archived one only read', async () => {
+  test('a locked discussion can be read, an unlocked one written in again, an archived one only read', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'Said in time')
     const { id } = await paper.call('GET', `/discussions/by-external/${article}`)
@@ -109,7 +109,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(await ann.thread.locator('article').getByRole('button').count()).toBe(0)
   })
 
-  test('a comment can be edited within the time that the tenant gives', async () => {
+  test("a comment can be edited within the tenant's edit window", async () => {
     const article = newArticle()
     const id = await paper.post(article, 'ann', 'Quick')
     const ann = await paper.read(article, { as: 'ann' })
@@ -131,7 +131,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     }
   })
 
-  test('who is signed out reads, and is asked to sign in before anything else', async () => {
+  test('a signed-out reader can read, and is asked to sign in before any other action', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'For all to read')
     const window = await paper.read(article)
@@ -145,7 +145,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(await window.thread.getByRole('textbox').count()).toBe(0)
   })
 
-  test('a sign-in that has ended is said, and the text is there again after the next one', async () => {
+  test('an ended sign-in is reported, and the draft is there after the next one', async () => {
     const article = newArticle()
     const ann = await paper.read(article, { as: 'ann' })
     await ann.thread.getByRole('textbox').fill('Too late')
@@ -158,7 +158,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await vi.waitFor(async () => expect(await textOf(ann)).toBe('Too late'), WAIT)
   })
 
-  test('a report reaches the moderators with its reason, once', async () => {
+  test('a report reaches the moderators once, with its reason', async () => {
     const article = newArticle()
     const id = await paper.post(article, 'ann', 'Buy my watches')
     const bob = await paper.read(article, { as: 'bob' })
@@ -176,7 +176,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(data).toMatchObject([{ comment: { id }, reportCount: 1 }])
   })
 
-  test('keeps its place free beside a noscript, which is nothing to be seen', async () => {
+  test('keeps its space reserved next to a noscript, which shows nothing', async () => {
     const window = await paper.read(newArticle(), {
       prepare: (page) => page.route('**/engagement/**', () => undefined),
     })
@@ -187,7 +187,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await vi.waitFor(async () => expect(await end()).toBeGreaterThanOrEqual(800), WAIT)
   })
 
-  test('with sign-in, goes there with the way back', async () => {
+  test('with sign-in, goes to the sign-in page with the path to come back to', async () => {
     const article = newArticle()
     const window = await paper.read(article, { query: 'sign-in=/sign-in?as=ann&page=light#comments' })
     await window.button('Sign in to comment').click()
@@ -197,7 +197,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     )
   })
 
-  test('a listener that prevents it keeps the page', async () => {
+  test('a listener that prevents the default stays on the page', async () => {
     const window = await paper.read(newArticle(), { query: 'sign-in=/sign-in?as=ann' })
     const said = warningsOf(window)
     await window.page.evaluate(`addEventListener('engagement-sign-in', (event) => event.preventDefault())`)
@@ -208,7 +208,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     expect(said).toEqual([])
   })
 
-  test("the page's developer is told once which origin the stream refuses, while comments go on", async () => {
+  test("tells the page's developer once which origin the stream refuses, while comments continue", async () => {
     await paper.set({ allowedOrigins: [] })
     try {
       const article = newArticle()
@@ -226,7 +226,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
   // These wait for attempts of the widget, one after the other: side by side they wait once. They
   // change no settings.
   describe.concurrent('while the backend fails', () => {
-    test('a post whose answer is lost is sent again by itself, and is there once', async () => {
+    test('a post whose answer is lost is retried, and exists once', async () => {
       const article = newArticle()
       let lost = 0
       const ann = await paper.read(article, {
@@ -246,7 +246,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       expect(await comments(article)).toEqual(['Only once'])
     })
 
-    test('a post that cannot be sent keeps its text, and is there once when it is sent again after a reload', async () => {
+    test('a post that cannot be sent keeps its text, and exists once when it is sent after a reload', async () => {
       const article = newArticle()
       let isLost = true
       const ann = await paper.read(article, {
@@ -270,7 +270,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       expect(await comments(article)).toEqual(['Kept'])
     })
 
-    test('a page that goes over to another article shows nothing of the one before, also while the backend fails', async () => {
+    test('a page that switches to another article shows nothing of the earlier one, even while the backend fails', async () => {
       const [article, next] = [newArticle(), newArticle()]
       await paper.post(article, 'ann', 'Under the first article')
       const ann = await paper.read(article, { as: 'ann' })
@@ -289,7 +289,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       expect(await shown()).toBe(0)
     })
 
-    test('what the server has written stays without JavaScript, and while the backend fails', async () => {
+    test("the server's own content stays without JavaScript, and while the backend fails", async () => {
       const article = newArticle()
       await paper.post(article, 'ann', 'There all along')
       const query = 'written=By the server'
@@ -312,8 +312,8 @@ describeInBrowser('what the widget does when things go wrong', () => {
   })
 
   // These, too.
-  describe.concurrent("the page's developer is told once", () => {
-    test('that nobody signs the reader in', async () => {
+  describe.concurrent("warns the page's developer once", () => {
+    test('that there is no sign-in', async () => {
       const window = await paper.read(newArticle(), {
         prepare: (page) =>
           page.route('**/site.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' })),
@@ -330,7 +330,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       ['a site that answers all with a page', '/app', { contentType: 'text/html' }, '/app/me answered 200, text/html;'],
       ['JSON of something else', '/api', { json: { user: null } }, '/api/me answered 200, application/json;'],
       ['not to be reached', '/down', null, '/down/me;'],
-    ])('that its backend is %s', async (_case, backend, answer, text) => {
+    ])('about a backend that is %s', async (_case, backend, answer, text) => {
       const said: string[] = []
       await paper.read(newArticle(), {
         query: `backend=${backend}`,
@@ -346,7 +346,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       )
     })
 
-    test('that its backend is another site, which the page may not read', async () => {
+    test('that its backend is on another site, which the page may not read', async () => {
       const said: string[] = []
       await paper.read(newArticle(), {
         query: `backend=${service.url}`,
@@ -356,7 +356,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       await vi.waitFor(() => expect(said).toEqual([expect.stringContaining(text)]), WAIT)
     })
 
-    test('that its backend is none, where it has counts alone', async () => {
+    test('about a wrong backend, even with counts alone', async () => {
       const window = await paper.read(newArticle())
       const said = warningsOf(window)
       await window.page.route('**/nowhere/**', (route) => route.fulfill({ status: 404 }))
@@ -369,7 +369,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       expect(said[0]).toContain('<engagement-count>')
     })
 
-    test('of a page that the backend does not know; the reader, that it has no comments', async () => {
+    test('about a page that the backend does not know; the reader sees that it has no comments', async () => {
       const said: string[] = []
       const window = await paper.read('missing-page', { as: 'ann', prepare: async (page) => listen(page, said) })
       await window.page.getByText('There are no comments for this page.').waitFor()
@@ -377,7 +377,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       expect(await window.thread.getByRole('textbox').count()).toBe(0)
     })
 
-    test('that discussion is missing, and not where it comes a moment later', async () => {
+    test('that discussion is missing, unless it is set a moment later', async () => {
       const window = await paper.read(newArticle())
       const said = warningsOf(window)
       const append = (then: string): Promise<unknown> =>

@@ -40,7 +40,7 @@ describeInBrowser('the widget in two windows', () => {
   }
 
   test(
-    'what one writes, answers, reacts, edits and deletes, the other sees within a second',
+    "posts, replies, reactions, edits and deletions of one reader show in the other's window within a second",
     async () => {
       const article = newArticle()
       const [ann, bob] = await twoWindows(article)
@@ -83,7 +83,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'what waits for a moderator is shown to its author alone, also after a reload, and to all once it is approved',
+    'a comment that waits for a moderator is shown only to its author, even after a reload, and to all once approved',
     async () => {
       const article = newArticle()
       await paper.set({ moderationMode: 'pre' })
@@ -112,7 +112,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'what was not published says so to its author, also after a reload, and can be deleted, not edited',
+    'a rejected comment says so to its author, even after a reload, and can be deleted, not edited',
     async () => {
       const article = newArticle()
       await paper.set({ moderationMode: 'pre' })
@@ -148,7 +148,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'what was in view and is withdrawn while its author reads is theirs again after a reload',
+    'a comment withdrawn while its author reads is shown to the author again after a reload',
     async () => {
       const article = newArticle()
       const ann = await paper.read(article, { as: 'ann' })
@@ -166,7 +166,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'both go on after the service was restarted; what was sent meanwhile arrives once',
+    'both windows continue after a restart of the service; comments sent meanwhile arrive once',
     async () => {
       const article = newArticle()
       const [ann, bob] = await twoWindows(article)
@@ -190,7 +190,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'a window that was asleep catches up when it wakes',
+    'a window that slept catches up when it wakes',
     async () => {
       const article = newArticle()
       await paper.post(article, 'ann', 'Good night')
@@ -235,7 +235,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'a post that is under way while the page is loaded again is shown when it is answered',
+    'a post under way while the page is loaded again is shown when it is answered',
     async () => {
       const article = newArticle()
       await paper.set({ stream: { replayEvents: 100 }, moderationMode: 'pre' })
@@ -270,7 +270,7 @@ describeInBrowser('the widget in two windows', () => {
   )
 
   test(
-    'what others write does not move what one is reading',
+    'comments of others do not move what the reader is reading',
     async () => {
       const article = newArticle()
       for (let n = 1; n <= 15; n++) await paper.post(article, 'ann', `Paragraph ${n}`)

@@ -148,7 +148,7 @@ describe.skipIf(!hasPostgres)(`a primary with a synchronous standby${SKIPPED}`, 
   )
 
   test(
-    'a primary that freezes: 503 in time; the standby takes over, and what the old one says later is not heard',
+    "a primary that freezes: 503 in time; the standby takes over, and the old primary's later answers are ignored",
     async () => {
       const writing = writeSteadily()
       await vi.waitFor(() => expect(writing.acknowledged.length).toBeGreaterThan(50), WAIT)
@@ -172,7 +172,7 @@ describe.skipIf(!hasPostgres)(`a primary with a synchronous standby${SKIPPED}`, 
   )
 
   test(
-    'a lost standby: writes are 503 in time and leave the server connections, reads go on, /readyz says so',
+    'a lost standby: writes are 503 in time and leave the server connections, reads continue, /readyz reports it',
     async () => {
       await post('before')
       await standby.kill()

@@ -87,26 +87,29 @@ describe.skipIf(disk === null)(`a database whose disk is full${SKIPPED}`, () => 
   test.each([
     ['tables', FULL, 200],
     ['log', DOWN, 503],
-  ])('no space for its %s: 503 and not ready, nothing lost, and ready again with space', async (what, detail, read) => {
-    const writing = writeSteadily()
-    await writing.more(20)
-    disk?.fill()
-    // Without space for the next segment of its log PostgreSQL stops, and starts again.
-    if (what === 'log') await server.query('SELECT pg_switch_wal()').catch(() => undefined)
-    await vi.waitFor(async () => expect(await readyz()).toMatchObject({ status: 503, json: { detail } }), WAIT)
-    await sleep(1000)
-    expect((await readyz()).status).toBe(503)
-    expect((await ask('GET', `/api/v1/discussions/${discussionId}`)).status).toBe(read)
-    disk?.empty()
-    if (what === 'log') {
-      // It has given up, as it does where it cannot recover. Its supervisor starts it.
-      await server.kill()
-      await server.start()
-    }
-    const freed = performance.now()
-    await vi.waitFor(async () => expect((await readyz()).status).toBe(200), WAIT)
-    await writing.more(20)
-    expect(performance.now() - freed).toBeLessThan(10_000)
-    expect(await writing.stop()).toEqual({ statuses: new Set([201, 503]), lost: [] })
-  })
+  ])(
+    'without space for its %s: 503 and not ready, nothing lost, and ready again once there is space',
+    async (what, detail, read) => {
+      const writing = writeSteadily()
+      await writing.more(20)
+      disk?.fill()
+      // Without space for the next segment of its log PostgreSQL stops, and starts again.
+      if (what === 'log') await server.query('SELECT pg_switch_wal()').catch(() => undefined)
+      await vi.waitFor(async () => expect(await readyz()).toMatchObject({ status: 503, json: { detail } }), WAIT)
+      await sleep(1000)
+      expect((await readyz()).status).toBe(503)
+      expect((await ask('GET', `/api/v1/discussions/${discussionId}`)).status).toBe(read)
+      disk?.empty()
+      if (what === 'log') {
+        // It has given up, as it does where it cannot recover. Its supervisor starts it.
+        await server.kill()
+        await server.start()
+      }
+      const freed = performance.now()
+      await vi.waitFor(async () => expect((await readyz()).status).toBe(200), WAIT)
+      await writing.more(20)
+      expect(performance.now() - freed).toBeLessThan(10_000)
+      expect(await writing.stop()).toEqual({ statuses: new Set([201, 503]), lost: [] })
+    },
+  )
 })

@@ -53,23 +53,23 @@ describe.skipIf(!hasPostgres)(`the doctor asks each host of DATABASE_URL${skippe
     return { lines, ms: performance.now() - begun, database: found.find(({ part }) => part === 'database') }
   }
 
-  test('one host has no line of its own', async () => {
+  test('a single host has no line of its own', async () => {
     expect((await ask([at(primary)])).lines).toEqual([])
   })
 
-  test('a primary and its standby', async () => {
+  test('tells a primary from its standby', async () => {
     expect((await ask([at(standby), at(primary)])).lines).toEqual([
       `ok ${at(standby)} is a standby`,
       `ok ${at(primary)} takes writes`,
     ])
   })
 
-  test('one server by two names is no split brain', async () => {
+  test('one server under two names is no split brain', async () => {
     const { lines } = await ask([at(primary), `localhost:${primary.port}`])
     expect(lines).toEqual([`ok ${at(primary)} takes writes`, `ok localhost:${primary.port} takes writes`])
   })
 
-  test('a host that is away, that is frozen, and that says nothing: a warning each, in time', async () => {
+  test('a host that is down, frozen or mute: a warning each, in time', async () => {
     const nobody = `127.0.0.1:${await freePort()}`
     const mute = `127.0.0.1:${portOf(programs[2])}`
     const closing = `127.0.0.1:${portOf(programs[3])}`
@@ -91,13 +91,13 @@ describe.skipIf(!hasPostgres)(`the doctor asks each host of DATABASE_URL${skippe
     }
   })
 
-  test('none takes writes: each host is told all the same', async () => {
+  test('without a host that takes writes, each host is reported all the same', async () => {
     const { lines, database } = await ask([at(standby), `127.0.0.1:${await freePort()}`])
     expect(lines).toEqual([`ok ${at(standby)} is a standby`, expect.stringMatching(/^warn .* does not answer/)])
     expect(database?.level).toBe('fail')
   })
 
-  test('other programs, a server without this database, and another server', async () => {
+  test('recognises other programs, a server without this database, and a different server', async () => {
     const [http, ssh] = [`127.0.0.1:${portOf(programs[0])}`, `127.0.0.1:${portOf(programs[1])}`]
     const { lines } = await ask([at(primary), http, ssh])
     expect(lines).toEqual([
@@ -119,7 +119,7 @@ describe.skipIf(!hasPostgres)(`the doctor asks each host of DATABASE_URL${skippe
     )
   })
 
-  test('the hosts of DATABASE_DIRECT_URL are asked too', async () => {
+  test('asks the hosts of DATABASE_DIRECT_URL too', async () => {
     const direct = `postgres://postgres@${at(primary)},${at(standby)}/postgres`
     const { lines } = await ask([at(primary)], 'postgres', { DATABASE_DIRECT_URL: direct })
     expect(lines).toEqual([`ok ${at(primary)} takes writes`, `ok ${at(standby)} is a standby`])

@@ -40,7 +40,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
   }, LONG)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('holds no tools, and is small', () => {
+  test('contains no tools, and is small', () => {
     const modules = join(tree, 'node_modules')
     const names = readdirSync(modules)
     for (const name of ['prisma', 'typescript', 'tsx', 'vite', 'vitest', 'react']) expect(names).not.toContain(name)
@@ -48,7 +48,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
     expect(sizeOf(tree) + BASE_BYTES).toBeLessThan(300 * MB)
   })
 
-  test('is what `npm pack` packs: its command, and its modules for others', () => {
+  test('is what `npm pack` packs: its command, and its modules for other programs', () => {
     const files = readdirSync(tree, { recursive: true, encoding: 'utf8' }).filter(
       (name) => !name.startsWith('node_modules'),
     )
@@ -110,7 +110,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
     expect(status).toBe(0)
   })
 
-  test('is what the Dockerfile builds, and holds what that starts', () => {
+  test('is what the Dockerfile builds, and contains everything that it starts', () => {
     const text = readFileSync(DOCKERFILE, 'utf8')
     expect(validate(text)).toEqual([])
     expect(text).toContain('RUN npm run build && deploy/image/build.sh /service\n')
@@ -187,7 +187,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
     },
   )
 
-  test('with sources beside it, as in a clone, it starts what was built of them and nothing older', () => {
+  test('next to sources, as in a clone, it starts what was built from them and nothing older', () => {
     for (const name of ['src', 'codegen.ts', 'tsconfig.json'])
       cpSync(join(ROOT, name), join(tree, name), { recursive: true })
     for (const name of ['.stamp', '.clients-stamp', '.console-stamp', '.widget-stamp']) {

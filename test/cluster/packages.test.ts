@@ -17,7 +17,7 @@ const skipped = hasRegistry ? '' : ' (skipped: the registry of npm does not answ
 // `overrides` of a dependency count for nothing: who installs the service gets what its
 // dependencies ask for.
 test.skipIf(!hasRegistry)(
-  `installing the service warns of nothing on Node ${process.version}${skipped}`,
+  `installing the service prints no warnings on Node ${process.version}${skipped}`,
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
     try {
@@ -83,13 +83,13 @@ describe('@engagement-service/client', { timeout: LONG }, () => {
     ['', 'openDiscussionStream'],
     ['/backend', 'createBackend'],
     ['/webhooks', 'verifyWebhook'],
-  ])('is imported on Node as %s', (path, name) => {
+  ])('can be imported on Node as %s', (path, name) => {
     const script = `const all = await import('${CLIENT}${path}'); console.log(typeof all.${name})`
     const { stdout, stderr } = node('--input-type=module', '--eval', script)
     expect(stdout, stderr).toBe('function\n')
   })
 
-  test('the module of the widget is whole', () => {
+  test('the module of the widget is complete', () => {
     for (const name of readdirSync(join(installed, 'widget')).filter((each) => each.endsWith('.js'))) {
       const text = readFileSync(join(installed, 'widget', name), 'utf8')
       // A bundle: it imports nothing but the files beside it.

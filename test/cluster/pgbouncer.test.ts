@@ -155,7 +155,7 @@ describe.skipIf(!isHere)(`behind PgBouncer in transaction mode${SKIPPED}`, () =>
     expect((await ofSessions('SELECT FROM pg_prepared_statements')).length > 0).toBe(canPrepare)
   })
 
-  test('a write that meets a lock and a statement without end are given up in time', async () => {
+  test('a write that meets a lock and a statement without end are aborted in time', async () => {
     const discussion = await created('/discussions', { externalId: 'locked' })
     const holder = new pg.Client({ connectionString: directUrl })
     await holder.connect()
@@ -183,7 +183,7 @@ describe.skipIf(!isHere)(`behind PgBouncer in transaction mode${SKIPPED}`, () =>
     await database.close()
   })
 
-  test('an upgrade goes past it, with a backfill and an index that is built concurrently', async () => {
+  test('an upgrade bypasses it, with a backfill and an index that is built concurrently', async () => {
     await server.query('CREATE DATABASE upgraded')
     const at = (url: string): string => url.replace(/postgres$/, 'upgraded')
     const database = await openServer({
@@ -214,7 +214,7 @@ describe.skipIf(!isHere)(`behind PgBouncer in transaction mode${SKIPPED}`, () =>
     ],
     ['a pooler that ignores limits', { DATABASE_URL: 'hidden' }, 'DATABASE_URL: leads to a connection pooler'],
   ]
-  test('a start with wrong settings says in one line what to set', async () => {
+  test('a start with wrong settings prints one line with what to set', async () => {
     const { DATABASE_POOLER, DATABASE_DIRECT_URL: _direct, ...rest } = settings()
     const hidden = await startPgbouncer(server.port, SESSIONS, `ignore_startup_parameters = ${LIMITS}`)
     const outcomes = await Promise.all(
@@ -236,7 +236,7 @@ describe.skipIf(!isHere)(`behind PgBouncer in transaction mode${SKIPPED}`, () =>
     expect(await leftovers()).toEqual([])
   })
 
-  test('the doctor looks at the pooler, and past it', async () => {
+  test('the doctor checks the pooler, and the server behind it', async () => {
     const { DATABASE_POOLER, ...rest } = settings()
     const of = (env: Env) => examine({ ...rest, DATABASE_POOLER, ...env })
     const text = 'the server ends no long read: run ALTER ROLE "postgres" SET statement_timeout = \'10s\''
@@ -258,7 +258,7 @@ describe.skipIf(!isHere)(`behind PgBouncer in transaction mode${SKIPPED}`, () =>
     ])
   })
 
-  test('a restart, and a PgBouncer that is killed, lose nothing; writes succeed soon after its return', async () => {
+  test('a restart and a kill of PgBouncer lose nothing; writes succeed soon after its return', async () => {
     await Promise.all(services.map((service) => service.stop()))
     await Promise.all(services.map((service) => service.start()))
     const acknowledged: string[] = []

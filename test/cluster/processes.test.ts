@@ -106,13 +106,13 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
       expect((await fetch(`${parent.url}/readyz`, { headers: { connection: 'close' } })).status).toBe(200)
     }, WAIT)
 
-  test('credentials are shown once, and each start is told', () => {
+  test('credentials are shown once, and each start is announced', () => {
     expect(parent.run.stdout.match(/is ready at/g)).toHaveLength(1)
     expect(parent.run.stdout.match(/These are shown only now/g)).toHaveLength(1)
     expect(parent.run.stdout).toMatch(/\n3 processes serve: 2 apis and 1 worker\.\n$/)
   })
 
-  test('what happens in one process is news in the other at once', { timeout: LONG }, async () => {
+  test('an event in one process reaches the other at once', { timeout: LONG }, async () => {
     const discussionId = await newDiscussion('news')
     const followers = await follow(discussionId, 8)
     for (let n = 1; n <= 20; n++) expect(await comment(discussionId, `comment ${n}`)).toBe(201)
@@ -122,7 +122,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     expect(await figure('stream_connections')).toBe(8)
   })
 
-  test('a limit counts over all of them', { timeout: LONG }, async () => {
+  test('a rate limit counts over all processes', { timeout: LONG }, async () => {
     const { json } = await service.call('POST', '/keys', { body: { capabilities: [], label: 'limited' } })
     const limit = (perSecond: number, burst: number) =>
       service.call('PATCH', '/settings', { body: { rateLimit: { perSecond, burst } } })
@@ -141,7 +141,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     await vi.waitFor(async () => expect((await limit(10_000, 100_000)).status).toBe(200), WAIT)
   })
 
-  test('streams have a number of places over all of them', { timeout: LONG }, async () => {
+  test('the cap of streams counts over all processes', { timeout: LONG }, async () => {
     const discussionId = await newDiscussion('places')
     const limit = (maxStreams: number) => service.call('PATCH', '/settings', { body: { stream: { maxStreams } } })
     expect((await limit(5)).status).toBe(200)
@@ -163,110 +163,106 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     }
   })
 
-  test('kill -9 of an api: the other goes on, it comes back, and no figure goes down', { timeout: LONG }, async () => {
-    const discussionId = await newDiscussion('killed')
-    const followers = await follow(discussionId, 10)
-    const asked = await figure('http_request_duration_seconds_count')
+  test(
+    'kill -9 of an api: the other continues, it is restarted, and no counter goes down',
+    { timeout: LONG },
+    async () => {
+      const discussionId = await newDiscussion('killed')
+      const followers = await follow(discussionId, 10)
+      const asked = await figure('http_request_duration_seconds_count')
+      const [victim = 0] = pidsOf('api')
+      const posted: number[] = []
+      const posting = (async () => {
+        for (let n = 1; n <= 60; n++) posted.push(await comment(discussionId, `comment ${n}`).catch(() => 0))
+      })()
+      await vi.waitFor(() => expect(posted.length).toBeGreaterThan(10), WAIT)
+      process.kill(victim, 'SIGKILL')
+      await posting
+      const acknowledged = posted.filter((status) => status === 201).length
+      // What was under way at the one that was killed.
+      expect(posted.filter((status) => status !== 201 && status !== 0)).toEqual([])
+      await whole()
+      expect(pidsOf('api')).not.toContain(victim)
+      expect(await figure('http_request_duration_seconds_count')).toBeGreaterThanOrEqual(asked)
+      const { json } = await service.call('GET', `/discussions/${discussionId}`)
+      const seqs = Array.from({ length: json.commentCount as number }, (_, index) => index + 1)
+      expect(seqs.length).toBeGreaterThanOrEqual(acknowledged)
+      const cut = followers.filter(({ closed }) => closed)
+      const kept = followers.filter(({ closed }) => !closed)
+      expect(Math.min(cut.length, kept.length)).toBeGreaterThan(0)
+      await vi.waitFor(() => kept.forEach((follower) => expect(follower.seqs).toEqual(seqs)), WAIT)
+      for (const follower of cut) {
+        const [resumed] = await follow(discussionId, 1, String(follower.seqs.at(-1) ?? 0))
+        await vi.waitFor(() => expect([...follower.seqs, ...(resumed?.seqs ?? [])]).toEqual(seqs), WAIT)
+      }
+    },
+  )
+
+  test('a frozen api delays one connection, and all are answered once it is killed', { timeout: LONG }, async () => {
     const [victim = 0] = pidsOf('api')
-    const posted: number[] = []
-    const posting = (async () => {
-      for (let n = 1; n <= 60; n++) posted.push(await comment(discussionId, `comment ${n}`).catch(() => 0))
-    })()
-    await vi.waitFor(() => expect(posted.length).toBeGreaterThan(10), WAIT)
+    process.kill(victim, 'SIGSTOP')
+    // Each on a connection of its own.
+    const ask = (): Promise<number | string | undefined> =>
+      new Promise((resolve) => {
+        const options = { agent: false, signal: AbortSignal.timeout(8000) }
+        request(`${parent.url}/healthz`, options, (response) => resolve(response.resume().statusCode))
+          .on('error', ({ name }) => resolve(name))
+          .end()
+      })
+    const asked = Array.from({ length: 60 }, ask)
+    await pause(1000)
     process.kill(victim, 'SIGKILL')
-    await posting
-    const acknowledged = posted.filter((status) => status === 201).length
-    // What was under way at the one that was killed.
-    expect(posted.filter((status) => status !== 201 && status !== 0)).toEqual([])
+    const statuses = await Promise.all(asked)
+    expect(statuses.filter((status) => status !== 200).length).toBeLessThanOrEqual(1)
+    expect(statuses).not.toContain('AbortError')
     await whole()
-    expect(pidsOf('api')).not.toContain(victim)
-    expect(await figure('http_request_duration_seconds_count')).toBeGreaterThanOrEqual(asked)
-    const { json } = await service.call('GET', `/discussions/${discussionId}`)
-    const seqs = Array.from({ length: json.commentCount as number }, (_, index) => index + 1)
-    expect(seqs.length).toBeGreaterThanOrEqual(acknowledged)
-    const cut = followers.filter(({ closed }) => closed)
-    const kept = followers.filter(({ closed }) => !closed)
-    expect(Math.min(cut.length, kept.length)).toBeGreaterThan(0)
-    await vi.waitFor(() => kept.forEach((follower) => expect(follower.seqs).toEqual(seqs)), WAIT)
-    for (const follower of cut) {
-      const [resumed] = await follow(discussionId, 1, String(follower.seqs.at(-1) ?? 0))
-      await vi.waitFor(() => expect([...follower.seqs, ...(resumed?.seqs ?? [])]).toEqual(seqs), WAIT)
-    }
   })
 
-  test(
-    'an api that stands still holds up one connection, and all are answered once it is killed',
-    { timeout: LONG },
-    async () => {
-      const [victim = 0] = pidsOf('api')
-      process.kill(victim, 'SIGSTOP')
-      // Each on a connection of its own.
-      const ask = (): Promise<number | string | undefined> =>
-        new Promise((resolve) => {
-          const options = { agent: false, signal: AbortSignal.timeout(8000) }
-          request(`${parent.url}/healthz`, options, (response) => resolve(response.resume().statusCode))
-            .on('error', ({ name }) => resolve(name))
-            .end()
+  test('a frozen parent: streams open meanwhile, and its state does not linger', { timeout: LONG }, async () => {
+    const discussionId = await newDiscussion('still')
+    const before = await follow(discussionId, 2)
+    const headers = { 'x-api-key': service.apiKey }
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const get = (path: string): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        request(`${parent.url}${path}`, { agent, headers }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode))
         })
-      const asked = Array.from({ length: 60 }, ask)
-      await pause(1000)
-      process.kill(victim, 'SIGKILL')
-      const statuses = await Promise.all(asked)
-      expect(statuses.filter((status) => status !== 200).length).toBeLessThanOrEqual(1)
-      expect(statuses).not.toContain('AbortError')
-      await whole()
-    },
-  )
-
-  test(
-    'a parent that stands still: streams open meanwhile, and nothing is left of it afterwards',
-    { timeout: LONG },
-    async () => {
-      const discussionId = await newDiscussion('still')
-      const before = await follow(discussionId, 2)
-      const headers = { 'x-api-key': service.apiKey }
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-      const get = (path: string): Promise<number | undefined> =>
-        new Promise((resolve, reject) => {
-          request(`${parent.url}${path}`, { agent, headers }, (response) => {
-            response.resume().on('end', () => resolve(response.statusCode))
-          })
-            .on('error', reject)
-            .end()
-        })
+          .on('error', reject)
+          .end()
+      })
+    expect(await get('/api/v1/discussions')).toBe(200)
+    const news = await newDiscussion('still, too')
+    process.kill(parent.run.pid, 'SIGSTOP')
+    try {
+      // On a connection of before: nobody accepts new ones.
       expect(await get('/api/v1/discussions')).toBe(200)
-      const news = await newDiscussion('still, too')
-      process.kill(parent.run.pid, 'SIGSTOP')
-      try {
-        // On a connection of before: nobody accepts new ones.
-        expect(await get('/api/v1/discussions')).toBe(200)
-        const stream = request(`${parent.url}/api/v1/stream/${news}`, { agent, headers })
-        const opened = new Promise<number | undefined>((resolve, reject) => {
-          stream.on('response', (response) => resolve(response.resume().statusCode)).on('error', reject)
-        })
-        stream.end()
-        expect(await opened).toBe(200)
-        stream.destroy()
-      } finally {
-        process.kill(parent.run.pid, 'SIGCONT')
-      }
-      agent.destroy()
-      const [stream] = await follow(news, 1)
-      expect(await comment(news, 'after')).toBe(201)
-      await vi.waitFor(() => expect(stream?.seqs).toEqual([1]), { timeout: 1500, interval: 20 })
-      expect(before.every(({ closed }) => !closed)).toBe(true)
-      for (const each of [...before, ...streams]) each.close()
-      await vi.waitFor(async () => expect(await figure('stream_connections')).toBe(0), WAIT)
-      const limit = (maxStreams: number) => service.call('PATCH', '/settings', { body: { stream: { maxStreams } } })
-      expect((await limit(2)).status).toBe(200)
-      await vi.waitFor(async () => {
-        expect((await follow(news, 2)).map(({ status }) => status)).toEqual([200, 200])
-      }, WAIT)
-      await limit(20_000)
-    },
-  )
+      const stream = request(`${parent.url}/api/v1/stream/${news}`, { agent, headers })
+      const opened = new Promise<number | undefined>((resolve, reject) => {
+        stream.on('response', (response) => resolve(response.resume().statusCode)).on('error', reject)
+      })
+      stream.end()
+      expect(await opened).toBe(200)
+      stream.destroy()
+    } finally {
+      process.kill(parent.run.pid, 'SIGCONT')
+    }
+    agent.destroy()
+    const [stream] = await follow(news, 1)
+    expect(await comment(news, 'after')).toBe(201)
+    await vi.waitFor(() => expect(stream?.seqs).toEqual([1]), { timeout: 1500, interval: 20 })
+    expect(before.every(({ closed }) => !closed)).toBe(true)
+    for (const each of [...before, ...streams]) each.close()
+    await vi.waitFor(async () => expect(await figure('stream_connections')).toBe(0), WAIT)
+    const limit = (maxStreams: number) => service.call('PATCH', '/settings', { body: { stream: { maxStreams } } })
+    expect((await limit(2)).status).toBe(200)
+    await vi.waitFor(async () => {
+      expect((await follow(news, 2)).map(({ status }) => status)).toEqual([200, 200])
+    }, WAIT)
+    await limit(20_000)
+  })
 
-  test('kill -9 of the worker: another one takes its place', { timeout: LONG }, async () => {
+  test('kill -9 of the worker: it is restarted', { timeout: LONG }, async () => {
     const [victim = 0] = pidsOf('worker')
     process.kill(victim, 'SIGKILL')
     await vi.waitFor(() => expect(pidsOf('worker')).not.toContain(victim), WAIT)
@@ -278,7 +274,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
   })
 
   test(
-    'kill -9 of the parent: no process stays behind, and all is there at the next start',
+    'kill -9 of the parent: no process stays behind, and the next start has all data',
     { timeout: LONG },
     async () => {
       const discussionId = await newDiscussion('orphans')
@@ -295,7 +291,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
   )
 
   test(
-    'SIGTERM: streams are told, nothing under way fails, and all end within the grace period',
+    'SIGTERM: streams get their end, no request under way fails, and all processes end within the grace period',
     { timeout: LONG },
     async () => {
       const discussionId = await newDiscussion('stopped')
@@ -325,7 +321,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
   )
 })
 
-test('a process that writes to a parent that has just gone is told of it, and nothing is thrown', async () => {
+test('a process that writes to a parent that has just ended gets an error, and nothing is thrown', async () => {
   const program = `
     import { openLink } from ${JSON.stringify(new URL('../../src/processes/link.ts', import.meta.url).href)}
     const { bus, ready } = openLink()
@@ -349,7 +345,7 @@ test('a process that writes to a parent that has just gone is told of it, and no
   expect([await ended, stderr]).toEqual([[7, null], ''])
 })
 
-test('a start that cannot be ends with one line of one process', { timeout: LONG }, async () => {
+test('an impossible start ends with one line of one process', { timeout: LONG }, async () => {
   const run = runMain({
     WORKERS: '3',
     DATABASE_URL: 'postgres://postgres@127.0.0.1:1/nothing',

@@ -112,7 +112,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
       { timeout: 10_000 },
     )
 
-  test('one joins and takes a slot over: the bus is up all the time', { timeout: LONG }, async () => {
+  test('a node joins and takes over a slot: the bus stays up', { timeout: LONG }, async () => {
     await isBack()
     // A client counts no node as away that it has known for less than 4 s.
     await staysLive(live, 4500)
@@ -150,7 +150,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
   })
 
   test(
-    'one vanishes without a word: channels of the others stay live, its own are back with it',
+    'a node vanishes silently: channels of the others stay live, and its own are back when it is',
     { timeout: LONG },
     async () => {
       await isBack()
@@ -167,7 +167,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
     },
   )
 
-  test('one is killed: the same', { timeout: LONG }, async () => {
+  test('a node is killed: its channels are back when it is', { timeout: LONG }, async () => {
     await cluster.nodes[1]?.stop()
     // The others have given it up by then.
     await staysLive(live, 2000)

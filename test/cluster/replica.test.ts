@@ -135,7 +135,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
       expect(said.at(-1)).toContain('the replica follows')
     }, WAIT)
 
-  test('the standby is read while it is close, the primary once it is further behind than it may be', async () => {
+  test('reads go to the standby while it is close, and to the primary once it lags too far behind', async () => {
     await isUsed()
     await audited('settings.update')
     await vi.waitFor(async () => expect(await figure('database_late_reads_total{server="replica"}')).toBe(1), WAIT)
@@ -166,7 +166,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
     expect(Date.parse(String(exported.json.asOf))).toBeLessThanOrEqual(changed)
   })
 
-  test('what an erasure has taken is not shown, although the standby has it', async () => {
+  test('erased data is not shown, although the standby still has it', async () => {
     await isUsed()
     const { json: discussion } = await call('POST', '/discussions', { externalId: 'erased' })
     const path = `/discussions/${String(discussion.id)}/comments`
@@ -201,7 +201,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
     expect(await primary.query(exports)).toEqual([])
   })
 
-  test('the doctor knows a standby from another server', async () => {
+  test('the doctor distinguishes a standby from another server', async () => {
     const of = async (replica: string) => {
       const findings = await examine({
         DATABASE_URL: urlOf(primary),
@@ -220,7 +220,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
     ])
   })
 
-  test('a standby of a primary that nobody writes to is not late', async () => {
+  test('a standby of an idle primary does not count as late', async () => {
     // Until the next record the position of the primary lies behind a header that nobody has
     // written.
     await primary.query('SELECT pg_switch_wal()')
@@ -251,25 +251,28 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
     await close()
   })
 
-  test.each([true, false])('a read past its deadline ends there and stays there (pooled: %s)', async (isPooled) => {
-    const { reads, asked, close } = await follow(MAX_LAG_MS, { isPooled, statementMs: 300 })
-    asked.length = 0
-    await expect(reads.query(unnamed('SELECT pg_sleep(60)'))).rejects.toMatchObject({ code: '57014' })
-    expect(asked).toEqual([])
-    const sleeping = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)' AND state = 'active'`
-    expect(await standby.query(`${sleeping} AND pid <> pg_backend_pid()`)).toEqual([])
-    let runs = 0
-    const cut = reads.transaction(async () => {
-      runs++
-      await sleep(350)
-      throw new Error('Connection terminated')
-    })
-    await expect(cut).rejects.toThrow('Connection terminated')
-    expect(runs).toBe(1)
-    await close()
-  })
+  test.each([true, false])(
+    'a read past its deadline ends on the standby and is not retried on the primary (pooled: %s)',
+    async (isPooled) => {
+      const { reads, asked, close } = await follow(MAX_LAG_MS, { isPooled, statementMs: 300 })
+      asked.length = 0
+      await expect(reads.query(unnamed('SELECT pg_sleep(60)'))).rejects.toMatchObject({ code: '57014' })
+      expect(asked).toEqual([])
+      const sleeping = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)' AND state = 'active'`
+      expect(await standby.query(`${sleeping} AND pid <> pg_backend_pid()`)).toEqual([])
+      let runs = 0
+      const cut = reads.transaction(async () => {
+        runs++
+        await sleep(350)
+        throw new Error('Connection terminated')
+      })
+      await expect(cut).rejects.toThrow('Connection terminated')
+      expect(runs).toBe(1)
+      await close()
+    },
+  )
 
-  test('a read that the standby cancels for what it replays is asked of the primary', async () => {
+  test('a read that the standby cancels for its replay is retried on the primary', async () => {
     const { reads, close } = await follow(MAX_LAG_MS)
     await primary.query('CREATE TABLE trimmed AS SELECT 1 AS n')
     const seen: unknown[] = []
@@ -311,7 +314,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
     await isUsed()
   })
 
-  test('a standby that was promoted is not read any more', async () => {
+  test('a promoted standby is no longer read', async () => {
     await isUsed()
     await standby.promote()
     await vi.waitFor(() => expect(service.run.stderr).toContain('leads to no standby of this primary'), WAIT)

@@ -162,7 +162,7 @@ describe.skipIf(ENGINE === '')(
       rmSync(folder, { recursive: true, force: true })
     }, LONG)
 
-    test('the image is small, and sealed', async () => {
+    test('the image is small, and read-only', async () => {
       const inImage = (entrypoint: string, ...args: string[]) =>
         engine('run', '--rm', ...SEALED, '--entrypoint', entrypoint, IMAGE, ...args)
       expect(await inImage('id', '-u')).toBe('10001')
@@ -174,7 +174,7 @@ describe.skipIf(ENGINE === '')(
       expect(own).toBeLessThan(225 * MB)
     })
 
-    test('a container serves on a read-only root, is found healthy, and ends with 0 at SIGTERM', async () => {
+    test('a container serves on a read-only root, becomes healthy, and ends with 0 at SIGTERM', async () => {
       const id = await engine('run', '--detach', ...SEALED, '--env', 'EMBEDDED=true', '--env', 'DRAIN_SECONDS=0', IMAGE)
       try {
         await vi.waitFor(async () => expect((await inspect(id)).State.Health.Status).toBe('healthy'), {
@@ -193,7 +193,7 @@ describe.skipIf(ENGINE === '')(
       }
     })
 
-    test('one command starts all, and the first start prints the credentials', async () => {
+    test('one command starts everything, and the first start prints the credentials', async () => {
       await up()
       const [api1 = ''] = await containers('api1')
       const log = await engine('logs', api1)
@@ -203,7 +203,7 @@ describe.skipIf(ENGINE === '')(
       expect(report).not.toMatch(/^(fail|warn)/m)
     })
 
-    test('comments come through nginx, reach streams, and webhooks', async () => {
+    test('comments pass through nginx, reach streams, and webhooks', async () => {
       await call('PATCH', '/settings', { rateLimit: { perSecond: 10_000, burst: 100_000 } })
       const endpoint = await call('POST', '/webhooks', {
         url: 'http://receiver:5000/',
@@ -228,7 +228,7 @@ describe.skipIf(ENGINE === '')(
       expect(String(failures)).toBe('')
     })
 
-    test('more workers, and fewer', async () => {
+    test('the number of workers can grow and shrink', async () => {
       await up('--no-recreate', '--scale', 'worker=3')
       expect(await containers('worker')).toHaveLength(3)
       await up('--no-recreate', '--scale', 'worker=1')
@@ -262,7 +262,7 @@ describe.skipIf(ENGINE === '')(
       expect(await compose('ps', '--status', 'running', '--services')).toContain(name)
     })
 
-    test('nothing is lost, doubled or out of order', async () => {
+    test('nothing was lost, doubled or reordered', async () => {
       isWriting = false
       await writers
       const stored: string[] = []
@@ -282,7 +282,7 @@ describe.skipIf(ENGINE === '')(
       })
     })
 
-    test('stops within its time, every process with 0', async () => {
+    test('stops in time, every process with 0', async () => {
       const before = Date.now()
       await compose('stop')
       expect(Date.now() - before).toBeLessThan(35_000)

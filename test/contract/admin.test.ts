@@ -14,7 +14,7 @@ afterAll(() => service.close())
 
 const login = (body: object) => service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body })
 
-test('POST /admin/auth/login answers a token that is good for 12 h', async () => {
+test('POST /admin/auth/login answers a token that is valid for 12 h', async () => {
   const { status, json } = await login(service.admin)
   expect(status).toBe(200)
   expect(Object.keys(json as object).sort()).toEqual(['expiresAt', 'token'])
@@ -23,7 +23,7 @@ test('POST /admin/auth/login answers a token that is good for 12 h', async () =>
   expect(hours).toBeLessThanOrEqual(12)
 })
 
-test('GET /admin/me answers who the token belongs to', async () => {
+test('GET /admin/me answers the admin of the token', async () => {
   const { json } = await login({ ...service.admin, email: service.admin.email.toUpperCase() })
   const me = await service.call('GET', '/admin/me', { headers: { authorization: `Bearer ${json.token}` } })
   expect(me.status).toBe(200)
@@ -34,7 +34,7 @@ test('GET /admin/me answers who the token belongs to', async () => {
   })
 })
 
-test('another password ends what was signed in with the one before, within 5 s, and nobody else', async () => {
+test('a new password ends sessions of the old one within 5 s, and no others', async () => {
   const { app, tenant, admin } = service
   const before = await createAdmin(app, tenant.id, 'forgetful@example.com')
   const me = async (token: string) =>
@@ -56,13 +56,13 @@ test('another password ends what was signed in with the one before, within 5 s, 
   await vi.waitFor(async () => expect(await me(token)).toBe(401), { timeout: 5000, interval: 100 })
 })
 
-test('an admin of another tenant has no password to change', async () => {
+test('the password of an admin of another tenant cannot be changed', async () => {
   const other = await service.addTenant('passwords')
   expect(await changeAdminPassword(service.app, service.tenant.id, other.admin.email)).toBeNull()
   expect((await login(other.admin)).status).toBe(200)
 })
 
-test('a token of before passwords could be changed is good until one is', async () => {
+test('a token from before passwords could be changed is valid until the first change', async () => {
   const { app, tenant } = service
   const admin = await createAdmin(app, tenant.id, 'patient@example.com')
   const { credentialId: _none, ...claims } = decodeJwt((await login(admin)).json.token as string)
@@ -76,7 +76,7 @@ test('a token of before passwords could be changed is good until one is', async 
   await vi.waitFor(async () => expect(await me()).toBe(401), { timeout: 5000, interval: 100 })
 })
 
-test('after 10 failures an e-mail address is refused with 429 and Retry-After, the right password too', async () => {
+test('after 10 failures an e-mail address is refused with 429 and Retry-After, even with the right password', async () => {
   const other = await service.addTenant('login-limits')
   const attempts = await Promise.all(Array.from({ length: 14 }, () => login({ ...other.admin, password: 'guess' })))
   expect(attempts.filter(({ status }) => status === 401)).toHaveLength(10)
@@ -86,7 +86,7 @@ test('after 10 failures an e-mail address is refused with 429 and Retry-After, t
   expect((await login(service.admin)).status).toBe(200)
 })
 
-test("login's refusals in GraphQL carry what those of REST carry", async () => {
+test("login's refusals in GraphQL have the same fields as those in REST", async () => {
   const other = await service.addTenant('login-graphql')
   const mutation = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
   const ask = (password: string) =>

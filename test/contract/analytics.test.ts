@@ -80,7 +80,7 @@ async function expectExact(): Promise<void> {
 }
 
 describe('GET /analytics/summary', () => {
-  test('of today, by day: comments by their state now, reactions held, readers once, reports', async () => {
+  test('of today, by day: comments by present state, present reactions, readers once, reports', async () => {
     const { interval, from, to, series, totals } = await summary()
     expect(interval).toBe('day')
     expect([from, to]).toEqual([daysBefore(tomorrow(), 30).toISOString(), tomorrow().toISOString()])
@@ -95,7 +95,7 @@ describe('GET /analytics/summary', () => {
     expect(totals).toEqual(counts)
   })
 
-  test('by hour: the last 24, each of them, without holes', async () => {
+  test('by hour: the last 24, including empty ones', async () => {
     const { series } = await summary('?interval=hour')
     expect(series).toHaveLength(24)
     const times = series.map(({ at }: { at: string }) => Date.parse(at))
@@ -103,7 +103,7 @@ describe('GET /analytics/summary', () => {
     expect(times.at(-1)).toBe(Math.floor(Date.now() / 3_600_000) * 3_600_000)
   })
 
-  test('is the same before and after a worker has folded it, and equals the tables', async () => {
+  test('is the same before and after a worker has folded it, and equals a count over the tables', async () => {
     await expectExact()
     const before = await summary()
     while (await foldWaiting(service.app));
@@ -112,7 +112,7 @@ describe('GET /analytics/summary', () => {
     await expectExact()
   })
 
-  test('from belongs to the span, to does not; both are widened to whole buckets', async () => {
+  test('the span includes from and excludes to; both are widened to whole buckets', async () => {
     const span = async (from: string, to: string, interval = 'day') => {
       const answer = await summary(`?from=${from}&to=${to}&interval=${interval}`)
       return [answer.from, answer.to, answer.series.length]
@@ -154,14 +154,14 @@ describe('GET /analytics/summary', () => {
     expect(status).toBe(422)
   })
 
-  test('the ends of time are answered', async () => {
+  test('the earliest and latest instants are answered', async () => {
     expect((await summary('?to=1970-01-02T00:00:00Z')).series).toHaveLength(1)
     expect((await summary('?to=9999-12-31T00:00:00Z')).series).toHaveLength(30)
   })
 })
 
 describe('GET /analytics/top', () => {
-  test('discussions and readers by their approved comments, as they are shown elsewhere', async () => {
+  test('discussions and readers by their approved comments, in their usual form', async () => {
     const { from, to, discussions, readers: best } = await top()
     expect([from, to]).toEqual([daysBefore(tomorrow(), 7).toISOString(), tomorrow().toISOString()])
     const discussion = await ok(service.call('GET', '/discussions/by-external/page-1'))
@@ -187,7 +187,7 @@ describe('GET /analytics/top', () => {
   })
 })
 
-test("another tenant's key sees its own numbers alone", async () => {
+test("another tenant's key sees only its own numbers", async () => {
   const other = await service.addTenant('other')
   const headers = { 'x-api-key': other.apiKey }
   const { totals, series } = await ok(service.call('GET', '/analytics/summary', { headers }))
@@ -196,7 +196,7 @@ test("another tenant's key sees its own numbers alone", async () => {
   expect(await ok(service.call('GET', '/analytics/top', { headers }))).toMatchObject({ discussions: [], readers: [] })
 })
 
-test('GraphQL gives the same', async () => {
+test('GraphQL answers the same', async () => {
   const { json } = await service.graphql(
     `{ analyticsSummary(interval: hour) { totals { comments { approved } } series { at activeReaders } }
        analyticsTop(limit: 1) { discussions { discussion { externalId } comments } readers { comments } } }`,
@@ -210,7 +210,7 @@ test('GraphQL gives the same', async () => {
   expect(analyticsTop.discussions).toEqual([{ discussion: { externalId: 'page-1' }, comments: 2 }])
 })
 
-test('what an edit, a pin, a reply or a reaction changes in a comment appends nothing of comments', async () => {
+test('an edit, a pin, a reply or a reaction appends no delta of comments', async () => {
   while (await foldWaiting(service.app));
   const id = await post('page-3', 'ann')
   while (await foldWaiting(service.app));
@@ -223,7 +223,7 @@ test('what an edit, a pin, a reply or a reaction changes in a comment appends no
   expect(await service.app.db.query(waiting)).toEqual([{ metric: 'reactions', n: 1 }])
 })
 
-test('deliveries go with their endpoint or their time, and keep their outcome: without one they are cancelled', async () => {
+test('deliveries stay counted after their endpoint or retention is gone; those without an outcome become cancelled', async () => {
   const hook = { url: 'https://127.0.0.1:9/hook' }
   const endpoint = await ok(service.call('POST', '/webhooks', { body: hook }))
   const state = unnamed(`UPDATE deliveries SET status = $2::delivery_status, created_at = created_at - interval '1 day',
@@ -246,7 +246,7 @@ test('deliveries go with their endpoint or their time, and keep their outcome: w
   expect((await summary()).totals.deliveries).toEqual(deliveries)
 })
 
-test('an erased reader is in no top and no number of readers; what was counted without a name stays', async () => {
+test('an erased reader is in no top and no number of readers; counts without a name stay', async () => {
   const id = (await ok(service.call('GET', '/readers'))).data.find(
     (reader: { externalId: string }) => reader.externalId === 'ben',
   ).id as string
@@ -276,7 +276,7 @@ test('an erased reader is in no top and no number of readers; what was counted w
   expect(best).not.toContain(id)
 })
 
-test('a tenant that goes takes its analytics along, also what a fold is writing', async () => {
+test("a deleted tenant's analytics are deleted, including those that a fold is writing", async () => {
   const { db, prisma } = service.app
   const tables = ['deltas', 'activity', 'discussions', 'buckets'].map((name) => `analytics_${name}`)
   const count = unnamed(tables.map((table) => `SELECT 1 FROM ${table} WHERE tenant_id = $1`).join(' UNION ALL '))
@@ -298,18 +298,21 @@ test('a tenant that goes takes its analytics along, also what a fold is writing'
     expect(await prisma.tenant.count({ where: { id } })).toBe(0)
   }
 })
-test.runIf(onServer)('a tenant that goes waits for a fold of the release before, which does not lock it', async () => {
-  const { db } = service.app
-  const id = newId()
-  await db.transaction((sql) => sql.prisma.tenant.create({ data: { id, slug: id } }))
-  let deleting: Promise<unknown> = Promise.resolve()
-  await db.transaction(async (sql) => {
-    await sql(unnamed("SELECT pg_advisory_xact_lock(hashtextextended('analytics ' || $1::uuid, 0))"), [id])
-    deleting = db.transaction((other) => other(unnamed('DELETE FROM tenants WHERE id = $1'), [id]), 60_000)
-    await setTimeout(50)
-    const row = 'INSERT INTO analytics_discussions VALUES ($1, now(), gen_random_uuid(), 1)'
-    await sql(unnamed(row), [id])
-  })
-  await deleting
-  expect(await db.query(unnamed('SELECT 1 FROM analytics_discussions WHERE tenant_id = $1'), [id])).toEqual([])
-})
+test.runIf(onServer)(
+  'the deletion of a tenant waits for a fold of the previous release, which does not lock the tenant',
+  async () => {
+    const { db } = service.app
+    const id = newId()
+    await db.transaction((sql) => sql.prisma.tenant.create({ data: { id, slug: id } }))
+    let deleting: Promise<unknown> = Promise.resolve()
+    await db.transaction(async (sql) => {
+      await sql(unnamed("SELECT pg_advisory_xact_lock(hashtextextended('analytics ' || $1::uuid, 0))"), [id])
+      deleting = db.transaction((other) => other(unnamed('DELETE FROM tenants WHERE id = $1'), [id]), 60_000)
+      await setTimeout(50)
+      const row = 'INSERT INTO analytics_discussions VALUES ($1, now(), gen_random_uuid(), 1)'
+      await sql(unnamed(row), [id])
+    })
+    await deleting
+    expect(await db.query(unnamed('SELECT 1 FROM analytics_discussions WHERE tenant_id = $1'), [id])).toEqual([])
+  },
+)

@@ -105,7 +105,7 @@ interface Listed {
 const sorted = (ids: readonly Id[]): Id[] => [...ids].sort()
 const idsOf = (list: readonly { id: Id }[]): Id[] => list.map(({ id }) => id)
 
-describe('pages of comments of any length, walked to their end: nothing is lost or doubled, none has more than 2 MB', () => {
+describe('pages of comments of any length: walked to the end, nothing is lost or doubled, and no answer has more than 2 MB', () => {
   test.each(['newest', 'oldest', 'top'])('one level: %s', async (sort) => {
     await fc.assert(
       fc.asyncProperty(ROWS, fc.constantFrom(1, 7, 100), async (made, limit) => {
@@ -157,7 +157,7 @@ describe('pages of comments of any length, walked to their end: nothing is lost 
     return [...data, ...(await walkFrom(next))]
   }
 
-  test('the moderation queue, and a list by reader', async () => {
+  test("the moderation queue, and a reader's comments", async () => {
     const long = Array.from({ length: 45 }, (_, n): [string, string, number] => [
       '漢'.repeat(3000 + n),
       '<'.repeat(90_000),
@@ -217,7 +217,7 @@ describe('a GraphQL document shares one budget among its lists', () => {
   const commentsOf = (data: Record<string, unknown>, name = 'discussion') =>
     (data[name] as { comments: Connection }).comments
 
-  test('whatever it asks for how often, and by which names', async () => {
+  test('whatever fields it requests, how often, and under which names', async () => {
     const long = (length: number): [string, string, number][] =>
       Array.from({ length }, (_, n) => ['x'.repeat(9000), '"'.repeat(40_000), n % 5])
     const { discussionId, rows } = await fill(long(60))
@@ -245,7 +245,7 @@ describe('a GraphQL document shares one budget among its lists', () => {
     expect(found).toEqual(sorted(idsOf(rows.filter(({ parentId }) => parentId === null))))
   })
 
-  test('a list that gets nothing is empty, and its cursor goes on from its beginning', async () => {
+  test('a list that gets no budget is empty, and its cursor starts from its beginning', async () => {
     const comment = (parent: number): [string, string, number] => ['x'.repeat(9000), 'y'.repeat(90_000), parent]
     // The roots take what there is: no reply fits into the rest.
     const { discussionId, rows } = await fill([
@@ -269,7 +269,7 @@ describe('a GraphQL document shares one budget among its lists', () => {
     }
   })
 
-  test('what is not asked for does not count', async () => {
+  test('fields that are not requested do not count', async () => {
     const { discussionId, rows } = await fill(Array.from({ length: 15 }, () => ['x', 'y'.repeat(99_000), 0]))
     const { data } = await ask(
       'query ($id: ID!) { discussion(id: $id) { comments(first: 100) { edges { node { id body } } } } }',

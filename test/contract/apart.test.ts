@@ -96,7 +96,7 @@ const MOST_MIXED = onServer ? 0 : 1
 
 const mixed = (): Set<string>[] => statements.filter(({ size }) => size > 1)
 
-test('comments that go to many endpoints share no statement with those of another tenant, who waits for two at most', async () => {
+test('comments to many endpoints share no statement with those of another tenant, who waits for at most two statements', async () => {
   const [heavy, light] = [await contextOf(service), await contextOf(neighbour)]
   const [page, other] = [await newPage(service), await newPage(neighbour)]
   const bodies = Array.from({ length: 80 }, (_, n) => `Comment ${n} that goes to many endpoints`)
@@ -122,7 +122,7 @@ test('comments that go to many endpoints share no statement with those of anothe
   expect(figures['write_batch_rows_count{of="comments_apart"}']).toBeGreaterThan(1)
 })
 
-test('so do reactions', async () => {
+test('reactions neither', async () => {
   const [heavy, light] = [await contextOf(service), await contextOf(neighbour)]
   const react = (ctx: Ctx, commentId = ''): Promise<unknown> => setReaction(ctx, { commentId, type: 'like' })
   await neighbourWrites((n) => react(light, own[n]))
@@ -137,7 +137,7 @@ test('so do reactions', async () => {
   expect(figures['write_batch_rows_count{of="reactions_apart"}']).toBeGreaterThan(1)
 })
 
-test('equal texts that a reader posts at once are still seen as repetitions, and held', async () => {
+test('equal texts that a reader posts at once are still recognised as repetitions, and held', async () => {
   const heavy = await contextOf(service)
   const page = await newPage(service)
   await Promise.all(

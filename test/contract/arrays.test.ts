@@ -62,7 +62,7 @@ const CASES: [type: string, values: Value[], given?: unknown[]][] = [
   ['comment_status', ['pending', 'approved', 'rejected', 'deleted']],
 ]
 
-test.each(CASES)('an array of %s arrives as it is (%#)', async (type, values, given = values) => {
+test.each(CASES)('an array of %s arrives unchanged (%#)', async (type, values, given = values) => {
   const select = `SELECT v AS value FROM unnest($1::${type}[]) WITH ORDINALITY AS u (v, n) ORDER BY n`
   const arrived = async (sent: readonly Value[]): Promise<unknown[]> =>
     (await database.db.query<{ value: unknown }>(unnamed(select), [sent])).map(({ value }) =>
@@ -75,7 +75,7 @@ test.each(CASES)('an array of %s arrives as it is (%#)', async (type, values, gi
   expect(await arrived([])).toEqual([])
 })
 
-test('PostgreSQL refuses what is no value of the type, as an error of data', async () => {
+test('PostgreSQL refuses an invalid value as a data error', async () => {
   for (const [type, value] of [
     ['text', 'a\0b'],
     ['uuid', 'no id'],
@@ -95,7 +95,7 @@ test('PostgreSQL refuses what is no value of the type, as an error of data', asy
   }
 })
 
-test('an id in another form of PostgreSQL is taken as well', async () => {
+test('an id in another textual form of PostgreSQL is accepted', async () => {
   const id = randomUUID()
   expect(
     await database.db.query(unnamed('SELECT unnest($1::uuid[]) AS value'), [
@@ -104,7 +104,7 @@ test('an id in another form of PostgreSQL is taken as well', async () => {
   ).toEqual([{ value: id }, { value: id }])
 })
 
-test('the arrays of a statement are of the types that PostgreSQL gives its parameters', async () => {
+test("the types of a statement's arrays are those of PostgreSQL's parameters", async () => {
   const known: Readonly<Record<string, readonly string[]>> = PARAMETERS
   const found = (await loadStatements()).flatMap(({ name, text }) =>
     [...arrayTypes(text)].map(([place, type]) => [name, `${type}[]`, known[name]?.[place]] as const),

@@ -131,7 +131,7 @@ describe('every write by a key or an admin is in the audit log', () => {
     }
   })
 
-  test("a write on a reader's behalf is not", async () => {
+  test("a write on a reader's behalf has no entry", async () => {
     const { id } = await newComment()
     const reader = await service.as('a reader')
     const before = await lastId()
@@ -141,7 +141,7 @@ describe('every write by a key or an admin is in the audit log', () => {
     expect(await since(before)).toEqual([])
   })
 
-  test('no secret stands in it', async () => {
+  test('no entry contains a secret', async () => {
     expect(secrets.length).toBeGreaterThan(4)
     const text = JSON.stringify(await ok('GET', '/audit-log?limit=100'))
     for (const secret of [...secrets, service.apiKey]) expect(text).not.toContain(secret)
@@ -177,7 +177,7 @@ describe('GET /audit-log', () => {
     await ok('PATCH', '/settings', { maxDepth: 3 }, mine)
   })
 
-  test('lists who did what, newest first, with what changed', async () => {
+  test('lists actors and actions, newest first, with the changes', async () => {
     const { data, ...rest } = await ok('GET', '/audit-log', undefined, key)
     expect(rest).toEqual({ nextCursor: null, hasMore: false })
     const id = expect.stringMatching(/^[0-9a-f-]{36}$/)
@@ -229,7 +229,7 @@ describe('GET /audit-log', () => {
     expect([first.hasMore, second.hasMore]).toEqual([true, false])
   })
 
-  test('takes one action, one kind of actor, one actor', async () => {
+  test('filters by one action, one kind of actor, one actor', async () => {
     expect(await actions('?action=discussion.create')).toEqual(['discussion.create'])
     expect(await actions('?action=nothing.like.it')).toEqual([])
     expect(await actions('?actor=key')).toEqual(['discussion.create'])
@@ -240,7 +240,7 @@ describe('GET /audit-log', () => {
     expect(await actions(`?actor=${newId()}`)).toEqual([])
   })
 
-  test('takes a span: from its first instant to before its last', async () => {
+  test('filters by span: from its first instant to before its last', async () => {
     const [newest, , oldest] = await log()
     expect(await actions(`?from=${newest?.at}`)).toContain('settings.update')
     expect(await actions(`?to=${newest?.at}`)).not.toContain('settings.update')

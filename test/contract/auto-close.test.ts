@@ -35,7 +35,7 @@ async function closeAll(): Promise<void> {
   while ((await closeOldDiscussions(service.app, 3)) > 0);
 }
 
-test('discussions of that age are locked once, and the event says that the system did it', async () => {
+test('discussions of that age are locked once, with an event of the system', async () => {
   await setDays(7)
   const [old, young] = [await discussion('old', 7.01), await discussion('young', 6.99)]
   await closeAll()
@@ -49,7 +49,7 @@ test('discussions of that age are locked once, and the event says that the syste
   expect(refused.json.code).toBe('discussion_locked')
 })
 
-test('a moderator has the last word: an unlock holds, also of one that was locked by hand before', async () => {
+test('a moderator overrides it: an unlock holds, even of a discussion that was locked by hand before', async () => {
   await setDays(7)
   const [closed, locked] = [await discussion('closed', 8), await discussion('locked', 8)]
   await act(locked, 'lock')
@@ -62,7 +62,7 @@ test('a moderator has the last word: an unlock holds, also of one that was locke
   }
 })
 
-test('an archived discussion stays as it is, and without the setting nothing is closed', async () => {
+test('an archived discussion does not change, and without the setting nothing is closed', async () => {
   await setDays(7)
   const archived = await discussion('archived', 8)
   await act(archived, 'archive')
@@ -79,7 +79,7 @@ test('an archived discussion stays as it is, and without the setting nothing is 
   expect([(await read(theirs, headers)).state, (await read(notYet, headers)).state]).toEqual(['locked', 'open'])
 })
 
-test('two workers at once lock each of many once', async () => {
+test('two concurrent workers lock each of many discussions once', async () => {
   await setDays(30)
   const ids: string[] = []
   for (let n = 0; n < 10; n++) ids.push(await discussion(`many-${n}`, 31 + n))

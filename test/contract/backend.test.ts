@@ -113,11 +113,11 @@ describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) =
     ])
   })
 
-  test('says that the discussion of a page without comments is null, which is no error', async () => {
+  test('answers null for the discussion of a page without comments, which is no error', async () => {
     expect(await site.ask('GET', `/discussion${at('nothing-yet')}`)).toMatchObject({ status: 200, json: null })
   })
 
-  test('says until when a reader is banned, but not in shadow, and who is signed in although the service is away', async () => {
+  test('says until when a reader is banned, but not in shadow, and who is signed in even while the service is down', async () => {
     const as = 'bob'
     const { author } = (await site.ask('POST', `/comments${at(newId())}`, { as, body: { body: 'Hi' } })).json
     const ban = (body: object) => service.call('POST', `/readers/${author.id}/ban`, { body })
@@ -140,7 +140,7 @@ describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) =
     expect((await site.ask('GET', '/me', { as: 'stranger' })).json).toEqual({ reader: null })
   })
 
-  test('lets who is signed out read, and refuses their writes with 403 identity_required', async () => {
+  test('lets signed-out readers read, and refuses their writes with 403 identity_required', async () => {
     const page = newId()
     const { id } = (await post(page, 'ann', { body: 'Hello' })).json
     expect((await site.ask('GET', `/comments${at(page)}`)).status).toBe(200)
@@ -150,7 +150,7 @@ describe.each(Object.entries(SITES))('a backend mounted by %s', (_name, mount) =
     expect((await site.ask('POST', `/ticket${at(page)}`)).status).toBe(201)
   })
 
-  test('refuses what is too large with 413 body_too_large, and goes on', async () => {
+  test('refuses oversized bodies with 413 body_too_large, and continues', async () => {
     const refused = await site.ask('POST', `/comments${at(newId())}`, {
       as: 'ann',
       body: JSON.stringify({ body: 'x'.repeat(MAX_BODY_BYTES - 10) }),
@@ -188,14 +188,14 @@ const writesOf = (page: string, id: string): [method: string, path: string, body
 ]
 
 describe('mounted among other things', () => {
-  test('under Express, other paths are left to the site', async () => {
+  test('under Express, leaves other paths to the site', async () => {
     const site = await SITES.express(service)
     expect(await (await fetch(`${site.url}/engagement-elsewhere`)).text()).toBe('the site')
     expect((await site.ask('GET', '/me')).headers.get('vary')).toBe('Origin, Cookie, Authorization')
     await site.close()
   })
 
-  test("under Fastify, the site's own parsers and headers stay", async () => {
+  test("under Fastify, keeps the site's own parsers and headers", async () => {
     const site = await SITES.fastify(service)
     const headers = { 'content-type': 'application/json' }
     const response = await fetch(`${site.url}/elsewhere`, { method: 'POST', headers, body: '{"a":1}' })
@@ -224,7 +224,7 @@ describe('mounted among other things', () => {
     },
   )
 
-  test.each(['node', 'fastify'] as const)('by %s, a body without an end is refused at its bound', async (name) => {
+  test.each(['node', 'fastify'] as const)('by %s, refuses an endless body at the bound', async (name) => {
     const site = await SITES[name](service)
     const answered = await new Promise<object>((resolve, reject) => {
       const headers = {
@@ -279,7 +279,7 @@ describe('a page of another site', () => {
     expect((await write(headers)).status).toBe(201)
   })
 
-  test('is refused every write, and a ticket', async () => {
+  test('is refused for every write, and for a ticket', async () => {
     for (const [method, path, body] of [...writesOf(newId(), newId()), ['POST', `/ticket${at(newId())}`] as const]) {
       const refused = await site().ask(method, path, { as: 'ann', body, headers: { 'x-requested-with': '' } })
       expect(refused).toMatchObject({ status: 403, json: { code: 'origin_not_allowed' } })
@@ -339,7 +339,7 @@ describe('a hostile path', () => {
     ['/comments?externalId=a&token=b', { pointer: '/token', code: 'unknown_parameter' }],
     ['/me?externalId=a', { pointer: '/externalId', code: 'unknown_parameter' }],
     ['/counts?externalId=a&sort=top', { pointer: '/sort', code: 'unknown_parameter' }],
-  ])('GET %s answers 422 and says where', async (path, error) => {
+  ])('GET %s answers 422 with the place', async (path, error) => {
     expect(await site().ask('GET', path)).toMatchObject({
       status: 422,
       json: { code: 'validation_failed', errors: [error] },
@@ -355,7 +355,7 @@ describe('a hostile path', () => {
     })
   })
 
-  test("leads to no other tenant's comment", async () => {
+  test("does not lead to another tenant's comment", async () => {
     const other = await service.addTenant('backend-other')
     const posted = await service.call('POST', '/discussions/by-external/theirs/comments', {
       body: { body: 'Theirs' },
@@ -372,7 +372,7 @@ describe('a hostile path', () => {
 })
 
 describe('writes', () => {
-  test('with an Idempotency-Key are done once, for each reader', async () => {
+  test('with an Idempotency-Key run once, for each reader', async () => {
     const site = fetchSite(service)
     const path = `/comments${at(newId())}`
     const write = { body: { body: 'Once' }, headers: { 'idempotency-key': 'a-key' } }
@@ -398,7 +398,7 @@ describe('writes', () => {
     expect(own).toMatchObject({ status: 201 })
   })
 
-  test('of the service that are refused pass with status and code', async () => {
+  test('that the service refuses keep its status and code', async () => {
     const site = fetchSite(service)
     const page = newId()
     const { id } = (await service.call('POST', '/discussions', { body: { externalId: page } })).json
@@ -413,12 +413,12 @@ describe('writes', () => {
     ).toMatchObject({ status: 422, json: { errors: [{ pointer: '/author', code: 'unknown_field' }] } })
   })
 
-  test('by a reader whose profile the service would not take are still theirs', async () => {
+  test('by a reader with an unacceptable profile are still attributed to that reader', async () => {
     const posted = await fetchSite(service).ask('POST', `/comments${at(newId())}`, { as: 'long', body: { body: 'Hi' } })
     expect(posted).toMatchObject({ status: 201, json: { author: { name: 'n'.repeat(79) + '🙂', avatarUrl: null } } })
   })
 
-  test('go nowhere where isPage says that there is no such page', async () => {
+  test('reach no service if isPage says that the page does not exist', async () => {
     const site = fetchSite(service, { isPage: (externalId) => externalId.startsWith('known-') })
     const [known, unknown] = [`known-${newId()}`, newId()]
     expect((await site.ask('POST', `/comments${at(known)}`, { as: 'ann', body: { body: 'Hi' } })).status).toBe(201)
@@ -437,7 +437,7 @@ describe('writes', () => {
     expect((await service.call('GET', `/discussions/by-external/${unknown}`)).status).toBe(404)
   })
 
-  test('and tickets begin a discussion with the title and url that isPage gives, and a page that is read does not', async () => {
+  test('and tickets create a discussion with the title and url from isPage; reading a page does not', async () => {
     const url = 'https://www.example.com/a'
     const site = fetchSite(service, { isPage: () => ({ title: 'An article', url }) })
     for (const path of ['/comments', '/ticket']) {
@@ -474,7 +474,7 @@ describe('writes', () => {
     expect((await service.call('GET', `/discussions/by-external/${page}`)).json).toMatchObject(kept)
   })
 
-  test('of a reader whose session cannot be read answer 500 internal, and tell the publisher alone', async () => {
+  test('of a reader whose session cannot be read answer 500 internal, and only the publisher gets the error', async () => {
     const onError = vi.fn<(error: unknown) => void>()
     const site = fetchSite(service, { onError })
     for (const as of ['broken', 'nameless']) {
@@ -489,8 +489,8 @@ describe('writes', () => {
   })
 })
 
-describe('what is kept', () => {
-  test('a page has an ETag of its reader and answers 304 to who has it', async () => {
+describe('caching', () => {
+  test('a page has an ETag for each reader, and answers 304 to a browser that has it', async () => {
     const site = fetchSite(service)
     const page = newId()
     await site.ask('POST', `/comments${at(page)}`, { as: 'ann', body: { body: 'Hello' } })
@@ -506,7 +506,7 @@ describe('what is kept', () => {
     expect((await site.ask('GET', `/comments${at(page)}`, { headers: known })).status).toBe(200)
   })
 
-  test('the settings that a page must know may be kept by anyone for a minute', async () => {
+  test('the settings for pages may be cached by anyone for a minute', async () => {
     const site = fetchSite(service)
     const { status, json, headers } = await site.ask('GET', '/settings', { as: 'broken' })
     expect(status).toBe(200)
@@ -514,7 +514,7 @@ describe('what is kept', () => {
     expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['public, max-age=60', null])
   })
 
-  test('counts may be kept by anyone, their refusal by nobody', async () => {
+  test('counts may be cached by anyone, their refusal by no one', async () => {
     const site = fetchSite(service)
     const counts = await site.ask('GET', `/counts${at('a')}`, { as: 'ann' })
     expect(counts.headers.get('cache-control')).toBe('public, max-age=30')
@@ -577,8 +577,8 @@ afterEach(async () => {
   await Promise.all(upstreams.splice(0).map(shut))
 })
 
-describe('the service is told', () => {
-  test('of a page once, also by all who come at once, and again of another title or after a failure', async () => {
+describe('the service gets', () => {
+  test("a page's details once, even for concurrent requests, and again after a change or a failure", async () => {
     let status = 503
     const upstream = await startUpstream((response) => {
       response.writeHead(status, { 'content-type': 'application/json' }).end('{}')
@@ -600,7 +600,7 @@ describe('the service is told', () => {
     expect(told()).toEqual([body, body, '{"externalId":"a","title":"B"}'])
   })
 
-  test('the key, the reader and nothing else of the browser', async () => {
+  test("the key, the reader and nothing else of the browser's request", async () => {
     const upstream = await startUpstream()
     const site = fetchSite(service, { url: `${upstream.url}/`, headerPrefix: 'X-Acme-' })
     const headers = {
@@ -654,7 +654,7 @@ describe('the service is told', () => {
     })
   })
 
-  test('nothing of a reader where the answer is the same for all', async () => {
+  test('no reader where the answer is the same for all', async () => {
     const upstream = await startUpstream()
     const site = fetchSite(service, { url: upstream.url })
     await site.ask('GET', `/counts${at('a')}`, { as: 'broken' })
@@ -662,7 +662,7 @@ describe('the service is told', () => {
     expect(upstream.asked.map(({ headers }) => headers['x-service-identity'])).toEqual([undefined, undefined])
   })
 
-  test('nothing at all of a request that is refused here', async () => {
+  test('no request that is refused here', async () => {
     const upstream = await startUpstream()
     const site = fetchSite(service, { url: upstream.url })
     for (const [method, path, body] of writesOf(newId(), newId())) await site.ask(method, path, { body })
@@ -672,7 +672,7 @@ describe('the service is told', () => {
   })
 })
 
-test("a comment out of view is shown to its author, and 404 to all others, whatever the backend's key may see", async () => {
+test("a comment out of view is shown to its author, and is 404 to all others, whatever the backend's key may see", async () => {
   const held = await service.call('POST', '/discussions/by-external/held/comments', {
     body: { body: 'Look at it' },
     headers: await service.as('ann'),
@@ -751,7 +751,7 @@ describe('a service that', () => {
     expect(onError).toHaveBeenCalledOnce()
   })
 
-  test('leads elsewhere is not followed: 503 unavailable', async () => {
+  test('redirects is not followed: 503 unavailable', async () => {
     const elsewhere = await startUpstream()
     const { url } = await startUpstream((response) => response.writeHead(307, { location: elsewhere.url }).end())
     const { answer, onError } = await ask(url)
@@ -760,7 +760,7 @@ describe('a service that', () => {
     expect(elsewhere.asked).toEqual([])
   })
 
-  test('refuses for a while is quoted, its limits and cookies left out', async () => {
+  test('refuses for a while is passed on, without its limits and cookies', async () => {
     const { url } = await startUpstream((response) => {
       const headers = {
         'content-type': 'application/problem+json',
@@ -825,13 +825,13 @@ describe('createBackend', () => {
     expect(() => createBackend({ ...options, [name]: value })).toThrow(new RegExp(`createBackend: ${name} `))
   })
 
-  test('says what a url that has the path of the API should be', () => {
+  test("says what a url with the API's path should be", () => {
     const url = 'https://www.example.com/comments'
     expect(() => createBackend({ ...options, url: `${url}/api/v1` })).toThrow(`url must be without /api/v1: ${url}`)
     expect(() => createBackend({ ...options, url })).not.toThrow()
   })
 
-  test('serves below another base path', async () => {
+  test('serves under another base path', async () => {
     const backend = createBackend({ ...options, basePath: '/a/b' })
     const ask = async (path: string) => (await backend.fetch(new Request(`https://www.example.com${path}`))).status
     expect(await ask('/a/b/me')).toBe(200)
@@ -840,7 +840,7 @@ describe('createBackend', () => {
   })
 })
 
-test('the package gives it to who installs it, and its folder stands alone', () => {
+test('the package exports it, and its folder has no outside imports', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url))
   const folder = mkdtempSync(join(tmpdir(), 'backend-'))
   cpSync(join(root, 'dist/clients/backend'), folder, { recursive: true })
@@ -856,13 +856,13 @@ test('the package gives it to who installs it, and its folder stands alone', () 
 describe('in step with the service', () => {
   const plain = (path: string): string => path.replaceAll(/:\w+/g, ':')
 
-  test('every path that is served leads to a route', () => {
+  test('every served path leads to a route', () => {
     const known = new Set(SERVICE_ROUTES.map(({ method, path }) => `${method} ${plain(path)}`))
     const asked = ROUTES.flatMap(({ service: route }) => (route === null ? [] : [plain(route)]))
     expect(asked.filter((route) => !known.has(route))).toEqual([])
   })
 
-  test('whatever stands in a user table, the service takes what is made of it', () => {
+  test('the service accepts the profile made from any row of a user table', () => {
     const text = fc.string({ unit: 'binary', maxLength: 100 })
     const url = fc.oneof(text, fc.webUrl(), fc.constantFrom('https://a b', 'https://\0', 'HTTPS://a.example', null))
     const signer = { tenant: 'demo', identitySecret: 'a-secret' }
@@ -883,7 +883,7 @@ describe('in step with the service', () => {
     )
   })
 
-  test('refusals have the words of the service', () => {
+  test("refusals use the service's texts", () => {
     for (const [code, refusal] of Object.entries(PROBLEMS))
       expect(ERRORS[code as keyof typeof PROBLEMS]).toEqual(refusal)
   })

@@ -113,14 +113,14 @@ function holdPlaces(): { isAsked: () => boolean; letGo: () => void } {
 }
 
 describe('over the cap', () => {
-  test('of the process: 429 with Retry-After for a server, a goodbye for a ticket', async () => {
+  test('of the process: 429 with Retry-After for a server, a closing event for a ticket', async () => {
     const query = await ticket()
     await Promise.all(Array.from({ length: PER_PROCESS }, () => open()))
     await expectRefused(await open())
     await expectSentOff(await open(query))
   })
 
-  test('of the tenant: the same, no matter who holds the places; another tenant has its own', async () => {
+  test('of the tenant: the same, whoever has the places; another tenant has its own cap', async () => {
     await setCaps({ maxStreams: 2 })
     const query = await ticket()
     expect((await open()).status).toBe(200)
@@ -135,7 +135,7 @@ describe('over the cap', () => {
     expect((await open('', other.apiKey, made.json.id)).status).toBe(200)
   })
 
-  test('of a ticket without a reader: five at once, then a goodbye; another ticket has its own', async () => {
+  test('of a ticket without a reader: five at once, then a closing event; another ticket has its own cap', async () => {
     const query = await ticket()
     const five = await Promise.all(Array.from({ length: 5 }, () => open(query)))
     for (const client of five) await expectOpen(client)
@@ -145,7 +145,7 @@ describe('over the cap', () => {
     await expectOpen(await open(query))
   })
 
-  test('of a ticket, however its text is spelt', async () => {
+  test('of a ticket, however its text is encoded', async () => {
     await setCaps({ maxStreamsPerTicket: 1 })
     const query = await ticket()
     await expectOpen(await open(query))
@@ -159,7 +159,7 @@ describe('over the cap', () => {
     }
   })
 
-  test('of tickets from one address, a /64 of IPv6 as one; keys and other addresses are not held up', async () => {
+  test('of tickets from one address, with a /64 of IPv6 as one; keys and other addresses are not affected', async () => {
     await setCaps({ maxStreamsPerAddress: 2 })
     for (const host of ['1', '2']) await expectOpen(await openFrom(`2001:db8:1::${host}`, await ticket()))
     await expectSentOff(await openFrom('2001:db8:1::3', await ticket()))
@@ -172,7 +172,7 @@ describe('over the cap', () => {
     expect(key.status).toBe(200)
   })
 
-  test('a client at the address of a known proxy is not taken for an unknown proxy in the log', async () => {
+  test('a client at the address of a trusted proxy is not logged as an unknown proxy', async () => {
     const warn = vi.spyOn(service.app.log, 'warn')
     await expectOpen(await openFrom('127.0.0.1', await ticket()))
     expect(warn).not.toHaveBeenCalled()
@@ -182,7 +182,7 @@ describe('over the cap', () => {
     [1, 1],
     [5, 4],
     [7, 6],
-  ])('of a tenant with %i: tickets take %i, the rest is for its keys', async (maxStreams, forTickets) => {
+  ])('of a tenant with %i: tickets get %i, the rest is for its keys', async (maxStreams, forTickets) => {
     await setCaps({ maxStreams, maxStreamsPerTicket: 100 })
     const query = await ticket()
     for (let n = 0; n < forTickets; n++) await expectOpen(await open(query))
@@ -205,8 +205,8 @@ describe('over the cap', () => {
   )
 })
 
-describe('a place comes back', () => {
-  test('at once: who closes and comes back is let in, time after time', async () => {
+describe('a place is given back', () => {
+  test('at once: a client that closes and reconnects is admitted, time after time', async () => {
     await setCaps({ maxStreams: 1 })
     let stream = await open()
     for (let n = 0; n < 30; n++) {
@@ -217,7 +217,7 @@ describe('a place comes back', () => {
     await expectRefused(await open())
   })
 
-  test('of a subscription that ends', async () => {
+  test('by a subscription that ends', async () => {
     await setCaps({ maxStreams: 1 })
     for (let n = 0; n < 5; n++) {
       const response = await subscribe(n % 2 === 0 ? '/graphql' : '/graphql/stream')
@@ -228,7 +228,7 @@ describe('a place comes back', () => {
     expect((await open()).status).toBe(200)
   })
 
-  test('of a stream that fails after it was counted in', async () => {
+  test('by a stream that fails after it was counted', async () => {
     await setCaps({ maxStreams: 1 })
     for (let n = 0; n < 3; n++) {
       expect((await open('', tenant.apiKey, newId())).status).toBe(404)
@@ -238,7 +238,7 @@ describe('a place comes back', () => {
     expect((await open()).status).toBe(200)
   })
 
-  test.each(['a stream', 'a subscription'])('of %s whose client has gone before it had its place', async (what) => {
+  test.each(['a stream', 'a subscription'])('by %s whose client has gone before it had its place', async (what) => {
     await setCaps({ maxStreams: 1 })
     const held = holdPlaces()
     const abort = new AbortController()
@@ -258,7 +258,7 @@ describe('a place comes back', () => {
   })
 
   test.each(['a stream', 'a subscription', 'a reservation'])(
-    'of %s whose key is revoked before it had its place',
+    'by %s whose key is revoked before it had its place',
     async (what) => {
       await setCaps({ maxStreams: 1 })
       const { id, key } = (await call('POST', '/keys', { label: 'short', capabilities: [] })).json
@@ -274,7 +274,7 @@ describe('a place comes back', () => {
     },
   )
 
-  test.each(['a stream', 'a subscription'])('of %s whose key is revoked while it finds its beginning', async (what) => {
+  test.each(['a stream', 'a subscription'])('by %s whose key is revoked while it finds its beginning', async (what) => {
     await setCaps({ maxStreams: 1 })
     const { id, key } = (await call('POST', '/keys', { label: 'short', capabilities: [] })).json
     const hub = hubOf(service.app)

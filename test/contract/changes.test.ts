@@ -37,7 +37,7 @@ const setState = (id: string, state: string) =>
   service.app.db.query(unnamed(`UPDATE discussions SET state = '${state}' WHERE id = $1`), [id])
 
 describe('PATCH /comments/{id}', () => {
-  test('answers 200 with the new body, keeps the old one as a revision, and says comment_edited', async () => {
+  test('answers 200 with the new body, keeps the old one as a revision, and sends comment_edited', async () => {
     const comment = await post('edit')
     const { status, json } = await edit(comment.id, '*new*')
     expect(status).toBe(200)
@@ -61,13 +61,13 @@ describe('PATCH /comments/{id}', () => {
     })
   })
 
-  test('with the same body changes nothing and says nothing', async () => {
+  test('with the same body changes nothing and sends no event', async () => {
     const comment = await post('same')
     expect((await edit(comment.id, 'x')).json).toEqual(comment)
     expect(await eventsOf(comment.discussionId)).toHaveLength(1)
   })
 
-  test('of another reader answers 403 not_author; of nobody 403 identity_required', async () => {
+  test('of another reader answers 403 not_author; without a reader 403 identity_required', async () => {
     const { id } = await post('others')
     expect((await edit(id, 'y', bob)).json.code).toBe('not_author')
     expect((await edit(id, 'y', {})).json.code).toBe('identity_required')
@@ -80,7 +80,7 @@ describe('PATCH /comments/{id}', () => {
     expect((await edit(id, 'y')).json.code).toBe('edit_window_closed')
   })
 
-  test('that has to wait for a moderator takes the comment out of view', async () => {
+  test('with a text that must wait for a moderator takes the comment out of view', async () => {
     const comment = await post('held')
     const parent = await post('held')
     const reply = await post('held', { body: 'reply', parentId: parent.id })
@@ -120,7 +120,7 @@ describe('DELETE /comments/{id}', () => {
     })
   })
 
-  test('leaves a tombstone while there are replies in view, and takes it away with the last of them', async () => {
+  test('leaves a tombstone while there are replies in view, and removes it with the last of them', async () => {
     const top = await post('tomb')
     const middle = await post('tomb', { body: 'm', parentId: top.id })
     const leaf = await post('tomb', { body: 'l', parentId: middle.id }, bob)
@@ -169,7 +169,7 @@ describe('DELETE /comments/{id}', () => {
     expect((await remove(id, bob)).json.code).toBe('discussion_archived')
   })
 
-  test('without an identity needs moderate_content, and is in the audit log', async () => {
+  test('without an identity needs moderate_content, and has an audit entry', async () => {
     const comment = await post('moderated')
     const refused = await remove(comment.id, { 'x-api-key': plainKey })
     expect([refused.status, refused.json.code]).toEqual([403, 'missing_capability'])
@@ -183,7 +183,7 @@ describe('DELETE /comments/{id}', () => {
     expect(audit).toEqual([{ action: 'comment.delete', target: comment.id }])
   })
 
-  test('in a locked discussion the author still can; in an archived one nobody can, nor edit', async () => {
+  test('in a locked discussion the author can still delete; in an archived one no one can delete or edit', async () => {
     const [first, second] = [await post('closed'), await post('closed')]
     await setState(first.discussionId, 'locked')
     expect((await edit(first.id, 'y')).json.code).toBe('discussion_locked')
@@ -222,7 +222,7 @@ describe('GET /comments/{id}/revisions', () => {
   const revisions = (id: string, query = '', headers = {}) =>
     service.call('GET', `/comments/${id}/revisions?${query}`, { headers })
 
-  test('answers the bodies, the present one first, each with when it was written and replaced', async () => {
+  test('answers the bodies, the present one first, with the times of writing and replacement', async () => {
     const comment = await post('revisions', { body: 'one' })
     expect((await revisions(comment.id)).json).toEqual({
       data: [{ revision: 1, body: 'one', createdAt: comment.createdAt, replacedAt: null }],
@@ -243,7 +243,7 @@ describe('GET /comments/{id}/revisions', () => {
     expect(last).toEqual({ data: expected.slice(2), nextCursor: null, hasMore: false })
   })
 
-  test('of a deleted comment are still there for moderators, and for nobody else', async () => {
+  test('of a deleted comment are still shown to moderators, and to no one else', async () => {
     const { id } = await post('revisions', { body: 'regretted' })
     await edit(id, 'and denied')
     await remove(id)
@@ -256,7 +256,7 @@ describe('GET /comments/{id}/revisions', () => {
     expect(refused.text).not.toMatch(/regretted|denied/)
   })
 
-  test('of no comment answer 404; a cursor that is none answers 422', async () => {
+  test('of an unknown comment answer 404; an invalid cursor answers 422', async () => {
     for (const id of ['018f0000-0000-7000-8000-000000000000', 'no-id']) expect((await revisions(id)).status).toBe(404)
     const { id } = await post('revisions')
     for (const revision of [-1, 1.5, 9_999_999_999, 'x']) {

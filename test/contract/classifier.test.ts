@@ -91,7 +91,7 @@ afterEach(async () => {
 })
 
 describe('the question', () => {
-  test('is signed as a delivery is, names the comment and its discussion, and is asked once', async () => {
+  test('is signed like a delivery, contains the comment and its discussion, and is asked once', async () => {
     await classify(says('approve'))
     await service.call('POST', '/discussions', {
       body: { externalId: `page-${pages}`, title: 'A title', url: 'https://www.example.com/a' },
@@ -119,7 +119,7 @@ describe('the question', () => {
     })
   })
 
-  test('is not asked about what a rule has held', async () => {
+  test('is not asked about comments that a rule has held', async () => {
     await classify(says('approve'))
     await set({ suspectWords: ['casino'] })
     const held = await post('casino')
@@ -130,7 +130,7 @@ describe('the question', () => {
   })
 })
 
-test('over http is asked where WEBHOOK_ALLOW_HTTP allows it', async () => {
+test('is asked over http if WEBHOOK_ALLOW_HTTP allows it', async () => {
   const plain = createServer((_request, response) => response.end('{"verdict":"approve"}'))
   await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
   const { port } = plain.address() as AddressInfo
@@ -148,7 +148,7 @@ test('over http is asked where WEBHOOK_ALLOW_HTTP allows it', async () => {
 })
 
 describe('a verdict', () => {
-  test('approve publishes the comment as the system, and tells the author above', async () => {
+  test("approve publishes the comment as the system, and notifies the parent's author", async () => {
     await classify(says('approve'))
     const parent = await post('above', { reader: 'bob' })
     await isDecided()
@@ -165,7 +165,7 @@ describe('a verdict', () => {
     expect(commentCount).toBe(2)
   })
 
-  test('reject keeps it from the public for good, and moderators see by whom', async () => {
+  test('reject hides it from the public for good, and moderators see who rejected it', async () => {
     await classify(says('reject'))
     const { id } = await post('never')
     await isDecided()
@@ -185,7 +185,7 @@ describe('a verdict', () => {
     expect((await act(id, 'approve')).json).toMatchObject({ status: 'approved' })
   })
 
-  test('in post-moderation publishes with the flag that a rule has put', async () => {
+  test('in post-moderation publishes with the flag of a rule', async () => {
     await classify(says('approve'))
     await set({ moderationMode: 'post', suspectWords: ['casino'] })
     const { id } = await post('casino')
@@ -228,7 +228,7 @@ describe('without a verdict the fallback holds or approves:', () => {
     expect(receiver.requests.filter((request) => request.path === '/classify-elsewhere')).toEqual([])
   })
 
-  test('an address of a private network, which is not connected to', async () => {
+  test('an address of a private network, which is never connected to', async () => {
     const guarded = await startService({ env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_ALLOWED_CIDRS: '' } })
     try {
       // It was set while the process allowed it.
@@ -248,7 +248,7 @@ describe('without a verdict the fallback holds or approves:', () => {
     }
   })
 
-  test('no secret to sign with: nothing is sent', async () => {
+  test('without a signing secret nothing is sent', async () => {
     const other = await service.addTenant('without-secret')
     await classify(says('reject'))
     const headers = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
@@ -260,13 +260,13 @@ describe('without a verdict the fallback holds or approves:', () => {
     expect(asked()).toEqual([])
   })
 
-  test('http addresses are refused by the settings', async () => {
+  test('the settings refuse http addresses', async () => {
     const { status } = await service.call('PATCH', '/settings', { body: { classifier: { url: 'http://a.example' } } })
     expect(status).toBe(422)
   })
 })
 
-describe('while the classifier thinks', () => {
+describe('while the classifier is answering', () => {
   /** A classifier that answers when it is let to. */
   async function slow(verdict: string) {
     const open: (() => void)[] = []
@@ -318,7 +318,7 @@ describe('while the classifier thinks', () => {
     expect((await eventsOf(id)).at(-1)).toBe('comment_approved public system')
   })
 
-  test('a late verdict on the text before counts for nothing', async () => {
+  test('a late verdict on an earlier text is ignored', async () => {
     const open: (() => void)[] = []
     await classify((request, response) => {
       const { revision } = request.body.comment as { revision: number }
@@ -336,7 +336,7 @@ describe('while the classifier thinks', () => {
     expect(await eventsOf(id)).not.toContain('comment_approved public system')
   })
 
-  test('an edit that a rule holds ends the asking', async () => {
+  test('an edit that a rule holds ends the question', async () => {
     const release = await slow('approve')
     await set({ suspectWords: ['casino'] })
     const { id } = await post('harmless')
@@ -344,7 +344,7 @@ describe('while the classifier thinks', () => {
     expect((await read(id)).status).toBe('pending')
   })
 
-  test('the discussion is archived: nothing changes any more', async () => {
+  test('the discussion is archived: nothing changes', async () => {
     const release = await slow('approve')
     const { id, discussionId } = await post('too late')
     await release(1, () => service.call('POST', `/discussions/${discussionId}/archive`))
@@ -359,7 +359,7 @@ describe('while the classifier thinks', () => {
   })
 })
 
-test('an edit of a published comment is asked about, and out of view meanwhile', async () => {
+test('an edit of a published comment is asked about, and is out of view meanwhile', async () => {
   await classify(says('approve'))
   const { id } = await post('first')
   await isDecided()
@@ -374,7 +374,7 @@ test('an edit of a published comment is asked about, and out of view meanwhile',
   ])
 })
 
-test('an approval answers no reports: they are for moderators', async () => {
+test('an approval does not answer reports, which stay for moderators', async () => {
   await classify(says('approve'))
   const { id } = await post('reported')
   await isDecided()
@@ -385,7 +385,7 @@ test('an approval answers no reports: they are for moderators', async () => {
   expect(data.at(-1)).toMatchObject({ comment: { id, status: 'approved' }, openReportCount: 1 })
 })
 
-test('of two workers one asks about each of many comments, and each is decided once', async () => {
+test('two workers ask about each of many comments once, and decide each once', async () => {
   const second = await startWorker(service.app)
   try {
     // With this fallback a question that a busy machine does not get answered in time is decided
@@ -404,7 +404,7 @@ test('of two workers one asks about each of many comments, and each is decided o
   }
 })
 
-test('a classifier that hangs delays no other tenant', async () => {
+test('a hanging classifier delays no other tenant', async () => {
   await classify(hang)
   const other = await service.addTenant('quick')
   const key = { 'x-api-key': other.apiKey }
@@ -427,7 +427,7 @@ test('a classifier that hangs delays no other tenant', async () => {
   await set({ classifier: null })
 })
 
-test('a rotation signs with both secrets for 24 h, and the log of it holds neither', async () => {
+test('after a rotation both secrets sign for 24 h, and the audit log contains neither', async () => {
   await classify(says('approve'))
   const { json } = await service.call('POST', '/classifier-secrets')
   expect(json).toEqual({

@@ -64,7 +64,7 @@ describe('POST a comment', () => {
     expect((await service.call('GET', `/comments/${json.id}`)).json).toEqual(json)
   })
 
-  test('writes comment_created with the same comment, in the same transaction', async () => {
+  test('writes comment_created with the same comment in the same transaction', async () => {
     const { json } = await post('evented', { body: 'One' })
     expect(await eventsOf(json.discussionId)).toEqual([
       {
@@ -78,7 +78,7 @@ describe('POST a comment', () => {
     ])
   })
 
-  test('a reply counts on its parent, and its author is told by notification_reply', async () => {
+  test('a reply counts on its parent, whose author gets notification_reply', async () => {
     const parent = (await post('replies', { body: 'Parent' })).json
     const reply = (await post('replies', { body: 'Reply "depth":-1', parentId: parent.id }, bob)).json
     expect(reply).toMatchObject({ parentId: parent.id, depth: 1, body: 'Reply "depth":-1' })
@@ -102,7 +102,7 @@ describe('POST a comment', () => {
     })
   })
 
-  test('a body may hold anything but NUL: quotes, back slashes, line breaks, emoji', async () => {
+  test('a body may contain anything but NUL: quotes, backslashes, line breaks, emoji', async () => {
     const body = 'a "b" \\ {}\n\n\u2028 🎈 $1 \' -- ; \\u0041'
     const { json } = await post('odd', { body })
     expect(json.body).toBe(body)
@@ -139,7 +139,7 @@ describe('POST a comment', () => {
     expect(answer.json.code).toBe('identity_required')
   })
 
-  test('to a parent of another discussion, or none, answers 404, and makes no discussion', async () => {
+  test('to a parent of another discussion, or an unknown one, answers 404, and creates no discussion', async () => {
     const elsewhere = (await post('elsewhere', { body: 'x' })).json
     for (const parentId of [elsewhere.id, '018f0000-0000-7000-8000-000000000000', 'no-id']) {
       expect((await post('first', { body: 'x', parentId })).status).toBe(404)
@@ -173,7 +173,7 @@ describe('POST a comment', () => {
     expect((await post('banned', { body: 'x' }, eve)).status).toBe(201)
   })
 
-  test('one refused comment in a batch harms none of its neighbours', async () => {
+  test('a refused comment in a batch does not affect the others', async () => {
     const root = (await post('batch', { body: 'root' })).json
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
@@ -193,7 +193,7 @@ describe('POST a comment', () => {
 })
 
 describe('pre-moderation', () => {
-  test('a pending comment is nowhere in public: not in the list, the count, a public event, another key', async () => {
+  test('a pending comment is not public: not in the list, the count, a public event, or for another key', async () => {
     const other = await service.addTenant('premod')
     const asOther = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
     const set = await service.call('PATCH', '/settings', {
@@ -251,7 +251,7 @@ describe('GET a page of comments', () => {
     expect(json.data[0]).toMatchObject({ parentId, depth: 1, author: { externalId: 'bob' } })
   })
 
-  test("has the viewer's reaction where the request vouches for a reader", async () => {
+  test("has the viewer's reaction if the request vouches for a reader", async () => {
     await service.call('PUT', `/comments/${ids[1]}/reaction`, { body: { type: 'love' }, headers: bob })
     const reactions = async (headers: object) =>
       (await page('sort=oldest&limit=2', headers)).json.data.map(

@@ -101,7 +101,7 @@ describe('a stream', () => {
     client.close()
   })
 
-  test('compressed has the events of a plain one: replayed, live, after heartbeats, with a right end', async () => {
+  test('compressed has the events of a plain one: replayed, live, after heartbeats, with a valid end', async () => {
     const id = await newDiscussion()
     await comment(id, 3)
     const { key, revoke } = await newKey()
@@ -123,7 +123,7 @@ describe('a stream', () => {
     }
   })
 
-  test('a long replay from the database is a fifth of its bytes at most', async () => {
+  test('a long replay from the database is compressed to a fifth of its bytes or less', async () => {
     const id = await newDiscussion()
     await comment(id, 120)
     const { bytes } = await replayed(id, GZIP)
@@ -149,7 +149,7 @@ describe('a stream', () => {
       opened.on('error', reject).end()
     })
 
-  test('curl --compressed gets events one by one, and finds the checksum right at the end', async () => {
+  test('curl --compressed gets events one by one, and finds the checksum valid at the end', async () => {
     const id = await newDiscussion()
     const { key, revoke } = await newKey()
     const curl = spawn('curl', ['-sSN', '--compressed', '-H', `X-API-Key: ${key['x-api-key']}`, path(id)])
@@ -166,7 +166,7 @@ describe('a stream', () => {
     expect(text).toContain('event: connection-timeout')
   })
 
-  test('that is refused is plain', async () => {
+  test('refused, is plain', async () => {
     const { headers, status } = await ask(`/stream/${newId()}`, GZIP)
     expect([status, headers['content-encoding']]).toEqual([404, undefined])
   })
@@ -197,7 +197,7 @@ describe('a page of comments', () => {
     expect(bytes.length / plain.bytes.length).toBeLessThan(isGzip ? 0.3 : 1.01)
   })
 
-  test('has one weak tag for both forms, which is 304 for both, and varies by the header', async () => {
+  test('has one weak tag for both forms, which gives 304 for both, and varies by the header', async () => {
     const [plain, zipped] = [await ask(pathOf(id)), await ask(pathOf(id), GZIP)]
     const { etag = '' } = plain.headers
     expect(etag).toMatch(/^W\//)
@@ -213,7 +213,7 @@ describe('a page of comments', () => {
     expect([plain.headers.vary, zipped.headers.vary]).toEqual([vary, vary])
   })
 
-  test('changes with what is written: neither form is older', async () => {
+  test('changes with each write: neither form is stale', async () => {
     const before = await ask(pathOf(id), GZIP)
     await comment(id)
     const after = await ask(pathOf(id), { ...GZIP, 'if-none-match': before.headers.etag ?? '' })
@@ -231,7 +231,7 @@ describe('a page of comments', () => {
     }
   })
 
-  test('that is small is plain, and does not vary', async () => {
+  test('if small, is plain, and does not vary', async () => {
     const small = await newDiscussion()
     await comment(small)
     const { headers } = await ask(pathOf(small), GZIP)
@@ -241,7 +241,7 @@ describe('a page of comments', () => {
     ])
   })
 
-  test("that shows a reader's own reactions is plain; without any it is everybody's", async () => {
+  test("with a reader's own reactions is plain; without any it is shared", async () => {
     const [own, other] = [await service.as('bob'), await service.as('cy')]
     expect((await ask(pathOf(id), { ...GZIP, ...own })).headers['content-encoding']).toBe('gzip')
     const reacted = await service.call('POST', `/comments/${last}/reactions`, { body: { type: 'like' }, headers: own })
@@ -253,7 +253,7 @@ describe('a page of comments', () => {
     expect(gunzipSync(theirs.bytes).toString()).not.toContain('"viewerReaction":"like"')
   })
 
-  test('is compressed once for all who ask at the same time, and both forms count as memory of the cache', async () => {
+  test('is compressed once for all concurrent requests, and both forms count as memory of the cache', async () => {
     const path = pathOf(id, '?limit=17')
     const bytesOf = async (): Promise<number> =>
       Number(/^page_cache_bytes (\d+)$/m.exec(await service.scrape())?.[1] ?? NaN)

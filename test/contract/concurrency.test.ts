@@ -62,7 +62,7 @@ const RECOUNT = unnamed(`SELECT
      (SELECT count(*) FROM reactions WHERE type IS NOT NULL) AS reactions`)
 
 describe(`${WRITES} writes of many readers and moderators at once`, () => {
-  test('leave every counter exact and no hole in any numbering', async () => {
+  test('leave every counter exact, and no gap in any numbering', async () => {
     const draw = drawer(20_261_121)
     const comments: string[] = []
     const pages = Array.from({ length: DISCUSSIONS }, () => `page-${newId()}`)
@@ -116,7 +116,7 @@ describe(`${WRITES} writes of many readers and moderators at once`, () => {
 })
 
 describe('one reader in several windows', () => {
-  test('who toggles 50 times at once ends in a legal state', async () => {
+  test('who toggles 50 times at once ends in a valid state', async () => {
     const [headers = {}] = identities
     const path = `/discussions/by-external/${newId()}/comments`
     const { id } = (await service.call('POST', path, { headers, body: { body: 'Toggled' } })).json
@@ -129,7 +129,7 @@ describe('one reader in several windows', () => {
     expect(reactionCounts).toEqual(viewerReaction === null ? {} : { [viewerReaction]: 1 })
   })
 
-  test('who toggles an even number of times holds nothing', async () => {
+  test('who toggles an even number of times has no reaction', async () => {
     const [headers = {}] = identities
     const path = `/discussions/by-external/${newId()}/comments`
     const { id } = (await service.call('POST', path, { headers, body: { body: 'Toggled evenly' } })).json
@@ -140,7 +140,7 @@ describe('one reader in several windows', () => {
   })
 })
 
-test('the budget of active keys holds when keys are minted at once', async () => {
+test('the budget of active keys holds when keys are created at once', async () => {
   await service.call('PATCH', '/settings', { body: { activeKeyBudget: 5 } })
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>

@@ -44,7 +44,7 @@ test.each([
   ['a process', { MAX_CONNECTIONS: '10' }],
   ['an address', { MAX_CONNECTIONS_PER_ADDRESS: '10' }],
 ])(
-  '%s keeps as many connections as its limit says, closes those beyond at once, and has room when one ends',
+  '%s keeps as many connections as its limit allows, closes further ones at once, and has room when one ends',
   async (_of, env) => {
     await start(env)
     const warn = vi.spyOn(service.app.log, 'warn')
@@ -57,12 +57,12 @@ test.each([
   },
 )
 
-test('a trusted proxy is no address of its own', async () => {
+test('a trusted proxy does not count as one address', async () => {
   await start({ MAX_CONNECTIONS_PER_ADDRESS: '3', TRUSTED_PROXIES: '10.0.0.0/8,127.0.0.0/8' })
   expect(await kept(6)).toBe(6)
 })
 
-test('a connection does not count while it carries a stream', async () => {
+test('a connection does not count while it has a stream', async () => {
   await start({ MAX_CONNECTIONS_PER_ADDRESS: '5', MAX_CONNECTIONS: '5' })
   const { id } = (await service.call('POST', '/discussions', { body: { externalId: 'a' } })).json
   for (let n = 0; n < 8; n++) {

@@ -34,7 +34,7 @@ describe('GET /console/', () => {
     },
   )
 
-  test('lets in no script of the page itself, nothing of others, no frame, and styles by a nonce of this answer', async () => {
+  test('allows no inline script, no other sites, no framing, and styles by a nonce of this answer', async () => {
     const [first, second] = await Promise.all([get('/console/'), get('/console/')])
     const policy = first.headers.get('content-security-policy') ?? ''
     const nonce = /'nonce-([\w-]{22})'/.exec(policy)?.[1] ?? ''
@@ -57,7 +57,7 @@ describe('GET /console/', () => {
     expect(second.headers.get('content-security-policy')).not.toBe(policy)
   })
 
-  test('knows the path that a proxy puts in front', async () => {
+  test('knows the path that a proxy adds', async () => {
     expect(await page()).toContain('<base href="/engagement/console/"')
     const response = await get('/console')
     expect([response.status, response.headers.get('location')]).toEqual([308, '/engagement/console/'])
@@ -65,7 +65,7 @@ describe('GET /console/', () => {
     expect([root.status, root.headers.get('location')]).toEqual([302, '/engagement/console/'])
   })
 
-  test('its files carry their content in their names and are kept for good', async () => {
+  test('has files named by their content, which are cached for good', async () => {
     const paths = await loaded()
     expect(paths.length).toBeGreaterThanOrEqual(3)
     for (const path of paths.filter((each) => each.startsWith('assets/'))) {
@@ -102,13 +102,13 @@ describe('GET /console/', () => {
 describe('the budget', () => {
   const gzipped = (path: string) => gzipSync(readFileSync(join(FOLDER, path)), { level: 9 }).length
 
-  test(`what a browser loads before the first page is at most ${BUDGET_BYTES} bytes gzipped`, async () => {
+  test(`a browser loads before the first page at most ${BUDGET_BYTES} bytes gzipped`, async () => {
     const bytes = (await loaded()).reduce((sum, path) => sum + gzipped(path), 0)
     expect(bytes).toBeGreaterThan(50_000)
     expect(bytes).toBeLessThanOrEqual(BUDGET_BYTES)
   })
 
-  test('no file makes code of text', () => {
+  test('no file evaluates text as code', () => {
     const scripts = readdirSync(join(FOLDER, 'assets')).filter((name) => name.endsWith('.js'))
     const guilty = scripts.filter((name) =>
       /\beval\(|new Function\(/.test(readFileSync(join(FOLDER, 'assets', name), 'utf8')),

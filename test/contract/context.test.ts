@@ -106,7 +106,7 @@ describe('a comment in its context', () => {
 })
 
 describe('GET /comments/{id}/reports', () => {
-  test('tells who reported a comment and why, newest first, page by page', async () => {
+  test('answers who reported a comment and why, newest first, page by page', async () => {
     const { id } = await post('reported', ann)
     await ok('POST', `/comments/${id}/report`, { reason: 'spam', note: 'Again.' }, ben)
     await ok('POST', `/comments/${id}/report`, { reason: 'other' }, await service.as('cleo'))
@@ -128,7 +128,7 @@ describe('GET /comments/{id}/reports', () => {
     expect([[...first.data, ...second.data], second.hasMore]).toEqual([data, false])
   })
 
-  test('is for moderators; the field of a comment is null to others', async () => {
+  test('is for moderators; the field of a comment is null for others', async () => {
     const { id } = await post('private', ann)
     await ok('POST', `/comments/${id}/report`, { reason: 'spam' }, ben)
     const { json } = await service.call('GET', `/comments/${id}/reports`, { headers: plain })
@@ -138,13 +138,13 @@ describe('GET /comments/{id}/reports', () => {
     expect((await graphql(query, { id })).comment.reports.edges).toEqual([{ node: { reader: { externalId: 'ben' } } }])
   })
 
-  test.each([newId(), 'nonsense'])('of no comment (%s) answers 404', async (id) => {
+  test.each([newId(), 'nonsense'])('of an unknown comment (%s) answers 404', async (id) => {
     expect((await service.call('GET', `/comments/${id}/reports`)).json).toMatchObject({ code: 'not_found' })
   })
 })
 
 describe('GET /readers/{id}/comments', () => {
-  test("has a reader's comments in whatever state, newest first, with counts", async () => {
+  test("has a reader's comments in any state, newest first, with counts", async () => {
     const eve = await service.as('eve')
     const [approved, rejected, deleted] = [await post('p', eve), await post('q', eve), await post('q', eve)]
     await act(rejected.id, 'reject')
@@ -171,7 +171,7 @@ describe('GET /readers/{id}/comments', () => {
     expect([[...first.data, ...second.data], first.hasMore, second.hasMore]).toEqual([data, true, false])
   })
 
-  test('is for moderators, and of no reader 404', async () => {
+  test('is for moderators; an unknown reader is 404', async () => {
     const { author } = await post('p', ann)
     const { json } = await service.call('GET', `/readers/${author.id}/comments`, { headers: plain })
     expect(json).toMatchObject({ code: 'missing_capability' })
@@ -192,7 +192,7 @@ describe('GET /readers/{id}/comments', () => {
     }
   })
 
-  test('counts no further than the limit', async () => {
+  test('counts up to the limit', async () => {
     const { author, discussionId } = await post('p', await service.as('prolific'))
     const text = `INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status)
       SELECT $1, gen_random_uuid(), $2, $3, 'a', 'a', 'rejected' FROM generate_series(1, $4::int)`

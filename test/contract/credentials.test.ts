@@ -76,7 +76,7 @@ test.each<Named>([
   expect(json.detail).toMatch(named)
 })
 
-test('the detail of a write for nobody names the header of the assertion', async () => {
+test('the detail of a write without an identity names the header of the assertion', async () => {
   const { json } = await service.call('POST', '/discussions/by-external/a/comments', { body: { body: 'text' } })
   expect(json).toMatchObject({ code: 'identity_required', detail: expect.stringContaining('X-Service-Identity') })
 })
@@ -105,7 +105,7 @@ test('an expired key: 401 expired_api_key, from the moment it expires', async ()
   )
 })
 
-test('the clock alone ends a cached key', async () => {
+test('a cached key expires by the clock alone', async () => {
   const expiresAt = new Date(Date.now() + 60_000).toISOString()
   const { key } = await mintKey({ capabilities: ['manage_api_keys'], expiresAt })
   expect((await service.call('GET', '/keys', withKey(key))).status).toBe(200)
@@ -137,7 +137,7 @@ test('another process refuses a revoked key within 1 s', async () => {
   )
 })
 
-test('a key that was revoked without any news is refused within 5 s', async () => {
+test('without the bus, a revoked key is refused within 5 s', async () => {
   const { key, id } = await mintKey({ capabilities: ['manage_api_keys'] })
   expect((await service.call('GET', '/keys', withKey(key))).status).toBe(200)
   await service.app.db.query(unnamed('UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
@@ -163,7 +163,7 @@ test('a key on a route of admins: 403 admin_only', async () => {
   expectProblem(await service.call('GET', '/admin/me'), 403, 'admin_only')
 })
 
-test('an admin token opens what needs a capability', async () => {
+test('an admin token grants every capability', async () => {
   expect((await service.call('GET', '/settings', withToken(await adminToken()))).status).toBe(200)
 })
 
@@ -185,7 +185,7 @@ async function forge(change: Record<string, unknown>, key: Uint8Array = derived(
   return new SignJWT(claims).setProtectedHeader({ alg }).sign(key)
 }
 
-test('a forged admin token is taken only while nothing is spoilt', async () => {
+test('a tampered admin token is refused (and accepted when intact)', async () => {
   expect((await service.call('GET', '/admin/me', withToken(await forge({})))).status).toBe(200)
 })
 
@@ -206,7 +206,7 @@ test.each([
   expectProblem(await service.call('GET', '/admin/me', withToken(await make())), 401, 'invalid_admin_token')
 })
 
-test('another scheme than Bearer: 401 invalid_admin_token', async () => {
+test('a scheme other than Bearer: 401 invalid_admin_token', async () => {
   expectProblem(
     await service.call('GET', '/admin/me', { headers: { authorization: 'Basic YTpi' } }),
     401,

@@ -97,7 +97,7 @@ async function askGraphQL({ described, input }: DateInput, value: unknown) {
 }
 
 describe('every date that a request can name', () => {
-  test('is found', () => expect(DATE_INPUTS.length).toBeGreaterThan(9))
+  test('is in this list', () => expect(DATE_INPUTS.length).toBeGreaterThan(9))
 
   test.each(named)('is refused out of range: 422 with its pointer: %s', async (_title, each) => {
     for (const [text, code] of REFUSED) {
@@ -116,7 +116,7 @@ describe('every date that a request can name', () => {
     }
   })
 
-  test.each(named)('is refused where it is no text: %s', async (_title, each) => {
+  test.each(named)('is refused if it is not a text: %s', async (_title, each) => {
     for (const value of NO_TEXTS) {
       if (each.input.in === 'body') expect((await ask(each, value)).status, JSON.stringify(value)).toBe(422)
       const { answer } = await askGraphQL(each, value)
@@ -124,7 +124,7 @@ describe('every date that a request can name', () => {
     }
   })
 
-  test.each(named)('may be the first or the last instant, without a failure: %s', async (_title, each) => {
+  test.each(named)('may be the first or the last instant: %s', async (_title, each) => {
     for (const text of ['1970-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z', '9999-12-31T00:00:00Z']) {
       expect((await ask(each, text)).status, text).toBeLessThan(500)
     }

@@ -33,7 +33,7 @@ describe('POST /discussions', () => {
     expect(second.json).toMatchObject({ id: first.json.id, title: 'Two', url: 'https://www.example.com/1' })
   })
 
-  test('20 at once with one external id make one discussion, and exactly one of them is told 201', async () => {
+  test('20 at once with one external id create one discussion, and exactly one of them answers 201', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => create({ externalId: 'race' })))
     expect(new Set(answers.map(({ json }) => json.id)).size).toBe(1)
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
@@ -61,7 +61,7 @@ describe('POST /discussions', () => {
 })
 
 describe('GET /discussions', () => {
-  test('pages by cursor, newest first, without repeating or missing one while more arrive', async () => {
+  test('pages by cursor, newest first, without repeats or gaps while more arrive', async () => {
     const made: string[] = []
     for (let n = 0; n < 7; n++) made.push((await create({ externalId: `list-${n}` })).json.id)
     const seen: string[] = []
@@ -89,7 +89,7 @@ describe('GET /discussions', () => {
     },
   )
 
-  test('sort=active has the last commented first', async () => {
+  test('sort=active has the most recently commented first', async () => {
     const { json: quiet } = await create({ externalId: 'quiet' })
     await service.app.db.query(unnamed("UPDATE discussions SET active_at = now() - interval '1 day' WHERE id = $1"), [
       quiet.id,
@@ -100,7 +100,7 @@ describe('GET /discussions', () => {
 })
 
 describe('GET one discussion', () => {
-  test('by id and by external id answer the same, whatever characters the external id has', async () => {
+  test('by id and by external id are the same, whatever characters the external id has', async () => {
     const externalId = 'a/b c?d=é&%#🎈'
     const { json } = await create({ externalId })
     const byId = await service.call('GET', `/discussions/${json.id}`)
@@ -120,7 +120,7 @@ describe('GET one discussion', () => {
   })
 })
 
-test('POST /discussions/counts answers in the order asked for, 0 for an unknown page', async () => {
+test('POST /discussions/counts answers in the requested order, 0 for an unknown page', async () => {
   await create({ externalId: 'counted' })
   const answer = await service.call('POST', '/discussions/counts', {
     body: { externalIds: ['never', 'counted', 'never'] },
@@ -139,11 +139,11 @@ test('POST /discussions/counts answers in the order asked for, 0 for an unknown 
   }
 })
 
-describe('a discussion that is asked for its comments alone', () => {
+describe('a discussion whose comments alone are requested', () => {
   const COMMENTS = `query ($id: ID, $externalId: String) {
     discussion(id: $id, externalId: $externalId) { comments(first: 1) { edges { cursor } } } }`
 
-  test('is found by either id, at the first time and once the process knows it', async () => {
+  test('is found by either id, at the first time and from the cache', async () => {
     const { id } = (await create({ externalId: 'asked' })).json
     for (const key of [{ id }, { id }, { externalId: 'asked' }, { externalId: 'asked' }]) {
       const { json } = await service.graphql(COMMENTS, key)
@@ -153,7 +153,7 @@ describe('a discussion that is asked for its comments alone', () => {
     expect(whole.json.data.discussion).toMatchObject({ title: null, externalId: 'asked' })
   })
 
-  test('is not found in another tenant, by either id, though the process knows it', async () => {
+  test('is not found in another tenant, by either id, although it is cached', async () => {
     const { id } = (await create({ externalId: 'mine' })).json
     expect((await service.graphql(COMMENTS, { id })).json.errors).toBeUndefined()
     const { apiKey } = await service.addTenant('other-comments')
@@ -165,7 +165,7 @@ describe('a discussion that is asked for its comments alone', () => {
     expect(page.status).toBe(404)
   })
 
-  test('is not found before it comes into being, and found from then on', async () => {
+  test('is not found before it exists, and found from then on', async () => {
     const key = { externalId: 'not-yet' }
     expect((await service.graphql(COMMENTS, key)).json.errors).toMatchObject([{ extensions: { code: 'not_found' } }])
     await create(key)
@@ -203,7 +203,7 @@ test.each([
   expect(await response.json()).toMatchObject({ code })
 })
 
-test('X-Request-Id is echoed where it is well-formed, and made where it is not', async () => {
+test('X-Request-Id is echoed if it is well-formed, else generated', async () => {
   const given = await service.call('GET', '/discussions', { headers: { 'x-request-id': 'abc-123' } })
   expect(given.headers.get('x-request-id')).toBe('abc-123')
   const long = await service.call('GET', '/discussions', { headers: { 'x-request-id': 'x'.repeat(129) } })

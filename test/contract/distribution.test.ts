@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-test('every key and unique index of a tenant begins with the tenant, but these', async () => {
+test("every key and unique index of a tenant's table begins with the tenant, with known exceptions", async () => {
   expect(tables.length).toBeGreaterThan(20)
   const rows = await database.db.query<{ name: string }>(
     unnamed(`SELECT indexrelid::regclass::text AS name FROM pg_index i
@@ -33,7 +33,7 @@ test('every key and unique index of a tenant begins with the tenant, but these',
   expect(rows.map(({ name }) => name)).toEqual(['admins_email_key', 'api_keys_digest_key'])
 })
 
-test('every reference between rows of a tenant carries the tenant, but this', async () => {
+test("every reference between a tenant's rows includes the tenant, with known exceptions", async () => {
   const rows = await database.db.query<{ name: string }>(
     unnamed(`SELECT conname::text AS name FROM pg_constraint
              WHERE contype = 'f' AND conrelid::regclass::text = ANY($1)
@@ -43,7 +43,7 @@ test('every reference between rows of a tenant carries the tenant, but this', as
   expect(rows.map(({ name }) => name)).toEqual(['stream_counts_process_id_fkey'])
 })
 
-test('statements on tables of a tenant name the tenant, but these', async () => {
+test("statements on a tenant's tables name the tenant, with known exceptions", async () => {
   const names = new RegExp(`\\b(?:FROM|JOIN|INTO|UPDATE)\\s+(?:${tables.join('|')})\\b`, 'i')
   const all = await loadStatements()
   const beside = all.filter(({ text }) => names.test(text) && !/\btenant_id\b/.test(text)).map(({ name }) => name)

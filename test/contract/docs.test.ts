@@ -30,7 +30,7 @@ const BROWSER = (process.env.PATH ?? '')
 
 const get = (path: string) => fetch(service.url + path)
 
-test('GET /docs is a page that can load, ask and be framed by nothing but itself', async () => {
+test('GET /docs is a page that can load, contact and be framed by nothing but itself', async () => {
   const page = await get('/docs')
   expect(page.headers.get('content-type')).toMatch(/^text\/html/)
   const policy = page.headers.get('content-security-policy') ?? ''
@@ -54,7 +54,7 @@ test.each(['openapi.json', 'asyncapi.json'])(
   },
 )
 
-test('its script is a file of our own, and is not sent again to a client that has it', async () => {
+test('its script is served from here, and is not sent again to a client that has it', async () => {
   const first = await get('/docs/scalar.js')
   expect([first.status, first.headers.get('content-encoding')]).toEqual([200, 'gzip'])
   expect((await first.text()).length).toBeGreaterThan(1_000_000)
@@ -63,7 +63,7 @@ test('its script is a file of our own, and is not sent again to a client that ha
 })
 
 test.skipIf(BROWSER === undefined)(
-  'a browser (skipped where there is no Chromium) shows every group of operations and meets no violation',
+  'a browser (skipped where there is no Chromium) shows every group of operations without a policy violation',
   async () => {
     const profile = mkdtempSync(join(tmpdir(), 'engagement-docs-'))
     try {

@@ -16,7 +16,7 @@ const found = (): string[] => faults.splice(0)
 /** An answer with something else in it. */
 const changed = (answer: TestResponse, by: object): TestResponse => ({ ...answer, ...by })
 
-test('an answer of REST may have no other status, code, type or field than the reference says', async () => {
+test('an answer of REST with a status, code, type or field missing from the reference is reported', async () => {
   const ok = await service.call('GET', '/settings/public')
   const refused = await service.call('GET', '/comments/nothing')
   expect(found()).toEqual([])
@@ -39,7 +39,7 @@ test('an answer of REST may have no other status, code, type or field than the r
   expect(found()).toEqual([])
 })
 
-test('an error of GraphQL must be one that its root field says', async () => {
+test('an error of GraphQL that its root field does not declare is reported', async () => {
   const query = '{ mine: comment(id: "nothing") { id } }'
   const { json } = await service.graphql(query)
   expect(json.errors).toMatchObject([{ path: ['mine'], extensions: { code: 'not_found' } }])

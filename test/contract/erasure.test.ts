@@ -167,7 +167,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
   const snippets = async (word: string) =>
     (await service.app.db.query<{ n: number }>(SNIPPETS, [`%${word}%`]))[0]?.n ?? 0
 
-  test('again answers 404 not_found, as does whatever asks for the reader', async () => {
+  test('repeated answers 404 not_found, as do all requests for the reader', async () => {
     for (const [method, path] of [
       ['DELETE', ''],
       ['GET', ''],
@@ -179,17 +179,17 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     expect((await call('GET', '/readers?limit=100')).text).not.toContain(life.id)
   })
 
-  test('nothing of the person stands in any table', async () => {
+  test('no table contains anything of the person', async () => {
     const dump = await dumpTables(service.app.db)
     expect(dump).toContain('answer of bob')
     for (const mark of person.marks) expect(dump).not.toContain(mark)
   })
 
-  test('of their comments not even a digest of the text is kept', async () => {
+  test("not even a digest of their comments' texts is kept", async () => {
     expect(await digestsIn(life.discussionId)).toBe(0)
   })
 
-  test('nothing of the person is shown by lists, GraphQL, streams and deliveries', async () => {
+  test('lists, GraphQL, streams and deliveries show nothing of the person', async () => {
     const graphql = await service.graphql(
       `query ($id: ID!) { discussion(id: $id) { comments(first: 100) { edges { node { author { id name externalId } body bodyHtml } } } }
         readers(first: 100) { edges { node { name externalId } } } auditLog(first: 100) { edges { node { before after } } } }`,
@@ -222,7 +222,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
       for (const mark of [...person.marks, '"kind":"reader","readerId":"' + life.id]) expect(text).not.toContain(mark)
   })
 
-  test('their comments are tombstones of nobody while they have replies in view, and out of view otherwise', async () => {
+  test('their comments are tombstones without an author while they have replies in view, and out of view otherwise', async () => {
     const [first, second, ...rest] = await list(name)
     expect(rest).toEqual([])
     expect(first).toMatchObject({
@@ -251,7 +251,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     expect(await page(`${name}-archived`)).toMatchObject({ commentCount: 0, state: 'archived' })
   })
 
-  test('the log keeps every number; its events have their shape, without the person', async () => {
+  test('the log keeps every number; its events keep their shape, without the person', async () => {
     const after = await eventsOf(life.discussionId)
     expect(after.map(({ seq }) => seq)).toEqual(Array.from(after, (_, index) => index + 1))
     expect(after.slice(0, before.length).map(({ type }) => type)).toEqual(before.map(({ type }) => type))
@@ -278,7 +278,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     expect(loved).toMatchObject({ actor: { kind: 'reader' }, data: { type: 'love', reader: null } })
   })
 
-  test('comment_deleted tells of each comment that left the view, reaction_toggled of each reaction', async () => {
+  test('comment_deleted reports each comment that left the view, reaction_toggled each reaction', async () => {
     const told = (await eventsOf(life.discussionId)).slice(before.length)
     expect(told.every(({ actor }) => JSON.stringify(actor) === '{"kind":"system"}')).toBe(true)
     const deleted = told.filter(({ type }) => type === 'comment_deleted')
@@ -297,7 +297,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
     ])
   })
 
-  test('the audit log keeps what was done, and names the erasure by the id alone', async () => {
+  test('the audit log keeps the actions, and names the erasure only by id', async () => {
     const { data } = await ok('GET', '/audit-log?limit=100')
     const entries = data.filter(({ targetId }: { targetId: string }) => targetId === life.id)
     expect(entries.map(({ action, before: b, after: a }: Record<string, unknown>) => [action, b, a])).toEqual([
@@ -313,7 +313,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
   })
 })
 
-test('a tombstone of nobody goes with its last reply', async () => {
+test('a tombstone without an author is deleted with its last reply', async () => {
   await setMode('delete')
   const [one, two] = [await newPerson(), await newPerson()]
   const root = await post('last-reply', one.headers, one.word)
@@ -330,7 +330,7 @@ test('a tombstone of nobody goes with its last reply', async () => {
   await expectExactCounts()
 })
 
-test('answers kept for an Idempotency-Key no longer show the person; an erasure with one is done once', async () => {
+test('stored answers of an Idempotency-Key no longer show the person; an erasure with one runs once', async () => {
   await setMode('anonymise')
   const person = await newPerson()
   const keyed = (key: string, method: string, path: string, body?: object, headers: Headers = {}) =>
@@ -357,7 +357,7 @@ test('answers kept for an Idempotency-Key no longer show the person; an erasure 
   expect(await page('keyed')).toMatchObject({ commentCount: 0 })
 })
 
-test('who has only reacted to a comment that is erased leaves no trace either', async () => {
+test('a reader who only reacted to an erased comment leaves no trace either', async () => {
   await setMode('delete')
   const [author, fan] = [await newPerson(), await newPerson()]
   const { id, author: written } = await post('fans', author.headers, author.word)
@@ -369,7 +369,7 @@ test('who has only reacted to a comment that is erased leaves no trace either', 
   for (const mark of [...author.marks, ...fan.marks]) expect(dump).not.toContain(mark)
 })
 
-test('reports of an erased reader no longer count; those that were answered stay answered', async () => {
+test('reports of an erased reader no longer count; answered ones stay answered', async () => {
   await ok('PATCH', '/settings', { reportThreshold: 10, erasureMode: 'anonymise' })
   const [first, second] = [await newPerson(), await newPerson()]
   const comment = await post('reports', bob, 'reported')
@@ -390,7 +390,7 @@ test('reports of an erased reader no longer count; those that were answered stay
   await expectExactCounts()
 })
 
-test('more rows than one batch, over many discussions, go as well', async () => {
+test('more rows than one batch, over many discussions, are erased as well', async () => {
   await setMode('delete')
   const person = await newPerson()
   const mine = await post('many-0', person.headers, person.word)
@@ -446,7 +446,7 @@ test.each([
   await expectExactCounts()
 })
 
-test('a worker finishes an erasure whose process is gone, and leaves one alone that somebody is at', async () => {
+test('a worker finishes an erasure whose process has died, and leaves alone one that is running', async () => {
   await setMode('anonymise')
   const person = await newPerson()
   const { author } = await post('abandoned', person.headers, person.word)
@@ -467,7 +467,7 @@ test('a worker finishes an erasure whose process is gone, and leaves one alone t
   await expectExactCounts()
 })
 
-test('writes of the reader that race the erasure leave nothing of the old record behind, and none fails for good', async () => {
+test('concurrent writes of the reader leave nothing of the old record behind, and none fails for good', async () => {
   await setMode('delete')
   const person = await newPerson()
   const first = await post('race', person.headers, person.word)

@@ -144,7 +144,7 @@ const OF_EACH_KIND: Step[] = ['post' as const, 'post' as const, ...WHAT.filter((
   (what, on) => ({ by: 1 + (on % 4), on, what, text: 'A text' }),
 )
 
-test('an export that is imported into an empty tenant exports the same to the byte, but for its header', async () => {
+test('an export imported into an empty tenant exports the same bytes, except its header', async () => {
   let kinds = new Set<string>()
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 60 }), async (steps) => {
@@ -182,7 +182,7 @@ test('an export that is imported into an empty tenant exports the same to the by
   ])
 }, 180_000)
 
-test('a caller with a transaction of its own gets the same lines', async () => {
+test('a caller within a transaction gets the same lines', async () => {
   const acme = await addTenant()
   await live(acme, [{ by: 1, on: 0, what: 'post', text: 'Mine' }])
   const text = await service.app.db.transaction(async (sql) => {
@@ -193,7 +193,7 @@ test('a caller with a transaction of its own gets the same lines', async () => {
   expect(text.trimEnd().split('\n').slice(1)).toEqual((await exported(acme)).lines)
 })
 
-test('an export holds no secret, and no other tenant', async () => {
+test('an export contains no secret, and nothing of another tenant', async () => {
   const acme = await addTenant()
   await live(acme, [
     { by: 1, on: 0, what: 'post', text: 'Mine' },
@@ -210,7 +210,7 @@ test('an export holds no secret, and no other tenant', async () => {
   expect((await exported(acme)).lines.join('\n')).not.toContain('Theirs')
 })
 
-test('what is imported into a tenant that has it stays as it is, and what is missing comes back', async () => {
+test('importing an export into its own tenant changes no existing row and restores missing ones', async () => {
   const acme = await addTenant()
   await live(acme, [
     { by: 1, on: 0, what: 'post', text: 'One' },
@@ -226,7 +226,7 @@ test('what is imported into a tenant that has it stays as it is, and what is mis
   expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
 })
 
-test('settings of another tenant are not taken by one that has some', async () => {
+test('a tenant with own settings does not take those of another tenant', async () => {
   const [acme, other] = [await addTenant(), await addTenant()]
   await live(acme, [{ by: 1, on: 0, what: 'settings', text: 'x' }])
   await live(other, [{ by: 1, on: 1, what: 'settings', text: 'y' }])
@@ -256,7 +256,7 @@ describe('the audit log of an export', () => {
       ...more,
     })
 
-  test('comes into an empty one with a mark, beside what the import has itself set', async () => {
+  test("is imported into an empty audit log with a mark, beside the import's own entries", async () => {
     const [acme, empty] = [await addTenant(), await addTenant()]
     await live(acme, [
       { by: 1, on: 0, what: 'settings', text: 'x' },
@@ -276,7 +276,7 @@ describe('the audit log of an export', () => {
     expect((await read(acme)).map(({ importId }) => importId)).toEqual([null, null])
   })
 
-  test('stays out of one that has entries of its own, and what is there is there already', async () => {
+  test('is not imported into an audit log with own entries; entries that exist count as imported already', async () => {
     const acme = await addTenant()
     await live(acme, [{ by: 1, on: 0, what: 'settings', text: 'x' }])
     const { header, lines } = await exported(acme)
@@ -299,7 +299,7 @@ describe('the audit log of an export', () => {
     expect(await read(acme)).toEqual(before)
   })
 
-  test('says nothing of imports, and no more than ids that are some', async () => {
+  test('has no entries about imports, and only valid ids', async () => {
     const empty = await addTenant()
     const { header } = await exported(empty)
     const id = '01a2077a-164d-77c2-b649-6092fa40e0d1'

@@ -24,7 +24,7 @@ const post = (page: string, headers: Record<string, string>, body: string, paren
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
 
-test('GET /readers/{id}/export gives all that is held of a reader, and of nobody else', async () => {
+test('GET /readers/{id}/export answers all stored data of a reader, and of no one else', async () => {
   const mine = await post('export', ann, 'first')
   await ok('PATCH', `/comments/${mine.id}`, { body: 'second' }, ann)
   const reply = await post('export', bob, 'a text of bob', mine.id)
@@ -91,7 +91,7 @@ test('GET /readers/{id}/export gives all that is held of a reader, and of nobody
   }
 })
 
-test('reading an export is in the audit log, by REST and by GraphQL, and stays there without the reader', async () => {
+test('reading an export has an audit entry, by REST and by GraphQL, which stays without the reader', async () => {
   const { author } = await post('export-audit', await service.as('eve'), 'mine')
   await ok('GET', `/readers/${author.id}/export`, undefined, await service.as('bob'))
   const query = 'query ($id: ID!) { one: readerExport(id: $id) { asOf } two: readerExport(id: $id) { asOf } }'
@@ -116,7 +116,7 @@ test('reading an export is in the audit log, by REST and by GraphQL, and stays t
   expect(await entries()).toEqual([entry, entry, entry])
 })
 
-test('an export of a reader of many comments has each of them once', async () => {
+test('an export of a reader with many comments has each of them once', async () => {
   const { author, discussionId } = await post('export-many', await service.as('cid'), 'the first')
   const MANY = 2500
   const fill = unnamed(`INSERT INTO comments (tenant_id, id, discussion_id, author_id, body, body_html, status)
@@ -127,7 +127,7 @@ test('an export of a reader of many comments has each of them once', async () =>
   expect(new Set(comments.map(({ id }: { id: string }) => id)).size).toBe(MANY + 1)
 })
 
-test('an export is of one instant: what is written meanwhile is in all of it or in none', async () => {
+test('an export is of one instant: concurrent writes are in all of it or in none', async () => {
   const { author, id } = await post('export-instant', await service.as('dee'), 'the first')
   const dee = await service.as('dee')
   let isDone = false
@@ -148,7 +148,7 @@ test('an export is of one instant: what is written meanwhile is in all of it or 
   await writing
 })
 
-test("GET /readers/{id}/export of nobody, or of another tenant's reader, answers 404 not_found", async () => {
+test("GET /readers/{id}/export of an unknown reader, or another tenant's, answers 404 not_found", async () => {
   const { author } = await post('export-other', ann, 'mine').catch(() => post('export-other', bob, 'mine'))
   const other = await service.addTenant('other-tenant')
   for (const [id, headers] of [

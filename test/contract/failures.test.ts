@@ -15,7 +15,7 @@ function failDiscussions(): void {
   )
 }
 
-test('a 500 is logged with the id that its caller has', async () => {
+test('a 500 is logged with the request id in its answer', async () => {
   const logged = vi.spyOn(service.app.log, 'error')
   failDiscussions()
   const answers = [

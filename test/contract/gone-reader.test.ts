@@ -38,26 +38,23 @@ test.each([
   ['a reaction', 'POST', () => `/comments/${target}/reactions`, { type: 'like' }, 200],
   ['a reaction that is set', 'PUT', () => `/comments/${target}/reaction`, { type: 'like' }, 200],
   ['a report', 'POST', () => `/comments/${target}/report`, { reason: 'spam' }, 201],
-])(
-  '%s for a reader who is remembered although their record is gone makes a new record',
-  async (_, method, path, body, status) => {
-    const { externalId, headers, formerId } = await goneReader()
-    const answer = await service.call(method, path(), { body, headers })
-    expect(answer.status, answer.text).toBe(status)
-    const [row] = await service.app.db.query<{ id: string }>(FIND, [externalId])
-    expect(row?.id).toMatch(/^[0-9a-f-]{36}$/)
-    expect(row?.id).not.toBe(formerId)
-  },
-)
+])('%s for a cached reader whose record is gone creates a new record', async (_, method, path, body, status) => {
+  const { externalId, headers, formerId } = await goneReader()
+  const answer = await service.call(method, path(), { body, headers })
+  expect(answer.status, answer.text).toBe(status)
+  const [row] = await service.app.db.query<{ id: string }>(FIND, [externalId])
+  expect(row?.id).toMatch(/^[0-9a-f-]{36}$/)
+  expect(row?.id).not.toBe(formerId)
+})
 
-test('nor does an Idempotency-Key change that', async () => {
+test('an Idempotency-Key does not change that', async () => {
   const { headers } = await goneReader()
   const path = '/discussions/by-external/gone/comments'
   const keyed = { ...headers, 'idempotency-key': 'gone' }
   expect((await service.call('POST', path, { body: { body: 'hello' }, headers: keyed })).status).toBe(201)
 })
 
-test('of comments that are written together, one for a reader whose record is gone harms no other', async () => {
+test('in a batch, a comment of a reader whose record is gone does not affect the others', async () => {
   const { headers } = await goneReader()
   const other = await service.as('somebody')
   const answers = await Promise.all(
@@ -82,7 +79,7 @@ test.runIf(onServer).each([
   ['reaction', () => `/comments/${target}/reactions`, { type: 'like' }, 200],
   ['report', () => `/comments/${target}/report`, { reason: 'spam' }, 201],
 ])(
-  'a %s whose reader goes while it waits for the discussion makes a new record (server form only)',
+  'a %s whose reader is erased while it waits for the discussion creates a new record (server form only)',
   async (_, path, body, status) => {
     const externalId = `waiting-${++counter}`
     const headers = await service.as(externalId)

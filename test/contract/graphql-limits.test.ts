@@ -148,7 +148,7 @@ describe('within the limits', () => {
     },
   )
 
-  test("is GraphiQL's question for the schema", () => {
+  test("is GraphiQL's introspection query", () => {
     const query = getIntrospectionQuery({ schemaDescription: true, inputValueDeprecation: true, oneOf: true })
     expect(errorsOf(query)).toEqual([])
   })
@@ -168,7 +168,7 @@ describe('within the limits', () => {
     expect(errorsOf(query)).toEqual([])
   })
 
-  test('is a document by the sizes that its variables have, not by those that they could have', async () => {
+  test("counts a document by its variables' actual page sizes, not the largest possible", async () => {
     const query = `query ($n: Int) { ${PAGES('$n')} }`
     expect((await send('/graphql', query, { n: 5 })).text).toContain('"data"')
     expect((await send('/graphql', query, { n: 100 })).code).toBe('validation_failed')
@@ -190,7 +190,7 @@ describe('introspection', () => {
     expect((await send(path, '{ __typename }', {}, closed)).text).toContain('"__typename":"Query"')
   })
 
-  test.each(PATHS)('leaves no trace in what is refused at %s: no name is suggested', async (path) => {
+  test.each(PATHS)('is not leaked by refusals at %s: no name is suggested', async (path) => {
     const wrong: [string, object][] = [
       ['{ discusion(externalId: "a") { id } }', {}],
       ['{ discussion(externalID: "a") { id } }', {}],
@@ -207,7 +207,7 @@ describe('introspection', () => {
     }
   })
 
-  test('and GraphiQL go their own ways by setting', async () => {
+  test('and GraphiQL have separate settings', async () => {
     const env = { GRAPHQL_INTROSPECTION: 'false', GRAPHIQL: 'true' }
     const half = await startService({ worker: false, env })
     const page = await (await fetch(`${half.url}/graphql`, { headers: { accept: 'text/html' } })).text()
@@ -219,7 +219,7 @@ describe('introspection', () => {
 })
 
 describe('GET /graphql', () => {
-  test.each(['application/json', 'text/html', '*/*'])('never runs a document, asked for %s', async (accept) => {
+  test.each(['application/json', 'text/html', '*/*'])('never runs a document, with Accept %s', async (accept) => {
     const query = encodeURIComponent(
       'mutation { createDiscussion(input: { externalId: "by-get" }) { discussion { id } } }',
     )
@@ -261,7 +261,7 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     'mutation { createDiscussion(input: { externalId: "by-get" }) { discussion { id } } }',
   )
 
-  test('404 for a stream that is none', async () => {
+  test('404 for an unknown stream', async () => {
     expect(await call('DELETE', token(`${service.tenant.id}.x`), { query: '?operationId=1' })).toMatchObject({
       status: 404,
       code: 'not_found',
@@ -269,7 +269,7 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     expect(await call('POST', {}, { body })).toMatchObject({ status: 404, code: 'not_found' })
   })
 
-  test('405 for a mutation by GET, which is not run, and for other methods', async () => {
+  test('405 for a mutation by GET, which does not run, and for other methods', async () => {
     expect(await call('GET', events, { query: `?query=${mutation}` })).toMatchObject({
       status: 405,
       code: 'method_not_allowed',
@@ -278,7 +278,7 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     expect(await call('PATCH', {}, { body })).toMatchObject({ status: 405, code: 'method_not_allowed' })
   })
 
-  test('409 for a stream that is reserved already, or open', async () => {
+  test('409 for a stream that is reserved or open already', async () => {
     const { text: reserved } = await call('PUT')
     expect(await call('PUT', token(reserved))).toMatchObject({ status: 409, code: 'invalid_transition' })
     const abort = new AbortController()
@@ -291,14 +291,14 @@ describe('/graphql/stream refuses with the codes of the reference', () => {
     abort.abort()
   })
 
-  test('422 for a document in the address that is too long, and for none', async () => {
+  test('422 for a document in the address that is too long, or missing', async () => {
     const query = `?query=${encodeURIComponent(`{ ${many(3000, () => 'a')} }`)}`
     expect(await call('GET', events, { query })).toMatchObject({ status: 422, code: 'validation_failed' })
     expect(await call('GET', events)).toMatchObject({ status: 422, code: 'validation_failed' })
     expect(await call('PUT', { accept: 'image/png' })).toMatchObject({ status: 422, code: 'validation_failed' })
   })
 
-  test('429 too_many_streams for reservations beyond the cap; a reservation that ends makes room', async () => {
+  test('429 too_many_streams for reservations over the cap; a reservation that ends makes room', async () => {
     const other = await service.addTenant('reservations')
     const key = { 'x-api-key': other.apiKey }
     const set = await service.call('PATCH', '/settings', { headers: key, body: { stream: { maxStreams: 3 } } })

@@ -143,7 +143,7 @@ const REFUSED: readonly (readonly [string, string, string, { variables?: object;
   ['an enum of the wrong name', LIST, '/variables/i/action', { variables: { i: { ids: [], action: 'aprove' } } }],
 ]
 
-describe.each(FORMS)('%s as %s refuses in our words, with 422 and a pointer', (path, accept) => {
+describe.each(FORMS)('%s as %s refuses with our own message, 422 and a pointer', (path, accept) => {
   test.each(REFUSED.map((each) => [each[0], each] as const))('%s', async (_name, [, query, pointer, others]) => {
     const { status, text, refusals } = await send(path, accept, JSON.stringify({ query, ...others }))
     expect(refusals.length, text).toBeGreaterThan(0)
@@ -157,7 +157,7 @@ describe.each(FORMS)('%s as %s refuses in our words, with 422 and a pointer', (p
   })
 })
 
-test('a subscription with two fields is refused where it could be answered', async () => {
+test('a subscription with two fields is refused on paths that could answer it', async () => {
   const query = 'subscription { moderationQueueChanged { pending } b: moderationQueueChanged { pending } }'
   for (const path of ['/graphql', '/graphql/stream']) {
     const { text, refusals } = await send(path, 'text/event-stream', JSON.stringify({ query }))
@@ -166,7 +166,7 @@ test('a subscription with two fields is refused where it could be answered', asy
   }
 })
 
-test('every rule of GraphQL has words of ours', async () => {
+test('every rule of GraphQL has a message of ours', async () => {
   expect(RULES).toHaveLength(specifiedRules.length)
   for (const [, query] of REFUSED) {
     const { text } = await send('/graphql', 'application/json', JSON.stringify({ query }))
@@ -192,24 +192,27 @@ describe('the HTTP status of an answer', () => {
   const statusOf = async (query: string, accept = 'application/json') =>
     (await send('/graphql', accept, JSON.stringify({ query }))).status
 
-  test.each(['application/json', 'application/graphql-response+json'])('is that of its errors: %s', async (accept) => {
-    expect(await statusOf('{ comment(id: "x") { id } }', accept)).toBe(404)
-    expect(
-      await statusOf('mutation { createDiscussion(input: { externalId: "" }) { discussion { id } } }', accept),
-    ).toBe(422)
-    expect(
-      await statusOf('mutation { createComment(input: { externalId: "a", body: "b" }) { comment { id } } }', accept),
-    ).toBe(403)
-  })
+  test.each(['application/json', 'application/graphql-response+json'])(
+    'is that of its errors, with Accept %s',
+    async (accept) => {
+      expect(await statusOf('{ comment(id: "x") { id } }', accept)).toBe(404)
+      expect(
+        await statusOf('mutation { createDiscussion(input: { externalId: "" }) { discussion { id } } }', accept),
+      ).toBe(422)
+      expect(
+        await statusOf('mutation { createComment(input: { externalId: "a", body: "b" }) { comment { id } } }', accept),
+      ).toBe(403)
+    },
+  )
 
-  test('is the greatest of several, and 200 where there is data as well', async () => {
+  test('is the greatest of several, and 200 if there is data as well', async () => {
     const two = '{ a: comment(id: "x") { id } b: discussion(externalId: "") { id } }'
     const { status, refusals } = await send('/graphql', 'application/json', JSON.stringify({ query: two }))
     expect(status).toBe(Math.max(...refusals.map((refusal) => refusal.status)))
     expect(await statusOf('{ comment(id: "x") { id } discussions { edges { cursor } } }')).toBe(200)
   })
 
-  test('is the same again under an Idempotency-Key', async () => {
+  test('is the same when replayed under an Idempotency-Key', async () => {
     const body = JSON.stringify({
       query: 'mutation { createDiscussion(input: { externalId: "" }) { discussion { id } } }',
     })
@@ -274,7 +277,7 @@ describe('JSON nested 100 000 deep is refused before anything recurses over it',
     }
   })
 
-  test('but brackets in a text are no depth', async () => {
+  test('brackets in a text do not count as nesting', async () => {
     const body = '[{"'.repeat(60)
     const { status } = await service.call('POST', '/discussions', { body: { externalId: 'brackets', title: body } })
     expect(status).toBe(201)
@@ -289,7 +292,7 @@ test('a body with a hundred thousand wrong values gets a short answer', async ()
   expect(text.length).toBeLessThan(10_000)
 })
 
-test('a text that cannot be parsed asks for nothing', () => {
+test('a text that cannot be parsed counts as no operation', () => {
   expect(asksFor({ query: 'mutation {' }, OperationTypeNode.MUTATION)).toBe(false)
 })
 
@@ -320,7 +323,7 @@ describe('variables are taken and refused as GraphQL coerces them', () => {
   )
 })
 
-test('the documents above are what they say: all but those without a form can be parsed', () => {
+test('the documents above can be parsed, except those without a syntax tree', () => {
   const unparsable = REFUSED.filter(([, query]) => {
     try {
       parse(query)

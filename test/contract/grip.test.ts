@@ -67,7 +67,7 @@ async function writeEvents(id: string, count: number): Promise<void> {
 }
 
 describe('a stream with a ticket that comes through a proxy', () => {
-  test('is answered with its replay, and held after the last event of it', async () => {
+  test('is answered with its replay, and held after its last event', async () => {
     const response = await ask(await pathWith(), { 'last-event-id': '1', origin: ORIGIN })
     expect(response.status).toBe(200)
     const text = await response.text()
@@ -87,7 +87,7 @@ describe('a stream with a ticket that comes through a proxy', () => {
     expect(hubOf(service.app).sessions.size).toBe(0)
   })
 
-  test('without Last-Event-ID begins with what comes next; past the window it is told to reload', async () => {
+  test('without Last-Event-ID begins with the next event; beyond the window it must reload', async () => {
     const fresh = await ask(await pathWith())
     expect(seqsOf(await fresh.text())).toEqual([])
     expect(fresh.headers.get('grip-channel')).toBe(`${channel()}; prev-id=3, streams`)
@@ -95,13 +95,13 @@ describe('a stream with a ticket that comes through a proxy', () => {
     expect(frame(text, 'connected')).toEqual({ lastEventId: '3', replayed: 0, complete: false })
   })
 
-  test('is refused as ever', async () => {
+  test('is refused like any other', async () => {
     expect((await ask(await pathWith(), { origin: 'https://other.example' })).status).toBe(403)
     expect((await ask(`/api/v1/stream/${discussionId}?ticket=none`)).status).toBe(401)
   })
 })
 
-test('the metrics tell what waits for a proxy that is away', async () => {
+test('metrics count the items that wait for a proxy that is down', async () => {
   await vi.waitFor(
     async () => {
       const { grip_items_waiting: waiting, grip_items_total: taken } = await figuresOf(service.app)
@@ -111,7 +111,7 @@ test('the metrics tell what waits for a proxy that is away', async () => {
   )
 })
 
-describe('the service keeps a stream itself', () => {
+describe('the service serves a stream itself', () => {
   const expectOwn = async (path: string, headers: Record<string, string>): Promise<void> => {
     const stream = await openStream(service.url + path, headers)
     await vi.waitFor(() => expect(stream.connected).toBeDefined())
@@ -120,17 +120,18 @@ describe('the service keeps a stream itself', () => {
     stream.close()
   }
 
-  test('whose ticket names a reader', async () => expectOwn(await pathWith(await service.as('ada')), await fromProxy()))
-  test('of a key', async () =>
+  test('if its ticket names a reader', async () =>
+    expectOwn(await pathWith(await service.as('ada')), await fromProxy()))
+  test('if it is opened with a key', async () =>
     expectOwn(`/api/v1/stream/${discussionId}`, { ...(await fromProxy()), 'x-api-key': service.apiKey }))
-  test('that came through no proxy', async () => expectOwn(await pathWith(), {}))
+  test('if it came through no proxy', async () => expectOwn(await pathWith(), {}))
   test.each([
     ['signed by another key', () => sign('another-key-of-the-tests-of-32-bytes')],
     ['whose signature is over', () => sign(GRIP_KEY, -10)],
     ['whose signature is none', () => Promise.resolve('x.y.z')],
     ['that is not signed', () => Promise.resolve('eyJhbGciOiJub25lIn0.eyJleHAiOjk5OTk5OTk5OTl9.')],
   ])('%s', async (_name, signature) => expectOwn(await pathWith(), { 'grip-sig': await signature() }))
-  test('and says in its log, once an hour, that a signature does not fit', async () => {
+  test('and logs, once an hour, an invalid signature', async () => {
     const line = [{ reason: expect.any(String) as string }, expect.stringContaining('GRIP_KEY') as string]
     const lines = (): unknown[] => warn.mock.calls.filter((call) => String(call[1]).includes('Grip-Sig'))
     const signature = await sign('a-key-of-nobody-of-the-tests-here', 10_000)
@@ -146,7 +147,7 @@ describe('the service keeps a stream itself', () => {
 describe('the link of a held stream', () => {
   const hold = async (): Promise<string> => linkOf(await ask(await pathWith()))
 
-  test('answers with what comes after the last event that the proxy has sent', async () => {
+  test('answers with the events after the last one that the proxy has sent', async () => {
     const response = await ask(await hold(), { 'grip-last': `${channel()}; last-id=1` })
     const text = await response.text()
     expect(seqsOf(text)).toEqual([2, 3])
@@ -154,7 +155,7 @@ describe('the link of a held stream', () => {
     expect(response.headers.get('grip-channel')).toBe(`${channel()}; prev-id=3, streams`)
   })
 
-  test('answers with what the bus has lost', async () => {
+  test('answers with events that the bus has lost', async () => {
     const { json } = await service.call('POST', '/discussions', { body: { externalId: newId() } })
     const { json: ticket } = await service.call('POST', '/stream/ticket', { body: { discussionId: json.id } })
     const held = await ask(`/api/v1/stream/${json.id}?ticket=${ticket.ticket}`)
@@ -169,7 +170,7 @@ describe('the link of a held stream', () => {
     expect(links.size).toBeLessThanOrEqual(8)
   })
 
-  test('ends the stream where its position is unknown', async () => {
+  test('ends the stream if its position is unknown', async () => {
     const response = await ask(await hold(), { 'grip-last': `${channel()}; last-id=99` })
     expect(frame(await response.text(), 'connection-timeout')).toEqual({ lastEventId: '99' })
     expect(response.headers.get('grip-hold')).toBeNull()
@@ -194,7 +195,7 @@ describe('the link of a held stream', () => {
     expect((await ask(change(await hold()))).status).toBe(404)
   })
 
-  test('is 404 to who is no proxy', async () => {
+  test('is 404 for a request that did not come through a proxy', async () => {
     expect((await fetch(service.url + (await hold()))).status).toBe(404)
   })
 })
@@ -224,7 +225,7 @@ test('an event is published after the commit of its request, and never after a r
   expect(published).toHaveBeenCalledOnce()
 })
 
-test('a replay of many bytes comes in parts, of which the last one holds', async () => {
+test('a long replay comes in parts, of which the last one is held', async () => {
   const { json } = await service.call('POST', '/discussions', { body: { externalId: newId() } })
   const count = 150
   await writeEvents(json.id, count)

@@ -30,11 +30,11 @@ const blocks: ReadonlyMap<string, { language: string; content: string }> = new M
     ),
 )
 
-test('every program of the guides is run, or said why not', () => {
+test('every program of the guides is run, or has a reason why not', () => {
   expect([...blocks.keys()].toSorted()).toEqual(Object.keys(PROGRAMS).toSorted())
 })
 
-test('those in JavaScript and TypeScript fit the types of the clients', () => {
+test('those in JavaScript and TypeScript match the types of the clients', () => {
   const scripts = [...blocks].filter(([, { language }]) => language === 'js' || language === 'ts')
   const files = scripts.map(([name, { language, content }]) => [
     `${name.replace(':', '-')}.${language}`,
@@ -130,7 +130,7 @@ describe('run against the service', () => {
   const signed = (by = secret, at = new Date()) => signedHeaders(request, [by], at, body)
   const stranger = newSigningSecret()
 
-  test('webhooks:1: Express, Fastify and a fetch handler take what is genuine alone', async () => {
+  test('webhooks:1: Express, Fastify and a fetch handler accept genuine requests only', async () => {
     const url = new URL(await serve('webhooks:1', { SECRET: secret.secret }))
     for (const port of [0, 1, 2].map((n) => Number(url.port) + n)) {
       const send = async (headers: Record<string, string>) =>
@@ -155,7 +155,7 @@ describe('run against the service', () => {
 
   const python = findProgram('python3')
   test.skipIf(python === undefined)(
-    `webhooks:2: Python takes what is genuine alone${python === undefined ? ' (skipped: it is not here)' : ''}`,
+    `webhooks:2: Python accepts genuine requests only${python === undefined ? ' (skipped: it is not here)' : ''}`,
     () => {
       const { before, after } = PROGRAMS['webhooks:2'] ?? { before: '', after: '' }
       const lower = (headers: Record<string, string>) =>

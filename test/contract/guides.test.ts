@@ -85,14 +85,14 @@ describe.skipIf(!hasTools)(
         .filter((part) => part.startsWith(`${guide}:`))
         .join('')
 
-    test('are answered without an error', () => {
+    test('run without an error', () => {
       const failed = output
         .split(/^== /m)
         .filter((part) => /urn:engagement-service:error|"errors":|command not found|Error:/.test(part))
       expect(failed).toEqual([])
     })
 
-    test('REST: the replies, a page that has not changed, a write that is done once', () => {
+    test('REST: the replies, an unchanged page, a write that runs once', () => {
       expect(of('rest')).toContain('"body":"I agree."')
       expect(of('rest')).toMatch(/^HTTP\/1\.1 304/m)
       const [first, second, ...more] = [...of('rest').matchAll(/"id":"([^"]+)"[^\n]*"body":"Once\."/g)].map(

@@ -39,14 +39,14 @@ const act = async (path: string, body?: object) => {
   expect(status, text).toBe(200)
 }
 
-describe('a hostile text is not rendered where', () => {
+describe('a hostile text is not rendered if', () => {
   const expectRefused = async (request: Promise<{ status: number; json: { code: string } }>, code: string) => {
     rendered.mockClear()
     expect((await request).json.code).toBe(code)
     expect(rendered).not.toHaveBeenCalled()
   }
 
-  test('the discussion, or the comment above it, does not exist', async () => {
+  test('the discussion, or the parent, does not exist', async () => {
     const { id, discussionId } = await posted('places')
     await expectRefused(post(newId(), { body: HOSTILE }), 'not_found')
     await expectRefused(post('no-id', { body: HOSTILE }), 'not_found')
@@ -71,7 +71,7 @@ describe('a hostile text is not rendered where', () => {
     await service.call('PATCH', '/settings', { body: { maxDepth: 10 } })
   })
 
-  test('the reader is banned, also on a page without a discussion, and none comes into being', async () => {
+  test('the reader is banned, also on a page without a discussion, which is not created', async () => {
     const { discussionId, author } = await posted('banned', { body: 'Hello' }, eve)
     await act(`/readers/${author.id}/ban`, {})
     await expectRefused(post(discussionId, { body: HOSTILE }, eve), 'reader_banned')
@@ -82,12 +82,12 @@ describe('a hostile text is not rendered where', () => {
     expect(rendered).toHaveBeenCalledTimes(1)
   })
 
-  test('nobody is vouched for, or nobody calls', async () => {
+  test('there is no identity, or no caller', async () => {
     await expectRefused(post('by-external/places', { body: HOSTILE }, {}), 'identity_required')
     await expectRefused(post('by-external/places', { body: HOSTILE }, { 'x-api-key': '' }), 'missing_credentials')
   })
 
-  test('it is an edit of what the reader may not edit', async () => {
+  test('it is an edit that the reader may not make', async () => {
     const { id } = await posted('edits')
     await expectRefused(edit(newId(), HOSTILE), 'not_found')
     await expectRefused(edit('no-id', HOSTILE), 'not_found')
@@ -115,7 +115,7 @@ test.each(['\u200B\u200D', '&nbsp;', '[a]: http://a.example', '# ', '```'])(
   },
 )
 
-test('a text of 10 KB is stored as 100 KB at most', async () => {
+test('a text of 10 KB is stored as at most 100 KB', async () => {
   const body = `[a]: http://e.com/${'x'.repeat(4900)}\n\n${'![a] '.repeat(1000)}`.trim()
   const { bodyHtml } = await posted('amplified', { body })
   expect(Buffer.byteLength(bodyHtml)).toBeLessThan(100_000)
@@ -132,7 +132,7 @@ describe('the mutations of one document', () => {
   }
   const remaining = ({ headers }: { headers: Headers }) => Number(headers.get('ratelimit-remaining'))
 
-  test('together bring the text of one comment', async () => {
+  test('together have as many characters as one comment', async () => {
     const { json } = await service.graphql(
       create(['*a* '.repeat(1500), '*b* '.repeat(900), '*c* '.repeat(1000)]),
       {},

@@ -62,7 +62,7 @@ test.each([
   ['GET', '/readers', 200],
   ['POST', '/discussions', 422],
   ['GET', `/comments/${newId()}`, 404],
-])('no cache on the way keeps %s %s', async (method, path, status) => {
+])('shared caches must not store %s %s', async (method, path, status) => {
   const answer = await service.call(method, path, method === 'POST' ? { body: {} } : {})
   expect([answer.status, answer.headers.get('cache-control')]).toEqual([status, 'private, no-store'])
 })
@@ -111,14 +111,14 @@ test('HTTP/1.1 without a Host is refused with a problem document, HTTP/1.0 is no
   expect(await raw('GET /api/v1/discussions HTTP/1.0', '', '')).toMatch(/^HTTP\/1.1 200 /)
 })
 
-test('what a client expects beyond an interim answer is passed over', async () => {
+test('an unknown expectation is ignored', async () => {
   const body = '{"externalId":"expected"}'
   const head = `POST /api/v1/discussions HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
   expect(await raw(`${head}\r\nExpect: a-miracle`, body)).toMatch(/^HTTP\/1.1 201 /)
   expect(await raw(`${head}\r\nExpect: 100-continue`, body)).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 /)
 })
 
-describe('a path that is none: 404', () => {
+describe('an unknown path: 404', () => {
   test.each(['/nothing', '/api', '/api/v1', '/api/v1/nothing', '/graphql/', '/graphql/nothing', '/%2e%2e/etc'])(
     '%s',
     async (path) => {
@@ -173,7 +173,7 @@ describe.each([
     expectProblem(await request('POST', path, { headers, body }), 'unsupported_media_type')
   })
 
-  test('refuses a body over 256 KiB with 413, whether or not it tells its length', async () => {
+  test('refuses a body over 256 KiB with 413, with or without Content-Length', async () => {
     const large = JSON.stringify({ query: 'x'.repeat(256 * 1024) })
     const answer = await request('POST', path, { headers: { 'content-type': 'application/json' }, body: large })
     expect(answer.status).toBe(413)
@@ -224,7 +224,7 @@ describe('POST /graphql, asked for', () => {
     expect(JSON.parse(answer.text)).toEqual({ data: { __typename: 'Query' } })
   })
 
-  test('what it does not have: 422', async () => {
+  test('an unsupported type: 422', async () => {
     const headers = { accept: 'image/png', 'content-type': 'application/json' }
     const answer = await request('POST', '/graphql', { headers, body: '{"query":"{ __typename }"}' })
     expect(answer.status).toBe(422)
@@ -245,7 +245,7 @@ describe('CORS', () => {
     ['a refused ticket', 'POST', '/api/v1/stream/ticket', { headers: json, body: '{}' }],
   ]
 
-  test.each(OPEN)('%s may be read by the tenant’s origins alone', async (_name, method, path, options) => {
+  test.each(OPEN)('%s may be read only by the tenant’s origins', async (_name, method, path, options) => {
     const from = (origin: string) => request(method, path, { ...options, headers: { ...options.headers, origin } })
     const allowed = (await from(ORIGIN)).headers
     expect(allowed.get('access-control-allow-origin')).toBe(ORIGIN)
@@ -260,7 +260,7 @@ describe('CORS', () => {
     }
   })
 
-  test('a ticket’s stream too, and what is refused there', async () => {
+  test('a ticket’s stream too, including its refusals', async () => {
     const { ticket } = (await service.call('POST', '/stream/ticket', { body: { discussionId } })).json
     const from = async (path: string, origin: string) => {
       const abort = new AbortController()
@@ -283,7 +283,7 @@ describe('CORS', () => {
     }
   })
 
-  test('refused credentials and a key over its rate say that they depend on the origin', async () => {
+  test('refused credentials and a key over its rate vary by origin', async () => {
     const headers = { ...json, 'x-api-key': 'ek_x', origin: ORIGIN }
     const { status, headers: given } = await request('POST', '/graphql', { headers, body: '{}' })
     expect(status).toBe(401)

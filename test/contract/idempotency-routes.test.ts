@@ -109,7 +109,7 @@ const headersOf = async ({ access }: DescribedRoute, reader: string): Promise<Re
 })
 
 test.each(WRITES.map((described) => [described.title, described] as const))(
-  '%s: sent twice with one key it is done once',
+  '%s: sent twice with one key it runs once',
   async (_title, described) => {
     const reader = newId()
     const { path, body } = requestOf(described, await furnish(described, reader))
@@ -127,7 +127,7 @@ const MUTATIONS = WRITES.filter(
 )
 
 test.each(MUTATIONS.map((described) => [described.field, described] as const))(
-  'mutation %s: sent twice with one key it is done once',
+  'mutation %s: sent twice with one key it runs once',
   async (_field, described) => {
     const reader = newId()
     const fill = await furnish(described, reader)
@@ -141,7 +141,7 @@ test.each(MUTATIONS.map((described) => [described.field, described] as const))(
   },
 )
 
-test('most of them have succeeded: refusals alone would show little', () => {
+test('most of them succeeded, because refusals alone would prove little', () => {
   expect(sent).toBeGreaterThan(30)
   expect(succeeded).toBeGreaterThan(sent * 0.8)
 })

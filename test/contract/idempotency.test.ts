@@ -56,7 +56,7 @@ function expectReplay(again: TestResponse, first: TestResponse): void {
 }
 
 describe('the first outcome', () => {
-  test('201 is replayed to the byte, and nothing happens a second time', async () => {
+  test('201 is replayed byte for byte, and nothing runs a second time', async () => {
     const first = await comment('replay', 'replay')
     const again = await comment('replay', 'replay')
     expect(first.status).toBe(201)
@@ -76,7 +76,7 @@ describe('the first outcome', () => {
     expectReplay(await remove(), first)
   })
 
-  test('a toggle that is sent again does not toggle again', async () => {
+  test('a repeated toggle does not toggle again', async () => {
     const { json } = await comment('to-like', 'to-like')
     const headers = keyed('like', await service.as('reader'))
     const toggle = () => service.call('POST', `/comments/${json.id}/reactions`, { body: { type: 'like' }, headers })
@@ -99,7 +99,7 @@ describe('the first outcome', () => {
     expectReplay(await send(), first)
   })
 
-  test('what was refused once is refused, though it could be done now', async () => {
+  test('a refusal is replayed, even if the request could succeed now', async () => {
     const post = async () => comment('locked', 'locked')
     const { json } = await service.call('POST', '/discussions', { body: { externalId: 'locked' } })
     await service.call('POST', `/discussions/${json.id}/lock`)
@@ -110,7 +110,7 @@ describe('the first outcome', () => {
     expect(await onPage('comments', 'locked')).toBe(0)
   })
 
-  test('500 is no outcome: nothing of it stays, and the same key does it later', async () => {
+  test('500 is no outcome: nothing of it stays, and a retry with the same key runs', async () => {
     const constrain = unnamed(`ALTER TABLE comments ADD CONSTRAINT test_boom CHECK (body <> 'Boom') NOT VALID`)
     await service.app.db.query(constrain)
     const post = () => comment('boom', 'boom', { body: 'Boom' }, 'reader-of-boom')
@@ -161,7 +161,7 @@ describe('the key', () => {
     expect(await records()).toBe(before + (status === 201 ? 1 : 0))
   })
 
-  test('without one nothing is stored', async () => {
+  test('without a key nothing is stored', async () => {
     const before = await records()
     const headers = await service.as('reader')
     const post = () => service.call('POST', '/discussions/by-external/plain/comments', { body: { body: 'A' }, headers })
@@ -170,7 +170,7 @@ describe('the key', () => {
     expect(await records()).toBe(before)
   })
 
-  test('reads and logins take none', async () => {
+  test('reads and logins ignore it', async () => {
     const before = await records()
     const get = () => service.call('GET', '/discussions', { headers: keyed('a read') })
     expect([(await get()).status, isReplay(await get())]).toEqual([200, false])
@@ -182,7 +182,7 @@ describe('the key', () => {
     expect(await records()).toBe(before)
   })
 
-  test("is the tenant's own: another tenant's same key is another one", async () => {
+  test("belongs to the tenant: another tenant's same key is a different one", async () => {
     const other = await service.addTenant('other')
     const post = (apiKey: string) =>
       service.call('POST', '/discussions', {
@@ -238,7 +238,7 @@ describe('409 idempotency_conflict: the same key with', () => {
     expect([answer.status, isReplay(answer)]).toEqual([201, true])
   })
 
-  test("a key without capabilities gets nothing of another key's secrets", async () => {
+  test("a key without capabilities cannot get another key's secrets", async () => {
     const mint = (headers: Record<string, string> = {}) =>
       service.call('POST', '/keys', { body: { label: 'mine', capabilities: [] }, headers: keyed('mine', headers) })
     const { json } = await mint()
@@ -249,7 +249,7 @@ describe('409 idempotency_conflict: the same key with', () => {
 })
 
 describe('requests at once', () => {
-  test('fifty with one key make one comment; each is answered by it, or told to come again', async () => {
+  test('fifty with one key create one comment; each answers it, or says to retry', async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => comment('fifty', 'fifty')))
     const first = answers.filter((answer) => answer.status === 201 && !isReplay(answer))
     expect(first).toHaveLength(1)
@@ -265,7 +265,7 @@ describe('requests at once', () => {
     expect(await onPage('events', 'fifty')).toBe(1)
   })
 
-  test('fifty with a key each, of one new reader on one new page, make fifty comments', async () => {
+  test('fifty with a key each, of one new reader on one new page, create fifty comments', async () => {
     const post = (n: number) => comment(`each-${n}`, 'each', { body: `${n}` }, 'reader-of-each')
     const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => post(n)))
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 201))
@@ -289,7 +289,7 @@ describe('requests at once', () => {
     expect(json).toMatchObject({ commentCount: 60, lastEventId: '60' })
   })
 
-  test('bulk actions over the same comments in opposite orders do not wait for each other', async () => {
+  test('bulk actions over the same comments in opposite orders do not deadlock', async () => {
     const pages = Array.from({ length: 8 }, (_, n) => `bulk-${n}`)
     const ids = await Promise.all(pages.map(async (page) => (await comment(page, page)).json.id as string))
     const act = (action: string, n: number) =>
@@ -322,7 +322,7 @@ describe('one transaction', () => {
     ctx = { app, requestId: 'test', address: null, caller }
   })
 
-  test('an event is told of once, and only after the commit', async () => {
+  test('an event is announced once, and only after the commit', async () => {
     const { json: discussion } = await service.call('POST', '/discussions', { body: { externalId: 'told' } })
     const stream = await openStream(`${service.url}/api/v1/stream/${discussion.id}`, { 'x-api-key': service.apiKey })
     await vi.waitFor(() => expect(stream.connected).toBeDefined())
@@ -345,7 +345,7 @@ describe('one transaction', () => {
     ['429', () => new ServiceError('rate_limited', { retryAfterSeconds: 1 })],
     ['503', () => new ServiceError('unavailable')],
     ['what is no ServiceError', () => new Error('boom')],
-  ])('%s is no outcome: it leaves no rows, no news and nothing in a cache', async (name, error) => {
+  ])('%s is no outcome: it leaves no rows, no messages and nothing in a cache', async (name, error) => {
     const page = `gone-by-${name.replaceAll(' ', '-')}`
     const before = await records()
     const publish = vi.spyOn(service.app.bus, 'publish')
@@ -373,7 +373,7 @@ describe('one transaction', () => {
     expect((await comment(page, page, { body: 'Stays too' }, page)).status).toBe(201)
   })
 
-  test('a refusal undoes what came before it, and is stored', async () => {
+  test("a refusal undoes the request's earlier writes, and is stored", async () => {
     const work = async (scoped: Ctx): Promise<OutgoingResponse> => {
       await createComment(scoped, { externalId: 'undone', body: 'Undone' })
       throw new ServiceError('invalid_transition')
@@ -383,7 +383,7 @@ describe('one transaction', () => {
     expect(await onPage('comments', 'undone')).toBe(0)
   })
 
-  test('a statement that comes after the end is refused: the connection is another request’s', async () => {
+  test('a statement after the end is refused, because the connection may serve another request', async () => {
     let escaped: Ctx | undefined
     await run('escaped', async (scoped) => {
       escaped = scoped
@@ -392,7 +392,7 @@ describe('one transaction', () => {
     await expect(createComment(escaped!, { externalId: 'escaped', body: 'Late' })).rejects.toThrow(/is over/)
   })
 
-  test('a statement that nobody waits for belongs to it', async () => {
+  test('a statement that is not awaited belongs to it', async () => {
     const made: Promise<unknown>[] = []
     await run('unawaited', async (scoped) => {
       made.push(createDiscussion(scoped, { externalId: 'unawaited' }))
@@ -402,14 +402,11 @@ describe('one transaction', () => {
     expect(await count(`FROM discussions ${PAGE}`, [service.tenant.id, 'unawaited'])).toBe(1)
   })
 
-  test.runIf(onServer)(
-    'more at once than there are connections wait in line, and all end (server form only)',
-    async () => {
-      const post = (n: number) => comment(`pool-${n}`, `pool-${n}`, { body: 'Hello' }, `pool-${n % 3}`)
-      const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => post(n)))
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
-    },
-  )
+  test.runIf(onServer)('more requests than connections wait in line, and all end (server form only)', async () => {
+    const post = (n: number) => comment(`pool-${n}`, `pool-${n}`, { body: 'Hello' }, `pool-${n % 3}`)
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => post(n)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
+  })
 })
 
 describe('POST /graphql', () => {
@@ -417,7 +414,7 @@ describe('POST /graphql', () => {
   const create = async (key: string, page: string) =>
     service.graphql(CREATE, { input: { externalId: page, body: 'Once' } }, keyed(key, await service.as('reader')))
 
-  test('a mutation is replayed to the byte', async () => {
+  test('a mutation is replayed byte for byte', async () => {
     const first = await create('graph', 'graph')
     expect(first.json.data.createComment.comment.author.name).toBe('Reader reader')
     expectReplay(await create('graph', 'graph'), first)
@@ -425,7 +422,7 @@ describe('POST /graphql', () => {
     expect(await onPage('events', 'graph')).toBe(1)
   })
 
-  test('fifty at once make one', async () => {
+  test('fifty at once create one', async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => create('graphs', 'graphs')))
     expect(answers.filter((answer) => answer.status === 200 && !isReplay(answer))).toHaveLength(1)
     expect(await onPage('comments', 'graphs')).toBe(1)
@@ -472,7 +469,7 @@ describe('POST /graphql', () => {
     expect(await records()).toBe(before)
   })
 
-  test('where one of several mutations fails, none of them stays, and the answer shows none', async () => {
+  test('if one of several mutations fails, all are undone, and the answer shows no data', async () => {
     await service.app.db.query(
       unnamed(`ALTER TABLE api_keys ADD CONSTRAINT test_label CHECK (label <> 'boom') NOT VALID`),
     )
@@ -503,7 +500,7 @@ describe('erasure', () => {
     expect(answer.json).toMatchObject({ status: 404, code: 'not_found', detail: expect.stringContaining('erased') })
   }
 
-  test('empties every answer that mentions the reader or their comments; the request is not run again', async () => {
+  test('empties every answer that mentions the reader or their comments; the request does not run again', async () => {
     const post = () => comment('to-erase', 'mine', { body: 'Personal' }, 'to-erase')
     const { json } = await post()
     const report = async () =>
@@ -527,7 +524,7 @@ describe('erasure', () => {
     await expectErased(() => comment('not-mine', 'mine', { body: 'Of another' }, 'another'))
   })
 
-  test('an answer that mentions too many ids to list is emptied by any', async () => {
+  test('an answer with too many ids to list is emptied by any erasure', async () => {
     const newIds = (length: number) => Array.from({ length }, () => newId())
     const mentioned = newIds(500).map((id) => `# ${id}`)
     const doc = 'mutation ($input: ModerateCommentsInput!) { moderateComments(input: $input) { outcomes { id ok } } }'

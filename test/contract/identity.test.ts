@@ -29,7 +29,7 @@ function signWithCrit(): string {
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-test('an assertion vouches for its reader', async () => {
+test('an assertion identifies its reader', async () => {
   const claims = {
     sub: 'reader-ok',
     name: 'Ada',
@@ -137,7 +137,7 @@ test('60 s of clock skew are allowed both ways', async () => {
   expect((await post(await sign({ claims: { iat: seconds() + 50, exp: seconds() + 600 } }))).status).toBe(201)
 })
 
-test('an assertion that names its body signs this body only, the second time too', async () => {
+test('an assertion bound to a body is valid only for this body, the second time too', async () => {
   const token = await sign({ claims: { bodySha256: bodySha256(BODY) } })
   expect((await post(token)).status).toBe(201)
   const headers = { 'x-service-identity': token }
@@ -149,13 +149,13 @@ test('an assertion that names its body signs this body only, the second time too
   expect((await post(token)).status).toBe(201)
 })
 
-test('an assertion of one tenant is not one of another, also after it was cached', async () => {
+test('an assertion of one tenant is invalid in another, also after it was cached', async () => {
   const token = await sign()
   expect((await post(token)).status).toBe(201)
   expectRefusal(await post(token, other), 'invalid_identity')
 })
 
-test('a profile is refreshed by a newer assertion, not by an older or a bare one', async () => {
+test('a profile is updated by a newer assertion, not by an older one or one without a profile', async () => {
   const author = async (claims: Record<string, unknown>) =>
     (await post(await sign({ claims: { sub: 'reader-profile', ...claims } }))).json.author as {
       id: string
@@ -170,14 +170,14 @@ test('a profile is refreshed by a newer assertion, not by an older or a bare one
   expect(await author({ iat: now })).toMatchObject({ id: first.id, name: 'New' })
 })
 
-test('concurrent first assertions make one reader', async () => {
+test('concurrent first assertions create one reader', async () => {
   const token = await sign({ claims: { sub: 'reader-once', name: 'Once' } })
   const answers = await Promise.all(Array.from({ length: 12 }, () => post(token)))
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 201))
   expect(new Set(answers.map(({ json }) => (json.author as { id: string }).id)).size).toBe(1)
 })
 
-test('POST /identity-secrets: the new secret works at once, the one before for 24 h', async () => {
+test('POST /identity-secrets: the new secret works at once, the old one for 24 h', async () => {
   const tenant = await service.addTenant('identity-rotation')
   const as = { headers: { 'x-api-key': tenant.apiKey } }
   const { status, json } = await service.call('POST', '/identity-secrets', as)

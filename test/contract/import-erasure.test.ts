@@ -138,7 +138,7 @@ describe('a reader who is erased', () => {
     },
   )
 
-  test('between a cut-off run and its continuation: nothing arrives, and all that hangs on them is refused', async () => {
+  test('between an interrupted run and its continuation: nothing of theirs arrives, and everything that belongs to them is refused', async () => {
     const acme = await addTenant()
     const path = fileOf(ITEMS)
     const controller = new AbortController()
@@ -179,7 +179,7 @@ describe('a reader who is erased', () => {
     )
   })
 
-  test('stays erased when the import is taken back and begun again', async () => {
+  test('stays erased when the import is undone and started again', async () => {
     const acme = await addTenant()
     const path = fileOf(ITEMS)
     const { id } = await importPath(acme, path)
@@ -189,7 +189,7 @@ describe('a reader who is erased', () => {
     await expectWithoutAnn(acme)
   })
 
-  test('is not brought by a second item of the file that is the same reader of the tenant', async () => {
+  test('is not brought back by a second item that is the same reader of the tenant', async () => {
     const acme = await addTenant()
     const path = fileOf([
       ...ITEMS,
@@ -216,7 +216,7 @@ describe('a reader who is erased', () => {
     expect(rows).toEqual([])
   })
 
-  test('is not brought under the external id of a reader who was merged into them', async () => {
+  test('is not brought back under the external id of a reader who was merged into them', async () => {
     const acme = await addTenant()
     const headers = { 'x-api-key': acme.apiKey }
     const me = async (name: string): Promise<string> =>
@@ -235,7 +235,7 @@ describe('a reader who is erased', () => {
     await expectWithoutAnn(acme)
   })
 
-  test('is not brought as a former reader of another one', async () => {
+  test('is not brought back as a former reader of another one', async () => {
     const acme = await addTenant()
     const headers = { 'x-api-key': acme.apiKey, ...(await acme.as('user-1')) }
     expect((await service.call('GET', '/readers/me', { headers })).status).toBe(200)
@@ -259,7 +259,7 @@ describe('a reader who is erased', () => {
     expect(lines.filter((line) => line.startsWith('reader_merges'))).toHaveLength(1)
   })
 
-  test('loses what later entries of the audit log say of them; entries about others stay whole', async () => {
+  test('is removed from later audit entries about them; entries about others stay complete', async () => {
     const acme = await addTenant()
     const id = (n: number): string => `01a2077a-164d-77c2-b649-6092fa40e0d${n}`
     const entry = (n: number, targetId: string): Item => ({
@@ -295,7 +295,7 @@ describe('a reader who is erased', () => {
 
 const READERS = 400
 
-test.runIf(onServer)('erasures during an import never stop it, and nothing of the readers is left', async () => {
+test.runIf(onServer)('erasures during an import never stop it, and leave nothing of the readers', async () => {
   const acme = await addTenant()
   const seed = Number(process.env.IMPORT_SEED ?? Date.now() % 100_000)
   console.log(`IMPORT_SEED=${seed}`)

@@ -63,7 +63,7 @@ const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat
 
 const UNSTORABLE = ['\0', '\uD800', 'a\uDC00b', '\\u0000', '\u{FFFF}']
 
-describe('a hostile item never stops an import', () => {
+describe('a hostile item does not stop an import', () => {
   test.each<[string, Item | string]>([
     ...UNSTORABLE.flatMap((text): [string, Item][] => [
       ['a text that waits', comment('x', 1, { body: `Text ${text}`, parentId: 'later' })],
@@ -151,7 +151,7 @@ describe('a hostile item never stops an import', () => {
     )
   })
 
-  test('a value that only the database refuses is refused with its place, and the rest arrives', async () => {
+  test('a value that only the database refuses is refused with its place, and the rest is imported', async () => {
     const acme = await addTenant()
     const { db } = service.app
     const refuses = (sql: TxSql): TxSql => {
@@ -194,7 +194,7 @@ describe('a hostile item never stops an import', () => {
 })
 
 describe('reactions', () => {
-  test('of a type that every object has are counted like others', async () => {
+  test('of a type that is named like a property of every object are counted like others', async () => {
     const acme = await addTenant()
     const headers = { 'x-api-key': acme.apiKey }
     const reactionTypes = ['constructor', 'like']
@@ -230,7 +230,7 @@ describe('numbers and times', () => {
   const FUTURE = '2999-01-01T00:00:00.000Z'
   const soon = (): string => new Date(Date.now() + 3_600_000).toISOString()
 
-  test('that lie ahead are taken as now, and reported', async () => {
+  test('in the future are taken as now, and reported', async () => {
     const acme = await addTenant()
     const fields = ['editedAt', 'pinnedAt', 'firstApprovedAt']
     const report = await importInto(acme, [
@@ -269,7 +269,7 @@ describe('numbers and times', () => {
     expect(rows.map(({ latest }) => latest <= new Date())).toEqual([true, true, true])
   })
 
-  test('of ids that lie ahead are not kept', async () => {
+  test('of ids in the future are not kept', async () => {
     const acme = await addTenant()
     const ahead = 'f1a2077a-164d-77c2-b649-6092fa40e0d0'
     const report = await importInto(acme, [
@@ -288,7 +288,7 @@ describe('numbers and times', () => {
     )
   })
 
-  test('that only this service knows are taken from its exports alone', async () => {
+  test('that only this service knows are accepted only from its exports', async () => {
     const acme = await addTenant()
     const known = { seq: 7, lastCommentedAt: at(50), activeAt: at(50) }
     const items = [
@@ -322,7 +322,7 @@ describe('numbers and times', () => {
 /** As the driver says it. */
 const lostAnswer = (): Error => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 
-test('a lost answer to any of its writes changes nothing, also not what an import tells', async () => {
+test("a lost answer to any of its writes changes nothing, not even the import's report", async () => {
   const items = [
     comment('waits', 3, { parentId: 'late', authorId: 'ben' }),
     ...GOOD,

@@ -113,7 +113,7 @@ const anyItem: fc.Arbitrary<Item> = fc.oneof(
   },
 )
 
-test('a rehearsal says what the import then says, of any file, in any tenant', async () => {
+test('a rehearsal reports what the import then does, for any file, in any tenant', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(anyItem, { minLength: 5, maxLength: 50 }), { minLength: 2, maxLength: 3 }),
@@ -151,7 +151,7 @@ test.each(['disqus', 'wordpress', 'coral', 'remark42', 'commento', 'isso', 'artr
   },
 )
 
-test('a rehearsal of an export says what the import then says, and sets nothing', async () => {
+test('a rehearsal of an export reports what the import then does, and sets nothing', async () => {
   const [acme, other] = [await addTenant(), await addTenant()]
   const call = (method: string, path: string, body: object, as = {}) =>
     service.call(method, path, { headers: { 'x-api-key': acme.apiKey, ...as }, body })
@@ -176,7 +176,7 @@ test('a rehearsal of an export says what the import then says, and sets nothing'
   await expectBoth(acme, { ...file, as: 'another' })
 })
 
-test('a rehearsal of a long chain whose newest reply stands first takes no longer than another one', async () => {
+test('a rehearsal of a long chain with the newest reply first takes no longer than others', async () => {
   const acme = await addTenant()
   const length = effort(20_000)
   const chain = (count: number, isReversed: boolean): ImportFile => {
@@ -201,7 +201,7 @@ test('a rehearsal of a long chain whose newest reply stands first takes no longe
   expect(reversed).toBeLessThan(3 * inOrder)
 }, 120_000)
 
-test('the progress of both only grows, up to the whole file', async () => {
+test('the progress of both only increases, up to the whole file', async () => {
   const { tenant } = await addTenant()
   const items = Array.from({ length: 2 * BATCH_ITEMS + 1 }, (_, n): Item => ({ kind: 'reader', id: `${n}` }))
   const file = { source: 'jsonl', path: fileOf(items) } as const

@@ -197,14 +197,14 @@ describe('an import of another system, read over REST', () => {
     expect(await pendingIn(imported)).toEqual(['A reply'])
   })
 
-  test('the same again brings nothing', async () => {
+  test('a repeated import brings nothing', async () => {
     const { tenant } = await importInto('coral', fixture('coral'))
     const again = await importFile(service.app, tenant.tenant.id, { source: 'coral', path: fixture('coral') })
     expect(again.counts).toEqual({})
   })
 })
 
-test('who has no account is the same person in each import, and nobody can try an address out', async () => {
+test('a person without an account is the same in each import, and their address cannot be guessed from the id', async () => {
   const path = fixture('wordpress.xml')
   const externalIdsIn = async ({ get }: Imported): Promise<string[]> =>
     ((await get('/readers?limit=100')).data as unknown as { externalId: string }[])

@@ -75,7 +75,7 @@ test.each([
   await expectSound(acme)
 })
 
-test('many replies to one comment that comes last are taken with it', async () => {
+test('many replies to one comment that comes last are imported with it', async () => {
   const acme = await addTenant()
   const replies = Array.from({ length: MANY }, (_, n) => comment(`r${n}`, 5, { parentId: 'root' }))
   const reactions = Array.from({ length: MANY / 2 }, (_, n): Item => ({
@@ -95,7 +95,7 @@ test('many replies to one comment that comes last are taken with it', async () =
   await expectSound(acme)
 })
 
-test('long replies to one comment that comes last are stored with no more text at once than of a file', async () => {
+test('long replies to one comment that comes last are stored in batches as small as those of a file', async () => {
   const acme = await addTenant()
   const body = 'long '.repeat(1900).trim()
   const length = Math.ceil((2.5 * BATCH_LENGTH) / body.length)
@@ -107,7 +107,7 @@ test('long replies to one comment that comes last are stored with no more text a
   await expectSound(acme)
 })
 
-test('circles, short and long, are broken once each, with all that hangs on them', async () => {
+test('circles, short and long, are broken once each, with everything below them', async () => {
   const acme = await addTenant()
   const circle = (name: string, length: number): Item[] =>
     Array.from({ length }, (_, n) => comment(`${name}-${n}`, n % 60, { parentId: `${name}-${(n + 1) % length}` }))
@@ -129,7 +129,7 @@ test('circles, short and long, are broken once each, with all that hangs on them
   await expectSound(acme)
 })
 
-test('a reply to a comment that is refused when it is taken stands at the top level', async () => {
+test('a reply to a comment that is refused in the end goes to the top level', async () => {
   const acme = await addTenant()
   const { counts, refused, changed } = await importInto(acme, [
     comment('3', 3, { parentId: '2' }),
@@ -151,7 +151,7 @@ test('a reply to a comment that is refused when it is taken stands at the top le
   await expectSound(acme)
 })
 
-test('an export brings threads that are deeper than the tenant lets them be now', async () => {
+test('an export brings threads that are deeper than the tenant allows now', async () => {
   const acme = await addTenant()
   const id = (n: number): string => `01a2077a-164d-77c2-b649-6092fa40e0d${n}`
   const deep = [0, 1, 2, 3].map((n) =>

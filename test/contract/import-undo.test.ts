@@ -86,11 +86,11 @@ const report = (commentId: string, createdAt = at(9)): Item => ({
   createdAt,
 })
 
-describe('what a later import has hung on a comment keeps it', () => {
+describe('a comment stays when a later import has added to it', () => {
   const FIRST: Item[] = [...READERS, PAGE, comment('1', 1), comment('2', 2), comment('3', 3), comment('4', 4)]
   const LATER: Item[] = [reaction('1'), report('2'), comment('5', 5, { parentId: '3' })]
 
-  test('of a longer file of the same source', async () => {
+  test('from a longer file of the same source', async () => {
     const acme = await addTenant()
     const first = await importInto(acme, FIRST)
     const later = await importInto(acme, [...FIRST, ...LATER])
@@ -106,7 +106,7 @@ describe('what a later import has hung on a comment keeps it', () => {
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })
 
-  test('of an export under another name', async () => {
+  test('from an export under another name', async () => {
     const acme = await addTenant()
     const ids = new Map<string, string>()
     const kept = (items: readonly Item[]): Item[] =>
@@ -122,7 +122,7 @@ describe('what a later import has hung on a comment keeps it', () => {
     expect(await left(acme)).toEqual(['Comment 1', 'Comment 2, 1 reports', 'Comment 3', 'Comment 5'])
   })
 
-  test('but not what the same import has hung on it, before or after it was cut off', async () => {
+  test('but not when only the same import has, before or after an interruption', async () => {
     const acme = await addTenant()
     const many = Array.from({ length: MANY }, (_, n) => comment(`many-${n}`, n % 60))
     const whole = [...READERS, PAGE, ...many, ...many.map((_, n) => reaction(`many-${n}`))]
@@ -144,7 +144,7 @@ describe('what a later import has hung on a comment keeps it', () => {
   })
 })
 
-test('times that lie after the start of an import are its own, and somebody’s edit after them is not', async () => {
+test("times after the start of an import are its own, and a person's edit after them is not", async () => {
   const acme = await addTenant()
   const soon = new Date(Date.now() + 400).toISOString()
   const ahead = { createdAt: soon, pinnedAt: soon, editedAt: soon }
@@ -168,7 +168,7 @@ test('times that lie after the start of an import are its own, and somebody’s 
   expect(await left(acme)).toEqual(['Comment 2'])
 })
 
-test('a discussion is listed again where its last comment puts it', async () => {
+test('a discussion is sorted by its last remaining comment', async () => {
   const acme = await addTenant()
   const on = (discussionId: string, id: string, minute: number): Item =>
     comment(id, 0, { discussionId, createdAt: new Date(Date.UTC(2015, 2, 1, 10, minute)).toISOString() })
@@ -185,7 +185,7 @@ test('a discussion is listed again where its last comment puts it', async () => 
   expect(await active()).toEqual(['q 2015-03-01T10:02:00.000Z', 'p 2015-03-01T10:01:00.000Z'])
 })
 
-test('an undo that was killed and is run again reports the whole', async () => {
+test('an undo that was killed and run again reports the whole', async () => {
   const acme = await addTenant()
   const comments = Array.from({ length: 1300 }, (_, n) => comment(`${n}`, n % 60))
   const done = await importInto(acme, [...READERS, PAGE, ...comments])
@@ -209,7 +209,7 @@ test('an undo that was killed and is run again reports the whole', async () => {
   expect(json.data).toMatchObject([{ targetId: done.id, after: whole }])
 })
 
-test('a reader who is gone is forgotten under all ids, so that a later file brings them again', async () => {
+test('an erased reader is forgotten under all ids, so that a later file brings them again', async () => {
   const acme = await addTenant()
   const authors = new Pairs([
     ['ann', 'user-1'],
@@ -222,7 +222,7 @@ test('a reader who is gone is forgotten under all ids, so that a later file brin
   expect((await importInto(acme, again, { authors })).counts).toMatchObject({ readers: 1, comments: 1 })
 })
 
-test('a file that was taken back comes again on other pages, and what has stayed keeps its page', async () => {
+test('a file that was undone can come again on other pages, and comments that stayed keep their page', async () => {
   const acme = await addTenant()
   const page: Item = { kind: 'discussion', id: 'p', url: 'https://old.example/a', createdAt: at(0) }
   const items = [...READERS, page, comment('1', 1), comment('2', 2)]
@@ -249,7 +249,7 @@ const WAITING = unnamed(
   `SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 )
 
-test.runIf(onServer)('a reader who writes while an import is taken back stays (server form only)', async () => {
+test.runIf(onServer)('a reader who writes while an import is undone stays (server form only)', async () => {
   const acme = await addTenant()
   const made = await importInto(acme, [...READERS, PAGE])
   const { db } = service.app

@@ -97,7 +97,7 @@ const THREAD: Item[] = [
 ]
 
 describe('an import of our own form', () => {
-  test('takes threads with times, authors, states, edits, reactions and reports, and counts them', async () => {
+  test('imports threads with times, authors, states, edits, reactions and reports, and counts them', async () => {
     const acme = await addTenant()
     const report = await importInto(acme, THREAD)
     expect(report).toMatchObject({
@@ -130,7 +130,7 @@ describe('an import of our own form', () => {
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })
 
-  test('takes a file that is packed, and the same once', async () => {
+  test('imports a compressed file, with the same result', async () => {
     const acme = await addTenant()
     const path = join(folder, 'packed')
     writeFileSync(path, gzipSync(THREAD.map((item) => JSON.stringify(item)).join('\n')))
@@ -142,7 +142,7 @@ describe('an import of our own form', () => {
     expect(await dump()).toEqual(before)
   })
 
-  test('gives the same whatever the order of its items, and counts rightly', async () => {
+  test('gives the same result for any order of items, with exact counts', async () => {
     const ordered = await addTenant()
     await importInto(ordered, THREAD)
     const expected = await dumpImported(service.app.db, ordered.tenant.id, ['imports'])
@@ -157,7 +157,7 @@ describe('an import of our own form', () => {
     )
   })
 
-  test('is silent: no event, no delivery, no message', async () => {
+  test('sends no event, no delivery, no message', async () => {
     const acme = await addTenant()
     const heard: string[] = []
     const { bus } = service.app
@@ -223,7 +223,7 @@ describe('an import of our own form', () => {
     expect(buckets).toContainEqual(expect.objectContaining({ ...day, reports: 1, active_readers: 2 }))
   })
 
-  test('writes an entry to the audit log, and a row that the list has', async () => {
+  test('writes an audit entry, and a row in the list of imports', async () => {
     const acme = await addTenant()
     const { id } = await importInto(acme, THREAD)
     expect((await get(acme, '/audit-log?action=import.finish')).data).toMatchObject([
@@ -252,7 +252,7 @@ describe('the beginning of a file', () => {
     )
   })
 
-  test('anything else is refused, and a run that meets nothing new has no id', async () => {
+  test('anything else is refused, and a run without new items has no id', async () => {
     const acme = await addTenant()
     await expect(importInto(acme, ['hello', ...ITEMS])).rejects.toThrow('its first line is no item')
     expect((await importInto(acme, ITEMS)).id).not.toBeNull()
@@ -260,8 +260,8 @@ describe('the beginning of a file', () => {
   })
 })
 
-describe('what does not fit', () => {
-  test('stands as near as it can, and is reported with its place', async () => {
+describe('an item that does not fit', () => {
+  test('goes to the nearest possible place, and is reported with its place', async () => {
     const acme = await addTenant()
     await service.call('PATCH', '/settings', { headers: { 'x-api-key': acme.apiKey }, body: { maxDepth: 1 } })
     const report = await importInto(acme, [
@@ -292,7 +292,7 @@ describe('what does not fit', () => {
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })
 
-  test('is refused with its place and reason, and nothing else is', async () => {
+  test('is refused with its place and reason, and no other item is', async () => {
     const acme = await addTenant()
     const path = fileOf([
       reader('ann'),
@@ -341,7 +341,7 @@ describe('what does not fit', () => {
     expect(rehearsed.counts).toMatchObject({ readers: 1, discussions: 1 })
   })
 
-  test('an id that comes twice counts once, as it stands first, wherever the second one stands', async () => {
+  test('of a repeated id only the first counts, wherever the second one is', async () => {
     const acme = await addTenant()
     const items = [
       reader('ann'),
@@ -378,7 +378,7 @@ describe('what does not fit', () => {
     await expect(importFile(service.app, acme.tenant.id, { source: 'jsonl', path })).rejects.toThrow(/damaged/)
   })
 
-  test('a file that is damaged further down says what of it was taken, and how it is taken back', async () => {
+  test('an error further down in a file says what was imported, and how to undo it', async () => {
     const acme = await addTenant()
     const many = Array.from({ length: BATCH_ITEMS }, (_, n) => comment(`${n}`, n % 60))
     const path = join(folder, 'cut-late.gz')
@@ -408,7 +408,7 @@ describe('what does not fit', () => {
     expect(one.author).toMatchObject({ name: 'A\uFFFDnn', avatarUrl: null })
   })
 
-  test('the same id with another content is the same item', async () => {
+  test('the same id with different content is the same item', async () => {
     const acme = await addTenant()
     await importInto(acme, THREAD)
     const report = await importInto(acme, [...THREAD, comment('1', 1, { body: 'Another' }), comment('7', 7)])
@@ -500,7 +500,7 @@ describe('pages and readers', () => {
     await expect(read(path)).rejects.toThrow(`${path}: row 5 has another value than row ${other} for the same`)
   })
 
-  test('--map finds a page without its campaign, unless it has the campaign’s address as well', async () => {
+  test('--map finds a page without its campaign parameters, unless it has the address with them as well', async () => {
     const acme = await addTenant()
     const path = join(folder, 'campaigns.csv')
     writeFileSync(path, '/a,/articles/a\n/b,/articles/b\nhttps://old.example/b?utm_source=x,/articles/special\n')
@@ -538,13 +538,13 @@ describe('pages and readers', () => {
     ['email,name\nann@example.com,Ann\n', 'row 1 does not say which columns count: name them email,id'],
     ['ann,sub\nben,user-2\n', 'row 1 does not say which columns count: name them email,id'],
     ['email;id\nann@example.com;user-1\n', 'row 1 has not two columns, with a comma between them'],
-  ])('a table of --authors that cannot be understood is refused: %j', async (text, reason) => {
+  ])('an ambiguous table of --authors is refused: %j', async (text, reason) => {
     const path = join(folder, 'unnamed.csv')
     writeFileSync(path, text)
     await expect(readAuthors(path)).rejects.toThrow(`${path}: ${reason}`)
   })
 
-  test('--authors gives readers the tenant’s own ids; a reader who is there stays as they are', async () => {
+  test('--authors gives readers the tenant’s own ids; existing readers do not change', async () => {
     const acme = await addTenant()
     const identity = await acme.as('user-1')
     await service.call('GET', '/readers/me', { headers: { 'x-api-key': acme.apiKey, ...identity } })
@@ -568,7 +568,7 @@ describe('pages and readers', () => {
     expect(await dumpTables(service.app.db)).not.toContain('ann@example')
   })
 
-  test('the profile of the source gives way to the tenant’s own', async () => {
+  test("the tenant’s own profile replaces the source's", async () => {
     const acme = await addTenant()
     await importInto(acme, [reader('ann', { externalId: 'user-1' }), page('p'), comment('1', 1)])
     const identity = await acme.as('user-1', { name: 'Ann herself' })
@@ -576,7 +576,7 @@ describe('pages and readers', () => {
     expect((await commentsOf(acme, 'page-p'))[0].author).toMatchObject({ externalId: 'user-1', name: 'Ann herself' })
   })
 
-  test('the erasure of a reader leaves nothing of them, nor of how the source knew them', async () => {
+  test('the erasure of a reader leaves nothing of them, nor of their ids at the source', async () => {
     const acme = await addTenant()
     await importInto(acme, THREAD)
     const { data } = await get(acme, '/readers?externalId=jsonl:ann')
@@ -591,7 +591,7 @@ describe('pages and readers', () => {
   })
 })
 
-test('a field that is misspelt is told, whatever it is called, and what waits keeps it', async () => {
+test('a misspelt field is reported, whatever its name, and is kept while the item waits', async () => {
   const acme = await addTenant()
   const odd = (item: Item, fields: object): Item => ({ ...item, ...fields })
   const items = [
@@ -621,7 +621,7 @@ test('a field that is misspelt is told, whatever it is called, and what waits ke
   expect(rehearsed).toMatchObject({ changed: { total: changed.total }, refused })
 })
 
-test('a field that is misspelt in what only an export has is told as well', async () => {
+test('a misspelt field is reported in items that only an export has, too', async () => {
   const acme = await addTenant()
   const odd = (item: object, fields: object): string => JSON.stringify({ ...item, ...fields })
   const id = '01a2077a-164d-77c2-b649-6092fa40e0d1'
@@ -681,7 +681,7 @@ describe('an import in steps of one item', () => {
     onTestFinished(() => sized.mockRestore())
   }
 
-  test('brings the same as one in a single step', async () => {
+  test('gives the same result as one in a single step', async () => {
     const items: Item[] = [
       { kind: 'reader', id: 'ann' },
       { kind: 'discussion', id: 'p', externalId: 'page-p' },
@@ -706,7 +706,7 @@ describe('an import in steps of one item', () => {
     expect(await outcomeOf()).toEqual(whole)
   })
 
-  test('tells of what its source has changed in what has to wait', async () => {
+  test('reports changes by its source to items that have to wait', async () => {
     const { tenant } = await addTenant()
     const commentOf = (id: number, parent: number): string =>
       `<wp:comment><wp:comment_id>${id}</wp:comment_id><wp:comment_date>2019-07-02 10:00:0${id}</wp:comment_date>
@@ -724,7 +724,7 @@ describe('an import in steps of one item', () => {
     expect(changed).toMatchObject({ total: 3 })
   })
 
-  test('ends with the error of analytics, which keep up beside it', async () => {
+  test('ends with the error of analytics, which are folded beside it', async () => {
     const acme = await addTenant()
     const run = (text: string) => service.app.db.query(unnamed(text))
     await run(`CREATE FUNCTION refuse_fold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no fold'; END $$`)
@@ -735,11 +735,11 @@ describe('an import in steps of one item', () => {
   })
 })
 
-describe('an import that is cut off', () => {
+describe('an interrupted import', () => {
   /** More than are stored together. */
   const MANY = effort(5000, BATCH_ITEMS + 300)
 
-  test('stops between two transactions where it is asked to, and goes on with the same', async () => {
+  test('stops between two transactions on request, and continues with the same file', async () => {
     const acme = await addTenant()
     const items = [reader('ann'), page('p'), ...Array.from({ length: MANY }, (_, n) => comment(`${n}`, n % 60))]
     const path = fileOf(items)
@@ -759,7 +759,7 @@ describe('an import that is cut off', () => {
     expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
   })
 
-  test('keeps what it has used of its tables, also in a run before it was cut off', async () => {
+  test('keeps the use of its tables, including that of a run before the interruption', async () => {
     const acme = await addTenant()
     const items = [reader('ann'), page('p'), ...Array.from({ length: MANY }, (_, n) => comment(`${n}`, n % 60))]
     const file = { source: 'jsonl', path: fileOf([...items, reader('ben')]) } as const
@@ -776,14 +776,14 @@ describe('an import that is cut off', () => {
     expect(await listImports(service.app, acme.tenant.id)).toMatchObject([{ id, tables }])
   })
 
-  test('an import without tables has none to tell of', async () => {
+  test('an import without tables reports none', async () => {
     const acme = await addTenant()
     const { id, tables } = await importInto(acme, THREAD)
     expect(tables).toBeNull()
     expect(await asAdmin(acme, `/imports/${id}`)).toMatchObject({ tables: null })
   })
 
-  test.runIf(onServer)('keeps a second one of the tenant out', async () => {
+  test.runIf(onServer)('excludes a second one of the tenant', async () => {
     const acme = await addTenant()
     await holdingImports(service.app, acme.tenant.id, async () => {
       await expect(importInto(acme, THREAD)).rejects.toThrow(ImportRunning)
@@ -800,7 +800,7 @@ describe('an import that is cut off', () => {
     })
   })
 
-  test('a rehearsal says what would come, and writes nothing', async () => {
+  test('a rehearsal reports what would be imported, and writes nothing', async () => {
     const acme = await addTenant()
     const before = await dump()
     const path = fileOf(THREAD)
@@ -836,7 +836,7 @@ describe('an import that is cut off', () => {
   })
 })
 
-test('pages that become one are reported, once for each but the first', async () => {
+test('pages that become one are reported, once for each except the first', async () => {
   const acme = await addTenant()
   const url = (id: string, address: string): Item => ({ kind: 'discussion', id, url: address, createdAt: at(0) })
   const items = [
@@ -865,7 +865,7 @@ test('pages that become one are reported, once for each but the first', async ()
 })
 
 describe('an undo', () => {
-  test('takes back all that nobody has touched, but for the pages; the file brings it again', async () => {
+  test('removes everything that was not touched, except pages; the file can bring it again', async () => {
     const acme = await addTenant()
     const { id } = await importInto(acme, THREAD)
     const before = await dumpImported(service.app.db, acme.tenant.id, ['imports'])
@@ -900,7 +900,7 @@ describe('an undo', () => {
     expect(made(await dumpImported(service.app.db, acme.tenant.id, ['imports']))).toEqual(made(before))
   })
 
-  test('leaves what somebody has touched since, and what it hangs on', async () => {
+  test('leaves what was touched since, and its ancestors', async () => {
     const acme = await addTenant()
     const { id } = await importInto(acme, [
       ...THREAD,

@@ -195,13 +195,13 @@ test.each<readonly [what: string, method: string, path: string, body: object | u
   ['a policy out of its bounds', 'POST', '/webhooks', { url: 'https://a.example', policy: { maxAttempts: 99 } }],
   ['a setting out of its bounds', 'PATCH', '/settings', { stream: { replayHours: 0 }, maxLinks: -1 }],
   ['a span of analytics', 'GET', '/analytics/summary?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', undefined],
-])('the detail says what is wrong and where: %s', async (_what, method, path, body) => {
+])('the detail names the error and its place: %s', async (_what, method, path, body) => {
   const answer = await service.call(method, path, body === undefined ? {} : { body })
   expect(answer.json).toMatchObject({ status: 422, code: 'validation_failed' })
   expectDetailOf(answer)
 })
 
-test('these are not nothing', () => {
+test('there are such parameters and fields', () => {
   const counts = [MISSING, NULL, WRONG_TYPE, OUT_OF_BOUNDS].map(({ length }) => length)
   expect(Math.min(...counts)).toBeGreaterThan(15)
 })

@@ -81,7 +81,7 @@ test(`${BULK}: an id of another tenant has the outcome not_found`, async () => {
   }
 })
 
-test.each(named(BOUND))('%s: shows a tenant what is its own, and nothing of another', async (_title, described) => {
+test.each(named(BOUND))('%s: shows a tenant only its own data', async (_title, described) => {
   const caller = described.access === 'admin' ? tokenOf(mine) : keyOf(mine)
   // What removes things comes last.
   if (described.route.method === 'DELETE') return
@@ -92,7 +92,7 @@ test.each(named(BOUND))('%s: shows a tenant what is its own, and nothing of anot
 })
 
 test.each(named(BOUND.filter(({ isPaged }) => isPaged)))(
-  '%s: a cursor of another tenant opens nothing',
+  '%s: a cursor of another tenant is refused or empty',
   async (_title, described) => {
     const of = (side: Side) => (described.access === 'admin' ? tokenOf(side) : keyOf(side))
     const path = (side: Side) => {
@@ -151,7 +151,7 @@ describe('GET /stream/{discussionId}', () => {
     }
   })
 
-  test("another tenant's token of a single-connection GraphQL stream opens nothing", async () => {
+  test("another tenant's token of a single-connection GraphQL stream is refused", async () => {
     const at = (method: string, headers: Headers) => fetch(`${service.url}/graphql/stream`, { method, headers })
     const reserved = await at('PUT', keyOf(theirs))
     expect(reserved.status).toBe(201)
@@ -198,7 +198,7 @@ test('every root field of GraphQL is reached by these routes, or by the tests of
   expect(fields.filter((field) => !reached.has(field))).toEqual([])
 })
 
-test('no address exists beside the table, the stream, GraphQL and what belongs to no tenant', async () => {
+test('no other address exists beside the route table, the stream, GraphQL and paths without a tenant', async () => {
   const server = await createServer(service.app)
   await server.ready()
   const known = DESCRIBED_ROUTES.map(({ route }) => shapeOf(`/api/v1${route.path}`))
@@ -248,7 +248,7 @@ function addressesOf(tree: string): string[] {
   return [...new Set(addresses)].toSorted()
 }
 
-test('nothing of the first tenant has changed', async () => {
+test("the first tenant's data have not changed", async () => {
   expect(await digestOf(service.app.db, theirs.tenant.id)).toEqual(theirRows)
 })
 
@@ -257,7 +257,7 @@ const REMOVALS = BOUND.filter(({ route }) => route.method === 'DELETE').toSorted
   (a, b) => b.route.path.length - a.route.path.length,
 )
 
-test.each(named(REMOVALS))('%s: removes what is its own', async (_title, described) => {
+test.each(named(REMOVALS))('%s: removes its own', async (_title, described) => {
   const caller = described.access === 'admin' ? tokenOf(mine) : keyOf(mine)
   const answer = await ask(described, { ...caller, ...(await mine.as(READER)) }, [])
   expect(answer.status, answer.text).toBeLessThan(300)

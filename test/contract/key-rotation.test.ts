@@ -81,8 +81,8 @@ const commentOn = async (process: Process, page: string, headers: Record<string,
     headers: { ...(await before.as('ann')), ...headers },
   })
 
-describe('while processes are restarted one by one', () => {
-  test('an assertion is taken by those that have the key of its secret, and refused with 401 by one that has not', async () => {
+describe('during a rolling restart', () => {
+  test('an assertion is accepted by processes that have the key of its secret, and refused with 401 by others', async () => {
     expect((await commentOn(asProcess(before), 'rotation')).status).toBe(201)
     expect((await commentOn(during, 'rotation')).status).toBe(201)
     const refused = await commentOn(after, 'rotation')
@@ -105,7 +105,7 @@ describe('while processes are restarted one by one', () => {
     expect([await statusAt(after, old), await statusAt(after, current)]).toEqual([401, 200])
   })
 
-  test('an Idempotency-Key is replayed by the next process, and by the one before', async () => {
+  test('an Idempotency-Key is replayed by the next process, and by the previous one', async () => {
     const [forth, back] = [{ 'idempotency-key': newId() }, { 'idempotency-key': newId() }]
     const first = await commentOn(asProcess(before), 'rotation-once', forth)
     const replayed = await commentOn(during, 'rotation-once', forth)
@@ -121,7 +121,7 @@ describe('while processes are restarted one by one', () => {
     expect(conflict.json.code).toBe('idempotency_conflict')
   })
 
-  test.runIf(onServer)('twenty requests with one Idempotency-Key at both make one comment', async () => {
+  test.runIf(onServer)('twenty requests with one Idempotency-Key at both create one comment', async () => {
     const headers = { 'idempotency-key': newId() }
     const processes = [asProcess(before), during]
     const answers = await Promise.all(
@@ -151,7 +151,7 @@ const FILL = unnamed(`INSERT INTO classifier_secrets (tenant_id, kid, sealed, ex
 const EXPIRE_OUTCOMES = unnamed('UPDATE idempotency_records SET expires_at = now()')
 
 describe('cli secrets reseal', () => {
-  test('seals what the old key sealed with the new one, in batches, and says what still needs the old one', async () => {
+  test('seals values of the old key under the new one, in batches, and reports what still needs the old one', async () => {
     const endpoint = await newEndpoint()
     const { id: tenantId } = before.tenant
     const kids = Array.from({ length: 450 }, (_, n) => n.toString(16).padStart(8, '0'))
@@ -178,13 +178,13 @@ describe('cli secrets reseal', () => {
     })
   })
 
-  test('a process with the new key alone then serves, and the one with the old key still does', async () => {
+  test('a process with only the new key then serves, and one with the old key still does', async () => {
     const third = await startProcess(newKey, [])
     expect((await commentOn(third, 'resealed')).status).toBe(201)
     expect((await commentOn(asProcess(before), 'resealed')).status).toBe(201)
   })
 
-  test('what is replaced or deleted while it runs stays as it is', async () => {
+  test('secrets that are replaced or deleted meanwhile are left alone', async () => {
     const [replaced, deleted] = [await newEndpoint(), await newEndpoint()]
     const { query } = during.app.db
     const byOther = 'UPDATE webhook_secrets SET sealed = $2 WHERE endpoint_id = $1'
@@ -205,7 +205,7 @@ describe('cli secrets reseal', () => {
     ])
   })
 
-  test('interrupted, it goes on where it was', async () => {
+  test('continues after an interruption', async () => {
     const endpoints = await Promise.all(Array.from({ length: 3 }, newEndpoint))
     let left = 2
     const failing: Sql = async (text, params) => {
@@ -219,7 +219,7 @@ describe('cli secrets reseal', () => {
     }
   })
 
-  test('names a key that is missing and what is damaged, and leaves both alone', async () => {
+  test('reports missing keys and damaged values, and leaves both alone', async () => {
     const [missing, damaged] = [await newEndpoint(), await newEndpoint()]
     const strangeKey = randomBytes(32)
     const strange = { ENCRYPTION_KEY: strangeKey, ENCRYPTION_KEYS: [] }

@@ -86,7 +86,7 @@ test('HS256 with a public key as its secret: 401 invalid_identity', async () => 
   }
 })
 
-test('an unknown kid has the key set fetched again, but not at every token', async () => {
+test('an unknown kid makes a worker fetch the key set again, but not for every token', async () => {
   const tenant = await tenantWithKeySet('identity-new-kid')
   const pair = await generateKeyPair('ES256', { extractable: true })
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'new' }
@@ -122,7 +122,7 @@ const stateOf = async ({ apiKey }: TestTenant) =>
 const down = () => Promise.reject(new Error('connection refused'))
 const TIME = expect.stringMatching(/^\d{4}-/)
 
-test('a key set that cannot be fetched keeps its keys for 24 h, then its assertions are refused, until it can be', async () => {
+test('a key set that cannot be fetched is kept for 24 h; then its assertions are refused until a fetch succeeds', async () => {
   const tenant = await tenantWithKeySet('identity-down')
   const pair = await generateKeyPair('ES256', { extractable: true })
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1' }
@@ -162,7 +162,7 @@ test('a key set that cannot be fetched keeps its keys for 24 h, then its asserti
   expect((await post(token, tenant)).status).toBe(201)
 })
 
-test('keys end after 24 h by themselves where no worker runs, also those that a process remembers', async () => {
+test('keys expire after 24 h even without a worker, including cached ones', async () => {
   const tenant = await tenantWithKeySet('identity-no-worker')
   const pair = await generateKeyPair('ES256', { extractable: true })
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1' }
@@ -182,7 +182,7 @@ test('keys end after 24 h by themselves where no worker runs, also those that a 
   }
 })
 
-test('without identity.jwksUrl there is no key set; a new URL starts from nothing', async () => {
+test('without identity.jwksUrl there is no key set; a new URL starts without keys', async () => {
   const tenant = await service.addTenant('identity-none')
   expect(await stateOf(tenant)).toMatchObject({ url: null, state: 'none', keyCount: 0 })
   const other = await tenantWithKeySet('identity-moved')
@@ -193,7 +193,7 @@ test('without identity.jwksUrl there is no key set; a new URL starts from nothin
   expect(await stateOf(other)).toMatchObject({ state: 'waiting', error: null, failingSince: null })
 })
 
-test('a failure of the database while keys are stored is no failure of the fetch, and shows nothing', async () => {
+test('a failure of the database while keys are stored is no failure of the fetch, and reveals nothing', async () => {
   const tenant = await tenantWithKeySet('identity-database')
   const { db } = service.app
   const query: typeof db.query = (text, params) =>

@@ -46,13 +46,13 @@ test('POST /admin/keys answers the same to an admin token', async () => {
   expect(json).toMatchObject({ ...body, expiresAt: null, key: expect.stringMatching(/^ek_/) as string })
 })
 
-test('a new key works at once, and an empty set of capabilities opens the publisher’s surface', async () => {
+test("a new key works at once, and without capabilities it can still do what a publisher's page needs", async () => {
   const { json } = await mint({})
   const { status } = await service.call('GET', '/discussions', { headers: { 'x-api-key': json.key as string } })
   expect(status).toBe(200)
 })
 
-test('a key can grant only what it holds: 403 capability_escalation', async () => {
+test('a key can grant only capabilities that it has: 403 capability_escalation', async () => {
   const { json } = await mint({ capabilities: ['manage_api_keys'] })
   const refusal = await mint(
     { capabilities: ['manage_api_keys', 'manage_webhooks'] },
@@ -126,7 +126,7 @@ test('GET /keys pages by cursor, newest first, without repeats', async () => {
   })
 })
 
-test('of many concurrent creations no more than the budget succeed: 409 key_budget_exhausted', async () => {
+test('of many concurrent creations at most the budget succeeds: 409 key_budget_exhausted', async () => {
   const other = await service.addTenant('keys-budget')
   const as = { headers: { 'x-api-key': other.apiKey } }
   await service.call('PATCH', '/settings', { body: { activeKeyBudget: 6 }, ...as })
@@ -169,7 +169,7 @@ test('GraphQL: createApiKey, apiKeys and revokeApiKey', async () => {
   expect(list.json.data.apiKeys).toEqual({ edges: [{ node: { id: apiKey.id } }], pageInfo: { hasNextPage: true } })
 })
 
-test('making and revoking a key is written to the audit log', async () => {
+test('creating and revoking a key have audit entries', async () => {
   const { json } = await mint({ label: 'Audited' })
   await service.call('DELETE', `/keys/${json.id}`)
   const rows = await service.app.db.query(
@@ -204,7 +204,7 @@ describe('lastUsedAt', () => {
     return json.data.find((key: { id: string }) => key.id === id).lastUsedAt as string | null
   }
 
-  test('tells about when a request last came with the key, and null before', async () => {
+  test('is about when a request last used the key, and null before', async () => {
     const { json } = await mint({ label: 'used' })
     expect(await lastUsed(json.id)).toBeNull()
     const before = Date.now()
@@ -223,7 +223,7 @@ describe('lastUsedAt', () => {
     expect(await lastUsed(json.id)).toBeNull()
   })
 
-  test('is written once a minute, many keys by one statement, and never back in time', async () => {
+  test('is written once a minute, many keys by one statement, and never moves back', async () => {
     const [a, b] = [(await mint({ label: 'a' })).json.id, (await mint({ label: 'b' })).json.id]
     const { uses, query } = processUses()
     const now = Date.now()
@@ -243,7 +243,7 @@ describe('lastUsedAt', () => {
     expect(await lastUsed(a)).toBe(new Date(now + 60_000).toISOString())
   })
 
-  test('a database that is away costs the hint alone', async () => {
+  test('an outage of the database costs only the hint', async () => {
     const { uses, query } = processUses()
     query.mockRejectedValueOnce(new Error('the database is away'))
     uses.note(service.tenant.id, service.tenant.id)

@@ -90,7 +90,7 @@ const LENGTHS: readonly [
 ]
 
 test.each(LENGTHS)(
-  '%s: %i characters outside the BMP are taken, one more is 422 at %s',
+  '%s: %i characters outside the BMP are accepted, one more is 422 at %s',
   async (_what, max, pointer, send) => {
     const taken = await send(WIDE.repeat(max))
     expect(taken.status, JSON.stringify(taken.json)).toBeLessThan(300)
@@ -109,7 +109,7 @@ describe('an assertion', () => {
       headers: await service.as(sub, { name }),
     })
 
-  test('has a sub of 255 characters and a name of 80, whatever their UTF-16 length', async () => {
+  test('may have a sub of 255 characters and a name of 80, whatever their UTF-16 length', async () => {
     const [sub, name] = [WIDE.repeat(255), WIDE.repeat(80)]
     const { status, json } = await assert(sub, name)
     expect([status, json.author]).toMatchObject([201, { externalId: sub, name }])
@@ -127,7 +127,7 @@ describe('an assertion', () => {
   })
 })
 
-test('OpenAPI says the same bounds', async () => {
+test('OpenAPI has the same bounds', async () => {
   const { json } = await service.call('GET', '/openapi.json')
   const { schemas } = json.components
   expect(schemas.CreateApiKeyBody.properties.label).toMatchObject({ minLength: 1, maxLength: 100 })

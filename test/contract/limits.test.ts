@@ -55,7 +55,7 @@ function expectLimited(answer: TestResponse): void {
 }
 
 describe('a key over its rate', () => {
-  test('gets the burst, then 429 with Retry-After, and goes on when a token is there', async () => {
+  test('gets the burst, then 429 with Retry-After, and can continue when a token is available', async () => {
     await setRate(1, 10)
     const key = (await call('POST', '/keys', { label: 'limited', capabilities: [] })).json.key as string
     const use = () => call('GET', '/discussions', undefined, { 'x-api-key': key })
@@ -70,7 +70,7 @@ describe('a key over its rate', () => {
     await vi.waitFor(async () => expect((await use()).status).toBe(200), { timeout: 5000, interval: 200 })
   })
 
-  test("is not in the way of the tenant's other keys, of its admins, and of other tenants", async () => {
+  test("does not affect the tenant's other keys, its admins, and other tenants", async () => {
     await setRate(1, 3)
     const made = await call('POST', '/keys', { label: 'other', capabilities: [] })
     const login = await service.call('POST', '/admin/auth/login', {
@@ -88,7 +88,7 @@ describe('a key over its rate', () => {
     expect((await service.call('GET', '/discussions')).status).toBe(200)
   })
 
-  test('is held over REST, GraphQL and streams together', async () => {
+  test('is limited over REST, GraphQL and streams together', async () => {
     await setRate(1, 6)
     await Promise.all(Array.from({ length: 10 }, () => call('GET', '/discussions')))
     expectLimited(await call('GET', `/stream/${newId()}`))
@@ -151,7 +151,7 @@ describe('RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset', () => {
     ],
   ]
 
-  test.each(cases)('stand on %s', async (_name, status, send) => {
+  test.each(cases)('are on %s', async (_name, status, send) => {
     const answer = await send()
     expect(answer.status).toBe(status)
     const { limit, remaining, reset } = limitsOf(answer)
@@ -161,7 +161,7 @@ describe('RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset', () => {
     expect(reset).toBe(1)
   })
 
-  test('stand on 503', async () => {
+  test('are on 503', async () => {
     await call('GET', '/discussions')
     const query = vi.spyOn(service.app.db, 'query').mockRejectedValue(new Error('Connection terminated'))
     const answer = await call('GET', '/discussions')
@@ -170,13 +170,13 @@ describe('RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset', () => {
     expect(limitsOf(answer).limit).toBe(1000)
   })
 
-  test('do not stand on answers to nobody', async () => {
+  test('are not on answers to unauthenticated callers', async () => {
     const { headers } = await service.call('GET', '/discussions', { headers: { 'x-api-key': '', ...from() } })
     expect([...headers.keys()].filter((name) => name.startsWith('ratelimit'))).toEqual([])
   })
 })
 
-describe('an address without good credentials', () => {
+describe('an address without valid credentials', () => {
   const { burst } = RATE_PER_ADDRESS
   const guess = { 'x-api-key': `ek_${'0'.repeat(64)}` }
   const send = (headers: Record<string, string>) => service.call('GET', '/discussions', { headers })
@@ -195,7 +195,7 @@ describe('an address without good credentials', () => {
     limited.forEach(expectLimited)
   })
 
-  test('does not keep good keys from the same address out', async () => {
+  test('does not block valid keys from the same address', async () => {
     const at = from()
     await send(asTenant(at))
     await Promise.all(Array.from({ length: burst * 2 }, () => send({ ...guess, ...at })))
@@ -203,7 +203,7 @@ describe('an address without good credentials', () => {
     expect((await send(asTenant(at))).status).toBe(200)
   })
 
-  test('is one for a whole /64 of IPv6, and not for the next', async () => {
+  test('is one for a whole /64 of IPv6, and another for the next', async () => {
     const network = `2001:db8:ffff:${(count++).toString(16)}`
     const at = (host: number) => ({ ...guess, 'x-forwarded-for': `${network}::${host.toString(16)}` })
     await Promise.all(Array.from({ length: burst * 2 }, (_, host) => send(at(host))))
@@ -267,7 +267,7 @@ describe('a ticket', () => {
     return letIn
   }
 
-  test('reconnects as often as an address may ask, from whatever addresses; then it is told to wait', async () => {
+  test('reconnects as often as an address may request, from any addresses; then it is told to wait', async () => {
     const ticket = await newTicket()
     const letIn = await openings(burst + 10, () => isLetIn(ticket, { 'last-event-id': '0', ...from() }))
     expect(letIn).toBeGreaterThanOrEqual(burst)
@@ -275,7 +275,7 @@ describe('a ticket', () => {
     expect(await isLetIn(await newTicket(), from())).toBe(true)
   })
 
-  test('is counted with all others of its address', async () => {
+  test('counts together with all others of its address', async () => {
     const at = from()
     const letIn = await openings(burst + 10, async () => isLetIn(await newTicket(), at))
     expect(letIn).toBeGreaterThanOrEqual(burst)
@@ -283,7 +283,7 @@ describe('a ticket', () => {
     expect(await isLetIn(await newTicket(), from())).toBe(true)
   })
 
-  test('pays for a long replay as for the pages that would bring as much', async () => {
+  test('pays for a long replay like for the pages with as many events', async () => {
     const ticket = await newTicket()
     const hub = hubOf(service.app)
     const join = hub.join.bind(hub)
@@ -294,7 +294,7 @@ describe('a ticket', () => {
     replays.mockRestore()
   })
 
-  test('pays for a replay of long comments by its bytes', async () => {
+  test('pays for a replay of long comments by their bytes', async () => {
     const externalId = newId()
     const { ticket, discussionId } = (await service.call('POST', '/stream/ticket', { body: { externalId } })).json
     const ann = await service.as('ann of long comments')
@@ -315,7 +315,7 @@ describe('a ticket', () => {
   })
 })
 
-describe('past the budget of their address, made-up credentials reach no database', () => {
+describe('past the budget of their address, made-up credentials cause no queries', () => {
   const { burst } = RATE_PER_ADDRESS
 
   /** Counts the look-ups that the service sends meanwhile; in the background it sends others. */
@@ -363,7 +363,7 @@ describe('past the budget of their address, made-up credentials reach no databas
     expect(past).toBe(0)
   })
 
-  test('a token of an admin who is gone, which is signed as it should be', async () => {
+  test('a correctly signed token of a deleted admin', async () => {
     const at = from()
     const { token } = await mintAdminToken(service.app, {
       tenantId: tenant.tenant.id,
@@ -375,7 +375,7 @@ describe('past the budget of their address, made-up credentials reach no databas
     expect(await lookUpsOf(async () => expect(await send()).toBe(429))).toBe(0)
   })
 
-  test('a key that was found before is let in, also once it is out of the cache; one that was not waits for a token', async () => {
+  test('a key that was found before works, even after it left the cache; a new one waits for a token', async () => {
     const at = from()
     const unseen = (await call('POST', '/keys', { label: 'unseen', capabilities: [] })).json.key as string
     expect((await send({ 'x-api-key': tenant.apiKey, ...at })).status).toBe(200)
@@ -389,7 +389,7 @@ describe('past the budget of their address, made-up credentials reach no databas
     await vi.waitFor(async () => expect((await send({ ...madeUp(), ...at })).status).toBe(401))
   })
 
-  test('a good key that comes many times at once, before it was found, is not refused', async () => {
+  test('a valid key that comes many times at once, before it was found, is not refused', async () => {
     const { key } = (await call('POST', '/keys', { label: 'new', capabilities: [] })).json
     const at = from()
     const answers = await Promise.all(
@@ -401,7 +401,7 @@ describe('past the budget of their address, made-up credentials reach no databas
   const send = (headers: Record<string, string>) => service.call('GET', '/discussions', { headers })
 })
 
-test('a right password clears the count of its e-mail address', async () => {
+test('a correct password clears the count of its e-mail address', async () => {
   const headers = { 'x-api-key': '' }
   const login = (password: string) =>
     service.call('POST', '/admin/auth/login', {

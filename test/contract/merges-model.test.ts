@@ -161,7 +161,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 test(
-  'after any history of writes and merges each row is of who its reader is now, and every number is a count',
+  'after any history of writes and merges each row belongs to its present reader, and every number equals a count',
   { timeout: 120_000 },
   async () => {
     const hold = forTime(12_000, async (steps: Step[]) => {
@@ -186,7 +186,7 @@ const HIDDEN = unnamed(
 )
 
 test(
-  'merges, one of them an erasure, beside writes of the same readers lose nothing and leave nothing behind',
+  'merges, one of them during an erasure, beside writes of the same readers lose nothing and leave nothing behind',
   { timeout: 120_000 },
   async () => {
     for (let round = 0; round < effort(6, 2); round++) {

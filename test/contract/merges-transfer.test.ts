@@ -62,7 +62,7 @@ async function mergedTenant() {
   return { tenant, own, importId }
 }
 
-test('the same file brings nothing again, and a longer one hangs what is new on the reader who stays', async () => {
+test('the same file brings nothing again, and a longer one adds its new items to the reader who stays', async () => {
   const { tenant, own } = await mergedTenant()
   expect(await importInto(tenant, THREAD)).toMatchObject({ already: THREAD.length, refused: { total: 0 } })
   const longer = [...THREAD, comment('3', 4)]
@@ -70,7 +70,7 @@ test('the same file brings nothing again, and a longer one hangs what is new on 
   expect(await authorsOf(tenant)).toEqual([own])
 })
 
-test('another source that knows the reader by the former id finds the one who stays', async () => {
+test('another source with the former id finds the reader who stays', async () => {
   const { tenant, own } = await mergedTenant()
   const other = [
     reader('x', { externalId: 'jsonl:ann' }),
@@ -81,7 +81,7 @@ test('another source that knows the reader by the former id finds the one who st
   expect(await authorsOf(tenant)).toEqual([own])
 })
 
-test('an undo takes the comments, not the reader who stays; the file brings them again for that reader', async () => {
+test('an undo removes the comments, not the reader who stays; the file brings them again for that reader', async () => {
   const { tenant, own, importId } = await mergedTenant()
   expect(await undoImport(service.app, tenant.tenant.id, importId!)).toMatchObject({
     removed: { readers: 1, comments: 2 },
@@ -119,7 +119,7 @@ const BEGIN = unnamed(
    SELECT $1, id, $2, id, now() FROM readers WHERE tenant_id = $1 AND external_id = 'jsonl:ann' RETURNING reader_id AS id`,
 )
 
-test('the export of a tenant has a reader whose merge is under way as they are, and then as a former one', async () => {
+test('the export of a tenant has a reader whose merge is under way as a reader, and then as a former one', async () => {
   const tenant = await addTenant()
   await importInto(tenant, [
     ...THREAD,
@@ -178,7 +178,7 @@ describe('the former readers of an export', () => {
     return report
   }
 
-  test('lead to the one who stays, once, and are exported again', async () => {
+  test('lead to the reader who stays, once, and are exported again', async () => {
     const tenant = await addTenant()
     expect(await rehearseAndImport(tenant, EXPORT)).toMatchObject({
       counts: { readers: 1, discussions: 1, comments: 1 },
@@ -192,7 +192,7 @@ describe('the former readers of an export', () => {
     for (const name of ['ann', 'old', 'older']) expect(await ownReader(tenant, name)).toBe(ids.ann)
   })
 
-  test('come as the one who stays from a file of before the merge', async () => {
+  test('become the reader who stays in a file from before the merge', async () => {
     const tenant = await addTenant()
     await importInto(tenant, EXPORT)
     const before = [
@@ -205,7 +205,7 @@ describe('the former readers of an export', () => {
     expect(await authorsOf(tenant)).toEqual([ids.ann])
   })
 
-  test('are left out, with their place, where the tenant has their id or external id', async () => {
+  test('are left out, with their place, if the tenant has their id or external id', async () => {
     const tenant = await addTenant()
     await importInto(tenant, [header, reader(ids.old, { externalId: 'another' })])
     const older = await ownReader(tenant, 'older')
@@ -216,7 +216,7 @@ describe('the former readers of an export', () => {
     expect(await countAliases(tenant)).toBe(0)
   })
 
-  test('of many who are named with one external id, the first one has it', async () => {
+  test('if several have one external id, the first one gets it', async () => {
     const tenant = await addTenant()
     const names = Array.from({ length: 50 }, (_, n) => `reader-${50 - n}`)
     const readers = names.map((name, n) =>
@@ -227,7 +227,7 @@ describe('the former readers of an export', () => {
     expect(await ownReader(tenant, 'old')).toBe((readers[0] as { id: string }).id)
   })
 
-  test('are left out where the file has them otherwise', async () => {
+  test('are left out if the file has them as other readers', async () => {
     const tenant = await addTenant()
     const { changed, refused, counts } = await rehearseAndImport(tenant, [
       header,
@@ -244,7 +244,7 @@ describe('the former readers of an export', () => {
     expect(await countAliases(tenant)).toBe(1)
   })
 
-  test('are only taken under our header, and with ids and external ids that are some', async () => {
+  test('are accepted only under our header, and with valid ids and external ids', async () => {
     const tenant = await addTenant()
     const { changed } = await rehearseAndImport(tenant, [ANN])
     expect(changed.first.map(({ reason }) => reason)).toContain(
@@ -258,7 +258,7 @@ describe('the former readers of an export', () => {
     expect(await countAliases(tenant)).toBe(0)
   })
 
-  test('go with the one who stays by an undo, but not if another one was merged since', async () => {
+  test('are removed with the reader who stays by an undo, unless another one was merged since', async () => {
     const tenant = await addTenant()
     const first = await importInto(tenant, EXPORT)
     expect(await undoImport(service.app, tenant.tenant.id, first.id!)).toMatchObject({
@@ -275,7 +275,7 @@ describe('the former readers of an export', () => {
     expect(await ownReader(tenant, 'older')).toBe(ids.ann)
   })
 
-  test('are free again when the one who stays is erased, and no file brings them', async () => {
+  test('are free again when the reader who stays is erased, and no file brings them', async () => {
     const tenant = await addTenant()
     await importInto(tenant, EXPORT)
     expect((await erase(tenant, ids.ann)).status).toBe(204)

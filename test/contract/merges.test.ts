@@ -117,7 +117,7 @@ describe('POST /readers/{id}/merge', () => {
     await expectExact()
   })
 
-  test('leads a search for the external id of the reader who went to the one who stays, first and once', async () => {
+  test("a search for the merged reader's external id finds the reader who stays, first and once", async () => {
     const [a, b] = [await newReader(), await newReader()]
     const other = await newReader(`${a.externalId}-2`, { name: 'Other' })
     const found = async (search: string, more = ''): Promise<string[]> =>
@@ -143,7 +143,7 @@ describe('POST /readers/{id}/merge', () => {
     expect(await found(a.externalId)).toEqual([later.id])
   })
 
-  test('changes the tag of cached pages, and streams stay silent', async () => {
+  test('changes the tag of cached pages, and streams get no event', async () => {
     const [a, b] = [await newReader(), await newReader()]
     const page = newPage()
     const { discussionId } = await post(page, a.headers, 'text')
@@ -160,7 +160,7 @@ describe('POST /readers/{id}/merge', () => {
     stream.close()
   })
 
-  test('a replay names the reader who stays, also from a process that remembers the events', async () => {
+  test('a replay names the reader who stays, even from a process that has cached the events', async () => {
     const [a, b] = [await newReader(), await newReader()]
     const { discussionId } = await post(newPage(), a.headers, 'text')
     const open = () =>
@@ -178,7 +178,7 @@ describe('POST /readers/{id}/merge', () => {
     second.close()
   })
 
-  test('of two reactions to one comment that of the reader who stays is kept, and an event tells the counts', async () => {
+  test('of two reactions to one comment, that of the reader who stays is kept, and an event has the counts', async () => {
     const [a, b, author] = [await newReader(), await newReader(), await newReader()]
     const page = newPage()
     const both = await post(page, author.headers, 'both')
@@ -212,7 +212,7 @@ describe('POST /readers/{id}/merge', () => {
     await expectExact()
   })
 
-  test('of two reports of one comment that of the reader who stays is kept', async () => {
+  test('of two reports of one comment, that of the reader who stays is kept', async () => {
     const [a, b, author] = [await newReader(), await newReader(), await newReader()]
     const comment = await post(newPage(), author.headers, 'reported')
     await ok('POST', `/comments/${comment.id}/report`, { reason: 'spam', note: 'of a' }, a.headers)
@@ -225,7 +225,7 @@ describe('POST /readers/{id}/merge', () => {
     await expectExact()
   })
 
-  test('a report that counts is kept, not one of a reader who was banned in shadow then', async () => {
+  test('a report that counts is kept over one of a reader who was banned in shadow then', async () => {
     const [a, b, author] = [await newReader(), await newReader(), await newReader()]
     const comment = await post(newPage(), author.headers, 'reported')
     await ok('POST', `/comments/${comment.id}/report`, { reason: 'spam', note: 'of a' }, a.headers)
@@ -254,7 +254,7 @@ describe('POST /readers/{id}/merge', () => {
     expect((await ok('GET', `/readers/${b.id}`)).ban).toEqual(ban)
   })
 
-  test('the external id of the reader who is gone leads to the one who stays, whose profile stays', async () => {
+  test('the external id of the merged reader leads to the one who stays, whose profile does not change', async () => {
     const [a, b] = [await newReader(), await newReader('b', { name: 'Ben' })]
     const page = newPage()
     const first = await post(page, a.headers, 'before')
@@ -274,7 +274,7 @@ describe('POST /readers/{id}/merge', () => {
     expect(await ok('GET', '/readers/me', undefined, later)).toMatchObject({ id: b.id, name: 'Benjamin' })
   })
 
-  test('again it answers 200 and writes no second entry; into another reader it answers 404', async () => {
+  test('a repeated merge answers 200 and writes no second audit entry; into another reader it answers 404', async () => {
     const [a, b, c] = [await newReader(), await newReader(), await newReader()]
     for (let n = 0; n < 2; n++) expect((await merge(a.id, b.id)).json).toMatchObject({ id: b.id })
     expect((await merge(a.id, c.id)).json).toMatchObject({ status: 404, code: 'not_found' })
@@ -283,7 +283,7 @@ describe('POST /readers/{id}/merge', () => {
     expect(entries).toMatchObject([{ before: { externalId: a.externalId }, after: { into: b.id, ban: null } }])
   })
 
-  test('readers who were merged follow into the next one', async () => {
+  test('readers who were merged into a merged reader follow', async () => {
     const [a, b, c] = [await newReader(), await newReader(), await newReader()]
     const { id } = await post(newPage(), a.headers, 'of a')
     await merge(a.id, b.id)
@@ -319,7 +319,7 @@ test.runIf(onServer).each([
   ['reaction', (_: string, commentId: string) => `/comments/${commentId}/reactions`, { type: 'like' }],
   ['report', (_: string, commentId: string) => `/comments/${commentId}/report`, { reason: 'spam' }],
 ])(
-  'a %s that waits for its discussion while its reader is merged is of the one who stays (server form only)',
+  'a %s that waits for its discussion while its reader is merged belongs to the reader who stays (server form only)',
   async (_, path, body) => {
     const { db } = service.app
     for (let n = 0; n < 5; n++) {
@@ -389,7 +389,7 @@ test.runIf(onServer)(
 )
 
 describe('an operator', () => {
-  test('names readers by their ids in the service or at the tenant, again as well', async () => {
+  test("names readers by the service's ids or the tenant's, also when repeating", async () => {
     const tenantId = service.tenant.id
     const [a, b, c] = [await newReader(), await newReader(), await newReader()]
     const { id } = await post(newPage(), a.headers, 'of a')
@@ -404,7 +404,7 @@ describe('an operator', () => {
     expect(data.map(({ targetId }: { targetId: string }) => targetId)).toEqual([b.id, a.id])
   })
 
-  test('a reader whose id at the tenant looks like an id of the service is found by it', async () => {
+  test('a reader whose external id looks like an id of the service is found by it', async () => {
     const b = await newReader()
     const externalId = newId()
     const { id } = await ok('GET', '/readers/me', undefined, await service.as(externalId))
@@ -422,7 +422,7 @@ describe('what POST /readers/{id}/merge refuses', () => {
     })
   })
 
-  test('a reader that there is not, on either side: 404', async () => {
+  test('an unknown reader, on either side: 404', async () => {
     const { id } = await newReader()
     for (const unknown of [newId(), 'not-an-id']) {
       expect((await merge(unknown, id)).json).toMatchObject({ status: 404, code: 'not_found' })
@@ -430,7 +430,7 @@ describe('what POST /readers/{id}/merge refuses', () => {
     }
   })
 
-  test('a reader who was merged, on either side: 404 that names who stays', async () => {
+  test('a merged reader, on either side: 404 that names the reader who stays', async () => {
     const [a, b, c] = [await newReader(), await newReader(), await newReader()]
     await merge(a.id, b.id)
     const gone = { status: 404, code: 'not_found' }
@@ -471,8 +471,8 @@ const whatBecameOf = async (id: string, headers: Headers = {}) => {
   return answer.json.code
 }
 
-describe('what became of a reader', () => {
-  test('is told of one who was merged, however often the one who stays was, and of nobody else', async () => {
+describe('GET /readers/{id}/merge', () => {
+  test('answers for a merged reader, however often the one who stays was merged, and for no other', async () => {
     const [a, b, c] = [await newReader('a'), await newReader('b'), await newReader('c')]
     expect(await whatBecameOf(a.id)).toBe('not_found')
     await merge(a.id, b.id)
@@ -491,7 +491,7 @@ describe('what became of a reader', () => {
     expect(await whatBecameOf(a.id)).toBe('not_found')
   })
 
-  test('is told while the merge is under way', async () => {
+  test('answers while the merge is under way', async () => {
     const [a, b] = [await newReader(), await newReader()]
     await beginOnly(a.id, b.id)
     expect(await whatBecameOf(a.id)).toMatchObject({ isUnderWay: true, into: { id: b.id } })
@@ -499,7 +499,7 @@ describe('what became of a reader', () => {
     expect(await whatBecameOf(a.id)).toMatchObject({ isUnderWay: false })
   })
 
-  test('is for those who may moderate', async () => {
+  test('is for moderators', async () => {
     const { key } = await ok('POST', '/keys', { label: 'reading', capabilities: ['view_analytics'] })
     expect(await whatBecameOf(newId(), { 'x-api-key': key })).toBe('missing_capability')
   })
@@ -518,8 +518,8 @@ async function beginOnly(from: string, into: string): Promise<void> {
 
 const minutesLater = () => new Date(Date.now() + 61_000)
 
-describe('a merge that was interrupted', () => {
-  test('a worker goes on with it after a minute', async () => {
+describe('an interrupted merge', () => {
+  test('is continued by a worker after a minute', async () => {
     const [a, b] = [await newReader(), await newReader()]
     const { id } = await post(newPage(), a.headers, 'of a')
     await beginOnly(a.id, b.id)
@@ -530,7 +530,7 @@ describe('a merge that was interrupted', () => {
     expect(await finishMerge(service.app, signal, minutesLater())).toBe(false)
   })
 
-  test('the same request goes on with it', async () => {
+  test('is continued by the same request', async () => {
     const [a, b] = [await newReader(), await newReader()]
     const { id } = await post(newPage(), a.headers, 'of a')
     await beginOnly(a.id, b.id)
@@ -538,7 +538,7 @@ describe('a merge that was interrupted', () => {
     expect((await ok('GET', `/comments/${id}`)).author.id).toBe(b.id)
   })
 
-  test('meanwhile the reader is found by nothing, writes are of the one who stays, and comments keep their author', async () => {
+  test('meanwhile the reader is not found, writes belong to the one who stays, and comments keep their author', async () => {
     const [a, b] = [await newReader('a', { name: 'Ann' }), await newReader()]
     const page = newPage()
     const { id } = await post(page, a.headers, 'of a')
@@ -551,7 +551,7 @@ describe('a merge that was interrupted', () => {
     await expectExact()
   })
 
-  test('the merge of its target into a third reader takes it along', async () => {
+  test('is taken along by the merge of its target into a third reader', async () => {
     const [a, b, c] = [await newReader(), await newReader(), await newReader()]
     const { id } = await post(newPage(), a.headers, 'of a')
     await beginOnly(a.id, b.id)

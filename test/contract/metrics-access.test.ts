@@ -14,7 +14,7 @@ afterEach(() => service.close())
 const bearing = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 const ask = (headers: Record<string, string>) => fetch(`${service.url}/metrics`, { headers })
 
-test('GET /metrics asks for METRICS_TOKEN, and is limited as guesses at credentials are', async () => {
+test('GET /metrics requires METRICS_TOKEN, and limits guesses like those at credentials', async () => {
   expect((await ask(bearing(METRICS_TOKEN).headers)).status).toBe(200)
   for (const headers of [
     {},
@@ -32,7 +32,7 @@ test('GET /metrics asks for METRICS_TOKEN, and is limited as guesses at credenti
   expect((await ask(bearing(METRICS_TOKEN).headers)).status).toBe(200)
 })
 
-test('figures are made once for all who scrape at once, and at most once a second', async () => {
+test('metrics are collected once for all concurrent scrapes, and at most once a second', async () => {
   const made = vi.spyOn(metricsOf(service.app), 'metrics')
   const scrapes = await Promise.all(Array.from({ length: 20 }, () => service.scrape()))
   expect(new Set(scrapes).size).toBe(1)
@@ -41,7 +41,7 @@ test('figures are made once for all who scrape at once, and at most once a secon
   expect(made).toHaveBeenCalledTimes(2)
 })
 
-describe('where the figures are', () => {
+describe('metrics are served', () => {
   /**
    * The statuses of `/metrics` at the api's listener and at the one beside it, without a token and
    * with one.

@@ -33,7 +33,7 @@ const post = async (id: string, headers: Record<string, string> = {}) => {
   })
 }
 
-test('the table has every metric of a process that does all, with its type and labels, and no other', async () => {
+test('the table has every metric of a process with all roles, with its type and labels, and no other', async () => {
   await service.call('GET', '/nowhere')
   await post(await newPage())
   const made = (await metricsOf(service.app).getMetricsAsJSON()).filter(({ name }) => !/^(process|nodejs)_/.test(name))
@@ -54,7 +54,7 @@ test('the table has every metric of a process that does all, with its type and l
   }
 })
 
-test('names end in their unit, and those of counters alone in _total', () => {
+test('names end in their unit, and only those of counters in _total', () => {
   for (const [name, { type }] of Object.entries(METRICS)) {
     expect(name).toMatch(/^[a-z]+(_[a-z]+)+$/)
     expect(name.endsWith('_total')).toBe(type === 'counter')
@@ -62,7 +62,7 @@ test('names end in their unit, and those of counters alone in _total', () => {
   }
 })
 
-test('figures of several processes are summed up: rows are, while up is up everywhere', async () => {
+test('metrics of several processes are combined: rows are summed, while up means up everywhere', async () => {
   const one = await metricsOf(service.app).getMetricsAsJSON()
   const other = one.map((metric) =>
     metric.name === 'bus_up' ? { ...metric, values: [{ value: 0, labels: {} }] } : metric,
@@ -73,7 +73,7 @@ test('figures of several processes are summed up: rows are, while up is up every
   expect(sum.database_pool_connections_max).toBe(2 * service.app.db.connections)
 })
 
-test('the page cache counts what was kept, made and left out', async () => {
+test('the page cache counts its hits, its misses and its evictions', async () => {
   const id = await newPage()
   await post(id)
   const read = (headers: Record<string, string> = {}) => service.call('GET', `/discussions/${id}/comments`, { headers })
@@ -92,7 +92,7 @@ test('the page cache counts what was kept, made and left out', async () => {
   expect((after.page_cache_bytes ?? 0) - (before.page_cache_bytes ?? 0)).toBeGreaterThan(500)
 })
 
-test('refusals are counted by code and by where they were told', async () => {
+test('refusals are counted by code and by interface', async () => {
   const id = await newPage()
   const before = await figures()
   await service.call('GET', `/discussions/${newId()}`)
@@ -121,7 +121,7 @@ test('refusals are counted by code and by where they were told', async () => {
   `)
 })
 
-test('the pool tells how its connections are used, and how long statements waited for one', async () => {
+test('the pool reports the use of its connections, and how long statements waited for one', async () => {
   const { db } = service.app
   // Workers use the pool as well, and what reads their figures waits for it.
   const read = async (name: string): Promise<number> =>
@@ -146,7 +146,7 @@ test('the pool tells how its connections are used, and how long statements waite
   expect(grown('database_pool_wait_seconds_sum')).toBeGreaterThan(0)
 })
 
-test('the bus is timed by a message that comes back, and comments are counted by statement', async () => {
+test('the bus is timed by a returning message, and comments are counted by statement', async () => {
   await vi.waitFor(async () => expect((await figures())['bus_delay_seconds_count']).toBeGreaterThan(0))
   const id = await newPage()
   const before = await figures()
@@ -183,7 +183,7 @@ describe('the dashboard and the alert rules', () => {
   /** What Prometheus adds to each series. */
   const ADDED = ['job', 'instance']
 
-  test('name only metrics, labels and values that /metrics of a working process has', async () => {
+  test('name only metrics, labels and values that a working process has', async () => {
     // One has series only once there is a stream, an attempt, a refusal: their names are there.
     const text = await service.scrape()
     const series = new Set([...text.matchAll(/^(\w+)[{ ]/gm)].map(([, name]) => name))
@@ -227,7 +227,7 @@ describe('the dashboard and the alert rules', () => {
     expect(missing).toEqual([])
   })
 
-  test('every alert links to a section of the operations that has its name', () => {
+  test('every alert links to a section of the operations pages with its name', () => {
     const headings = [...read('docs/operations/operate.md').matchAll(/^### (\w+)$/gm)].map(([, heading]) => heading)
     expect(rules.map(({ alert }) => alert)).toEqual(headings)
     for (const { alert, annotations } of rules) {
@@ -235,7 +235,7 @@ describe('the dashboard and the alert rules', () => {
     }
   })
 
-  test('an expression that names what is not there is found', () => {
+  test('an expression with an unknown name is found', () => {
     expect(readPromQL('sum(rate(no_such_total{a="b"}[5m])) by (c) > 0')).toEqual({
       metrics: ['no_such_total'],
       selects: [{ metric: 'no_such_total', label: 'a', value: 'b' }],

@@ -43,7 +43,7 @@ test('GET /metrics counts and times answers by method, route and class of status
   expect(await scrape()).toMatch(new RegExp(`^${NAME}_bucket\\{le="10",.*route="/graphql".*\\} 1$`, 'm'))
 })
 
-test('what nobody has named is one line, whatever is asked for', async () => {
+test('requests without a route share one line, whatever their path', async () => {
   const { status } = await service.call('GET', '/guess/ek_1')
   expect(status).toBe(404)
   await fetch(`${service.url}/another?token=ek_1`, { method: 'DELETE' })
@@ -51,7 +51,7 @@ test('what nobody has named is one line, whatever is asked for', async () => {
   expect(await scrape()).not.toMatch(/guess|another|ek_/)
 })
 
-test('a stream is counted once, when it is open', async () => {
+test('a stream is counted once, when it opens', async () => {
   const { json } = await service.call('POST', '/discussions', { body: { externalId: 'streamed' } })
   const headers = { 'x-api-key': service.apiKey }
   const route = '/api/v1/stream/:discussionId'

@@ -112,13 +112,13 @@ describe.each([
     expect(seen.counts).toEqual([])
   })
 
-  test('tells at once what waits', async () => {
+  test('sends the present state at once', async () => {
     await post('hold this')
     await ok('POST', `/comments/${(await post('fine')).id}/report`, { reason: 'spam' }, await service.as('bob'))
     expect((await begin(single)).counts).toEqual([{ pending: 1, reported: 1 }])
   })
 
-  test('ends when its key is revoked, and nothing is read for it any more', async () => {
+  test('ends when its key is revoked, and nothing more is read for it', async () => {
     const { id, key } = await ok('POST', '/keys', { label: 'moderator', capabilities: ['moderate_content'] })
     const seen = subscribe(single, key)
     await vi.waitFor(() => expect(seen.counts).toHaveLength(1))
@@ -132,7 +132,7 @@ describe.each([
     expect(seen.counts).toHaveLength(1)
   })
 
-  test("hears nothing of another tenant's queue", async () => {
+  test("gets nothing of another tenant's queue", async () => {
     const other = await service.addTenant(`queue-${single}`)
     const theirs = subscribe(single, other.apiKey)
     await vi.waitFor(() => expect(theirs.counts).toHaveLength(1))
@@ -143,7 +143,7 @@ describe.each([
   })
 })
 
-describe('what changes a queue is told', () => {
+describe('a change of a queue is sent', () => {
   // By the news of it: the database would be asked in the end for any of these.
   beforeEach(() => void vi.spyOn(hubOf(service.app), 'repair').mockResolvedValue())
 
@@ -185,7 +185,7 @@ describe('what changes a queue is told', () => {
     expect(answered).toEqual({ pending: 0, reported: 0 })
   })
 
-  test('a comment that a rule puts before moderators while it is in view', async () => {
+  test('a comment that a rule flags while it is in view', async () => {
     await ok('PATCH', '/settings', { moderationMode: 'post' })
     const seen = await begin()
     const [counts, { id }] = await heardOf(seen, () => post('hold this'))
@@ -219,7 +219,7 @@ describe('what changes a queue is told', () => {
   })
 })
 
-test('what no queue has is told to nobody, and costs no reading', async () => {
+test('a comment in no queue is sent to no one, and costs no read', async () => {
   const seen = await begin()
   const published = vi.spyOn(service.app.bus, 'publish')
   const { id } = await post('fine')
@@ -231,7 +231,7 @@ test('what no queue has is told to nobody, and costs no reading', async () => {
   expect(seen.counts).toHaveLength(1)
 })
 
-test('a burst is told in few words, of which the last is right', async () => {
+test('a burst leads to few messages, of which the last is right', async () => {
   const seen = await begin()
   const begun = performance.now()
   await Promise.all(Array.from({ length: 20 }, (_, n) => post(`hold ${n}`, `reader-${n}`)))
@@ -242,7 +242,7 @@ test('a burst is told in few words, of which the last is right', async () => {
   expect(seen.counts.length).toBeLessThan(20)
 })
 
-test('others who come and go in a burst do not quicken what is told; each is told at once how it is', async () => {
+test('followers who join and leave in a burst cause no extra messages; each gets the present state at once', async () => {
   const seen = await begin()
   const begun = performance.now()
   let posted = 0
@@ -266,7 +266,7 @@ test('others who come and go in a burst do not quicken what is told; each is tol
   expect(seen.counts.length).toBeLessThanOrEqual(1 + Math.ceil(took / 250) + 1 + Math.ceil(took / 1000))
 })
 
-test('one comes and one goes: the counts are the same, and it is told', async () => {
+test('one comment arrives and one leaves: the counts are the same, and a message is sent', async () => {
   const { id } = await post('hold one')
   const seen = await begin()
   // Together, as another process would have done it, of whose news nothing arrives.
@@ -280,14 +280,14 @@ test('one comes and one goes: the counts are the same, and it is told', async ()
   expect(seen.counts[1]).toEqual({ pending: 1, reported: 0 })
 })
 
-test('a bus that is down costs time: it is told within 5 s', async () => {
+test('without the bus a change is sent within 5 s', async () => {
   const seen = await begin()
   vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
   await post('hold this')
   await vi.waitFor(() => expect(seen.counts.at(-1)).toEqual({ pending: 1, reported: 0 }), { timeout: 5000 })
 })
 
-test('a database that fails ends nobody: what was missed is told once it is back', async () => {
+test('a failing database ends no subscription: missed changes are sent once it is back', async () => {
   const seen = await begin()
   const query = service.app.db.query.bind(service.app.db)
   let failures = 0
@@ -305,7 +305,7 @@ test('a database that fails ends nobody: what was missed is told once it is back
   await vi.waitFor(() => expect(seen.counts.at(-1)).toEqual({ pending: 1, reported: 0 }), { timeout: 5000 })
 })
 
-test('those who follow with the same rights share one execution; each counts as a stream', async () => {
+test('followers with the same rights share one execution; each counts as a stream', async () => {
   const all = [await begin(), await begin(), await begin()]
   expect(subscriptionsOf(service.app).size).toBe(1)
   expect(hubOf(service.app).sessions.size).toBe(3)

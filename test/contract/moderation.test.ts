@@ -65,7 +65,7 @@ describe('POST /discussions/{id}/lock, /unlock, /archive', () => {
   const change = (id: string, verb: string, headers = {}) =>
     call('POST', `/discussions/${id}/${verb}`, undefined, headers)
 
-  test('answer 200 with the discussion, and say so to the public once', async () => {
+  test('answer 200 with the discussion, and send one public event', async () => {
     const { discussionId: id } = await post('states')
     const steps = [
       ['lock', 'locked', 'discussion_locked'],
@@ -94,14 +94,14 @@ describe('POST /discussions/{id}/lock, /unlock, /archive', () => {
     for (const verb of ['lock', 'unlock']) expect((await change(id, verb)).json.code).toBe('invalid_transition')
   })
 
-  test('need moderate_content, and a discussion that exists', async () => {
+  test('need moderate_content, and an existing discussion', async () => {
     const { discussionId: id } = await post('gated')
     expect((await change(id, 'lock', plain)).json).toMatchObject({ code: 'missing_capability' })
     expect((await change('nonsense', 'lock')).json.code).toBe('not_found')
     expect((await discussion('gated')).state).toBe('open')
   })
 
-  test('locked: readers cannot write, moderators can act; archived: nobody', async () => {
+  test('locked: readers cannot write, moderators can act; archived: no one can', async () => {
     const comment = await post('closed')
     const { id, discussionId } = comment
     await change(discussionId, 'lock')
@@ -116,7 +116,7 @@ describe('POST /discussions/{id}/lock, /unlock, /archive', () => {
 })
 
 describe('POST /comments/{id}/approve, /reject', () => {
-  test('a pending comment comes into view with its full body, counts, and is in the audit log', async () => {
+  test('a pending comment comes into view with its full body, counts, and has an audit entry', async () => {
     const { id, discussionId } = await hold(() => post('approve', { body: '*hello*' }))
     expect(await discussion('approve')).toMatchObject({ commentCount: 0, lastCommentedAt: null })
     const { status, json } = await act(id, 'approve')
@@ -139,7 +139,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     ])
   })
 
-  test('a comment that was in view reaches the public without its text; one that was not, not at all', async () => {
+  test('the public event of a comment that left the view has no text; there is none for one that was never in view', async () => {
     const visible = await post('reject', { body: 'secret' })
     const { json } = await act(visible.id, 'reject')
     expect(json).toMatchObject({ status: 'rejected', body: 'secret' })
@@ -156,7 +156,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect((await discussion('reject')).commentCount).toBe(1)
   })
 
-  test('a comment out of view is shown to its author by its id, and to no other reader; a deleted one to neither', async () => {
+  test('a comment out of view is shown to its author by id, and to no other reader; a deleted one to neither', async () => {
     const { id } = await hold(() => post('own', { body: 'mine' }))
     const seenBy = async (reader: Record<string, string>) => {
       const { json } = await call('GET', `/comments/${id}`, undefined, { ...plain, ...reader })
@@ -185,7 +185,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect(await both()).toEqual(['not_found', 'not_found'])
   })
 
-  test('anything else answers 409 invalid_transition and says nothing', async () => {
+  test('any other transition answers 409 invalid_transition and sends no event', async () => {
     const comment = await post('refused')
     expect((await act(comment.id, 'approve')).json.code).toBe('invalid_transition')
     await act(comment.id, 'reject')
@@ -197,7 +197,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect(await eventsOf(comment.discussionId)).toHaveLength(3)
   })
 
-  test('with the revision that was judged: a text written since is not put in view unread', async () => {
+  test('with the judged revision: a text written since does not come into view unread', async () => {
     const comment = await hold(() => post('judged', { body: 'as it was read' }))
     expect(comment).toMatchObject({ status: 'pending', revision: 1 })
     await hold(() => call('PATCH', `/comments/${comment.id}`, { body: 'as it became' }, ann))
@@ -225,7 +225,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect((await act(comment.id, 'approve', { revision: 1 })).json.code).toBe('discussion_archived')
   })
 
-  test("a held reply tells its parent's author at its first approval, and only then", async () => {
+  test("a held reply notifies its parent's author at its first approval, and only then", async () => {
     const parent = await post('told')
     const reply = await hold(() => post('told', { parentId: parent.id }, bob))
     const told = async () => (await eventsOf(parent.discussionId)).filter(({ type }) => type === 'notification_reply')
@@ -252,7 +252,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
     expect(await told()).toHaveLength(1)
   })
 
-  test('a tombstone comes back into view with a reply below it, and leaves with it, all the way up', async () => {
+  test('a tombstone comes into view with a reply below it, and leaves with it, all the way up', async () => {
     const top = await post('tombs')
     const middle = await post('tombs', { parentId: top.id })
     const leaf = await post('tombs', { parentId: middle.id })
@@ -281,7 +281,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
 })
 
 describe('POST /comments/{id}/pin, /unpin', () => {
-  test('answer 200 with the comment, and say so once', async () => {
+  test('answer 200 with the comment, and send one event', async () => {
     const { id, discussionId } = await post('pin')
     const pinned = await act(id, 'pin')
     expect(pinned.json.pinnedAt).toEqual(expect.any(String))
@@ -345,7 +345,7 @@ describe('POST /comments/{id}/report', () => {
   const report = (id: string, headers: Record<string, string>, body: object = { reason: 'spam' }) =>
     act(id, 'report', body, headers)
 
-  test('answers 201 once, then 409 already_reported; no event tells of it', async () => {
+  test('answers 201 once, then 409 already_reported; there is no event', async () => {
     const { id, discussionId } = await post('report')
     const { status, json } = await report(id, bob, { reason: 'off_topic', note: ' see the rules ' })
     expect(status).toBe(201)
@@ -392,7 +392,7 @@ describe('POST /comments/{id}/report', () => {
 describe('GET /moderation/queue', () => {
   const queue = async (query: string) => (await call('GET', `/moderation/queue${query}`)).json
 
-  test('lists by status with the numbers of reports, what has waited longest first', async () => {
+  test('lists by status with the numbers of reports, the longest waiting first', async () => {
     const held = await hold(async () => [await post('queue'), await post('queue'), await post('queue')])
     const mine = new Set(held.map(({ id }) => id))
     const first = await queue('?limit=100')
@@ -418,7 +418,7 @@ describe('GET /moderation/queue', () => {
     expect(rejected.data[0].comment.id).toBe(held[1].id)
   })
 
-  test('reported: what has reports that no moderator has answered; approving is the answer', async () => {
+  test('reported: comments with reports that no moderator has answered; approving answers them', async () => {
     const { id, discussionId } = await post('reports')
     await act(id, 'report', { reason: 'abuse' }, bob)
     const item = async () =>
@@ -457,7 +457,7 @@ describe('GET /moderation/queue', () => {
     for (const none of [newId(), 'none']) expect((await queue(`?discussionId=${none}`)).code).toBe('not_found')
   })
 
-  test('needs moderate_content; refuses what it does not know', async () => {
+  test('needs moderate_content; refuses unknown values', async () => {
     expect((await call('GET', '/moderation/queue', undefined, plain)).json.code).toBe('missing_capability')
     expect((await queue('?status=deleted')).code).toBe('validation_failed')
   })
@@ -466,7 +466,7 @@ describe('GET /moderation/queue', () => {
 describe('POST /comments/bulk', () => {
   const bulk = (ids: unknown, action: string) => call('POST', '/comments/bulk', { ids, action })
 
-  test('under an Idempotency-Key has half a second, and says which comments it did not get to', async () => {
+  test('under an Idempotency-Key has half a second, and says which comments it did not reach', async () => {
     const ids = []
     for (let n = 0; n < 8; n++) ids.push((await post('bulk-slow')).id)
     const { query } = service.app.db
@@ -552,7 +552,7 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     expect((await call('GET', `/readers/${author.id}`, undefined, plain)).json.code).toBe('missing_capability')
   })
 
-  test('a reader is found by the id at the tenant, and no other', async () => {
+  test("a reader is found by the tenant's id, and no other reader is", async () => {
     const id = 'user/42 ?&=%'
     const { author } = await post('by-external', {}, await service.as(id))
     await post('by-external', {}, await service.as(`${id}0`))
@@ -589,7 +589,7 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     expect((await auditOf(own.author.id)).map(({ action }) => action)).toEqual(['reader.ban', 'reader.unban'])
   })
 
-  test('a ban ends in the future', async () => {
+  test('a ban must end in the future', async () => {
     const { author } = await post('until')
     const { json } = await ban(author.id, { until: '2020-01-01T00:00:00Z' })
     expect(json.errors).toMatchObject([{ pointer: '/until', code: 'in_the_past' }])
@@ -598,7 +598,7 @@ describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {
     await unban(author.id)
   })
 
-  test('a comment of a reader banned in shadow waits, also in its event, and replies tell nobody', async () => {
+  test('a comment of a reader banned in shadow waits, also in its event, and its replies notify no one', async () => {
     const mal = await service.as('mal')
     const parent = await post('shadow')
     const before = await post('shadow', {}, mal)

@@ -85,7 +85,7 @@ async function neighbourWorks(rounds: number): Promise<void> {
 }
 
 describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
-  test('of a discussion delays no write or read of another tenant, whatever waits for it', async () => {
+  test('of a discussion delays no write or read of another tenant, however many requests wait for it', async () => {
     const { call, reader } = locked
     const page = newId()
     const comments = await Promise.all(Array.from({ length: 10 }, async () => (await post(locked, page)).json))
@@ -138,21 +138,18 @@ describe.skipIf(!onServer)(`a locked row${onServer ? '' : ' (skipped: needs DATA
     ['reader', 'SELECT 1 FROM readers WHERE tenant_id = $1 AND external_id = $2 FOR UPDATE', 'ann'],
     ['page', 'SELECT 1 FROM discussions WHERE tenant_id = $1 AND external_id = $2 FOR UPDATE', 'known-page'],
     ['tenant', "SELECT 1 FROM tenants WHERE id = $1 AND $2 = '' FOR UPDATE", ''],
-  ])(
-    'of a %s keeps no comment of another tenant waiting, and its own are written afterwards',
-    async (_what, text, key) => {
-      await post(locked, 'known-page')
-      const { waiting } = await whileLocked(text, [locked.tenantId, key], async () => {
-        const writes = Array.from({ length: 50 }, () => post(locked, 'known-page'))
-        // The lock is held until these are answered.
-        await neighbourWorks(5)
-        return { waiting: Promise.all(writes) }
-      })
-      expect(new Set((await waiting).map(({ status }) => status))).toEqual(new Set([201]))
-    },
-  )
+  ])('of a %s delays no comment of another tenant, and its own are written afterwards', async (_what, text, key) => {
+    await post(locked, 'known-page')
+    const { waiting } = await whileLocked(text, [locked.tenantId, key], async () => {
+      const writes = Array.from({ length: 50 }, () => post(locked, 'known-page'))
+      // The lock is held until these are answered.
+      await neighbourWorks(5)
+      return { waiting: Promise.all(writes) }
+    })
+    expect(new Set((await waiting).map(({ status }) => status))).toEqual(new Set([201]))
+  })
 
-  test('lets comments of one discussion be written in the order in which they came', async () => {
+  test('lets comments of one discussion be written in order of arrival', async () => {
     const page = newId()
     const { discussionId } = (await post(locked, page)).json
     const { app, apiKey } = service
@@ -205,7 +202,7 @@ describe.skipIf(!onServer)(
     const LOCK = 'SELECT 1 FROM discussions WHERE id = $1 FOR UPDATE'
     const LOCK_IN_TIME = unnamed(LOCK)
 
-    test('gives the locks that it has back while another is not to be had, and is done whole or not at all', async () => {
+    test('releases its locks while it waits for another one, and runs completely or not at all', async () => {
       const [free, taken] = await newPages()
       const key = newId()
       const refused = await whileLocked(LOCK, [taken.discussionId], async () => {
@@ -227,7 +224,7 @@ describe.skipIf(!onServer)(
       expect((await like([free, taken], key)).headers.get('idempotency-replayed')).toBe('true')
     })
 
-    test('is done once the lock is free, and its answer shows nothing of the tries before', async () => {
+    test('completes once the lock is free, and its answer shows nothing of the earlier tries', async () => {
       const [free, taken] = await newPages()
       const { answer } = await whileLocked(LOCK, [taken.discussionId], async () => {
         const answering = like([free, taken], newId())
@@ -239,7 +236,7 @@ describe.skipIf(!onServer)(
       })
     })
 
-    test('never deadlocks with one that does the same in the opposite order', async () => {
+    test('never deadlocks with one that takes the locks in the opposite order', async () => {
       const pages = await newPages()
       const answers = await Promise.all(
         Array.from({ length: 16 }, (_, n) => like(n % 2 === 0 ? pages : pages.toReversed(), newId())),
@@ -247,7 +244,7 @@ describe.skipIf(!onServer)(
       for (const { json } of answers) expect(json.errors).toBeUndefined()
     })
 
-    test('that keeps its locks too long is rolled back and unavailable', async () => {
+    test('that holds its locks too long is rolled back and unavailable', async () => {
       const [first, second] = await newPages()
       const { app } = service
       const caller = await findCallerByKey(app, service.apiKey)

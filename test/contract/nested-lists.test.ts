@@ -54,7 +54,7 @@ async function read(first: number, size = 2, sort = 'oldest'): Promise<{ nodes: 
   }
 }
 
-test('the comments of listed discussions are those of each page by itself', async () => {
+test("the comments of listed discussions are the same as on each discussion's own page", async () => {
   for (const sort of ['oldest', 'newest', 'top']) {
     const { nodes } = await read(4, 2, sort)
     expect(nodes).toHaveLength(4)
@@ -128,7 +128,7 @@ describe('deliveries', () => {
     }
   }
 
-  test('cost one statement, and their attempts another, however many they are', async () => {
+  test('cost one statement, and their attempts another, however many there are', async () => {
     const list = (first: number): string =>
       `{ webhookDeliveries(id: "${endpointId}", first: ${first}) { edges { node { id attempts { n error } } } } }`
     const [one, all] = [await statementsOf(list(1)), await statementsOf(list(10))]
@@ -137,7 +137,7 @@ describe('deliveries', () => {
     expect(all.data.webhookDeliveries).toEqual({ edges: ids.map((id) => ({ node: { id, attempts } })) })
   })
 
-  test('by their ids, under many aliases, cost one more for the bodies', async () => {
+  test('by id, under many aliases, cost one more for the bodies', async () => {
     const aliases = ids.map((id, n) => `a${n}: webhookDelivery(id: "${endpointId}", deliveryId: "${id}") { id body }`)
     const { data, statements } = await statementsOf(`{ ${aliases.join(' ')} }`)
     expect(statements).toHaveLength(3)

@@ -51,7 +51,7 @@ const NEWER = {
   webhookPolicy: { maxAttempts: 2.5, breakerThreshold: [1], jitter: 0.5 },
 }
 
-test('settings of a newer release: the known ones are in force, and requests are answered', async () => {
+test('settings of a newer release: the known ones apply, and requests are answered', async () => {
   const { headers } = await tenantWith(NEWER)
   const { status, json } = await service.call('GET', '/settings', { headers })
   const expected = tenantSettings({ maxLinks: 7, stream: { replayEvents: 200 } })
@@ -59,7 +59,7 @@ test('settings of a newer release: the known ones are in force, and requests are
   expect((await service.call('GET', '/discussions', { headers })).status).toBe(200)
 })
 
-test('PATCH /settings keeps what only a newer release knows, also within a group that it changes', async () => {
+test('PATCH /settings keeps fields that only a newer release knows, also within a group that it changes', async () => {
   const tenant = await tenantWith(NEWER)
   const body = { maxLinks: 3, moderationMode: 'pre', stream: { maxStreams: 9, replayEvents: 10_000 } }
   const { status, json } = await service.call('PATCH', '/settings', { body, headers: tenant.headers })
@@ -75,7 +75,7 @@ test('PATCH /settings keeps what only a newer release knows, also within a group
   })
 })
 
-test('PATCH /settings with the value that is in force replaces one that only a newer release knows', async () => {
+test('PATCH /settings with the value in force replaces one that only a newer release knows', async () => {
   const tenant = await tenantWith({ moderationMode: 'ask-a-friend' })
   const { headers } = tenant
   const { status, json } = await service.call('PATCH', '/settings', { body: { moderationMode: 'none' }, headers })
@@ -83,7 +83,7 @@ test('PATCH /settings with the value that is in force replaces one that only a n
   expect(await storedSettings(tenant)).toEqual({})
 })
 
-test('PATCH /settings that does not fit what a newer release has stored counts, for that group alone', async () => {
+test("PATCH /settings that conflicts with a newer release's stored value wins, within that group only", async () => {
   const tenant = await tenantWith({ colour: 'red', webhookPolicy: { breakerThreshold: 80 } })
   const body = { webhookPolicy: { maxAttempts: 5 } }
   const { json } = await service.call('PATCH', '/settings', { body, headers: tenant.headers })
@@ -93,7 +93,7 @@ test('PATCH /settings that does not fit what a newer release has stored counts, 
   expect(await storedSettings(tenant)).toMatchObject({ colour: 'red' })
 })
 
-test('PATCH /settings refuses from a caller what is stored by a newer release', async () => {
+test('PATCH /settings refuses values that only a newer release knows', async () => {
   const tenant = await tenantWith(NEWER)
   const body = { colour: 'red', moderationMode: 'ask-a-friend', maxDepth: 5000, stream: { colour: 'red' } }
   for (const [name, value] of Object.entries(body)) {
@@ -117,7 +117,7 @@ test('one tenant with settings of a newer release does not stop the chores of a 
   await expect(Promise.all(chores)).resolves.toHaveLength(chores.length)
 })
 
-test('automatic closing goes by a known value, beside tenants with an unknown one', async () => {
+test('automatic closing uses a known value, beside tenants with an unknown one', async () => {
   await tenantWith({ autoCloseDays: 'never' })
   const { headers, tenant } = await tenantWith({ autoCloseDays: 1 })
   await service.call('POST', '/discussions', { body: { externalId: 'old' }, headers })
@@ -158,7 +158,7 @@ test('an endpoint in a state of a newer release is shown as unverified, and stil
   expect(row?.state).toBe('paused')
 })
 
-test('a capability of a newer release grants nothing, and its key goes on with the others', async () => {
+test('a capability of a newer release grants nothing, and its key keeps the others', async () => {
   const { headers, tenant } = await tenantWith({})
   const minted = await service.call('POST', '/keys', {
     body: { label: 'k', capabilities: ['view_analytics'] },
@@ -212,7 +212,7 @@ test('a moderation queue shows comments that were held or reported for a reason 
   expect([reports.status, reports.json.data]).toMatchObject([200, [{ reason: 'other' }]])
 })
 
-test('on a database that a newer release has added to, the release before starts again, and reads and writes', async () => {
+test('on a database that a newer release has extended, the previous release starts again, reads and writes', async () => {
   const older = await startService({
     worker: false,
     prepare: async (database) => {

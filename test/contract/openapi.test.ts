@@ -104,19 +104,19 @@ function pathValue(template: string, path: string, name: string): string {
 }
 
 describe('GET /openapi.json', () => {
-  test('is valid OpenAPI 3.1, also to a maintained validator', async () => {
+  test('is valid OpenAPI 3.1, also by a maintained validator', async () => {
     const result = await new Validator().validate(structuredClone(document) as unknown as Record<string, unknown>)
     expect(result).toEqual({ valid: true })
   })
 
-  test('opens with how to authenticate', () => {
+  test('begins with how to authenticate', () => {
     expect(document.info.description).toMatch(/^## Authentication\n/)
     const [authentication] = document.info.description.split('\n## ', 1)
     for (const header of ['X-API-Key', 'X-Service-Identity', 'Authorization: Bearer', `curl ${service.url}/api/v1/`])
       expect(authentication).toContain(header)
   })
 
-  test('every reference leads somewhere', () => {
+  test('every reference has a target', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '')
     expect(refs.length).toBeGreaterThan(100)
     for (const $ref of new Set(refs)) follow(document, { $ref })
@@ -131,7 +131,7 @@ describe('GET /openapi.json', () => {
     }
   })
 
-  test('no two paths differ by the names of their parameters alone', () => {
+  test('no two paths differ only by the names of their parameters', () => {
     const shapes = Object.keys(document.paths).map((path) => path.replace(/\{\w+\}/g, '{}'))
     expect(new Set(shapes).size).toBe(shapes.length)
   })
@@ -144,14 +144,14 @@ describe('GET /openapi.json', () => {
     expect(new Set(titles).size).toBe(titles.length)
   })
 
-  test('every tag says what its operations are about', () => {
+  test('every tag has a description of its operations', () => {
     const said = document.tags.map(({ name, description }) => [name, /\w/.test(description)])
     expect(Object.fromEntries(said)).toEqual(
       Object.fromEntries(operations().flatMap(({ tags }) => tags.map((tag) => [tag, true]))),
     )
   })
 
-  test('every operation, parameter and field says what it is', () => {
+  test('every operation, parameter and field has a description', () => {
     for (const operation of operations()) {
       for (const parameter of operation.parameters ?? []) {
         const { name, in: place, description } = follow<Parameter>(document, parameter)
@@ -166,7 +166,7 @@ describe('GET /openapi.json', () => {
     expect(silent).toEqual([])
   })
 
-  test('every example is one of its schema, and every success and body has one', () => {
+  test('every example is valid under its schema, and every success and body has one', () => {
     for (const { operationId, requestBody, responses } of operations()) {
       const body = requestBody?.content['application/json']
       if (body !== undefined) {
@@ -188,7 +188,7 @@ describe('GET /openapi.json', () => {
     expect(Object.keys(document.components.examples)).toEqual(Object.keys(ERRORS))
   })
 
-  test('carries the bounds that operations check', () => {
+  test('has the bounds that operations check', () => {
     const { CreateCommentBody, UpdateSettingsBody, CreateWebhookEndpointBody } = document.components.schemas
     expect(CreateCommentBody?.properties?.body).toMatchObject({ minLength: 1, maxLength: 10_000 })
     expect(UpdateSettingsBody?.properties?.maxDepth).toMatchObject({ type: 'integer', minimum: 0, maximum: 100 })
@@ -196,7 +196,7 @@ describe('GET /openapi.json', () => {
     expect(document.components.schemas.WebhookPolicyInput?.properties?.maxAttempts).toMatchObject({ maximum: 10 })
   })
 
-  test('is the same bytes to everybody, 304 to a client that has them, and 405 by another method', async () => {
+  test('is the same bytes for everyone, 304 for a client that has them, and 405 for another method', async () => {
     const path = '/openapi.json'
     const first = await service.call('GET', path, { headers: { 'x-api-key': '' } })
     expect(first.headers.get('content-type')).toMatch(/^application\/json/)
@@ -240,7 +240,7 @@ describe('webhooks', () => {
     },
   )
 
-  test('the schema of each takes a real event', async () => {
+  test('the schema of each accepts a real event', async () => {
     const tenant = await service.addTenant('events')
     const discussionId = await makeEveryEvent(service, tenant)
     const stream = await listen(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, keyOf(tenant))
@@ -261,7 +261,7 @@ const ORDERED = [
   ...DESCRIBED_ROUTES.filter(isRemoval).toSorted((a, b) => b.route.path.length - a.route.path.length),
 ]
 
-describe('a refusal is one that the document describes', () => {
+describe('a refusal is described in the document', () => {
   test.each(named(DESCRIBED_ROUTES))('%s', async (_title, described) => {
     const { method } = described.route
     const operation = operationOf(document, described)
@@ -310,7 +310,7 @@ const untimed = (value: unknown): unknown =>
       : each,
   )
 
-describe('a success is as documented, and says what the operation of GraphQL says', () => {
+describe('a success matches the document, and the operation of GraphQL', () => {
   test.each(named(ORDERED))('%s', async (_title, described) => {
     const { method, status } = described.route
     const most = mostOf(described)

@@ -45,11 +45,11 @@ const overview = (side: Side) => ok(side, 'GET', '/overview')
 
 const run = (text: string, params: readonly Param[]) => service.app.db.query(unnamed(text), params)
 
-test('GET /overview of a tenant where nothing waits has zeros', async () => {
+test('GET /overview of a tenant with nothing to do has zeros', async () => {
   expect(await overview(await freshTenant())).toEqual(NOTHING)
 })
 
-test('it counts what waits, of the tenant alone, in REST and GraphQL', async () => {
+test('counts what needs attention, of this tenant only, in REST and GraphQL', async () => {
   const [side, other] = [await freshTenant(), await freshTenant()]
   const [ann, ben] = [await side.as('ann'), await side.as('ben')]
   const post = (page: string) => ok(side, 'POST', `/discussions/by-external/${page}/comments`, { body: 'text' }, ann)
@@ -92,7 +92,7 @@ test('it counts what waits, of the tenant alone, in REST and GraphQL', async () 
   expect(names.filter((name) => /count_queues|webhook_health|count_streams/.test(name))).toHaveLength(3)
 })
 
-test('it counts the open streams of all discussions and processes', async () => {
+test('counts the open streams of all discussions and processes', async () => {
   const [side, other] = [await freshTenant(), await freshTenant()]
   const discussionOf = async (of: Side) => (await ok(of, 'POST', '/discussions', { externalId: newId() })).id as string
   const [first, second, theirs] = [await discussionOf(side), await discussionOf(side), await discussionOf(other)]
@@ -111,7 +111,7 @@ test('it counts the open streams of all discussions and processes', async () => 
   await vi.waitFor(async () => expect((await overview(side)).openStreams).toBe(0))
 })
 
-test('a key is told what its capabilities let it see, and null of the rest', async () => {
+test('a key gets the numbers that its capabilities allow, and null for the others', async () => {
   const side = await freshTenant()
   const as = async (...capabilities: string[]) => {
     const { key } = await ok(side, 'POST', '/keys', { label: 'some', capabilities })

@@ -54,7 +54,7 @@ const renamed = (reader: string): Promise<Headers> =>
   service.as(reader, { name: `${reader} ${++profiles}`, iat: LONG_AGO + profiles })
 
 describe('ETag and 304', () => {
-  test('both routes answer a tag, and 304 without a body to who sends it', async () => {
+  test('both routes answer a tag, and 304 without a body to a client that sends it', async () => {
     const { discussionId } = await post('tagged', 'x')
     for (const path of [pathOf('tagged'), `/discussions/${discussionId}/comments`]) {
       const answer = await service.call('GET', path, { headers: plain })
@@ -76,7 +76,7 @@ describe('ETag and 304', () => {
     }
   })
 
-  test('a tag opens nothing: credentials, the identity and the request are judged first', async () => {
+  test('a tag bypasses nothing: credentials, the identity and the request are checked first', async () => {
     await post('guarded', 'x')
     const tagged = { 'if-none-match': '*' }
     const ask = (headers: Headers, query = '') => service.call('GET', pathOf('guarded', query), { headers })
@@ -104,7 +104,7 @@ describe('ETag and 304', () => {
     }
   })
 
-  test('what is below a comment out of view is kept for moderators alone', async () => {
+  test('pages below a comment out of view are cached for moderators only', async () => {
     const { id } = await post('withheld', 'x')
     await ok(service.call('POST', `/comments/${id}/reject`))
     const below = (key: string, headers = {}) => get('withheld', `parentId=${id}`, { 'x-api-key': key, ...headers })
@@ -115,7 +115,7 @@ describe('ETag and 304', () => {
     expect((await below(service.apiKey, { 'if-none-match': etagOf(shown) })).status).toBe(304)
   })
 
-  test('what cannot be an external id is refused as it ever was', async () => {
+  test('an impossible external id is refused as without a cache', async () => {
     for (const page of ['%00', 'x'.repeat(256)]) {
       const { status, json } = await get(page)
       expect([status, json.code]).toEqual([422, 'validation_failed'])
@@ -144,7 +144,7 @@ describe('ETag and 304', () => {
     expect(etagOf(one)).toBe(etagOf(two))
   })
 
-  describe('another tag after', () => {
+  describe('the tag changes after', () => {
     let page: string
     let comment: string
     let reply: string
@@ -182,7 +182,7 @@ describe('ETag and 304', () => {
       expect(after.json.data).toEqual((await fromGraphQL(page, 'newest')).data)
     })
 
-    test.each(['approve', 'unpin', 'unlock'])('what undoes it (%s)', async (undo) => {
+    test.each(['approve', 'unpin', 'unlock'])('an action that undoes it (%s)', async (undo) => {
       page = `undone-${pages++}`
       const { id, discussionId } = await post(page, 'first')
       const path = undo === 'unlock' ? `/discussions/${discussionId}` : `/comments/${id}`
@@ -192,7 +192,7 @@ describe('ETag and 304', () => {
       expect((await get(page, '', { 'if-none-match': etagOf(before) })).status).toBe(200)
     })
 
-    test('a reader who reacts gets another page, others who do not see who reacted the same counts', async () => {
+    test('a reader who reacts gets another page; others get the same counts', async () => {
       const { id } = await post('viewers', 'x')
       await ok(service.call('PUT', `/comments/${id}/reaction`, { body: { type: 'love' }, headers: bob }))
       const viewerOf = async (headers: Headers) => (await get('viewers', '', headers)).json.data[0].viewerReaction
@@ -228,8 +228,8 @@ async function fromGraphQL(page: string, sort: string, headers: Headers = {}, pa
   return { data: data.map((node) => ({ ...node, replies: listOf(node.replies as Connection) })), ...rest }
 }
 
-describe('the pages that are kept', () => {
-  test("never another tenant's, whatever its pages are called", async () => {
+describe('cached pages', () => {
+  test('never belong to another tenant, whatever its pages are called', async () => {
     const other = await service.addTenant('other')
     const theirs = { 'x-api-key': other.apiKey, ...(await other.as('ann')) }
     await post('same-name', 'ours')
@@ -252,7 +252,7 @@ describe('the pages that are kept', () => {
     expect((await service.call('GET', pathOf('same-name'), { headers: foreign })).status).toBe(200)
   })
 
-  test('are not those of moderators: what is pending is in nobody’s', async () => {
+  test("are not those of moderators: pending comments are on no one else's", async () => {
     const { id } = await post('moderated', 'to be rejected')
     await post('moderated', 'stays')
     await ok(service.call('POST', `/comments/${id}/reject`))
@@ -262,7 +262,7 @@ describe('the pages that are kept', () => {
     }
   })
 
-  test('any text is kept to the byte, also what looks like a field of the answer', async () => {
+  test('keep any text byte for byte, even text that looks like a field of the answer', async () => {
     const text = '"viewerReaction":null \\"viewerReaction\\":null 🎈 é {"viewerReaction":null}'
     const { id } = await post('texts', text)
     await post('texts', 'ünïcödé 🎈', id)
@@ -296,7 +296,7 @@ describe('the pages that are kept', () => {
     }
   }
 
-  test('are never older than what was acknowledged, also by another process, while many write', async () => {
+  test('are never older than an acknowledged write, even by another process, while many write', async () => {
     await post('hot', 'first')
     await withSecondProcess({}, async (elsewhere) => {
       const write = async (n: number): Promise<void> => {
@@ -319,7 +319,7 @@ describe('the pages that are kept', () => {
     })
   })
 
-  test('PAGE_CACHE_MB=0 keeps none, and answers the same', async () => {
+  test('PAGE_CACHE_MB=0 caches none, and answers the same', async () => {
     await post('unkept', 'x')
     await withSecondProcess({ PAGE_CACHE_MB: 0 }, async (elsewhere) => {
       for (let n = 0; n < 2; n++) {
@@ -330,7 +330,7 @@ describe('the pages that are kept', () => {
   })
 
   test(
-    'equal what the database says after every step of a long history; 304 only where nothing differs',
+    'equal the database after every step of a long history; 304 only if nothing differs',
     { timeout: 120_000 },
     async () => {
       const page = 'history'

@@ -194,20 +194,17 @@ const AFTER_COUNTING = 'for a tenant who was not there when PostgreSQL counted'
 test.each<[string, PlanMode, number, () => Promise<TestTenant>]>([
   [AT_THE_BEGINNING, 'generic', 2019, async () => service],
   [AFTER_COUNTING, 'custom', 2021, async () => addNewcomer('newcomer-of-folds')],
-])(
-  'what a reader has done before does not slow the fold of what they do now, %s',
-  async (_when, mode, year, tenantOf) => {
-    const { tenant, apiKey, as } = await tenantOf()
-    const headers = { 'x-api-key': apiKey, ...(await as('ann')) }
-    const path = '/discussions/by-external/large/comments'
-    expect((await service.call('POST', path, { body: { body: 'Once more' }, headers })).status).toBe(201)
-    await service.app.db.query(act(year))
-    const fold = (await loadStatements()).find(({ name }) => name === 'analytics_fold')
-    if (fold === undefined) throw new Error('there is no such statement')
-    const { now, grown, plan } = await costsOfStatement(fold, [tenant.id, 2000], act(year + 1), mode)
-    expect(grown, plan).toBeLessThan(now + 60)
-  },
-)
+])("a reader's earlier activity does not slow the fold of later one, %s", async (_when, mode, year, tenantOf) => {
+  const { tenant, apiKey, as } = await tenantOf()
+  const headers = { 'x-api-key': apiKey, ...(await as('ann')) }
+  const path = '/discussions/by-external/large/comments'
+  expect((await service.call('POST', path, { body: { body: 'Once more' }, headers })).status).toBe(201)
+  await service.app.db.query(act(year))
+  const fold = (await loadStatements()).find(({ name }) => name === 'analytics_fold')
+  if (fold === undefined) throw new Error('there is no such statement')
+  const { now, grown, plan } = await costsOfStatement(fold, [tenant.id, 2000], act(year + 1), mode)
+  expect(grown, plan).toBeLessThan(now + 60)
+})
 
 // Of the tenant who has begun an import last.
 const GROW_IMPORT = unnamed(`WITH newest AS (SELECT tenant_id, id FROM imports ORDER BY started_at DESC LIMIT 1),
@@ -221,7 +218,7 @@ const GROW_IMPORT = unnamed(`WITH newest AS (SELECT tenant_id, id FROM imports O
 test.each<[string, PlanMode, () => Promise<TestTenant>]>([
   [AT_THE_BEGINNING, 'generic', async () => service],
   [AFTER_COUNTING, 'custom', async () => addNewcomer('newcomer-of-imports')],
-])('an import and its undo look up what they name, however much the tenant has, %s', async (_when, mode, tenantOf) => {
+])('an import and its undo look rows up by key, however much the tenant has, %s', async (_when, mode, tenantOf) => {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-plans-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'items.jsonl')
@@ -273,7 +270,7 @@ const CROWD = unnamed(`WITH crowd AS (
    SELECT $1, new_id(), (SELECT id FROM crowd WHERE erasing_at IS NULL LIMIT 1), id
    FROM crowd WHERE erasing_at IS NOT NULL`)
 
-test('a reader is found by a former external id by three indexes, however many were merged', async () => {
+test('a reader is found by a former external id through three indexes, however many were merged', async () => {
   const { tenant } = await service.addTenant('crowd')
   await service.app.db.query(CROWD, [tenant.id])
   await service.app.db.query(unnamed('ANALYZE readers, reader_merges'))

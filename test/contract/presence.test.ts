@@ -73,7 +73,7 @@ test('the GraphQL field has the same, for many discussions by one statement', as
   expect(statements).toHaveLength(1)
 })
 
-test('streams of other processes count, as long as these say so', async () => {
+test('streams of other processes count, as long as these report them', async () => {
   const id = await newDiscussion()
   await open(id)
   let streams = 3
@@ -88,7 +88,7 @@ test('streams of other processes count, as long as these say so', async () => {
   expect(await streamsOf(id)).toBe(1)
 })
 
-test('a process that says nothing for 5 s counts no more', async () => {
+test('a process without a report for 5 s no longer counts', async () => {
   const id = await newDiscussion()
   const process = otherProcess(id, () => 7)
   await process.report()
@@ -101,7 +101,7 @@ test('a process that says nothing for 5 s counts no more', async () => {
   expect(await streamsOf(id)).toBe(7)
 })
 
-test('a process of which the database has lost everything reports it all again', async () => {
+test('a process whose reports the database has lost reports everything again', async () => {
   const id = await newDiscussion()
   const process = otherProcess(id, () => 2)
   await process.report()
@@ -111,7 +111,7 @@ test('a process of which the database has lost everything reports it all again',
   expect(await streamsOf(id)).toBe(2)
 })
 
-test('a process that ends takes its counts with it', async () => {
+test('a process that ends removes its counts', async () => {
   const id = await newDiscussion()
   const process = otherProcess(id, () => 2)
   await process.report()

@@ -27,7 +27,7 @@ const slug = async (): Promise<string | undefined> =>
   (await service.app.prisma.tenant.findUnique({ where: { id } }))?.slug
 
 describe('Prisma in a transaction', () => {
-  test('sees what SQL has written there, and SQL what Prisma has; nobody else does', async () => {
+  test('sees what SQL has written there, and SQL what Prisma has; other connections do not', async () => {
     const before = await slug()
     const renamed = newId()
     const again = newId()
@@ -49,7 +49,7 @@ describe('Prisma in a transaction', () => {
     expect(await slugBySql(service.app.db.query)).toBe(renamed)
   })
 
-  test('many at once keep to their own', async () => {
+  test('many at once stay separate', async () => {
     const sessions = Array.from({ length: 12 }, () => newId())
     await Promise.all(
       sessions.map(async (name) => {
@@ -68,7 +68,7 @@ describe('Prisma in a transaction', () => {
     )
   })
 
-  test('an error of the database has its code, for those who decide by it', async () => {
+  test('an error of the database keeps its code', async () => {
     const taken = (await slug()) ?? ''
     const run = service.app.db.transaction((sql) => sql.prisma.tenant.create({ data: { id: newId(), slug: taken } }))
     await expect(run).rejects.toSatisfy((error: Error) => codeOf(error) === '23505')
@@ -101,7 +101,7 @@ describe('Prisma in a transaction', () => {
     },
   )
 
-  test('of a database that takes no writes is an outage', async () => {
+  test('if the database takes no writes, is an outage', async () => {
     const run = service.app.db.transaction(async (sql) => {
       await sql(READ_ONLY)
       await sql.prisma.tenant.update({ where: { id }, data: { slug: newId() } })
@@ -111,7 +111,7 @@ describe('Prisma in a transaction', () => {
 })
 
 describe("Prisma in a request's one transaction", () => {
-  test('reads and writes there, and a step that fails takes its writes back', async () => {
+  test('reads and writes there, and a step that fails undoes its writes', async () => {
     const before = await slug()
     const [first, second] = [newId(), newId()]
     const run = inOneTransaction(service.app, async (_sql, attempt) => {
@@ -138,7 +138,7 @@ describe("Prisma in a request's one transaction", () => {
     expect(await slug()).toBe(before)
   })
 
-  test('is not to be had once the transaction is over', async () => {
+  test('is refused once the transaction is over', async () => {
     let kept = service.app
     await inOneTransaction(service.app, (_sql, attempt) =>
       attempt(async (app) => {
@@ -162,7 +162,7 @@ test('many reads of one tick, alike or not, need no transaction', async () => {
   expect(read.map((row) => row?.id)).toEqual([id, id, id, undefined])
 })
 
-test('Prisma outside of a transaction writes nothing that needs one', async () => {
+test('Prisma outside of a transaction refuses writes that need one', async () => {
   const run = service.app.prisma.tenant.create({
     data: {
       id: newId(),

@@ -138,7 +138,7 @@ function batchesOf(steps: readonly Step[], sizes: readonly number[]): Step[][] {
   return batches
 }
 
-test('any batches of reactions end as the same writes one after the other', async () => {
+test('any batches of reactions have the same result as the same writes one after the other', async () => {
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 1, maxLength: 80 }),
     fc.array(fc.constantFrom(1, 3, 10, 40), { minLength: 1, maxLength: 5 }),

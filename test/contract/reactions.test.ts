@@ -50,7 +50,7 @@ test('toggle adds, the same type again removes, another type replaces; each with
   expect((await service.call('GET', `/comments/${id}`)).json.reactionCounts).toEqual({ love: 1 })
 })
 
-test('PUT and DELETE may be sent again: the same answer, and no second event', async () => {
+test('PUT and DELETE are idempotent: the same answer, and no second event', async () => {
   const { id, discussionId } = await newComment('put')
   for (let n = 0; n < 3; n++)
     expect((await put(id, 'wow')).json).toEqual({ commentId: id, type: 'wow', reactionCounts: { wow: 1 } })
@@ -101,7 +101,7 @@ describe('GET /comments/{id}/reactions', () => {
   const who = (id: string, query = '', headers = {}) =>
     service.call('GET', `/comments/${id}/reactions?${query}`, { headers })
 
-  test('answers the counts, and who reacted, the last first', async () => {
+  test('answers the counts, and who reacted, the latest first', async () => {
     const { id } = await newComment('who')
     await put(id, 'like')
     await put(id, 'love', bob)
@@ -128,7 +128,7 @@ describe('GET /comments/{id}/reactions', () => {
     })
   })
 
-  test('pages of any size, of all types or of one, have each reader once, also where all reacted at one instant', async () => {
+  test('pages of any size, of all types or of one, have each reader once, even if all reacted at one instant', async () => {
     const { id } = await newComment('who-many')
     for (let n = 0; n < 9; n++) await put(id, n % 3 === 0 ? 'like' : 'love', await service.as(`many-${n}`))
     const walk = async (query: string): Promise<string[]> => {
@@ -151,7 +151,7 @@ describe('GET /comments/{id}/reactions', () => {
     expect(await walk('type=none-such')).toEqual([])
   })
 
-  test('a type that can be none, and a cursor of another list, answer 422', async () => {
+  test('an impossible type, and a cursor of another list, answer 422', async () => {
     const { id } = await newComment('who-wrong')
     const list = await service.call('GET', '/discussions?limit=1')
     for (const [query, pointer] of [
@@ -166,7 +166,7 @@ describe('GET /comments/{id}/reactions', () => {
     }
   })
 
-  test('of a comment that is not in view answers 404, except to a moderator; GraphQL shows its author nobody', async () => {
+  test('of a comment that is not in view answers 404, except to a moderator; GraphQL shows its author none', async () => {
     const { id } = await newComment('who-hidden')
     await put(id, 'like', bob)
     const { json: minted } = await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })

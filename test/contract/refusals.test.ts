@@ -139,7 +139,7 @@ describe("a write on a reader's behalf without an identity: 403 identity_require
   })
 })
 
-describe('an API key and an admin token at once: 400 ambiguous_credentials', () => {
+describe('an API key and an admin token together: 400 ambiguous_credentials', () => {
   const both = () => ({ ...admin, 'x-api-key': service.apiKey })
   test.each(named(DESCRIBED_ROUTES))('%s', async (_title, described) => {
     expectProblem(await send(described, both()), { code: 'ambiguous_credentials' })
@@ -161,7 +161,7 @@ describe('an API key and an admin token at once: 400 ambiguous_credentials', () 
   })
 })
 
-describe('what is unknown is refused: 422 validation_failed', () => {
+describe('unknown parameters and fields are refused: 422 validation_failed', () => {
   /** Credentials that may do everything. */
   const allowed = async ({ access }: DescribedRoute): Promise<Headers> =>
     access === 'public' ? NOBODY : { ...(access === 'admin' ? admin : {}), ...(await service.as('reader')) }
@@ -191,7 +191,7 @@ describe('what is unknown is refused: 422 validation_failed', () => {
   })
 })
 
-describe('another method than the path takes: 405 method_not_allowed, with Allow', () => {
+describe('a method that the path does not take: 405 method_not_allowed, with Allow', () => {
   const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
   const shapeOf = (path: string): string => path.replace(/:\w+/g, ':')
   const shapes = new Map<string, { described: DescribedRoute; methods: Set<string> }>()

@@ -57,7 +57,7 @@ const eventsOf = async (id: string) =>
 
 const LONG = 'A text that is long enough to be a repetition.'
 
-test('a banned word refuses a comment and an edit with 422, and nothing of it is stored', async () => {
+test('a banned word refuses a comment and an edit with 422, and nothing is stored', async () => {
   await set({ bannedWords: ['forbidden fruit'] })
   const reader = await newReader()
   const refusal = {
@@ -110,7 +110,7 @@ test("another tenant's words hold nothing", async () => {
 })
 
 describe('repeated text', () => {
-  test('holds the same text of the same reader, on any page, however it is spaced and cased', async () => {
+  test('holds the same text of the same reader, on any page, whatever its spaces and case', async () => {
     const reader = await newReader()
     expect(await post(LONG, reader)).toMatchObject({ status: 'approved' })
     const again = await post(`  ${LONG.toUpperCase().replaceAll(' ', '\u200B \n')}`, reader, 'another-page')
@@ -144,7 +144,7 @@ describe('repeated text', () => {
     expect(await post(LONG, late)).toMatchObject({ status: 'approved', author: { id: author.id } })
   })
 
-  test('lets one through of many at once, whatever became of the others', async () => {
+  test('lets one of many at once through, whatever happened to the others', async () => {
     const reader = await newReader()
     const answers = await Promise.all(Array.from({ length: 24 }, (_, n) => send(LONG, reader, `hot-${n % 5}`)))
     const statuses = answers.map(({ json }) => json.status)
@@ -152,7 +152,7 @@ describe('repeated text', () => {
     expect(statuses.filter((status) => status === 'pending')).toHaveLength(23)
   })
 
-  test('of a refused comment is none', async () => {
+  test('does not include refused comments', async () => {
     const { id } = (await service.call('POST', '/discussions', { body: { externalId: 'locked' } })).json
     await service.call('POST', `/discussions/${id}/lock`)
     const reader = await newReader()
@@ -183,7 +183,7 @@ describe('first comments', () => {
     expect(await post('6')).toMatchObject({ status: 'pending' })
   })
 
-  test('cannot slip past by being many at once', async () => {
+  test('cannot be evaded by many at once', async () => {
     await set({ holdFirstComments: 1 })
     const reader = await newReader()
     const answers = await Promise.all(Array.from({ length: 24 }, (_, n) => send(`${n}`, reader, `crowd-${n % 3}`)))
@@ -198,7 +198,7 @@ describe('first comments', () => {
   })
 })
 
-test('a ban in shadow comes after the rules', async () => {
+test('a ban in shadow applies after the rules', async () => {
   const reader = await newReader()
   const { author } = await post('before', reader)
   await service.call('POST', `/readers/${author.id}/ban`, { body: { shadow: true } })
@@ -210,7 +210,7 @@ test('a ban in shadow comes after the rules', async () => {
   expect(await queued(suspect.id, 'reported')).toBeUndefined()
 })
 
-test('reports that bring a comment before moderators are the reason', async () => {
+test('reports that queue a comment are the reason', async () => {
   await set({ reportThreshold: 1 })
   const { id } = await post('reported')
   await service.call('POST', `/comments/${id}/report`, { body: { reason: 'spam' }, headers: await newReader() })
@@ -220,7 +220,7 @@ test('reports that bring a comment before moderators are the reason', async () =
 })
 
 describe('an edit', () => {
-  test('that a rule holds leaves the view with its pin, and comes back by approval', async () => {
+  test('that a rule holds leaves the view with its pin, and returns by approval', async () => {
     await set({ suspectWords: ['casino'] })
     const reader = await newReader()
     const { id } = await post('harmless', reader)
@@ -232,7 +232,7 @@ describe('an edit', () => {
     expect((await service.call('GET', `/comments/${id}`)).json).toMatchObject({ status: 'approved', body: 'casino' })
   })
 
-  test('of a held comment waits on, with the newest objection or else the one before', async () => {
+  test('of a held comment still waits, with the newest objection or else the earlier one', async () => {
     await set({ suspectWords: ['casino'], maxLinks: 0 })
     const reader = await newReader()
     const { id } = await post('casino', reader)
@@ -250,7 +250,7 @@ describe('post-moderation', () => {
     return { reader, comment: await post('casino', reader) }
   }
 
-  test('publishes at once, and puts before moderators what a rule would have held', async () => {
+  test('publishes at once, and flags what a rule would have held', async () => {
     const { comment, reader } = await flag()
     const harmless = await post('harmless', reader)
     expect([comment.status, harmless.status]).toEqual(['approved', 'approved'])
@@ -261,7 +261,7 @@ describe('post-moderation', () => {
     expect(await queued(harmless.id, 'reported')).toBeUndefined()
   })
 
-  test('is answered by approving, of which no event tells, once', async () => {
+  test('is answered by an approval, once and without an event', async () => {
     const { comment } = await flag()
     expect((await act(comment.id, 'approve')).status).toBe(200)
     expect(await queued(comment.id, 'reported')).toBeUndefined()
@@ -269,7 +269,7 @@ describe('post-moderation', () => {
     expect((await act(comment.id, 'approve')).json.code).toBe('invalid_transition')
   })
 
-  test('is answered by rejecting', async () => {
+  test('is answered by a rejection', async () => {
     const { comment } = await flag()
     expect((await act(comment.id, 'reject')).status).toBe(200)
     expect(await queued(comment.id, 'reported')).toBeUndefined()
@@ -301,7 +301,7 @@ describe('post-moderation', () => {
   })
 })
 
-test('hostile texts are judged and stored as they are', async () => {
+test('hostile texts are judged and stored unchanged', async () => {
   await set({ suspectWords: ['bad'] })
   const texts = ['\u202Eb\u200Ba\u2060d\u202C', 'ｂａｄ', 'b\u0336a\u0336d', '🏴‍☠️ 𝐛𝐚𝐝', `${'a'.repeat(9990)} **b**ad`]
   for (const text of texts) expect(await post(text)).toMatchObject({ status: 'pending', body: text })
@@ -315,12 +315,12 @@ test('hostile texts are judged and stored as they are', async () => {
   for (const text of harmless) expect(await post(text)).toMatchObject({ status: 'approved', body: text })
 })
 
-test('nobody but moderators reads the reasons', async () => {
+test('only moderators see the reasons', async () => {
   const queue = await service.call('GET', '/moderation/queue', { headers: publicKey })
   expect([queue.status, queue.json.code]).toEqual([403, 'missing_capability'])
 })
 
-test('an edit of what a classifier was asked about, once that is switched off, waits for a moderator', async () => {
+test('an edit of a comment that a classifier was asked about waits for a moderator once the classifier is switched off', async () => {
   await set({ classifier: { url: 'https://classifier.example.com/' } })
   const reader = await newReader()
   const { id, status } = await post('Shall this be seen?', reader)

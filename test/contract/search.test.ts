@@ -70,7 +70,7 @@ describe('GET /discussions?search=', () => {
     expect(await find(search)).toEqual(expected)
   })
 
-  test('goes with state and sort', async () => {
+  test('combines with state and sort', async () => {
     const { id } = await get('/discussions/by-external/article-1')
     await service.call('POST', `/discussions/${id}/lock`)
     expect(await find('climate', '&state=locked')).toEqual(['article-1'])
@@ -81,7 +81,7 @@ describe('GET /discussions?search=', () => {
     expect(await find('climate', '&sort=active')).toEqual(['article-1', 'article-2'])
   })
 
-  test.each(['recent', 'active'])('pages without a gap, sort=%s', async (sort) => {
+  test.each(['recent', 'active'])('pages without gaps, sort=%s', async (sort) => {
     const all = await find('article', `&sort=${sort}`)
     const paged: string[] = []
     for (let cursor: string | null = ''; cursor !== null;) {
@@ -100,7 +100,7 @@ describe('GET /discussions?search=', () => {
     expect([await find('before'), await find('afterw')]).toEqual([[], ['renamed']])
   })
 
-  test("finds nothing of another tenant's", async () => {
+  test('finds nothing of another tenant', async () => {
     await service.call('POST', '/discussions', { body: { externalId: 'theirs', title: 'Secretive' }, headers: other })
     expect(await find('secretive')).toEqual([])
     expect((await get('/discussions?search=secretive', other)).data).toHaveLength(1)
@@ -146,14 +146,14 @@ describe('GET /readers?search=', () => {
     expect(await readers(query)).toEqual(expected)
   })
 
-  test('pages without a gap', async () => {
+  test('pages without gaps', async () => {
     const first = await get('/readers?search=user&limit=2')
     const second = await get(`/readers?search=user&limit=2&cursor=${first.nextCursor}`)
     const ids = [...first.data, ...second.data].map(({ externalId }) => externalId)
     expect([ids, second.hasMore]).toEqual([['USER-10', 'user-2', 'user-1'], false])
   })
 
-  test('pages without a gap behind the one whose external id it is', async () => {
+  test('pages without gaps after the reader with that external id', async () => {
     const first = await get('/readers?search=user-1&limit=1')
     const second = await get(`/readers?search=user-1&limit=1&cursor=${first.nextCursor}`)
     const ids = [...first.data, ...second.data].map(({ externalId }) => externalId)
@@ -197,7 +197,7 @@ describe.each(['/discussions', '/readers'])('a hostile search of %s', (path) => 
     '日',
   ]
 
-  test('whatever else it is, it answers 200 or 422', async () => {
+  test('any other search answers 200 or 422', async () => {
     const piece = fc.oneof(fc.constantFrom(...SYNTAX), fc.string({ unit: 'binary', maxLength: 8 }))
     const text = fc.oneof(
       fc.array(piece, { minLength: 1, maxLength: 40 }).map((pieces) => pieces.join('')),
@@ -212,7 +212,7 @@ describe.each(['/discussions', '/readers'])('a hostile search of %s', (path) => 
   })
 })
 
-test('whatever a title is, it can be stored and is found by itself', async () => {
+test('any title can be stored and is found by itself', async () => {
   let n = 0
   const title = fc
     .string({ unit: 'binary', minLength: 1, maxLength: 120 })

@@ -46,7 +46,7 @@ test('GET /settings/public answers what readers may know, to a key without capab
   expect((await service.graphql(query, {}, reading.headers)).json.data).toEqual({ publicSettings: body })
 })
 
-test('PATCH /settings changes what it gives, in nested settings too, and keeps the rest', async () => {
+test('PATCH /settings changes the given fields, nested ones too, and keeps the others', async () => {
   const as = await freshTenant()
   const body = {
     maxDepth: 3,
@@ -90,7 +90,7 @@ test.each([
   expect(await stored()).toEqual({})
 })
 
-test('an address that was set under other rules blocks no other change', async () => {
+test('an address that was set under other rules does not block other changes', async () => {
   const as = await freshTenant()
   const settings = { classifier: { url: 'http://10.0.0.1/', fallback: 'hold' } }
   await service.app.db.query(unnamed('UPDATE tenants SET settings = $2::jsonb WHERE id = $1'), [
@@ -101,7 +101,7 @@ test('an address that was set under other rules blocks no other change', async (
   expect(await stored()).toEqual({ ...settings, maxDepth: 3 })
 })
 
-test('only what differs from the defaults is stored, and null is a value', async () => {
+test('only values that differ from the defaults are stored, and null is a value', async () => {
   const as = await freshTenant()
   await service.call('PATCH', '/settings', {
     body: { maxDepth: 3, autoCloseDays: 7, stream: { replayHours: 48 } },
@@ -162,14 +162,14 @@ test('concurrent changes of different settings all take effect', async () => {
   })
 })
 
-test('a change is in force at once: the key budget', async () => {
+test('a change applies at once: the key budget', async () => {
   const as = await freshTenant()
   await service.call('PATCH', '/settings', { body: { activeKeyBudget: 1 }, ...as })
   const refusal = await service.call('POST', '/keys', { body: { label: 'one more', capabilities: [] }, ...as })
   expect(refusal.json).toMatchObject({ status: 409, code: 'key_budget_exhausted' })
 })
 
-test('a change is written to the audit log, before and after', async () => {
+test('a change has an audit entry, with before and after', async () => {
   const as = await freshTenant()
   await service.call('PATCH', '/settings', { body: { maxDepth: 4 }, ...as })
   const rows = await service.app.db.query(unnamed('SELECT action, before, after FROM audit_log WHERE tenant_id = $1'), [
@@ -178,7 +178,7 @@ test('a change is written to the audit log, before and after', async () => {
   expect(rows).toEqual([{ action: 'settings.update', before: { maxDepth: 10 }, after: { maxDepth: 4 } }])
 })
 
-test('one tenant’s change is not another’s', async () => {
+test('a change affects only its own tenant', async () => {
   const one = await freshTenant()
   const other = await freshTenant()
   await service.call('PATCH', '/settings', { body: { maxDepth: 4 }, ...one })

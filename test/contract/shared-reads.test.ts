@@ -49,7 +49,7 @@ async function statementsOf(run: () => Promise<unknown>): Promise<string[]> {
   return names
 }
 
-test('pages that are asked for at the same time share statements, and each request gets its own', async () => {
+test('pages requested at the same time share statements, and each request gets its own', async () => {
   const names = await statementsOf(async () => {
     // One of them twice.
     const asked = [...PAGES, 'page-3']
@@ -60,7 +60,7 @@ test('pages that are asked for at the same time share statements, and each reque
   expect(reads).toContain('rootsOfEach_newest_pinned_first')
 })
 
-test('counts that are asked for at the same time share statements, and each request gets its own', async () => {
+test('counts requested at the same time share statements, and each request gets its own', async () => {
   const names = await statementsOf(async () => {
     const asked = PAGES.map((page, n) => (n % 2 === 0 ? [page, 'unknown', page] : ['unknown', page]))
     const counts = await Promise.all(asked.map((ids) => countsOf(ids)))
@@ -69,7 +69,7 @@ test('counts that are asked for at the same time share statements, and each requ
   expect(names.filter((name) => name === 'discussion_counts').length).toBeLessThan(PAGES.length)
 })
 
-test('what readers hold who look at the same time is read together, and each sees their own', async () => {
+test('reactions of concurrent readers are read together, and each sees their own', async () => {
   const { json } = await service.call('GET', '/discussions/by-external/page-1/comments')
   const path = `/comments/${json.data[0].id}/reaction`
   const types = ['like', 'love', null, 'laugh', 'wow', null]
@@ -132,7 +132,7 @@ test('tenants share no statement', async () => {
   }
 })
 
-test('a statement that fails fails its own requests alone', async () => {
+test('a failing statement fails only its own requests', async () => {
   const { query } = service.app.db
   let isFailed = false
   const spy = vi.spyOn(service.app.db, 'query').mockImplementation(async (statement, params) => {
@@ -147,7 +147,7 @@ test('a statement that fails fails its own requests alone', async () => {
   expect(await countsOf(['page-0'])).toEqual([1])
 })
 
-test('a request with a transaction of its own reads what it has written', async () => {
+test('a request in one transaction reads its own writes', async () => {
   const { json } = await service.graphql(
     `mutation { createComment(input: { externalId: "page-5", body: "keyed" }) {
        comment { discussion { comments { edges { node { body } } } } } } }`,
@@ -158,7 +158,7 @@ test('a request with a transaction of its own reads what it has written', async 
   expect(edges.map(({ node }: { node: { body: string } }) => node.body)).toEqual(['keyed', 'first of page-5'])
 })
 
-test('nobody waits for statements that hang', async () => {
+test('a hanging statement delays no other request', async () => {
   const { query } = service.app.db
   let release = (): void => undefined
   const released = new Promise<void>((resolve) => (release = resolve))
@@ -178,7 +178,7 @@ test('nobody waits for statements that hang', async () => {
   spy.mockRestore()
 })
 
-test('a request that has waited for as long as for a connection answers 503', async () => {
+test('a request that has waited as long as for a connection answers 503', async () => {
   const { maxWaitMs } = service.app.db
   // So short that each request has waited too long when its turn comes.
   service.app.db.maxWaitMs = 0

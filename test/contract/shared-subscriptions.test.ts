@@ -140,7 +140,7 @@ describe('subscribers with the same operation, variables and audience', () => {
     expect(executions()).toBe(4)
   })
 
-  test('get each event once and in order, whenever they come, go and come back', async () => {
+  test('get each event once and in order, whenever they join, leave and return', async () => {
     const discussionId = await newDiscussion()
     const root = await comment(discussionId)
     let last = 1
@@ -203,7 +203,7 @@ test('fragments, aliases and @include by a variable', async () => {
   expect(including?.payloads).toEqual([{ data: { news: { seq: 1, kind: 'comment_created' } } }])
 })
 
-test('a field that fails is an error in the payload of its event alone', async () => {
+test('a field that fails is an error in the payload of its event only', async () => {
   const query = `subscription ($discussionId: ID!) { discussionEvents(discussionId: $discussionId) {
     seq data { ... on CommentEventData { comment { replies(after: "nonsense") { edges { cursor } } } } }
   } }`
@@ -234,7 +234,7 @@ test('at a shutdown a subscription is completed', async () => {
   }
 })
 
-test('silence is broken by heartbeats', async () => {
+test('sends heartbeats during silence', async () => {
   const own = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '1' } })
   try {
     const body = JSON.stringify({ query: EVENTS, variables: { discussionId: await newDiscussion(own) } })
@@ -258,20 +258,20 @@ describe('POST /graphql', () => {
       body: JSON.stringify({ query }),
     })
 
-  test.each(['application/json', 'multipart/mixed'])('refuses a subscription where %s is wanted', async (accept) => {
+  test.each(['application/json', 'multipart/mixed'])('refuses a subscription with Accept %s', async (accept) => {
     const response = await post(accept, `subscription { discussionEvents(discussionId: "${newId()}") { seq } }`)
     expect(response.status).toBe(422)
     expect(await response.json()).toMatchObject({ code: 'validation_failed' })
     expect(hubOf(service.app).sessions.size).toBe(0)
   })
 
-  test('answers a query that only speaks of a subscription as any other', async () => {
+  test('answers a query that only mentions a subscription like any other', async () => {
     const response = await post('*/*', '{ __typename subscription: __typename }')
     expect(await response.json()).toEqual({ data: { __typename: 'Query', subscription: 'Query' } })
   })
 })
 
-test('a client of HTTP/1.0 has its events without chunks', async () => {
+test('a client of HTTP/1.0 gets its events without chunks', async () => {
   const discussionId = await newDiscussion()
   const body = JSON.stringify({ query: EVENTS, variables: { discussionId } })
   const { hostname, port } = new URL(service.url)
@@ -293,7 +293,7 @@ test('a client of HTTP/1.0 has its events without chunks', async () => {
   socket.destroy()
 })
 
-test('a client of HTTP/2 has its events', async () => {
+test('a client of HTTP/2 gets its events', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-tls-'))
   const { cert, key, ca } = makeCertificates(['127.0.0.1'])
   const env = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }

@@ -65,21 +65,18 @@ test.each([
   ['POST /webhooks/{id}/rotate-secret', 'secret', () => ({ path: `/webhooks/${endpointId}/rotate-secret`, body: {} })],
   ['POST /identity-secrets', 'secret', () => ({ path: '/identity-secrets', body: {} })],
   ['POST /classifier-secrets', 'secret', () => ({ path: '/classifier-secrets', body: {} })],
-] as const)(
-  '%s shows its secret in the first answer alone, and stores nothing of it',
-  async (_title, name, request) => {
-    const { path, body } = request()
-    const headers = { 'idempotency-key': newId(), ...(path.startsWith('/admin/') ? await adminHeaders() : {}) }
-    const first = await service.call('POST', path, { body, headers })
-    const again = await service.call('POST', path, { body, headers })
-    const { [name]: secret, ...rest } = first.json as Record<string, unknown>
-    expect(first.status, first.text).toBeLessThan(300)
-    expect([isReplay(first), isReplay(again), again.status]).toEqual([false, true, first.status])
-    expect(again.json).toEqual(rest)
-    expect(again.text).not.toContain(`"${name}":`)
-    await expectStoredNowhere([secret])
-  },
-)
+] as const)('%s shows its secret only in the first answer, and stores nothing of it', async (_title, name, request) => {
+  const { path, body } = request()
+  const headers = { 'idempotency-key': newId(), ...(path.startsWith('/admin/') ? await adminHeaders() : {}) }
+  const first = await service.call('POST', path, { body, headers })
+  const again = await service.call('POST', path, { body, headers })
+  const { [name]: secret, ...rest } = first.json as Record<string, unknown>
+  expect(first.status, first.text).toBeLessThan(300)
+  expect([isReplay(first), isReplay(again), again.status]).toEqual([false, true, first.status])
+  expect(again.json).toEqual(rest)
+  expect(again.text).not.toContain(`"${name}":`)
+  await expectStoredNowhere([secret])
+})
 
 const ALL_AT_ONCE = /* GraphQL */ `
   mutation ($endpoint: ID!) {
@@ -132,7 +129,7 @@ test('GraphQL: a document that fails beside a secret stores nothing of it either
   expect([isReplay(again), again.text]).toEqual([true, first.text])
 })
 
-test('GraphQL: secrets are null in a replay, whatever aliases and fragments are around them', async () => {
+test('GraphQL: secrets are null in a replay, whatever the aliases and fragments', async () => {
   const headers = { 'idempotency-key': newId() }
   const first = await service.graphql(ALL_AT_ONCE, { endpoint: endpointId }, headers)
   const again = await service.graphql(ALL_AT_ONCE, { endpoint: endpointId }, headers)
@@ -163,7 +160,7 @@ test('GraphQL: secrets are null in a replay, whatever aliases and fragments are 
 // A ticket lives for a minute, and nothing stores a login.
 const NO_SECRETS = new Set(['StreamTicket.ticket', 'StreamTicket.streamUrl', 'LoginPayload.token'])
 
-test('every field of a mutation that is named like a secret is marked, nullable, and optional in OpenAPI', async () => {
+test("every mutation's field with a secret's name is marked, nullable, and optional in OpenAPI", async () => {
   const marked = new Set<string>()
   for (const mutation of Object.values(schema.getMutationType()?.getFields() ?? {})) {
     const payload = getNamedType(mutation.type)

@@ -29,7 +29,7 @@ test('PostgreSQL knows every table, column and type that a statement names', asy
   expect(refused).toEqual([])
 })
 
-test('a name stands for one text', () => {
+test('a name has only one text', () => {
   expect(statement('test_one_text', 'SELECT 1').text).toBe('SELECT 1')
   expect(() => statement('test_one_text', 'SELECT  1')).not.toThrow('test_one_text')
   expect(() => statement('test_one_text', 'SELECT 2')).toThrow('test_one_text')
@@ -64,12 +64,12 @@ test.each<[string, fitting: unknown[], unfitting: unknown[]]>([
   ['text[]', [[], ['a', null], null], ['{}', 'a', [1], [undefined]]],
   ['timestamp with time zone', [new Date(0), '2026-01-01T00:00:00.123456Z', 'infinity'], [0, '2026-01-01', 'now']],
   ['uuid', ['019ab3c4-0000-7000-8000-000000000000'], ['a', 1, '']],
-])('what may be sent as %s', (type, fitting, unfitting) => {
+])('the values accepted as %s', (type, fitting, unfitting) => {
   expect(fitting.filter((value) => !fits(type, value))).toEqual([])
   expect(unfitting.filter((value) => fits(type, value))).toEqual([])
 })
 
-test('a statement is sent what its parameters are, and as many', async () => {
+test('a statement gets as many parameters as it has, of their types', async () => {
   const asked = (await loadStatements()).find(({ name }) => name === 'copy_delivery') ?? unnamed('')
   expect(() => database.db.query(asked, ['a', null, null, null])).toThrow('copy_delivery: $1 is of type uuid')
   expect(() => database.db.query(asked, [])).toThrow('copy_delivery: takes 4 parameters, not 0')
@@ -103,7 +103,7 @@ test.each(Object.entries(DRIVER_TYPES))('the driver makes of type %s: %s', (oid,
   expect(typeOf(TYPES.getTypeParser(Number(oid))(SENT[type] ?? ''))).toBe(type)
 })
 
-test('the compiler refuses a row with columns that its statement does not have', () => {
+test('the compiler refuses a row with columns that its statement lacks', () => {
   const run = <Row>(asked: StatementOf<Row>): StatementOf<Row> => asked
   const READ: Statement<{ id: string; seq: number; words: string[]; at: Date; data: Json }> = unnamed('')
   run(READ)

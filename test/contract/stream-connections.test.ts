@@ -39,11 +39,11 @@ async function open(requests: string): Promise<{ socket: Socket; text: () => str
   return { socket, text: () => text }
 }
 
-describe('requests that are sent before the answer to the one before them', () => {
+describe('requests sent before the answer to the previous one', () => {
   test.each([
     ['streams', stream],
     ['subscriptions', subscription],
-  ])('%s behind an open one are refused, and nothing of them is left when the connection dies', async (_name, one) => {
+  ])('%s behind an open one are refused, and leave nothing behind when the connection dies', async (_name, one) => {
     const { socket, text } = await open(one().repeat(30))
     await vi.waitFor(() => expect(text()).toContain('200 OK'))
     await vi.waitFor(() => expect(sessions().size).toBe(1))
@@ -52,7 +52,7 @@ describe('requests that are sent before the answer to the one before them', () =
     expect(hubOf(service.app).counts()).toEqual([])
   })
 
-  test('so is a reserved stream, whose place is given back', async () => {
+  test('a reserved stream is refused too, and its place is given back', async () => {
     const reserve = await fetch(`${service.url}/graphql/stream`, {
       method: 'PUT',
       headers: { 'x-api-key': service.apiKey },
@@ -96,7 +96,7 @@ describe('a subscription', () => {
       body: JSON.stringify({ query, variables }),
     })
 
-  test('that brings more than it may keep is refused', async () => {
+  test('with more variables than allowed is refused', async () => {
     const query =
       'subscription ($id: ID!, $note: String) { discussionEvents(discussionId: $id, lastEventId: $note) { seq } }'
     const refused = await subscribe(query, { id: discussionId, note: 'x'.repeat(20_000) })
@@ -105,7 +105,7 @@ describe('a subscription', () => {
     expect(sessions().size).toBe(0)
   })
 
-  test('is told what its reader holds on a comment', async () => {
+  test("gets its reader's own reaction on a comment", async () => {
     const ann = await service.as('ann')
     const post = (path: string, body: object) => service.call('POST', path, { body, headers: ann })
     const { json } = await post(`/discussions/${discussionId}/comments`, { body: 'mine' })
@@ -125,7 +125,7 @@ describe('a subscription', () => {
     expect(await answers({})).toContain('"viewerReaction":null')
   })
 
-  test('is refused an Idempotency-Key for a mutation, which is not honoured here', async () => {
+  test('is refused an Idempotency-Key for a mutation, which this path does not support', async () => {
     const query = 'mutation { lockDiscussion(input: { id: "x" }) { discussion { id } } }'
     const refused = await subscribe(query, {}, { 'idempotency-key': 'once' })
     expect(refused.status).toBe(422)

@@ -34,7 +34,7 @@ const bytesOf = (clients: readonly StreamClient[]): number =>
       return sum + Buffer.byteLength(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
     }, 0)
 
-test('/metrics tells what went out on streams, what was replayed, and which the service ended and why', async () => {
+test('/metrics counts events sent on streams, replays, and streams that the service ended, by reason', async () => {
   const reader = await service.as('ann')
   const write = (id: string, body: string) =>
     service.call('POST', `/discussions/${id}/comments`, { body: { body }, headers: reader })

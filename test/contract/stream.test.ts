@@ -69,7 +69,7 @@ describe('GET /stream/{discussionId}', () => {
     expect(stream.headers.deprecation).toBeUndefined()
   })
 
-  test('begins with retry and connected, which carry no id', async () => {
+  test('begins with retry and connected, which have no id', async () => {
     const stream = await open(await newDiscussion())
     await vi.waitFor(() => expect(stream.connected).toBeDefined())
     const [first] = stream.all
@@ -117,7 +117,7 @@ describe('GET /stream/{discussionId}', () => {
     await vi.waitFor(() => expect(byHeader.seqs).toEqual([4, 5]))
   })
 
-  test.each(['99', 'x', '-1', '1.5'])('with the unknown id %s is not complete, and live from now', async (id) => {
+  test.each(['99', 'x', '-1', '1.5'])('with the unknown id %s is incomplete, and continues live', async (id) => {
     const discussionId = await newDiscussion()
     await comment(discussionId)
     const stream = await open(`${discussionId}?lastEventId=${id}`)
@@ -126,7 +126,7 @@ describe('GET /stream/{discussionId}', () => {
     await vi.waitFor(() => expect(stream.seqs).toEqual([2]))
   })
 
-  test('with an id older than the replay window in hours is not complete', async () => {
+  test('with an id older than the replay window in hours is incomplete', async () => {
     const discussionId = await newDiscussion()
     for (let n = 0; n < 3; n++) await comment(discussionId)
     const age = unnamed(
@@ -148,7 +148,7 @@ describe('GET /stream/{discussionId}', () => {
     expect(stream.connected?.data).toMatchObject({ replayed: 10_000, complete: true })
   })
 
-  test('is resumed by an EventSource on its own, without loss', async () => {
+  test('is resumed by an EventSource by itself, without loss', async () => {
     const discussionId = await newDiscussion()
     await patchSettings({ stream: { maxDurationSeconds: 1 } })
     const source = new EventSource(`${service.url}/api/v1/stream/${discussionId}?lastEventId=0`, {
@@ -172,12 +172,12 @@ describe('GET /stream/{discussionId}', () => {
     }
   })
 
-  test('sends a comment line after silence', async () => {
+  test('sends a comment line during silence', async () => {
     const stream = await open(await newDiscussion())
     await vi.waitFor(() => expect(stream.comments).toBeGreaterThanOrEqual(2), { timeout: 3000 })
   })
 
-  test('ends with connection-timeout, which names the position, after its lifetime', async () => {
+  test('ends after its lifetime with connection-timeout, which has the position', async () => {
     const discussionId = await newDiscussion()
     await patchSettings({ stream: { maxDurationSeconds: 1 } })
     const stream = await open(discussionId)
@@ -203,7 +203,7 @@ describe('credentials of a stream', () => {
     )
   })
 
-  test('?token= takes a raw API key, with Deprecation and Sunset', async () => {
+  test('?token= accepts a raw API key, with Deprecation and Sunset', async () => {
     const stream = await open(`${await newDiscussion()}?token=${service.apiKey}`, {})
     expect(stream.status).toBe(200)
     expect(stream.headers).toMatchObject({ deprecation: 'true', sunset: 'Wed, 30 Jun 2027 00:00:00 GMT' })
@@ -220,7 +220,7 @@ describe('credentials of a stream', () => {
     }
   })
 
-  test('?token= and Authorization take an admin token', async () => {
+  test('?token= and Authorization accept an admin token', async () => {
     const { email, password } = service.admin
     const { token } = (await service.call('POST', '/admin/auth/login', { body: { email, password } })).json
     const discussionId = await newDiscussion()
@@ -298,7 +298,7 @@ describe('credentials of a stream', () => {
   })
 })
 
-test('the other methods of a stream: 405 with Allow', async () => {
+test('other methods on a stream: 405 with Allow', async () => {
   const response = await service.call('PUT', `/stream/${await newDiscussion()}`)
   expect(response.status).toBe(405)
   expect(response.headers.get('allow')).toContain('GET')

@@ -155,7 +155,7 @@ describe.each([
     expect(seen.events).toHaveLength(1)
   })
 
-  test('an event of a comment that has left the view since tells moderators alone who reacted', async () => {
+  test('only moderators see who reacted, in an event of a comment that has left the view since', async () => {
     const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
     const discussionId = await newDiscussion()
     const { id } = await comment(discussionId)
@@ -187,7 +187,7 @@ describe('/graphql/stream', () => {
     expect(await response.json()).toMatchObject({ code: 'missing_credentials' })
   })
 
-  test("knows nothing of another tenant's reserved stream", async () => {
+  test("does not find another tenant's reserved stream", async () => {
     const other = await service.addTenant('subscriptions-token')
     const token = await (await put({ 'x-api-key': service.apiKey })).text()
     const stolen = await fetch(`${service.url}/graphql/stream`, {
@@ -196,7 +196,7 @@ describe('/graphql/stream', () => {
     expect(stolen.status).toBe(404)
   })
 
-  test('a reserved stream that was opened goes on when its reservation ends', async () => {
+  test('a reserved stream that was opened continues when its reservation ends', async () => {
     const timers = vi.spyOn(globalThis, 'setTimeout')
     const client = connect(true)
     const discussionId = await newDiscussion()
@@ -213,7 +213,7 @@ describe('/graphql/stream', () => {
     await vi.waitFor(() => expect(before.events).toHaveLength(41), { timeout: 5000 })
   })
 
-  test('a query of its own gets its errors with a code', async () => {
+  test('a separate query gets its errors with a code', async () => {
     const seen = subscribe(connect(false), {}, '{ nothing }')
     await vi.waitFor(() => expect(seen.done).toBe(true))
     expect(seen.errors[0]?.extensions).toMatchObject({ code: 'validation_failed' })
@@ -228,7 +228,7 @@ describe('subscription discussionEvents at /graphql', () => {
       body: JSON.stringify({ query: QUERY, variables }),
     })
 
-  test('yields events as they come', async () => {
+  test('yields events as they arrive', async () => {
     const discussionId = await newDiscussion()
     await comment(discussionId)
     const response = await post({ discussionId, lastEventId: '0' })
@@ -251,13 +251,13 @@ describe('subscription discussionEvents at /graphql', () => {
 })
 
 describe('POST /graphql', () => {
-  test('answers errors of a request with a code, and nothing of the library', async () => {
+  test('answers request errors with a code, and nothing of the library', async () => {
     const { json } = await service.graphql('{ nothing }')
     expect(json.errors[0].extensions).toMatchObject({ code: 'validation_failed', status: 422 })
     expect((await service.graphql('{')).json.errors[0].extensions).toMatchObject({ code: 'validation_failed' })
   })
 
-  test('answers a refusal of the domain with its code', async () => {
+  test('answers a refusal of a domain with its code', async () => {
     const { json } = await service.graphql('query ($id: ID!) { discussion(id: $id) { id } }', { id: newId() })
     expect(json).toMatchObject({
       data: { discussion: null },
@@ -265,7 +265,7 @@ describe('POST /graphql', () => {
     })
   })
 
-  test('does not take a batch', async () => {
+  test('refuses a batch', async () => {
     const response = await fetch(`${service.url}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-api-key': service.apiKey },
@@ -281,7 +281,7 @@ describe('POST /graphql', () => {
     expect((await fetch(`${service.url}/graphql`)).status).toBe(405)
   })
 
-  test("answers CORS to the tenant's origins only", async () => {
+  test("sends CORS headers to the tenant's origins only", async () => {
     const origin = 'https://app.example.com'
     await service.call('PATCH', '/settings', { body: { allowedOrigins: [origin] } })
     const allowed = await service.graphql('{ __typename }', {}, { origin })

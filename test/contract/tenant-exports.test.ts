@@ -84,7 +84,7 @@ test('an export is made by a worker, and downloaded', async () => {
   )
 })
 
-test('who asks twice waits for one, and a completed one replaces the earlier ones', async () => {
+test('a repeated request waits for the same export, and a completed one replaces earlier ones', async () => {
   const [first, again] = await Promise.all([create(), create()])
   expect(again).toEqual(first)
   await make()
@@ -95,7 +95,7 @@ test('who asks twice waits for one, and a completed one replaces the earlier one
   expect(await list()).toMatchObject([{ id: second.id, state: 'completed' }])
 })
 
-test('only an admin of the tenant has it, and the audit log knows', async () => {
+test('only an admin of the tenant can download it, and the download has an audit entry', async () => {
   const { id } = await create()
   await make()
   const other = await login((await service.addTenant('other')).admin)
@@ -117,7 +117,7 @@ test('only an admin of the tenant has it, and the audit log knows', async () => 
   ])
 })
 
-test('one that is interrupted leaves nothing, and is made again', async () => {
+test('an interrupted export leaves nothing, and is made again', async () => {
   const { id } = await create()
   const stopping = new AbortController()
   stopping.abort()
@@ -130,7 +130,7 @@ test('one that is interrupted leaves nothing, and is made again', async () => {
 
 const AGE = unnamed("UPDATE tenant_exports SET expires_at = now() - interval '1 second'")
 
-test('it goes when its time is over', async () => {
+test('it is deleted when it expires', async () => {
   await create()
   await make()
   expect(await deleteExpiredExports(service.app.db.query, 10)).toBe(0)
@@ -141,7 +141,7 @@ test('it goes when its time is over', async () => {
 })
 
 describe('an erasure', () => {
-  test('takes the file along', async () => {
+  test('deletes the file', async () => {
     const { author } = await post('bob', 'soon forgotten')
     const { id } = await create()
     await make()
@@ -152,7 +152,7 @@ describe('an erasure', () => {
 
   const onServer = process.env.DATABASE_URL !== undefined
   test.skipIf(!onServer)(
-    `that ends while an export is made has it made again${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`,
+    `that ends while an export is made restarts the export${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`,
     async () => {
       const { author } = await post('cleo', 'soon forgotten as well')
       const { id } = await create()

@@ -113,7 +113,7 @@ describe('sort=top', () => {
     expect(await order()).toBe('c a')
   })
 
-  test('what does not move between two pages is seen exactly once, whatever moves', async () => {
+  test('a comment that does not move between two pages is seen exactly once, whatever else moves', async () => {
     const names = Array.from({ length: 12 }, (_, n) => `c${n}`)
     const ids = await postAll('top-stable', names.join(' '))
     for (const [index, name] of names.entries()) {
@@ -188,7 +188,7 @@ describe('replies=0..3', () => {
     expect(byId).toEqual((await list(page, 'replies=3')).json)
   })
 
-  test.each(['newest', 'oldest', 'top'])('their nextCursor goes on with parentId and sort=%s', async (sort) => {
+  test.each(['newest', 'oldest', 'top'])('their nextCursor continues with parentId and sort=%s', async (sort) => {
     const { json } = await list(page, `replies=1&sort=${sort}`)
     const a = (json.data as Listed[]).find(({ body }) => body === 'a')!
     const { data, nextCursor } = a.replies!
@@ -217,7 +217,7 @@ describe('replies=0..3', () => {
     expect([status, json.errors]).toEqual([422, [{ pointer: '/replies', code, message: expect.any(String) }]])
   })
 
-  test('pinned replies come first; what is not in view is nowhere, by REST and by any path of GraphQL', async () => {
+  test('pinned replies come first; comments out of view appear nowhere, by REST and by any path of GraphQL', async () => {
     const root = await post('nested-hidden', 'root')
     const hidden = await postAll('nested-hidden', 'one two three four', root.id)
     await postAll('nested-hidden', 'below', hidden.get('four'))
@@ -246,7 +246,7 @@ describe('replies=0..3', () => {
     expect(text).not.toMatch(/"body":"four"/)
   })
 
-  test('GraphQL pages the replies of each comment by themselves, with aliases of different arguments', async () => {
+  test('GraphQL pages the replies of each comment separately, with aliases of different arguments', async () => {
     const query = `query ($after: String) {
       discussion(externalId: "nested") {
         comments(sort: oldest) {
@@ -394,7 +394,7 @@ describe('the cost of a page', () => {
     return Number(hit) + Number(read)
   }
 
-  test('does not grow with the discussion, by any order', { timeout: 60_000 }, async () => {
+  test('does not grow with the discussion, in any order', { timeout: 60_000 }, async () => {
     await post('large', 'x')
     await grow(1000)
     const analyze = () => service.app.db.query(unnamed('ANALYZE comments'))

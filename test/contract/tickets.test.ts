@@ -61,7 +61,7 @@ async function comment(discussionId: string, reader: string, more: object = {}):
 }
 
 describe('POST /stream/ticket', () => {
-  test('answers 201 with all that a browser needs', async () => {
+  test('answers 201 with everything that a browser needs', async () => {
     const discussionId = await newDiscussion()
     const { status, json } = await mint({ discussionId })
     expect(status).toBe(201)
@@ -78,7 +78,7 @@ describe('POST /stream/ticket', () => {
     expect(inSeconds).toBeLessThanOrEqual(60)
   })
 
-  test('by an external id brings the discussion into being', async () => {
+  test('by an external id creates the discussion', async () => {
     const { status, json } = await mint({ externalId: 'page/with a ticket' })
     expect(status).toBe(201)
     expect((await service.call('GET', `/discussions/${json.discussionId}`)).json).toMatchObject({
@@ -102,7 +102,7 @@ describe('POST /stream/ticket', () => {
     expect(await mint({ discussionId }, { 'x-api-key': other.apiKey })).toMatchObject({ status: 404 })
   })
 
-  test('may be asked for with a key of no capability', async () => {
+  test('needs no capability', async () => {
     const { key } = (await service.call('POST', '/keys', { body: { label: 'plain', capabilities: [] } })).json
     expect((await mint({ discussionId: await newDiscussion() }, { 'x-api-key': key })).status).toBe(201)
   })
@@ -123,7 +123,7 @@ describe('a stream by ticket', () => {
     await vi.waitFor(() => expect(stream.seqs).toEqual([1]))
   })
 
-  test('shows public events, and notifications to their recipient only', async () => {
+  test('shows public events, and notifications only to their recipient', async () => {
     const discussionId = await newDiscussion()
     const root = await comment(discussionId, 'ada')
     const ofAda = await open(discussionId, await ticketFor(discussionId, await service.as('ada')))
@@ -141,7 +141,7 @@ describe('a stream by ticket', () => {
     await vi.waitFor(() => expect(typesOf(ofNobody)).toEqual(['comment_created', 'comment_created']))
   })
 
-  test('never shows what is not public, live or replayed', async () => {
+  test('never shows content that is not public, live or replayed', async () => {
     await service.call('PATCH', '/settings', { body: { moderationMode: 'pre' } })
     const discussionId = await newDiscussion()
     const live = await open(discussionId, await ticketFor(discussionId))
@@ -191,7 +191,7 @@ describe('a stream by ticket', () => {
     expect(refused.headers['access-control-allow-origin']).toBeUndefined()
   })
 
-  test('says once in the log that a proxy is not known', async () => {
+  test('logs an unknown proxy once', async () => {
     const warn = vi.spyOn(service.app.log, 'warn')
     const discussionId = await newDiscussion()
     for (const headers of [{}, { 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }]) {
@@ -201,7 +201,7 @@ describe('a stream by ticket', () => {
     warn.mockRestore()
   })
 
-  test('while the database is away is let in, told to come back, and closed; a key gets 503', async () => {
+  test('while the database is down gets 200, a time to reconnect, and is closed; a key gets 503', async () => {
     const discussionId = await newDiscussion()
     const ticket = await ticketFor(discussionId)
     const away = Object.assign(new Error('the connection is refused'), { code: 'ECONNREFUSED' })
@@ -225,7 +225,7 @@ describe('a stream by ticket', () => {
     }
   })
 
-  test('over the cap of its reader is let in, told to wait, and closed', async () => {
+  test('over the cap of its reader gets 200, a time to wait, and is closed', async () => {
     await service.call('PATCH', '/settings', { body: { stream: { maxStreamsPerReader: 2 } } })
     const discussionId = await newDiscussion()
     const tickets = await Promise.all([1, 2, 3].map(async () => ticketFor(discussionId, await service.as('dora'))))

@@ -74,7 +74,7 @@ describe('over HTTP/1.1', () => {
   const postHead = (headers = ''): string =>
     `POST /api/v1/discussions HTTP/1.1\r\nHost: a\r\nX-API-Key: ${service.apiKey}\r\nContent-Type: application/json\r\n${headers}`
 
-  test('300 connections that drip all end, and requests meanwhile are as fast as before', async () => {
+  test('300 slow connections all end, and other requests are as fast as before', async () => {
     const before = await normalMs(service)
     const kinds = [
       { head: 'GET /healthz HTTP/1.1\r\nX-Drip: ', drop: 'a' },
@@ -91,7 +91,7 @@ describe('over HTTP/1.1', () => {
   test.each([
     ['headers', 'GET /healthz HTTP/1.1\r\nX-Drip: '],
     ['a body', () => `${postHead('Content-Length: 100000\r\n\r\n')}{"externalId":"`],
-  ])('%s that drip are answered with 408 as a problem, and nothing stands in the log', async (_what, head) => {
+  ])('slow %s are answered with 408 as a problem document, and not logged', async (_what, head) => {
     const told = ['warn', 'error'].map((level) => vi.spyOn(service.app.log, level as 'warn' | 'error'))
     const one = start({ head: typeof head === 'string' ? head : head(), drop: 'a' })
     await one.closed
@@ -102,7 +102,7 @@ describe('over HTTP/1.1', () => {
     for (const spy of told) expect(spy).not.toHaveBeenCalled()
   })
 
-  test('a connection on which nothing ever comes is closed without an answer', async () => {
+  test('a connection that never sends anything is closed without an answer', async () => {
     const one = start({})
     await one.closed
     await vi.waitFor(() => expect(service.peers()).not.toContain(one.localPort), WAIT)
@@ -121,7 +121,7 @@ describe('over HTTP/1.1', () => {
     await closed
   })
 
-  test('a slow upload of the largest body passes, as long as it is whole in time', async () => {
+  test('a slow upload of the largest body succeeds if it is complete in time', async () => {
     const body = JSON.stringify({ externalId: 'slow', title: 'a', pad: 'x'.repeat(250 * 1024) })
     const socket = connect(portOf(service), '127.0.0.1')
     const closed = new Promise((resolve) => socket.once('close', resolve))
@@ -137,7 +137,7 @@ describe('over HTTP/1.1', () => {
     expect(text).toMatch(/^HTTP\/1.1 422 /)
   })
 
-  test('a client that leaves in the middle of its body leaves nothing behind, and no error in the log', async () => {
+  test('a client that disconnects within its body leaves nothing behind, and no error in the log', async () => {
     const told = ['warn', 'error'].map((level) => vi.spyOn(service.app.log, level as 'warn' | 'error'))
     const body = '{"externalId":"half"}'
     const gone = Array.from({ length: 5 }, () => start({ head: `${postHead('Content-Length: 500\r\n\r\n')}${body}` }))
@@ -150,7 +150,7 @@ describe('over HTTP/1.1', () => {
     for (const spy of told) expect(spy).not.toHaveBeenCalled()
   })
 
-  test('streams outlast all of it, and their clients may leave without an error in the log', async () => {
+  test('streams outlast all deadlines, and their clients may disconnect without an error in the log', async () => {
     const told = ['warn', 'error'].map((level) => vi.spyOn(service.app.log, level as 'warn' | 'error'))
     const stream = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
     const abort = new AbortController()
@@ -240,7 +240,7 @@ describe('over TLS', () => {
     return times
   }
 
-  test('connections that drip handshakes, prefaces, headers, pings and bodies all end, and requests meanwhile are as fast', async () => {
+  test('slow handshakes, prefaces, headers, pings and bodies all end, and other requests are as fast', async () => {
     const before = await normalHttp2Ms()
     const ping = frame(PING, 0, 0, Buffer.alloc(8))
     const kinds: Omit<Parameters<typeof drip>[0], 'port'>[] = [
@@ -273,7 +273,7 @@ describe('over TLS', () => {
     expect(median(meanwhile) / median(before)).toBeLessThan(10)
   })
 
-  test('a body that drips is answered with 408 as a problem, and is not taken for whole', async () => {
+  test('a slow body is answered with 408 as a problem document, and is not taken for complete', async () => {
     const session = open()
     const headers = {
       ':method': 'POST',
@@ -316,7 +316,7 @@ describe('over TLS', () => {
     session.close()
   })
 
-  test('a client that never reads a long answer is cut off, and its connection goes on', async () => {
+  test('a client that never reads a long answer is cut off, and its connection stays', async () => {
     const session = open()
     const request = session.request({ ':path': '/docs/scalar.js' })
     request.pause()
@@ -328,7 +328,7 @@ describe('over TLS', () => {
     session.close()
   })
 
-  test('a stream outlasts all of it', async () => {
+  test('a stream outlasts all deadlines', async () => {
     const session = open()
     const request = session.request({ ':path': `/api/v1/stream/${discussionId}`, 'x-api-key': service.apiKey })
     let text = ''
@@ -339,7 +339,7 @@ describe('over TLS', () => {
     session.close()
   })
 
-  test('a connection has 100 requests under way at most', async () => {
+  test('a connection has at most 100 requests under way', async () => {
     const session = open()
     await new Promise((resolve) => session.once('remoteSettings', resolve))
     expect(session.remoteSettings.maxConcurrentStreams).toBe(100)

@@ -24,7 +24,7 @@ const rename = (sql: Sql, name: string): Promise<unknown> => sql(RENAME, [id, na
 const slug = async (sql: Sql = service.app.db.query): Promise<string | undefined> =>
   (await sql<{ slug: string }>(FIND, [id]))[0]?.slug
 
-test('statements that are asked for side by side run in their order', async () => {
+test('concurrent statements run in the order of their calls', async () => {
   const names = Array.from({ length: 20 }, () => newId())
   const seen = await service.app.db.transaction((sql) =>
     Promise.all(names.flatMap((name) => [rename(sql, name).then(() => undefined), slug(sql)])),
@@ -33,7 +33,7 @@ test('statements that are asked for side by side run in their order', async () =
   expect(await slug()).toBe(names.at(-1))
 })
 
-test('nothing changes where one of them fails, and none runs after the end', async () => {
+test('nothing changes if one of them fails, and none runs after the end', async () => {
   const before = await slug()
   let late: Promise<unknown> = Promise.resolve()
   const run = service.app.db.transaction((sql) => {
@@ -51,14 +51,14 @@ test('nothing changes where one of them fails, and none runs after the end', asy
   expect(await slug()).toBe(before)
 })
 
-test('a failure that nobody looks at fails the transaction', async () => {
+test('an ignored failure fails the transaction', async () => {
   const before = await slug()
   const run = service.app.db.transaction((sql) => Promise.allSettled([rename(sql, newId()), sql(FAIL, [id])]))
   await expect(run).rejects.toThrow('was rolled back')
   expect(await slug()).toBe(before)
 })
 
-test('a statement that comes after the end of its transaction is refused', async () => {
+test('a statement after the end of its transaction is refused', async () => {
   let kept: TxSql | undefined
   await service.app.db.transaction(async (sql) => void (kept = sql))
   const before = await slug()

@@ -61,7 +61,7 @@ async function post(side: TestTenant, body: string): Promise<string> {
 const commentsOf = ({ events }: StreamClient): string[] =>
   events.filter(({ event }) => event === 'comment_created').map(({ data }) => data.data.comment.id)
 
-test('each hears its own events of a discussion that both have', async () => {
+test('each gets its own events of a discussion id that both have', async () => {
   const [ofTheirs, ofMine] = await Promise.all([listen(theirs), listen(mine)])
   // At once: some of them go together in one statement.
   const posted = await Promise.all(
@@ -89,7 +89,7 @@ const ROUTES = [
   ),
 ].filter(({ access, slots }) => access !== 'public' && slots.some(({ isId }) => isId))
 
-test('what one does to things that both have leaves those of the other as they were', async () => {
+test('changes to things with ids that both have affect only one tenant', async () => {
   // Who listens is counted now and then.
   const rows = async () => ({ ...(await digestOf(service.app.db, theirs.tenant.id)), stream_counts: null })
   const before = await rows()

@@ -59,7 +59,7 @@ const auditOf = async (id: string) =>
   service.app.prisma.auditEntry.findMany({ where: { targetId: id }, orderBy: { id: 'asc' } })
 
 describe('POST /webhooks/{id}/rotate-secret', () => {
-  test('answers 200 with the new secret; for 24 h the old one signs as well', async () => {
+  test('answers 200 with the new secret; for 24 h the old one signs too', async () => {
     const { id, secret, kid } = await registerVerified()
     const { status, json } = await post(`${id}/rotate-secret`)
     expect(status).toBe(200)
@@ -91,7 +91,7 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
     expect(third.secrets.map((each: { kid: string }) => each.kid)).not.toContain(kid)
   })
 
-  test('once the 24 h are over the old secret signs no more, and another rotation is free', async () => {
+  test('after the 24 h the old secret no longer signs, and another rotation is possible', async () => {
     const { id } = await registerVerified()
     const second = (await post(`${id}/rotate-secret`)).json
     const age = unnamed(
@@ -107,7 +107,7 @@ describe('POST /webhooks/{id}/rotate-secret', () => {
     expect(third.json.secrets.map((each: { kid: string }) => each.kid)).toEqual([third.json.kid, second.kid])
   })
 
-  test('of many at once one goes through', async () => {
+  test('of many concurrent rotations one succeeds', async () => {
     const { id } = await registerVerified()
     const answers = await Promise.all(Array.from({ length: 6 }, () => post(`${id}/rotate-secret`)))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409, 409, 409])
@@ -139,7 +139,7 @@ describe('POST /webhooks/{id}/test', () => {
     expect(delivery.headers).toMatchObject({ 'X-Service-Test': 'true' })
   })
 
-  test('is no event: nothing is written to any log of events', async () => {
+  test('is no event: nothing is written to any event log', async () => {
     const { id } = await registerVerified()
     const count = unnamed('SELECT count(*)::int AS count FROM events')
     const before = await service.app.db.query(count)
@@ -148,7 +148,7 @@ describe('POST /webhooks/{id}/test', () => {
     expect(await service.app.db.query(count)).toEqual(before)
   })
 
-  test('is retried as any other', async () => {
+  test('is retried like any other delivery', async () => {
     receiver.on(path, ({ headers }, response) =>
       headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
     )
@@ -159,7 +159,7 @@ describe('POST /webhooks/{id}/test', () => {
     expect(await read(id)).toMatchObject({ consecutiveFailures: 3 })
   })
 
-  test('of an event that there is not answers 422; of an unverified endpoint 409', async () => {
+  test('of an unknown event answers 422; of an unverified endpoint 409', async () => {
     const { id } = await registerVerified()
     for (const eventType of ['notification_reply', 'verification', '*', 'nothing']) {
       expect((await post(`${id}/test`, { eventType })).json.errors[0].pointer).toBe('/eventType')
@@ -173,7 +173,7 @@ describe('POST /webhooks/{id}/test', () => {
 })
 
 describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
-  test('answers 202 with a new delivery id under the same idempotency key, as often as one likes', async () => {
+  test('answers 202 with a new delivery id under the same idempotency key, any number of times', async () => {
     const { id, secret, kid } = await registerVerified()
     const { deliveryId, eventId } = await add(id)
     await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
@@ -201,7 +201,7 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
     expect(new Set(receiver.deliveries(path).map(({ raw }) => raw.toString())).size).toBe(1)
   })
 
-  test("answers 404 for what is unknown, for another endpoint's delivery and for another tenant", async () => {
+  test("answers 404 for unknown ids, for another endpoint's delivery and for another tenant", async () => {
     const { id } = await registerVerified()
     const { deliveryId } = await add(id)
     path = `${path}-other`
@@ -215,7 +215,7 @@ describe('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver', () => {
     expect((await service.call('POST', route, { headers })).status).toBe(404)
   })
 
-  test('answers 409 where the event is no longer stored, and where the endpoint is not verified', async () => {
+  test('answers 409 if the event is no longer stored, and if the endpoint is not verified', async () => {
     const { id } = await registerVerified()
     const { deliveryId, eventId } = await add(id)
     await vi.waitFor(async () => expect((await get(id, deliveryId)).status).toBe('delivered'), WAIT)
@@ -252,7 +252,7 @@ describe('POST /webhooks/{id}/replay', () => {
     return { from, to: new Date(base + DAY_MS - 1).toISOString() }
   }
 
-  test('queues what is missing, in its order, and only once', async () => {
+  test('queues missing events, in order, and only once', async () => {
     const { id } = await registerVerified()
     const span = await happened(20)
     const { status, json } = await post(`${id}/replay`, span)
@@ -265,7 +265,7 @@ describe('POST /webhooks/{id}/replay', () => {
     expect(new Set(bodies.map(({ seq }) => seq))).toEqual(new Set([2, 4, 6, 8, 10, 12, 14, 16, 18, 20]))
   })
 
-  test('queues what has failed again, not what was delivered', async () => {
+  test('queues failed deliveries again, not delivered ones', async () => {
     receiver.on(path, ({ headers, body }, response) =>
       headers['x-service-event'] !== 'verification' && Number(body.seq) > 4 ? reply(response, 500) : undefined,
     )
@@ -278,7 +278,7 @@ describe('POST /webhooks/{id}/replay', () => {
     await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(6), WAIT)
   })
 
-  test("goes by time and type: the endpoint's own where none is given", async () => {
+  test("selects by time and type; by default the endpoint's own types", async () => {
     const { id } = await registerVerified({ eventTypes: ['comment_edited'] })
     const span = await happened(10)
     expect((await post(`${id}/replay`, span)).json).toEqual({ queued: 0 })
@@ -307,7 +307,7 @@ describe('POST /webhooks/{id}/replay', () => {
     expect((await post(`${id}/replay`, { from: '2026-01-01T00:00:00Z' })).json.code).toBe('invalid_transition')
   })
 
-  test("takes no event of another tenant, and stands in each tenant's own audit log", async () => {
+  test("takes no event of another tenant, and has an entry in each tenant's own audit log", async () => {
     const { id } = await registerVerified()
     const stranger = await service.addTenant(`replay-${counter}`)
     const span = await happened(10, stranger.tenant.id)
@@ -320,7 +320,7 @@ describe('POST /webhooks/{id}/replay', () => {
     })
   })
 
-  test('of two at once queues each event once', async () => {
+  test('concurrent replays queue each event once', async () => {
     const { id } = await registerVerified()
     const span = await happened(100)
     const answers = await Promise.all([
@@ -331,7 +331,7 @@ describe('POST /webhooks/{id}/replay', () => {
     expect(answers.map(({ json }) => json.queued).toSorted((a, b) => a - b)).toEqual([0, 0, 50])
   })
 
-  test('of many events, which wait behind what happens meanwhile', async () => {
+  test('of many events waits behind later events', async () => {
     const { id } = await registerVerified()
     const queued = effort(100_000, 4000)
     const span = await happened(2 * queued)
@@ -344,7 +344,7 @@ describe('POST /webhooks/{id}/replay', () => {
   }, 120_000)
 })
 
-test('GraphQL has the same, by the same names', async () => {
+test('GraphQL has the same, under the same names', async () => {
   const { id } = await registerVerified()
   const { deliveryId } = await add(id)
   const run = async (query: string, input: object) => {
@@ -388,7 +388,7 @@ test('GraphQL has the same, by the same names', async () => {
   expect((await service.graphql(enable, { input: { id } })).json.errors[0].extensions.code).toBe('admin_only')
 })
 
-test('every write stands in the audit log', async () => {
+test('every write has an audit entry', async () => {
   const { id } = await registerVerified()
   const { deliveryId } = await add(id)
   await post(`${id}/rotate-secret`)
@@ -405,7 +405,7 @@ test('every write stands in the audit log', async () => {
   ])
 })
 
-test('a process without an api answers for its health and figures, and nothing else', async () => {
+test('a process without an api answers only for its health and metrics', async () => {
   const server = createHealthServer(service.app, { hasMetrics: true })
   const statusOf = async (url: string) =>
     (await server.inject({ url, headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).statusCode
@@ -415,7 +415,7 @@ test('a process without an api answers for its health and figures, and nothing e
   await server.close()
 })
 
-test('GET /metrics tells of attempts, their time, the backlog and circuits', async () => {
+test('GET /metrics counts attempts, their duration, the backlog and circuits', async () => {
   const { id } = await registerVerified()
   await add(id)
   await vi.waitFor(async () => expect(await list(id, '?status=delivered')).toHaveLength(1), WAIT)

@@ -45,7 +45,7 @@ describe('the budget webhookEndpoints', () => {
     }
   })
 
-  test('of many at once, by REST and GraphQL, no more than that are registered: 409 endpoint_budget_exhausted', async () => {
+  test('of many concurrent registrations, by REST and GraphQL, at most that many succeed: 409 endpoint_budget_exhausted', async () => {
     const tenant = await tenantWith(4)
     const byRest = async () => {
       const { status, json } = await tenant.register()
@@ -58,7 +58,7 @@ describe('the budget webhookEndpoints', () => {
     expect(new Set(outcomes)).toEqual(new Set(['created', '409 endpoint_budget_exhausted']))
   })
 
-  test('a disabled endpoint counts, a deleted one does not; a lower budget takes none away', async () => {
+  test('a disabled endpoint counts, a deleted one does not; a lower budget deletes none', async () => {
     const tenant = await tenantWith(2)
     const [one, two] = [(await tenant.register()).json.id, (await tenant.register()).json.id]
     await service.app.db.query(unnamed(DISABLE), [one])

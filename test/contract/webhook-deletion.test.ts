@@ -139,7 +139,7 @@ describe('while endpoints come and go', () => {
   })
 
   test.runIf(onServer)(
-    'a replay under way does not keep an endpoint from being deleted, and goes with it',
+    'a replay under way does not prevent the deletion of its endpoint, and ends with it',
     async () => {
       const id = await endpoint()
       const tenantId = service.tenant.id
@@ -164,7 +164,7 @@ describe('while endpoints come and go', () => {
 })
 
 describe('DELETE /webhooks/{id}', () => {
-  test('touches none of its deliveries', async () => {
+  test('changes none of its deliveries', async () => {
     const id = await endpoint()
     await add(id, 20)
     expect((await remove(id)).status).toBe(204)
@@ -172,7 +172,7 @@ describe('DELETE /webhooks/{id}', () => {
     expect(await run(TOUCHED, [id])).toEqual([{ n: 20 }])
   })
 
-  test('takes its secrets at once; every route of it answers 404 from then on', async () => {
+  test('deletes its secrets at once; all its routes answer 404 from then on', async () => {
     const id = await endpoint()
     const { deliveryId } = await addDelivery(service.app, service.tenant.id, id)
     await remove(id)
@@ -205,13 +205,13 @@ describe('DELETE /webhooks/{id}', () => {
     expect((await service.call('DELETE', `/webhooks/${id}`, { headers })).status).toBe(204)
   })
 
-  test('of two at once one succeeds and the other answers 404', async () => {
+  test('of two concurrent ones, one succeeds and the other answers 404', async () => {
     const id = await endpoint()
     const statuses = (await Promise.all([remove(id), remove(id)])).map(({ status }) => status)
     expect(new Set(statuses)).toEqual(new Set([204, 404]))
   })
 
-  test('what it held counts no longer in the overview', async () => {
+  test('held deliveries no longer count in the overview', async () => {
     const id = await endpoint()
     await add(id, 2)
     await run(`UPDATE deliveries SET status = 'held' WHERE endpoint_id = $1`, [id])
@@ -238,7 +238,7 @@ describe('DELETE /webhooks/{id}', () => {
     expect(receiver.deliveries(path)).toHaveLength(8)
   })
 
-  test('a handshake under way comes to nothing', async () => {
+  test('a handshake under way has no effect', async () => {
     const answers: (() => void)[] = []
     receiver.on(path, ({ body }, response) => {
       answers.push(() => reply(response, 200, JSON.stringify({ challenge: body.challenge })))
@@ -258,7 +258,7 @@ describe('DELETE /webhooks/{id}', () => {
 describe('the deliveries of a deleted endpoint', () => {
   beforeEach(clearAll)
 
-  test('are cleared in batches by whichever worker is there, and those of others stay', async () => {
+  test('are cleared in batches by any worker, and those of others stay', async () => {
     const [gone, kept] = [await endpoint(), await endpoint()]
     await add(gone, 7)
     await add(kept, 2)
@@ -270,7 +270,7 @@ describe('the deliveries of a deleted endpoint', () => {
     expect([await left(gone), await left(kept)]).toEqual([[], ['pending', 'pending']])
   })
 
-  test.runIf(onServer)('that are locked are passed over, not awaited', async () => {
+  test.runIf(onServer)('are skipped while locked, not awaited', async () => {
     const id = await endpoint()
     await add(id, 3)
     await remove(id)
@@ -291,7 +291,7 @@ describe('the deliveries of a deleted endpoint', () => {
     expect(await clear(10)).toBe(1)
   })
 
-  test('go also where a write that began before the deletion queued them after it; an hour later nothing is kept', async () => {
+  test('are cleared even if a write from before the deletion queued them after it; an hour later nothing is kept', async () => {
     const id = await endpoint()
     await remove(id)
     await clear(10)

@@ -48,7 +48,7 @@ async function registerVerified(body: object = {}) {
 }
 
 describe('POST /webhooks', () => {
-  test('answers 201 with the endpoint, its secret and kid, and the secret nowhere again', async () => {
+  test('answers 201 with the endpoint, its secret and kid, and never shows the secret again', async () => {
     const { status, json } = await register({ description: 'the newsroom', policy: { maxAttempts: 5 } })
     expect(status).toBe(201)
     expect(json).toEqual({
@@ -179,12 +179,12 @@ describe('the ownership handshake', () => {
     expect(receiver.requests.filter((request) => request.path === path)).toHaveLength(1)
   })
 
-  test('fails where the connection does, in plain words', async () => {
+  test('fails if the connection fails, with a plain reason', async () => {
     const { id } = (await register({ url: 'https://localhost:1/' })).json
     await vi.waitFor(async () => expect((await read(id)).lastVerification?.error).toBe('connection refused'), WAIT)
   })
 
-  test('POST /webhooks/{id}/verify answers 202 unverified and makes a new one', async () => {
+  test('POST /webhooks/{id}/verify answers 202 unverified and starts a new one', async () => {
     const { id } = await registerVerified()
     const { status, json } = await service.call('POST', `/webhooks/${id}/verify`)
     expect([status, json.state]).toEqual([202, 'unverified'])
@@ -193,7 +193,7 @@ describe('the ownership handshake', () => {
     expect(new Set(challenges).size).toBe(2)
   })
 
-  test('a late answer to an old challenge counts for nothing', async () => {
+  test('a late answer to an old challenge is ignored', async () => {
     let answerFirst: () => void = () => undefined
     receiver.on(path, (request, response) => {
       if (receiver.handshakes(path).length > 1) return reply(response, 200, '{}')
@@ -260,7 +260,7 @@ describe('a delivery', () => {
     expect(JSON.stringify(delivery)).not.toMatch(/signature/i)
   })
 
-  test('is attempted 3 times in the same bytes, each with its own signature, after waits of 1 and 2 bases; then it has failed', async () => {
+  test('is attempted 3 times with the same bytes, each with its own signature, after waits of 1 and 2 bases; then it has failed', async () => {
     receiver.on(path, ({ headers }, response) =>
       headers['x-service-event'] === 'verification' ? undefined : reply(response, 500, JSON.stringify(headers)),
     )
@@ -288,7 +288,7 @@ describe('a delivery', () => {
     expect(await read(id)).toMatchObject({ consecutiveFailures: 3, state: 'verified', circuit: 'closed' })
   })
 
-  test('that succeeds sets consecutiveFailures to 0', async () => {
+  test('that succeeds resets consecutiveFailures', async () => {
     let failures = 2
     receiver.on(path, ({ headers }, response) =>
       headers['x-service-event'] === 'verification' || failures-- <= 0 ? undefined : reply(response, 503),
@@ -320,7 +320,7 @@ describe('a delivery', () => {
     ['a body that never ends', { statusCode: 200, error: 'timeout' }],
     ['a closed connection', { statusCode: null, error: 'connection closed by the receiver' }],
     ['a body that cannot be unpacked', { statusCode: 200, error: 'the answer cannot be unpacked' }],
-  ])('counts %s as failed, in plain words', async (name, expected) => {
+  ])('counts %s as failed, with a plain reason', async (name, expected) => {
     receiver.on(path, (request, response) => {
       if (request.headers['x-service-event'] === 'verification') return undefined
       if (name === 'a redirect') return reply(response, 302, '', { location: `${receiver.url}${path}-elsewhere` })
@@ -368,7 +368,7 @@ describe('a delivery', () => {
 })
 
 describe('PATCH /webhooks/{id}', () => {
-  test("changes what is given and nothing else; null takes a policy value back to the tenant's", async () => {
+  test("changes only the given fields; null returns a policy value to the tenant's", async () => {
     const { id } = await registerVerified({ description: 'first', policy: { maxAttempts: 5, timeoutMs: 500 } })
     const { status, json } = await service.call('PATCH', `/webhooks/${id}`, {
       body: { eventTypes: ['comment_created'], policy: { maxAttempts: null, backoffBaseMs: 20 } },
@@ -381,7 +381,7 @@ describe('PATCH /webhooks/{id}', () => {
     ).toBeNull()
   })
 
-  test('of the url resets verification; waiting deliveries wait, then go to the new url', async () => {
+  test('of the url resets verification; deliveries wait, then go to the new url', async () => {
     receiver.on(path, ({ headers }, response) =>
       headers['x-service-event'] === 'verification' ? undefined : reply(response, 500),
     )
@@ -427,7 +427,7 @@ describe('reading', () => {
     }
   })
 
-  test('GET /webhooks/{id} tells of the handshake under way and of what is held', async () => {
+  test('GET /webhooks/{id} shows the handshake under way and the held deliveries', async () => {
     const endpoint = async (id: string) => {
       const { deliveriesHeld, verificationPending } = await read(id)
       return { deliveriesHeld, verificationPending }
@@ -533,7 +533,7 @@ describe('reading', () => {
     expect(json.data.webhookDelivery.body).toBe(receiver.deliveries(path)[0]?.raw.toString())
   })
 
-  test('GraphQL tells what an endpoint sets by itself, whether its handshake is under way, and what it holds', async () => {
+  test("GraphQL shows an endpoint's own policy, whether its handshake is under way, and its held deliveries", async () => {
     const held = async () =>
       (
         await service.graphql(
@@ -573,7 +573,7 @@ test('DELETE /webhooks/{id} answers 204, cancels its deliveries, then 404', asyn
   expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(404)
 })
 
-test('every write stands in the audit log, without the secret', async () => {
+test('every write has an audit entry, without the secret', async () => {
   const { id, secret } = await registerVerified()
   await service.call('PATCH', `/webhooks/${id}`, { body: { description: 'changed' } })
   await service.call('POST', `/webhooks/${id}/verify`)

@@ -44,7 +44,7 @@ test.each(FILES)('GET %s needs no credentials and may be loaded by the pages of 
   })
 })
 
-test('GET /widget.js is compressed for who takes it, the same text, and not sent again to who has it', async () => {
+test('GET /widget.js is compressed for clients that accept it, the same text, and not sent again to a client that has it', async () => {
   const [plain, zipped] = [await get('/widget.js'), await get('/widget.js', { 'accept-encoding': 'br, gzip' })]
   const refused = await get('/widget.js', { 'accept-encoding': 'gzip;q=0, *' })
   expect([plain, zipped, refused].map(({ headers }) => headers['content-encoding'])).toEqual([
@@ -70,7 +70,7 @@ test('the widget is at most 16 KB compressed', async () => {
   expect(bytes.length).toBeLessThanOrEqual(16 * 1024)
 })
 
-test('nothing in the widget is of a kind that a strict policy refuses', async () => {
+test('the widget does nothing that a strict policy forbids', async () => {
   for (const path of FILES) {
     const text = (await get(path)).bytes.toString()
     expect(text).not.toMatch(/\beval\(|new Function|\sstyle=|<style|<script|javascript:|\son\w+=/)

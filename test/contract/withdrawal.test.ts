@@ -407,7 +407,7 @@ async function inNewDiscussion(work: (run: Run) => Promise<void>): Promise<numbe
 }
 
 test(
-  'nobody without moderate_content is told again what was edited away, rejected or deleted, by stream, GraphQL or webhook',
+  'without moderate_content, no stream, GraphQL or webhook shows again what was edited away, rejected or deleted',
   { timeout: 120_000 },
   async () => {
     let withdrawn = 0
@@ -437,7 +437,7 @@ test(
   },
 )
 
-test('nor afterwards, where everybody has written and moderated at once', { timeout: 120_000 }, async () => {
+test('the same after everyone has written and moderated at once', { timeout: 120_000 }, async () => {
   let withdrawn = 0
   const enough = 10
   const until = Date.now() + effort(3000, 1500)
@@ -458,7 +458,7 @@ test('nor afterwards, where everybody has written and moderated at once', { time
   expect(withdrawn).toBeGreaterThan(enough)
 })
 
-test('a long repair and a long replay hold no text of what was rejected or deleted at their end; with moderate_content they do', async () => {
+test('a long repair and a long replay show no text that was rejected or deleted by their end; with moderate_content they do', async () => {
   const discussionId = await newDiscussion()
   const path = `${service.url}/api/v1/stream/${discussionId}`
   const { headers, id: readerId } = readers.get('ann')!
@@ -503,7 +503,7 @@ test('a long repair and a long replay hold no text of what was rejected or delet
   }
 })
 
-test('a text that was reported out of view stays away where its author has written another one, which was approved', async () => {
+test('a text that reports took out of view stays away after its author wrote another one, which was approved', async () => {
   const discussionId = await newDiscussion()
   const [author, ...others] = READERS
   const { headers } = readers.get(author)!

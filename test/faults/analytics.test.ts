@@ -89,7 +89,7 @@ const approved = async (service: Processes): Promise<number> =>
   (await service.call('GET', '/analytics/summary')).json.totals.comments.approved
 
 describe.skipIf(!onServer)(`a worker in mid-fold${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
-  test('that is killed loses nothing and doubles nothing: the next one folds all of it', async () => {
+  test('that is killed loses nothing and doubles nothing: the next one folds everything', async () => {
     const { url, drop } = await createServerDatabase()
     closing.push(drop)
     const service = closeLater(await startProcesses({ env: { DATABASE_URL: url } }))
@@ -126,7 +126,7 @@ describe.skipIf(!onServer)(`a worker in mid-fold${onServer ? '' : ' (skipped: ne
   }, 90_000)
 })
 
-test('kill -9 of all processes at any instant: the numbers are those of the comments that are there', async () => {
+test('kill -9 of all processes at any instant: the numbers equal the stored comments', async () => {
   const service = closeLater(await startProcesses())
   const processes = [...new Set([...service.apis, ...service.workers])]
   let acknowledged = 0

@@ -129,7 +129,7 @@ describe.skipIf(!hasRedis)(
       }
     })
 
-    test("a reader's tickets open as many streams as the cap says, and the others are told to wait", async () => {
+    test("a reader's tickets open as many streams as the cap allows, and further ones are told to wait", async () => {
       await setCaps({ maxStreams: 5000, maxStreamsPerReader: 5 })
       const all = await openMany(60, await newTicket())
       expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]))
@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis)(
       }
     })
 
-    test('at the cap, who closes and comes back to another process at once is let in', async () => {
+    test('at the cap, a client that closes and reconnects to another process at once is admitted', async () => {
       await setCaps({ maxStreams: 20 })
       const queue = admitted(await openMany(20))
       expect(queue).toHaveLength(20)
@@ -155,7 +155,7 @@ describe.skipIf(!hasRedis)(
       expectRefused(await open(one))
     })
 
-    test('a stream that fails once it was counted in gives its place back', async () => {
+    test('a stream that fails after it was counted gives its place back', async () => {
       await setCaps({ maxStreams: 10 })
       const real = discussionId
       discussionId = '0190b1a0-0000-7000-8000-000000000000'
@@ -165,7 +165,7 @@ describe.skipIf(!hasRedis)(
       expect(admitted(await openMany(30))).toHaveLength(10)
     })
 
-    test('Redis loses its data: no stream ends, and the counts are right again', async () => {
+    test('Redis loses its data: no stream ends, and the counts become right again', async () => {
       await setCaps({ maxStreams: 40 })
       const open40 = await openMany(40)
       expect(admitted(open40)).toHaveLength(40)
@@ -181,7 +181,7 @@ describe.skipIf(!hasRedis)(
       expect(clients.size).toBe(40)
     })
 
-    test('Redis goes, and comes back empty: streams open without a wait, by what is known, and exactly again', async () => {
+    test('Redis goes down, and comes back empty: streams open without a wait, by local counts, then exactly again', async () => {
       await setCaps({ maxStreams: 40 })
       const before = await openMany(30)
       expect(admitted(before)).toHaveLength(30)
@@ -204,7 +204,7 @@ describe.skipIf(!hasRedis)(
       expectRefused(await open(other))
     })
 
-    test('Redis takes commands and answers none: streams open all the same, without a long wait', async () => {
+    test('Redis takes commands and answers none: streams still open, without a long wait', async () => {
       await setCaps({ maxStreams: 40 })
       await openMany(10)
       proxy.swallow(() => true)
@@ -219,7 +219,7 @@ describe.skipIf(!hasRedis)(
       await vi.waitFor(async () => expect((await counts()).reduce((sum, count) => sum + count, 0)).toBe(30), WAIT)
     })
 
-    test('the share of a process that stops is back at once', async () => {
+    test('the places of a process that stops are free at once', async () => {
       await setCaps({ maxStreams: 20 })
       expect(admitted(await openMany(20, '', [one]))).toHaveLength(20)
       expectRefused(await open(other))
@@ -230,7 +230,7 @@ describe.skipIf(!hasRedis)(
       await expectRefusedSoon(one)
     })
 
-    test('the share of a process that was killed is back within 60 s', { timeout: 90_000 }, async () => {
+    test('the places of a killed process are free within 60 s', { timeout: 90_000 }, async () => {
       await setCaps({ maxStreams: 20 })
       expect(admitted(await openMany(20, '', [one]))).toHaveLength(20)
       expectRefused(await open(other))

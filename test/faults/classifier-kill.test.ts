@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const textOf = ({ body }: Received): unknown => (body.comment as { body: string }).body
 
-test('kill -9 of the worker between asking and writing down: the comment is decided all the same, and once', async () => {
+test('kill -9 of the worker between question and record: the comment is still decided, and once', async () => {
   await service.call('POST', '/classifier-secrets')
   // With this fallback a busy machine, on which 2 s are soon over, changes nothing: a lost question
   // is never decided.

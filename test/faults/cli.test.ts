@@ -98,7 +98,7 @@ function cli(args: string[], more: Env = {}, as: Pick<ExecFileOptions, 'uid'> = 
 describe('npm run cli', { timeout: LONG }, () => {
   // Each command opens the embedded database again, which takes seconds: there the next test tries
   // a merge.
-  test.skipIf(!onServer)(`readers merge makes two readers one, as often as it is called${SERVER_ONLY}`, async () => {
+  test.skipIf(!onServer)(`readers merge merges two readers, and can be repeated${SERVER_ONLY}`, async () => {
     const file = join(folder, 'readers.jsonl')
     const lines = [
       { kind: 'reader', id: 'old', name: 'Ann' },
@@ -174,7 +174,7 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect(taken).toContain('reaction_toggled')
   })
 
-  test('identity-secret create shows a new secret once; the one before goes on for a day', async () => {
+  test('identity-secret create shows a new secret once; the old one works for another day', async () => {
     const first = await cli(['identity-secret', 'create', '--tenant', 'acme'])
     const second = await cli(['identity-secret', 'create', '--tenant', 'acme'])
     for (const { code, json } of [first, second]) {
@@ -195,23 +195,31 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect((await cli(['identity-secret', 'create', '--tenant', 'nobody'])).stderr).toBe('there is no tenant nobody\n')
   })
 
-  test.skipIf(!onServer)('secrets reseal seals under another key, and says whether the old one may go', async () => {
-    const other = randomBytes(32).toString('base64')
-    const forth = await cli(['secrets', 'reseal'], { ENCRYPTION_KEY: other, ENCRYPTION_KEYS: env.ENCRYPTION_KEY })
-    expect([forth.code, forth.stderr]).toEqual([0, ''])
-    expect(forth.json).toMatchObject({ damaged: 0, missingKeys: [], oldKeys: [{ secrets: 0, canBeRemoved: true }] })
-    const { webhook_secrets, identity_secrets, classifier_secrets } = forth.json.resealed as Record<string, number>
-    expect([webhook_secrets, classifier_secrets]).toEqual([0, 0])
-    expect(identity_secrets).toBeGreaterThan(0)
-    expect((await examine({ ...env, ENCRYPTION_KEY: other })).find(({ part }) => part === 'encryption')).toMatchObject({
-      level: 'ok',
-    })
-    const without = await cli(['secrets', 'reseal'])
-    expect([without.code, without.json.missingKeys]).toEqual([1, [{ key: forth.json.key, secrets: identity_secrets }]])
-    const back = await cli(['secrets', 'reseal'], { ENCRYPTION_KEYS: other })
-    expect(back.json.resealed).toEqual(forth.json.resealed)
-    expect((await cli(['secrets', 'new-key'])).stderr).toMatch(/^ENCRYPTION_KEY comes from the environment/)
-  })
+  test.skipIf(!onServer)(
+    'secrets reseal seals under another key, and says whether the old one can be removed',
+    async () => {
+      const other = randomBytes(32).toString('base64')
+      const forth = await cli(['secrets', 'reseal'], { ENCRYPTION_KEY: other, ENCRYPTION_KEYS: env.ENCRYPTION_KEY })
+      expect([forth.code, forth.stderr]).toEqual([0, ''])
+      expect(forth.json).toMatchObject({ damaged: 0, missingKeys: [], oldKeys: [{ secrets: 0, canBeRemoved: true }] })
+      const { webhook_secrets, identity_secrets, classifier_secrets } = forth.json.resealed as Record<string, number>
+      expect([webhook_secrets, classifier_secrets]).toEqual([0, 0])
+      expect(identity_secrets).toBeGreaterThan(0)
+      expect(
+        (await examine({ ...env, ENCRYPTION_KEY: other })).find(({ part }) => part === 'encryption'),
+      ).toMatchObject({
+        level: 'ok',
+      })
+      const without = await cli(['secrets', 'reseal'])
+      expect([without.code, without.json.missingKeys]).toEqual([
+        1,
+        [{ key: forth.json.key, secrets: identity_secrets }],
+      ])
+      const back = await cli(['secrets', 'reseal'], { ENCRYPTION_KEYS: other })
+      expect(back.json.resealed).toEqual(forth.json.resealed)
+      expect((await cli(['secrets', 'new-key'])).stderr).toMatch(/^ENCRYPTION_KEY comes from the environment/)
+    },
+  )
 
   test.skipIf(onServer)('secrets new-key rotates the key of DATA_DIR, and keeps the old one for opening', async () => {
     const file = join(env.DATA_DIR ?? '', 'secrets.json')
@@ -232,7 +240,7 @@ describe('npm run cli', { timeout: LONG }, () => {
 
   // Each command opens the embedded database again, which takes seconds; a few of them are tried
   // there, above.
-  test.skipIf(!onServer)('admin list names admins of all tenants or of one, and no password', async () => {
+  test.skipIf(!onServer)('admin list shows admins of all tenants or of one, and no password', async () => {
     await cli(['tenant', 'create', '--slug', 'other', '--admin-email', 'a@other.example'])
     const all = await cli(['admin', 'list'])
     expect(all.json.map(({ email }: { email: string }) => email)).toEqual(['a@acme.example', 'a@other.example'])
@@ -266,7 +274,7 @@ describe('npm run cli', { timeout: LONG }, () => {
   })
 
   test.skipIf(!onServer)(
-    'admin password shows a new one once, or takes one, and only the newest signs in',
+    'admin password shows a new password once, or takes one, and only the newest signs in',
     async () => {
       const at = ['--tenant', 'acme', '--email', 'Keeper@acme.example']
       const { json: made } = await cli(['admin', 'create', ...at])
@@ -300,7 +308,7 @@ describe('npm run cli', { timeout: LONG }, () => {
     expect(again.json.revokedAt).toBe(revoked.json.revokedAt)
   })
 
-  test('doctor says that all is well and ends with 0; with something broken it ends with 1', async () => {
+  test('doctor reports that all is well and exits with 0; with a problem it exits with 1', async () => {
     const well = await cli(['doctor'])
     expect(well.stdout).not.toMatch(/^fail/m)
     expect(well.stdout).toMatch(/^ok {4}settings /)
@@ -324,14 +332,14 @@ describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout:
     },
   )
 
-  test('import --help says what each option does', async () => {
+  test('import --help describes each option', async () => {
     const { stdout } = await cli(['import', '--help'])
     for (const option of ['from', 'map', 'authors', 'page', 'as', 'dry-run']) {
       expect(stdout).toMatch(new RegExp(`^  --${option} +[A-Z].*\\.$`, 'm'))
     }
   })
 
-  test('a DATA_DIR without a database is refused in one line, and nothing is made there', async () => {
+  test('a DATA_DIR without a database is refused in one line, and nothing is created there', async () => {
     const DATA_DIR = join(folder, 'mistyped')
     const secrets = { ADMIN_JWT_SECRET: 'a'.repeat(32), ENCRYPTION_KEY: randomBytes(32).toString('base64') }
     for (const more of [{ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: '' }, secrets]) {
@@ -350,7 +358,7 @@ describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout:
     expect(existsSync(DATA_DIR)).toBe(false)
   })
 
-  test('migrate makes the embedded database, which the other commands then open', async () => {
+  test('migrate creates the embedded database, which the other commands then open', async () => {
     const more = { DATABASE_URL: '', DATA_DIR: join(folder, 'made') }
     const made = await cli(['migrate'], more)
     expect({ code: made.code, json: made.json }).toEqual({ code: 0, json: { missing: [], newer: [], foreign: [] } })
@@ -358,7 +366,7 @@ describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout:
     expect({ code: list.code, json: list.json }).toEqual({ code: 0, json: [] })
   })
 
-  test('files that are damaged are told in one line', async () => {
+  test('damaged files are reported in one line', async () => {
     const more = { DATABASE_URL: '', DATA_DIR: join(folder, 'damaged') }
     makeDataDir(more.DATA_DIR)
     truncateSync(join(more.DATA_DIR, 'postgres/global/pg_control'), 100)
@@ -408,7 +416,7 @@ describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout:
     ['a stray word', ['doctor', 'now'], '"now" is not an option', 'doctor'],
     ['a wrong value', ['tenant', 'create', '--slug', 'A'], '--slug must be lower-case letters', 'tenant create '],
     ['a short secret', [...SIGN, '--secret', 'x'.repeat(31)], '--secret must have at least 32 characters', 'identity '],
-  ])('a wrong command line (%s) is refused in two lines, with 2', async (_what, words, what, right) => {
+  ])('a wrong command line (%s) is refused in two lines, with exit status 2', async (_what, words, what, right) => {
     const { code, stdout, stderr } = await cli(words)
     const [first, second, ...rest] = stderr.split('\n')
     expect(first).toContain(what)
@@ -416,14 +424,14 @@ describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout:
     expect({ code, stdout, rest }).toEqual({ code: 2, stdout: '', rest: [''] })
   })
 
-  test('an option that npm has taken is named', async () => {
+  test('an option that npm has taken is reported', async () => {
     const taken = { npm_lifecycle_event: 'cli', npm_config_admin_email: 'true' }
     const stderr = 'npm has taken --admin-email for itself\nWrite -- before the command: npm run cli -- help\n'
     expect(await cli(['tenant', 'create', 'a@example.com'], taken)).toMatchObject({ code: 2, stdout: '', stderr })
     expect(await cli(['version'], taken)).toMatchObject({ code: 0 })
   })
 
-  test('identity sign vouches with a secret of 32 characters', async () => {
+  test('identity sign accepts a secret of 32 characters', async () => {
     const { code, stdout } = await cli([...SIGN, '--secret', 'x'.repeat(32), '--name', 'help'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
@@ -458,7 +466,7 @@ describe('the doctor', { timeout: LONG }, () => {
   const levels = (found: ReadonlyMap<string, Finding>) =>
     Object.fromEntries([...found].map(([part, { level }]) => [part, level]))
 
-  test('finds a good deployment good', async () => {
+  test('finds no fault with a good deployment', async () => {
     const parts = {
       settings: 'ok',
       database: 'ok',
@@ -472,7 +480,7 @@ describe('the doctor', { timeout: LONG }, () => {
     expect(levels(await findings())).toEqual({ ...parts, redis, ...(onServer ? {} : { data: 'ok' }) })
   })
 
-  test('says one line for a wrong setting, and names it', async () => {
+  test('prints one line for a wrong setting, with its name', async () => {
     const found = await findings({ REDIS_URL: 'http://:hunter2@example.com' })
     expect([...found.keys()]).toEqual(['settings'])
     expect(found.get('settings')).toMatchObject({
@@ -481,7 +489,7 @@ describe('the doctor', { timeout: LONG }, () => {
     })
   })
 
-  test('knows another ENCRYPTION_KEY', () =>
+  test('recognises another ENCRYPTION_KEY', () =>
     expectFail('encryption', /sealed with other keys/, { ENCRYPTION_KEY: randomBytes(32).toString('base64') }))
 
   test('asks each GRIP proxy', async () => {
@@ -501,7 +509,7 @@ describe('the doctor', { timeout: LONG }, () => {
     }
   })
 
-  test('knows a certificate that expires, one that has, and what is none', async () => {
+  test('recognises a certificate that expires soon, an expired one, and an invalid one', async () => {
     const { cert, key } = makeCertificates(['127.0.0.1'])
     const file = (name: string, content: string): string => {
       writeFileSync(join(folder, name), content)
@@ -520,7 +528,7 @@ describe('the doctor', { timeout: LONG }, () => {
     await expectFail('tls', /are no certificate/, { ...files, TLS_KEY_FILE: join(folder, 'missing') })
   })
 
-  test('knows a Redis that does not answer, and one that delivers nothing', async () => {
+  test('recognises a Redis that does not answer, and one that delivers nothing', async () => {
     await expectFail('redis', /does not answer/, { REDIS_URL: 'redis://:hunter2@127.0.0.1:1' })
     if (REDIS_URL === undefined) return
     const { hostname, port } = new URL(REDIS_URL)
@@ -530,7 +538,7 @@ describe('the doctor', { timeout: LONG }, () => {
     await proxy.close()
   })
 
-  test('changes nothing where there is nothing yet', async () => {
+  test('changes nothing where nothing exists yet', async () => {
     const nowhere = join(folder, 'nowhere')
     const found = await findings({ DATABASE_URL: undefined, DATA_DIR: nowhere })
     expect(found.get('database')).toMatchObject({
@@ -540,7 +548,7 @@ describe('the doctor', { timeout: LONG }, () => {
     expect(existsSync(nowhere)).toBe(false)
   })
 
-  test.skipIf(onServer)('looks at a copy of the embedded database, and leaves no trace of it', async () => {
+  test.skipIf(onServer)('checks a copy of the embedded database, and leaves no trace', async () => {
     const dataDir = env.DATA_DIR ?? ''
     const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith('engagement-copy-'))
     const before = copies()
@@ -551,19 +559,22 @@ describe('the doctor', { timeout: LONG }, () => {
     expect(copies()).toEqual(before)
   })
 
-  test.skipIf(onServer)('says who has the embedded database open, and other commands are refused', async () => {
-    await withService(async () => {
-      expect((await findings()).get('database')).toMatchObject({
-        level: 'warn',
-        text: expect.stringMatching(/^process \d+ on /) as string,
+  test.skipIf(onServer)(
+    'says which process has the embedded database open, and other commands are refused',
+    async () => {
+      await withService(async () => {
+        expect((await findings()).get('database')).toMatchObject({
+          level: 'warn',
+          text: expect.stringMatching(/^process \d+ on /) as string,
+        })
+        const { code, stderr } = await cli(['tenant', 'list'])
+        expect({ code, stderr }).toEqual({
+          code: 1,
+          stderr: expect.stringMatching(/^DATA_DIR: \S+ is in use by process \d+ on \S+: .+\n$/) as string,
+        })
       })
-      const { code, stderr } = await cli(['tenant', 'list'])
-      expect({ code, stderr }).toEqual({
-        code: 1,
-        stderr: expect.stringMatching(/^DATA_DIR: \S+ is in use by process \d+ on \S+: .+\n$/) as string,
-      })
-    })
-  })
+    },
+  )
 
   describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
     const sql = async (text: string): Promise<void> => {
@@ -576,7 +587,7 @@ describe('the doctor', { timeout: LONG }, () => {
       }
     }
 
-    test('knows a database that takes no writes, and names its server', async () => {
+    test('recognises a database that takes no writes, and names its server', async () => {
       const { pathname } = new URL(env.DATABASE_URL ?? '')
       await sql(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_read_only = on`)
       try {
@@ -588,17 +599,17 @@ describe('the doctor', { timeout: LONG }, () => {
       }
     })
 
-    test('knows that a start may open more connections than there can be', async () => {
+    test('warns that a start may open more connections than the server allows', async () => {
       expect((await findings({ WORKERS: '20' })).get('database')).toMatchObject({
         level: 'warn',
         text: expect.stringMatching(/takes \d+ connections; this start may open 357: raise/) as string,
       })
     })
 
-    test('knows a database that does not answer', () =>
+    test('recognises a database that does not answer', () =>
       expectFail('database', /cannot be opened/, { DATABASE_URL: 'postgres://postgres:hunter2@127.0.0.1:1/nothing' }))
 
-    test('knows migrations that are to come, and does not apply them; `migrate` does', async () => {
+    test('reports pending migrations, and does not apply them; `migrate` does', async () => {
       const name = `empty_${randomBytes(4).toString('hex')}`
       await sql(`CREATE DATABASE ${name}`)
       const url = new URL(env.DATABASE_URL ?? '')
@@ -621,7 +632,7 @@ describe('the doctor', { timeout: LONG }, () => {
       await sql(`DROP DATABASE ${name} WITH (FORCE)`)
     })
 
-    test('a database that does not exist is told by all commands alike', async () => {
+    test('all commands report a missing database alike', async () => {
       const url = new URL(env.DATABASE_URL ?? '')
       url.pathname = '/there_is_none'
       const line = 'DATABASE_URL: database "there_is_none" does not exist: create it, or name another one'
@@ -632,7 +643,7 @@ describe('the doctor', { timeout: LONG }, () => {
       }
     })
 
-    test('knows migrations of a newer release', async () => {
+    test('recognises migrations of a newer release', async () => {
       await sql(`INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
                  VALUES ('x', 'x', '29990101000000_later', now(), 1)`)
       expect((await findings()).get('migrations')).toMatchObject({
@@ -646,7 +657,7 @@ describe('the doctor', { timeout: LONG }, () => {
       await sql(`DELETE FROM _prisma_migrations WHERE id = 'x'`)
     })
 
-    test('knows backfills that are not complete', async () => {
+    test('reports incomplete backfills', async () => {
       await sql(`INSERT INTO backfills (name, changed) VALUES ('29990101000000_later', 7)`)
       const { level, text } = (await findings()).get('migrations') ?? {}
       expect(level).toBe('warn')
@@ -654,7 +665,7 @@ describe('the doctor', { timeout: LONG }, () => {
       await sql('DELETE FROM backfills')
     })
 
-    test('knows a clock that is off', async () => {
+    test('recognises a wrong clock', async () => {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 })
       const { level, text } = (await findings()).get('clock') ?? {}
       vi.useRealTimers()

@@ -51,7 +51,7 @@ const statuses = async (endpointId: string, status: string): Promise<{ id: strin
   (await service.call('GET', `/webhooks/${endpointId}/deliveries?status=${status}&limit=100`)).json.data
 
 test(
-  'kill -9 of the api right after its 201s: every acknowledged comment, its event and its webhook are there',
+  'kill -9 of the api right after its 201s: every acknowledged comment, its event and its webhook exist',
   async () => {
     const api = first(service.apis)
     const other = last(service.apis)
@@ -114,7 +114,7 @@ test(
 )
 
 test(
-  'kill -9 of the api with reactions under way: every acknowledged one is held, counted and told of once',
+  'kill -9 of the api with reactions under way: every acknowledged one is stored, counted and sent once',
   async () => {
     const api = first(service.apis)
     const endpointId = await verifiedEndpoint('/reactions')
@@ -178,7 +178,7 @@ test(
 )
 
 test(
-  'kill -9 of the worker in mid-delivery: the delivery is made again, with the same idempotency key',
+  'kill -9 of the worker within a delivery: the delivery is repeated, with the same idempotency key',
   async () => {
     const endpointId = await verifiedEndpoint('/held')
     const discussionId = await createDiscussion('held')
@@ -214,7 +214,7 @@ test(
 )
 
 test(
-  'SIGTERM of the worker in mid-delivery: the delivery is given back, and taken up at once',
+  'SIGTERM of the worker within a delivery: the delivery is given back, and leased again at once',
   async () => {
     const endpointId = await verifiedEndpoint('/given-back')
     const discussionId = await createDiscussion('given-back')
@@ -239,7 +239,7 @@ test(
 )
 
 test.runIf(onServer)(
-  'kill -9 of one of two workers (server form only): the other one goes on',
+  'kill -9 of one of two workers (server form only): the other one continues',
   async () => {
     await Promise.all(service.workers.filter((worker) => !worker.isRunning).map((worker) => worker.start()))
     const endpointId = await verifiedEndpoint('/other')

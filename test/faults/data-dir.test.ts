@@ -79,7 +79,7 @@ function start(program: string, args: string[], wrapper: readonly string[] = [])
 
 const REFUSAL = /^DATA_DIR: \S+ is in use by process \d+ on \S+: stop that one first$/
 
-test('processes that race for the lock never have it at the same time', async () => {
+test('of processes that race for the lock, only one has it at a time', async () => {
   const rounds = 25
   const racers = Array.from({ length: 4 }, () => start(RACE, [String(rounds)]))
   const results = await Promise.all(racers.map(async ({ line }) => JSON.parse(await line) as unknown))
@@ -105,7 +105,7 @@ const [unshare = '', ...unshareArgs] = UNSHARE
 const canUnshare = spawnSync(unshare, [...unshareArgs, 'true']).status === 0
 
 test.skipIf(!canUnshare)(
-  `two processes of the same number in two PID namespaces: the second is refused${canUnshare ? '' : ' (skipped: needs unshare and its rights)'}`,
+  `two processes with the same number in two PID namespaces: the second is refused${canUnshare ? '' : ' (skipped: needs unshare and its rights)'}`,
   async () => {
     expect(await start(HOLD, [], UNSHARE).line).toBe('held')
     expect(await start(HOLD, [], UNSHARE).line).toContain(`is in use by process 1 on ${hostname()}:`)
@@ -123,7 +123,7 @@ test('a second lock of the same process is refused until the first is released',
   expect(existsSync(join(folder, 'lock'))).toBe(true)
 })
 
-test('a start waits for somebody who only looks whether the lock is held', async () => {
+test('a start waits for a process that only tests the lock', async () => {
   let isStarting = true
   const looking = (async () => {
     while (isStarting) {
@@ -139,7 +139,7 @@ test('a start waits for somebody who only looks whether the lock is held', async
   expect(holderOf(folder)).toBeNull()
 })
 
-test('to look at a folder that was never used makes nothing', () => {
+test('looking at an unused folder creates nothing', () => {
   expect(holderOf(folder)).toBeNull()
   expect(readdirSync(folder)).toEqual([])
 })
@@ -165,7 +165,7 @@ test.each(DAMAGES)('a database with %s: one line that says what to do, and the l
   expect(holderOf(folder)).toBeNull()
 })
 
-describe('a platform for which there is no lock', () => {
+describe('a platform without a lock', () => {
   const { arch } = process
   afterEach(() => Object.defineProperty(process, 'arch', { value: arch }))
 

@@ -49,14 +49,14 @@ describe.skipIf(!onServer)(`deadlines of a pool${SKIPPED}`, () => {
     expect(pids.size).toBe(3)
   })
 
-  test('a session with many statements in a row is not late while each is answered', async () => {
+  test('a session with many consecutive statements is not late while each is answered', async () => {
     const slept = await database.db.transaction(async (sql) =>
       Promise.all(Array.from({ length: 6 }, () => sql(unnamed('SELECT pg_sleep(0.3)')))),
     )
     expect(slept).toHaveLength(6)
   })
 
-  test('a statement that the server does not end is given up, and others go on', async () => {
+  test('a statement that the server does not end is aborted, and others continue', async () => {
     await database.db.query(unnamed('SELECT 1'))
     proxy.swallow(() => true)
     const first = await database.db.query(unnamed('SELECT 1')).catch((error: Error) => error.message)
@@ -87,7 +87,7 @@ describe.skipIf(!onServer)(`deadlines of a pool${SKIPPED}`, () => {
     },
   )
 
-  test('a server that answers nothing ends no process, also where it is reached through a pipe', async () => {
+  test('a server that answers nothing ends no process, even through a pipe', async () => {
     const [row] = await database.db.query<{ folder: string }>(
       unnamed(`SELECT split_part(current_setting('unix_socket_directories'), ',', 1) AS folder`),
     )

@@ -141,7 +141,7 @@ describe.each(kinds)('%s', { concurrent: onServer }, (_kind, env, isSkipped, has
   const skipped = isSkipped ? ' (skipped: needs DATABASE_URL)' : ''
 
   test.skipIf(isSkipped)(
-    `SIGTERM at any moment of the start: a clean end, and nothing is left${skipped}`,
+    `SIGTERM at any moment of the start: a clean end, with nothing left behind${skipped}`,
     () => expectCleanEndAtEach(env, ({ child }) => child.kill('SIGTERM')),
     LONG,
   )

@@ -142,7 +142,7 @@ test('a comment, a reply and a reaction reach SSE, both GraphQL streams and the 
   expect(receiver.handshakes('/hook').every(isSigned)).toBe(true)
 })
 
-test('what the page shows and the stream that follows it join without a gap', async () => {
+test('the page and the stream that follows it join without a gap', async () => {
   const discussionId = await createDiscussion('page-2')
   const path = `/discussions/${discussionId}/comments`
   const post = async (body: string) => service.call('POST', path, { body: { body }, headers: await service.as('ann') })

@@ -64,7 +64,7 @@ async function cutErasure(name: string): Promise<string | null> {
 }
 
 test(
-  'kill -9 in the middle of an erasure leaves every count exact, and calling it again finishes it',
+  'kill -9 in the middle of an erasure leaves every count exact, and another call finishes it',
   async () => {
     const other = await service.as('other')
     for (let page = 0; page < PAGES; page++) await post(page, other, 'stays')

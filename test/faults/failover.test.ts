@@ -76,7 +76,7 @@ describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (s
   const UNAVAILABLE = { status: 503, retryAfter: '1', json: { code: 'unavailable' } }
 
   test(
-    'a database that is away: 503 with Retry-After everywhere, one log line, and all works again when it is back',
+    'a database that is down: 503 with Retry-After everywhere, one log line, and everything works again when it is back',
     async () => {
       const { id } = (await post()).json
       const before = warnings().length
@@ -98,7 +98,7 @@ describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (s
   )
 
   test(
-    'a server that vanishes without a word: what waits for it is 503, and a new connection is used once it is back',
+    'a server that vanishes silently: waiting requests get 503, and a new connection is used once it is back',
     async () => {
       await becomesReady()
       proxy.swallow(() => true)
@@ -135,7 +135,7 @@ describe.skipIf(!onServer)(`a process whose database fails${onServer ? '' : ' (s
   )
 
   test(
-    'a server that becomes a standby: its connections are dropped, and nothing is read from it',
+    'a server that becomes a standby: its connections are dropped, and it is no longer read',
     async () => {
       const inside = new pg.Client({ connectionString: database.url })
       await inside.connect()

@@ -51,7 +51,7 @@ async function commentsOf(page: string): Promise<{ id: string; body: string }[]>
 }
 
 test(
-  'fifty requests with one key over two processes make one comment (one process in the embedded form)',
+  'fifty requests with one key over two processes create one comment (one process in the embedded form)',
   async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => post(n % 2 === 0 ? first(service.apis) : last(service.apis), 'one', 'one')),
@@ -69,7 +69,7 @@ test(
 )
 
 test.runIf(onServer)(
-  'kill -9 at random instants (server form only): each key has made exactly one comment, and says which',
+  'kill -9 at random instants (server form only): each key has created exactly one comment, and its replay says which',
   async () => {
     const done = new Map<string, Answer>()
     let killing = true

@@ -142,7 +142,7 @@ const IMPORTS = unnamed(
 )
 
 test(
-  'an import that is killed at many places and begun again brings the same as one that is not',
+  'an import that is killed at many places and restarted gives the same result as an uninterrupted one',
   async () => {
     let wholeMs = await msOf(() => end(importInto('whole')))
     const seed = Number(process.env.IMPORT_SEED ?? Date.now() % 100_000)
@@ -192,7 +192,7 @@ test(
 )
 
 test(
-  'Ctrl+C stops an import between two transactions, and says how to go on',
+  'Ctrl+C stops an import between two transactions, and says how to continue',
   async () => {
     const running = importInto('stopped')
     while (!running.output().includes('progress')) await Promise.race([setTimeout(20), running.ended])
@@ -204,7 +204,7 @@ test(
 )
 
 test(
-  'the built command reads XML, a folder and SQLite, and exits with 1 where it did not take all of it',
+  'the built command reads XML, a folder and SQLite, and exits with 1 if it did not take everything',
   async () => {
     const files: [string, string, number][] = [
       ['disqus', fixture('disqus.xml'), 5],

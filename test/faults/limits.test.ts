@@ -89,7 +89,7 @@ describe.skipIf(!hasRedis)(
 
     const budget = (seconds: number): number => RATE.burst + RATE.perSecond * seconds
 
-    test('two processes give one key one budget, and no more than a burst beyond it', async () => {
+    test('two processes give one key one budget, and at most one burst beyond it', async () => {
       const { passed, seconds, statuses } = await press(await newKey(), 5)
       expect(statuses).toEqual(new Set([200, 429]))
       // Each for itself would give twice the budget.
@@ -97,7 +97,7 @@ describe.skipIf(!hasRedis)(
       expect(passed).toBeGreaterThan(budget(seconds) * 0.7)
     })
 
-    test('what one process has given, another knows', async () => {
+    test('tokens taken at one process are missing at another', async () => {
       const key = await newKey()
       const [one, other] = service.apis as readonly [ServiceProcess, ServiceProcess]
       // So far in debt that a moment does not make up for it.
@@ -119,7 +119,7 @@ describe.skipIf(!hasRedis)(
       }, WAIT)
     })
 
-    test('Redis goes in the middle and comes back: no error, no wait, each process by itself meanwhile', async () => {
+    test('Redis goes down and comes back: no error, no wait, each process alone meanwhile', async () => {
       const key = await newKey()
       const under = press(key, 6)
       await setTimeout(1000)
@@ -138,7 +138,7 @@ describe.skipIf(!hasRedis)(
       expect(after.passed).toBeLessThanOrEqual(budget(after.seconds) + RATE.burst)
     })
 
-    test('Redis takes commands and answers none: no error, no wait, each process by itself', async () => {
+    test('Redis takes commands and answers none: no error, no wait, each process alone', async () => {
       const key = await newKey()
       proxy.swallow(() => true)
       const { passed, seconds, statuses, slowestMs } = await press(key, 3)
@@ -147,7 +147,7 @@ describe.skipIf(!hasRedis)(
       expect(passed).toBeLessThanOrEqual(budget(seconds) * 2)
     })
 
-    test('ten failed logins over both processes are ten, with Redis and without', async () => {
+    test('ten failed logins over both processes count as ten, with Redis and without', async () => {
       let round = 0
       /** The statuses of 14 wrong passwords for one e-mail address, spread over processes. */
       const guess = async (apis: readonly ServiceProcess[]): Promise<Record<number, number>> => {

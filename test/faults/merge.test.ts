@@ -76,7 +76,7 @@ async function cutMerge(name: string, into: string, targets: readonly string[]) 
 }
 
 test(
-  'kill -9 in the middle of a merge leaves every count exact, and calling it again finishes it',
+  'kill -9 in the middle of a merge leaves every count exact, and another call finishes it',
   async () => {
     const stays = await readerOf('stays')
     const other = await readerOf('other')

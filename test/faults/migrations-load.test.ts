@@ -69,7 +69,7 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
   }
 
   test(
-    `no write waits for more than a second while ${COMMENTS} comments are migrated`,
+    `no write waits longer than a second while ${COMMENTS} comments are migrated`,
     async () => {
       const readers = await Promise.all(Array.from({ length: 20 }, (_, n) => service.as(`reader-${n}`)))
       // Posts on old discussions, and edits and reactions on what was posted: all of it touches the

@@ -50,7 +50,7 @@ async function openFilled(rows: number): Promise<Database> {
   return database
 }
 
-test('a release with a backfill, rules and a concurrent index applies, as prisma migrate deploy would note it', async () => {
+test('a release with a backfill, rules and a concurrent index is applied and recorded as by prisma migrate deploy', async () => {
   const database = await openFilled(600)
   await upgrade(database, SILENT, NEXT_RELEASE)
   expect(await rulesOf(database)).toEqual(UPGRADED)
@@ -87,7 +87,7 @@ test('an invalid index that an interrupted build has left is built again', async
 describe('a backfill', () => {
   const [expand] = NEXT_RELEASE.filter(({ backfill }) => backfill !== null)
 
-  test('is done by any number of workers, each row once, and again for rows of the version before', async () => {
+  test('is run by any number of workers, each row once, and again for rows of the previous release', async () => {
     const database = await openFilled(800)
     const migrations = NEXT_RELEASE.slice(0, NEXT_RELEASE.indexOf(expand!) + 1)
     await upgrade(database, SILENT, migrations)
@@ -141,7 +141,7 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
     return upgrading
   }
 
-  test('a migration that waits for a table lets writers go first, and is tried again', async () => {
+  test('a migration that waits for a table lets writers go first, and is retried', async () => {
     const { database, other } = await openOwn(1)
     const letGo = await holdComments(other)
     const script = 'ALTER TABLE comments ADD COLUMN note text;'
@@ -172,29 +172,26 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
   test.each([
     ['the server goes on with it', false],
     ['the server gives it up', true],
-  ])(
-    'kill -9 in the middle of a concurrent index build, and %s: the next start makes it whole',
-    async (_, isGivenUp) => {
-      const { url, database, other } = await openOwn(10)
-      await upgrade(database, SILENT, NEXT_RELEASE.slice(0, -1))
-      const letGo = await holdComments(other)
-      const process = startOwnUpgrade(url)
-      const builder = () =>
-        one<{ pid: number }>(
-          database,
-          'SELECT pid FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid <> 0',
-        )
-      await vi.waitFor(async () => expect(await builder()).toBeDefined(), { timeout: 30_000 })
-      await process.kill()
-      if (isGivenUp) await one(database, `SELECT pg_terminate_backend(${(await builder())?.pid}, 5000)`)
-      const upgraded = upgrade(database, SILENT, NEXT_RELEASE)
-      await letGo()
-      await upgraded
-      expect(await rulesOf(database)).toEqual(UPGRADED)
-    },
-  )
+  ])('kill -9 in the middle of a concurrent index build, and %s: the next start completes it', async (_, isGivenUp) => {
+    const { url, database, other } = await openOwn(10)
+    await upgrade(database, SILENT, NEXT_RELEASE.slice(0, -1))
+    const letGo = await holdComments(other)
+    const process = startOwnUpgrade(url)
+    const builder = () =>
+      one<{ pid: number }>(
+        database,
+        'SELECT pid FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid <> 0',
+      )
+    await vi.waitFor(async () => expect(await builder()).toBeDefined(), { timeout: 30_000 })
+    await process.kill()
+    if (isGivenUp) await one(database, `SELECT pg_terminate_backend(${(await builder())?.pid}, 5000)`)
+    const upgraded = upgrade(database, SILENT, NEXT_RELEASE)
+    await letGo()
+    await upgraded
+    expect(await rulesOf(database)).toEqual(UPGRADED)
+  })
 
-  test('kill -9 in the middle of a backfill: the next start goes on, and does each row once', async () => {
+  test('kill -9 in the middle of a backfill: the next start continues, and handles each row once', async () => {
     const rows = 5000
     const { url, database } = await openOwn(rows)
     const process = startOwnUpgrade(url)

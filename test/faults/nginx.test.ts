@@ -80,14 +80,14 @@ describe.skipIf(NGINX === undefined).each(CASES)(`behind nginx, %s${skipped}`, (
     expect(stream.closed).toBe(false)
   })
 
-  test('Last-Event-ID passes: a stream resumes where it was', async () => {
+  test('Last-Event-ID is passed on: a stream resumes at its position', async () => {
     for (let n = 0; n < 4; n++) await comment()
     const stream = await open({ 'last-event-id': '2' })
     await vi.waitFor(() => expect(stream.seqs).toEqual([3, 4]), WAIT)
     expect(stream.connected?.data).toEqual({ lastEventId: '2', replayed: 2, complete: true })
   })
 
-  test('a client that closes is gone from the service too', async () => {
+  test('a client that disconnects disappears from the service too', async () => {
     const { sessions } = hubOf(service.app)
     // Those of the tests before are on their way out.
     await vi.waitFor(() => expect(sessions.size).toBe(0), WAIT)

@@ -72,7 +72,7 @@ async function write(discussionId: string, n: number, rootId: string): Promise<v
   }
 }
 
-test(`${WRITERS} concurrent writers: every stream sees seq 1..n in order, without hole or double, however it joins`, async () => {
+test(`${WRITERS} concurrent writers: every stream sees seq 1..n in order, without gaps or duplicates, however it joins`, async () => {
   const { json: discussion } = await service.call('POST', '/discussions', { body: { externalId: 'hot' } })
   const discussionId = discussion.id as string
   const root = await service.call('POST', `/discussions/${discussionId}/comments`, {

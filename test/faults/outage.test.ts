@@ -49,7 +49,7 @@ const CODES = [
   '40P01',
 ]
 
-test('a bulk action answers unavailable for each comment that an outage keeps from it, not internal', async () => {
+test('a bulk action answers unavailable, not internal, for each comment that an outage prevents', async () => {
   const path = '/discussions/by-external/bulk/comments'
   const headers = await service.as('ann')
   // On a busy machine a write may wait longer than the patience of these tests.
@@ -90,7 +90,7 @@ test.each(CODES)(
   },
 )
 
-test('a database without disk space: /readyz is 503 until there is some again', async () => {
+test('a database without disk space: /readyz is 503 until there is space again', async () => {
   await vi.waitFor(async () => expect((await readyz()).status).toBe(200), WAIT)
   await run(`CREATE FUNCTION no_space() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
     RAISE EXCEPTION 'no space' USING ERRCODE = '53100';
@@ -111,7 +111,7 @@ test('a database without disk space: /readyz is 503 until there is some again', 
   expect((await service.call('POST', '/discussions', { body: { externalId: 'full' } })).status).toBe(201)
 })
 
-describe('one statement that gave up', () => {
+describe('one aborted statement', () => {
   test('does not make the process unready', async () => {
     await fail('57014')
     expect((await service.call('POST', '/discussions', { body: { externalId: 'slow' } })).status).toBe(503)

@@ -194,7 +194,7 @@ describe.skipIf(REDIS_URL === '')(
         }
       }
 
-    test('takes, releases, killed and paused processes and a Redis that loses all, at random, agree with the model', async () => {
+    test('takes, releases, killed and paused processes and a Redis that loses its data, at random, agree with the model', async () => {
       await fc.assert(
         fc.asyncProperty(
           commandsOf(1),
@@ -249,7 +249,7 @@ describe.skipIf(REDIS_URL === '')(
       )
     }, 120_000)
 
-    test('a process that ends while Redis is slow to answer takes its share along', async () => {
+    test('a process that ends while Redis is slow removes its counts', async () => {
       const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
       const { places, proxy } = await start(prefix, {})
       const tenantId = newId()
@@ -267,7 +267,7 @@ describe.skipIf(REDIS_URL === '')(
       await vi.waitFor(async () => expect(await redis.keys(`${prefix}places:{*}`)).toEqual([]))
     })
 
-    test('the timer of a share that is gone does not take away the one after it', async () => {
+    test('the timer of a removed share does not remove its successor', async () => {
       const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
       const { places, proxy } = await start(prefix)
       const request = { tenantId: newId(), perTenant: PER_TENANT, quotas: [] }
@@ -292,7 +292,7 @@ describe.skipIf(REDIS_URL === '')(
       }
     })
 
-    test('takes of several processes at once fill the last place and no more, however they are mixed', async () => {
+    test('concurrent takes of several processes fill the last place and no more, in any order', async () => {
       const prefix = `engagement-test-${randomBytes(6).toString('hex')}:`
       const processes = await Promise.all(Array.from({ length: PROCESSES }, () => start(prefix)))
       try {

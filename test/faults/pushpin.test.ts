@@ -170,14 +170,14 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
     ]
   }
 
-  test('a burst arrives whole, once and in order', async () => {
+  test('a burst arrives completely, once and in order', async () => {
     await listen()
     await Promise.all(upTo(20).map(() => write(10)))
     await expectComplete(200)
     expect(browsers.map(({ opened }) => opened)).toEqual(browsers.map(() => 1))
   })
 
-  test('its statistics tell how many streams are open, and how many messages they were sent', async () => {
+  test('its statistics show the number of open streams, and of messages sent to them', async () => {
     const figures = async (): Promise<Record<string, number>> => {
       const text = await (await fetch(pushpin.metricsUrl)).text()
       return Object.fromEntries([...text.matchAll(/^(\w+) (\d+)$/gm)].map(([, name, value]) => [name, Number(value)]))
@@ -196,7 +196,7 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
     }, WAIT)
   })
 
-  test('who comes back has all that they have missed, and nothing twice', async () => {
+  test('a returning client gets everything that it has missed, and nothing twice', async () => {
     await listen()
     const writing = Promise.all(upTo(5).map(() => write(20)))
     for (let n = 0; n < 20; n++) {
@@ -241,7 +241,7 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
   })
 
   test.skipIf(!onServer)(
-    `an event whose process died before it was published, from another one within 5 s${needsServer}`,
+    `an event whose process died before publishing it comes from another process within 5 s${needsServer}`,
     async () => {
       // Pushpin asks the first process for all streams.
       await listen()

@@ -119,7 +119,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     }
   }
 
-  test('gone and back in mid-stream: what is posted meanwhile arrives within 5 s, nothing is lost or doubled', async () => {
+  test('down and back within a stream: events posted meanwhile arrive within 5 s, nothing is lost or doubled', async () => {
     await post(4)
     await vi.waitFor(expectAll, SOON)
     await proxy.down()
@@ -133,7 +133,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     await vi.waitFor(expectAll, SOON)
   })
 
-  test('flickering while comments are posted: nothing is lost or doubled', async () => {
+  test('flapping while comments are posted: nothing is lost or doubled', async () => {
     for (let round = 0; round < 5; round++) {
       const writing = post(20)
       await proxy.down()
@@ -144,7 +144,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     await vi.waitFor(expectAll, SOON)
   })
 
-  test('messages vanish on their way: they arrive within 5 s from the database', async () => {
+  test('lost messages: their events arrive within 5 s from the database', async () => {
     const before = proxy.swallowed
     proxy.swallow(isMessage)
     await post(6)
@@ -156,14 +156,14 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     await vi.waitFor(expectAll, SOON)
   })
 
-  test('every other message vanishes: the holes are filled at once, by what follows them', async () => {
+  test('every other message is lost: the gaps are filled at once, by the messages after them', async () => {
     let count = 0
     proxy.swallow((chunk) => isMessage(chunk) && count++ % 2 === 0)
     await post(20)
     await vi.waitFor(expectAll, SOON)
   })
 
-  test('vanished without a word: /readyz says so, nothing is lost, and the bus is back within 10 s of its return', async () => {
+  test('vanished silently: /readyz reports it, nothing is lost, and the bus is back within 10 s of its return', async () => {
     await post(2)
     proxy.silence(true)
     await post(4)
@@ -180,7 +180,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     await vi.waitFor(expectAll, SOON)
   })
 
-  test('a stream and a subscription that begin while it is away see all that follows', async () => {
+  test('a stream and a subscription that begin while it is down see everything that follows', async () => {
     await post(2)
     await proxy.down()
     const late = await listenAt(last(service.apis))
@@ -198,7 +198,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     await vi.waitFor(() => expect(subscription.received.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]), SOON)
   })
 
-  test('a moderation queue followed at one process is told what the other holds: at once, and while it is away within 5 s', async () => {
+  test('a follower of a moderation queue at one process gets changes at the other: at once, and within 5 s while it is down', async () => {
     const [followed, held] = [first(service.apis), last(service.apis)]
     const settings = { api: held, body: { suspectWords: ['hold'] } }
     expect((await service.call('PATCH', '/settings', settings)).status).toBe(200)
@@ -224,7 +224,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     expect(queue.failure).toBe(null)
   })
 
-  test('webhooks go out while it is away', async () => {
+  test('webhooks are sent while it is down', async () => {
     const { json } = await service.call('POST', '/webhooks', { body: { url: `${receiver.url}/away` } })
     await vi.waitFor(async () => {
       expect((await service.call('GET', `/webhooks/${json.id}`)).json.state).toBe('verified')
@@ -269,7 +269,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     })
   }
 
-  test('a setting that is changed at one process holds at the other within 1 s', async () => {
+  test('a setting changed at one process applies at the other within 1 s', async () => {
     // Each change begins with a fresh copy at the other process, which would be used for 4 s: it is
     // the bus that tells.
     for (const mode of ['pre', 'none', 'pre', 'none'] as const) await expectEverywhere(mode, 1000)
@@ -278,7 +278,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
   test.each([
     ['it is away', () => proxy.down()],
     ['its messages vanish', async () => proxy.swallow(isMessage)],
-  ])('a setting that is changed while %s holds at the other process within 5 s', async (_, harm) => {
+  ])('a setting that is changed while %s applies at the other process within 5 s', async (_, harm) => {
     await harm()
     for (const mode of ['pre', 'none'] as const) await expectEverywhere(mode, SOON.timeout)
   })

@@ -56,7 +56,7 @@ const exists = async ({ id, eventId }: { id: string; eventId: string }) => [
 ]
 
 describe('retention', () => {
-  test('deletes finished deliveries and events that are older than the tenant keeps them, and nothing else', async () => {
+  test("deletes finished deliveries and events that are older than the tenant's retention, and nothing else", async () => {
     const [delivered, failed, young] = [await old(31, 'delivered'), await old(32, 'failed'), await old(29, 'delivered')]
     const other = await service.addTenant('keeps-less')
     const headers = { 'x-api-key': other.apiKey }
@@ -77,7 +77,7 @@ describe('retention', () => {
     expect(left.toSorted()).toEqual([young.id, kept.id].toSorted())
   })
 
-  test.each(['pending', 'held'])('keeps what is %s, with its event, however old it is', async (status) => {
+  test.each(['pending', 'held'])('keeps a %s delivery, with its event, however old it is', async (status) => {
     const waiting = await old(90, status)
     const finished = await old(91, 'delivered')
     startWorker()
@@ -94,7 +94,7 @@ describe('retention', () => {
     expect(await exists(recent)).toEqual([false, true])
   })
 
-  test('deletes webhook, identity and classifier secrets whose time is over, and no others', async () => {
+  test('deletes webhook, identity and classifier secrets that have expired, and no others', async () => {
     for (const path of [`/webhooks/${endpointId}/rotate-secret`, '/identity-secrets', '/classifier-secrets']) {
       await written('POST', path)
     }

@@ -14,7 +14,7 @@ const WAIT = { timeout: 30_000, interval: 50 }
 
 const SKIPPED = onServer ? '' : ' (skipped: needs DATABASE_URL)'
 
-describe.skipIf(!onServer)(`a database that vanishes without a word${SKIPPED}`, () => {
+describe.skipIf(!onServer)(`a database that vanishes silently${SKIPPED}`, () => {
   const apiKey = `ek_${randomBytes(32).toString('hex')}`
   let database: Awaited<ReturnType<typeof createServerDatabase>>
   let inside: pg.Client
@@ -102,7 +102,7 @@ describe.skipIf(!onServer)(`a database that vanishes without a word${SKIPPED}`, 
   )
 
   test(
-    'a write whose client has gone is not sent',
+    'a write whose client has disconnected is not sent',
     async () => {
       proxy.silence(true)
       const statuses = await Promise.all(Array.from({ length: 40 }, (_each, index) => post(`gone-${index}`, 1000)))

@@ -31,7 +31,7 @@ interface Logged extends Read {
   recipientId: string | null
 }
 
-describe.skipIf(!canRun)(`a long time of drops and faults${why}`, () => {
+describe.skipIf(!canRun)(`a long run of drops and faults${why}`, () => {
   const chance = randomOf(SEED)
   const tally = new Tally()
   const pick = <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] ?? first(list)
@@ -203,7 +203,7 @@ describe.skipIf(!canRun)(`a long time of drops and faults${why}`, () => {
   }
 
   test(
-    `${RESUMES} resumes of ${STREAMS} streams while ${WRITERS} write: nothing lost, doubled, out of order or of others`,
+    `${RESUMES} resumes of ${STREAMS} streams while ${WRITERS} write: nothing lost, doubled, reordered or from others`,
     { timeout: 1_200_000 },
     async () => {
       const followers = await Promise.all(Array.from({ length: STREAMS }, (_, n) => follower(n)))

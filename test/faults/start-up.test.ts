@@ -101,7 +101,7 @@ const WRONG: readonly Wrong[] = [
 const elsewhere = onServer ? ' (skipped: the same without DATABASE_URL)' : ''
 
 describe.skipIf(onServer)(
-  `a wrong setting ends the start with one line that names it, before anything is made${elsewhere}`,
+  `a wrong setting ends the start with one line that names it, before anything is created${elsewhere}`,
   () => {
     test.concurrent.each(WRONG)(
       '%s',
@@ -150,7 +150,7 @@ const WRONG_BY_ITSELF: readonly Wrong[] = [
   ['STREAM_TOKEN_SUNSET is no date', 'STREAM_TOKEN_SUNSET', { STREAM_TOKEN_SUNSET: 'soon' }],
 ]
 
-test.each(WRONG_BY_ITSELF)('%s: one line that names it', (_what, name, env) => {
+test.each(WRONG_BY_ITSELF)('%s: one line with its name', (_what, name, env) => {
   const secrets = () => READ_SECRETS
   expect(() => readSettings({}, secrets)).not.toThrow()
   expect(() => readSettings(env, secrets)).toThrow(new RegExp(`^${name}: \\S.{4,}$`))
@@ -181,7 +181,7 @@ test.each([
   ['database_url', 'DATABASE_URL'],
   ['REDIS_URI', 'REDIS_URL'],
   ['WEBHOOK_ALLOW_CIDRS', 'WEBHOOK_ALLOWED_CIDRS'],
-])('%s is told, with the nearest name', (wrong, right) => {
+])('%s is reported, with the nearest name', (wrong, right) => {
   const line = `${wrong}: there is no such setting: did you mean ${right}?`
   expect(misspellings({ [wrong]: 'x', [right]: 'x', PATH: '/bin' })).toEqual([line])
   const secrets = () => READ_SECRETS
@@ -189,13 +189,13 @@ test.each([
   expect(() => readSettings({ [wrong]: 'x', NODE_ENV: 'production', EMBEDDED: 'true' }, secrets)).not.toThrow()
 })
 
-test('a name that is almost that of a setting which is there too stops nothing', () => {
+test('a name that is almost that of a setting does not stop the start if that setting is set too', () => {
   const env = { NODE_ENV: 'production', DATABASE_URL: NOBODY, DATABASE_SSL: 'true', ...SECRETS }
   expect(() => readSettings(env, () => ({ ADMIN_JWT_SECRET: '', ENCRYPTION_KEY: Buffer.alloc(32) }))).not.toThrow()
   expect(misspellings(env)).toHaveLength(1)
 })
 
-test('what other programs have in the environment is not told', () => {
+test('variables of other programs are not reported', () => {
   const names = 'PATH HOME HOSTNAME USER LANG SHELL PWD TERM POST PORTS REDIS_PORT REDIS_SERVICE_HOST DATABASE_HOST'
   const others = `${names} host port role NODE_OPTIONS NODE_PATH npm_config_cache OTEL_LOG_LEVEL PGHOST CI ROLES`.split(
     ' ',
@@ -231,7 +231,7 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
     DATA_DIR = newDataDir()
   })
 
-  describe('that another process has', () => {
+  describe('in use by another process', () => {
     let refused: Run
     let holder: Run
 
@@ -243,13 +243,13 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
     }, LONG)
     afterAll(async () => expect(await stop(holder)).toEqual({ code: 0, signal: null }))
 
-    test('PORT is in use: one line, and the credentials are still to come', async () => {
+    test('PORT is in use: one line, and the credentials are not shown yet', async () => {
       await expectRefusal(refused, 'PORT')
       expect(holder.stdout).toMatch(/ek_[0-9a-f]{64}/)
     })
 
     test(
-      'DATA_DIR is in use by another process, which goes on',
+      'DATA_DIR is in use by another process, which continues',
       async () => {
         await expectRefusal(start({ DATA_DIR }), 'DATA_DIR')
         const url = /http:\S+/.exec(holder.stdout)?.[0]
@@ -279,7 +279,7 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
   )
 
   test(
-    'ENCRYPTION_KEY is another one than before: it starts, and one warning says so',
+    'ENCRYPTION_KEY has changed: it starts, and one warning says so',
     async () => {
       const foreign = start({ DATA_DIR, ENCRYPTION_KEY: SECRETS.ENCRYPTION_KEY })
       await foreign.ready
@@ -309,7 +309,7 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
       await run.ready
     }, LONG)
 
-    test('with PORT=0 all that gives its address has the port that the system chose', async () => {
+    test('with PORT=0, every place that shows its address has the port that the system chose', async () => {
       const [url = ''] = /http:\S+/.exec(run.stdout) ?? []
       const response = await fetch(`${url}/api/v1/stream/ticket`, {
         method: 'POST',
@@ -325,7 +325,7 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
       expect(await documentAt('asyncapi.json')).toMatchObject({ servers: { service: { host: new URL(url).host } } })
     })
 
-    test('a signal, also twice, is told of in two lines: how long it takes at most, and when it is over', async () => {
+    test('a signal, even twice, prints two lines: how long the stop takes at most, and when it is over', async () => {
       run.signal('SIGTERM')
       expect(await stop(run)).toEqual({ code: 0, signal: null })
       const lines = run.stderr.trim().split('\n')
@@ -371,7 +371,7 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
   )
 
   test(
-    'a first start that is killed while it makes the database is made good by the next one',
+    'a first start that is killed while it creates the database is repaired by the next one',
     async () => {
       const DATA_DIR = emptyDataDir()
       const killed = start({ DATA_DIR })
@@ -411,7 +411,7 @@ describe.runIf(onServer)('on a server (needs DATABASE_URL)', () => {
   )
 
   test(
-    'processes that start at once keep no lock from each other; exactly one, an api, shows the credentials',
+    'concurrent starts do not deadlock; exactly one, an api, shows the credentials',
     async () => {
       const worker = start(settings('worker'))
       const apis = Array.from({ length: 3 }, () => start(settings('api')))
@@ -428,7 +428,7 @@ describe.runIf(onServer)('on a server (needs DATABASE_URL)', () => {
   )
 
   test(
-    'REDIS_URL that does not answer stops nothing',
+    'REDIS_URL that does not answer does not stop the start',
     async () => {
       const run = start({ ...settings('api'), REDIS_URL: 'redis://127.0.0.1:1' })
       await run.ready

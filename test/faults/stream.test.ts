@@ -49,7 +49,7 @@ describe('a bus that is down', () => {
     await vi.waitFor(() => expect(stream.seqs).toEqual(upTo(5)), { timeout: 5000 })
   })
 
-  test('that loses some of the news delays nothing but those', async () => {
+  test('that loses some messages delays only their events', async () => {
     const discussionId = await newDiscussion()
     const stream = await open(discussionId)
     const publish = service.app.bus.publish.bind(service.app.bus)
@@ -61,7 +61,7 @@ describe('a bus that is down', () => {
     await vi.waitFor(() => expect(stream.seqs).toEqual(upTo(20)), { timeout: 5000 })
   })
 
-  test('leaves no stream of a revoked key open for 5 s', async () => {
+  test('leaves no stream of a revoked key open longer than 5 s', async () => {
     const { id, key } = (await service.call('POST', '/keys', { body: { label: 'x', capabilities: [] } })).json
     const stream = await open(await newDiscussion(), key)
     const other = await open(await newDiscussion())
@@ -83,7 +83,7 @@ describe('a database that fails', () => {
     })
   }
 
-  test('in a repair: nothing is lost once it is back', async () => {
+  test('during a repair: nothing is lost once it is back', async () => {
     const discussionId = await newDiscussion()
     const stream = await open(discussionId)
     const failing = failStream()
@@ -97,7 +97,7 @@ describe('a database that fails', () => {
     await vi.waitFor(() => expect(stream.seqs).toEqual(upTo(3)), { timeout: 5000 })
   })
 
-  test('in mid-replay: the replay goes on once it is back', async () => {
+  test('within a replay: the replay continues once it is back', async () => {
     const discussionId = await newDiscussion()
     await insertEvents(discussionId, 1000, 100)
     const query = service.app.db.query.bind(service.app.db)
@@ -112,7 +112,7 @@ describe('a database that fails', () => {
     expect(reads).toBeGreaterThan(2)
   })
 
-  test('at the opening: a problem document, and the next one opens', async () => {
+  test('when a stream is opened: a problem document, and the next one opens', async () => {
     const discussionId = await newDiscussion()
     const failing = failStream()
     const refused = await openStream(`${service.url}/api/v1/stream/${discussionId}`, { 'x-api-key': service.apiKey })
@@ -122,11 +122,11 @@ describe('a database that fails', () => {
   })
 })
 
-describe('a consumer that does not read', () => {
+describe('a client that does not read', () => {
   test.each([
     ['is', {}],
     ['of a compressed stream is', { 'accept-encoding': 'gzip' }],
-  ])('%s cut off within 10 s, resumes without loss, and nobody else notices', async (_name, headers) => {
+  ])('%s cut off within 10 s, resumes without loss, and affects no others', async (_name, headers) => {
     const discussionId = await newDiscussion()
     const slow = await open(discussionId, service.apiKey, headers)
     const quick = await open(discussionId)
@@ -150,7 +150,7 @@ describe('a consumer that does not read', () => {
     await vi.waitFor(() => expect([...slow.seqs, ...resumed.seqs]).toEqual(upTo(count)))
   })
 
-  test('of a GraphQL subscription is cut off too, with all that share its connection', async () => {
+  test('of a GraphQL subscription is cut off too, with all others on its connection', async () => {
     const discussionId = await newDiscussion()
     const { sessions, metrics } = hubOf(service.app)
     const before = sessions.size
@@ -203,7 +203,7 @@ test('clients that come and go leave nothing behind', async () => {
   await vi.waitFor(() => expect(hub.topicCount).toBe(0), { timeout: 5000 })
 })
 
-test('at a shutdown every stream is told up to where it was brought, and closed', async () => {
+test('at a shutdown every stream gets its position, and is closed', async () => {
   const own = await startService({ worker: false })
   try {
     const { json } = await own.call('POST', '/discussions', { body: { externalId: 'last' } })

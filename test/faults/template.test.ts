@@ -46,7 +46,7 @@ async function contentsOf(files: string): Promise<object> {
   }
 }
 
-test('the template is what the migrations make', async () => {
+test('the template equals the migrated database', async () => {
   const [unpacked, migrated] = [join(folder, 'unpacked'), join(folder, 'migrated')]
   mkdirSync(unpacked)
   expect(unpackTemplate(unpacked)).toBe(true)
@@ -63,7 +63,7 @@ test.each([
   ['cut short', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
   ['changed', (bytes: Buffer) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([(bytes.at(-1) ?? 0) ^ 1])])],
   ['empty', () => Buffer.alloc(0)],
-])('a template that is %s is none', (name, damage) => {
+])('a template that is %s is not used', (name, damage) => {
   const [file, into] = [join(folder, `${name}.br`), join(folder, name)]
   writeFileSync(file, damage(readFileSync(templateFile())))
   mkdirSync(into)

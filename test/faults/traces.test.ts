@@ -19,7 +19,7 @@ const BODY = 'a text that no trace may show'
 const INTERNAL = 1
 const SERVER = 2
 
-describe('traces that a collector gets', () => {
+describe('traces at a collector', () => {
   let collector: Collector
   let receiver: Receiver
   let service: Processes
@@ -64,7 +64,7 @@ describe('traces that a collector gets', () => {
     })
   const COMMENTS = 'POST /api/v1/discussions/:discussionId/comments'
 
-  test('a request goes on with the trace of its caller, with its statements by name, and in the log', async () => {
+  test('a request continues the trace of its caller, with its statements by name, and is in the log', async () => {
     const { status } = await post({ traceparent: `00-${TRACE}-${CALLER}-01`, tracestate: 'vendor=1' })
     expect(status).toBe(201)
     const request = await vi.waitFor(() => {
@@ -97,7 +97,7 @@ describe('traces that a collector gets', () => {
   test.each([
     ['a comment', {}],
     ['a comment with an Idempotency-Key', { 'idempotency-key': 'traced-once' }],
-  ])('the deliveries of %s are linked to its trace, and carry their own', async (_name, headers) => {
+  ])('the deliveries of %s are linked to its trace, and have their own', async (_name, headers) => {
     const traceId = `${'ab'.repeat(15)}0${Object.keys(headers).length + 1}`
     const { json } = await post({ traceparent: `00-${traceId}-${CALLER}-01`, ...headers }, `${BODY} ${traceId}`)
     const attempt = await vi.waitFor(() => {
@@ -136,7 +136,7 @@ describe('traces that a collector gets', () => {
     )
   })
 
-  test('a GraphQL operation is a part of its request by its kind and name, with its statements', async () => {
+  test('a GraphQL operation is a span of its request, with its kind and name, and its statements', async () => {
     const traceId = 'ef'.repeat(16)
     const query = `query Pages { discussions(first: 1) { edges { node { id comments(first: 2) { edges { node { body } } } } } } }`
     const response = await fetch(`${first(service.apis).url}/graphql`, {
@@ -164,7 +164,7 @@ describe('traces that a collector gets', () => {
     expect(childrenOf(request)).toEqual(['query'])
   })
 
-  test('what a caller does not sample is not traced, nor are its deliveries linked', async () => {
+  test('an unsampled request is not traced, and its deliveries have no link', async () => {
     const traceId = '12'.repeat(16)
     const { json } = await post({ traceparent: `00-${traceId}-${CALLER}-00` }, `${BODY} unsampled`)
     await vi.waitFor(() =>
@@ -176,7 +176,7 @@ describe('traces that a collector gets', () => {
     expect(collector.spans.flatMap(({ links }) => links).filter((link) => link.traceId === traceId)).toEqual([])
   })
 
-  test('no span shows a text, a parameter, an address or a credential', () => {
+  test('no span contains a text, a parameter, an address or a credential', () => {
     const told = JSON.stringify(collector.spans)
     for (const secret of [
       BODY,
@@ -203,7 +203,7 @@ function modulesOf(folder: string): string[] {
   })
 }
 
-test('an exporter that is away delays no request and no stop, and costs bounded memory; without one nothing is loaded', async () => {
+test('an exporter that is down delays no request and no stop, and costs bounded memory; without one nothing is loaded', async () => {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'modules-'))
   const queue = 64
@@ -253,7 +253,7 @@ test('an exporter that is away delays no request and no stop, and costs bounded 
   }
 })
 
-test('without a protocol traces are sent as protobuf, the rest of them at the end', async () => {
+test('without a protocol traces are sent as protobuf, the rest at the end', async () => {
   const bodies: { type: string | undefined; body: string }[] = []
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

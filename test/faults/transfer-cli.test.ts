@@ -120,7 +120,7 @@ const linesOf = ({ stdout }: Result): object[] =>
 const IMPORT = ['import', '--tenant', 'acme', '--from', 'jsonl'] as const
 
 describe('an import', { timeout: LONG }, () => {
-  test('into a pipe prints lines of JSON, the report last, and exits with 1 where something was not taken', async () => {
+  test('into a pipe prints lines of JSON, the report last, and exits with 1 if items were refused', async () => {
     for (const more of [['--dry-run'], []]) {
       const result = await cli(...IMPORT, 'items.jsonl', ...more)
       expect([result.code, result.stderr]).toEqual([1, ''])
@@ -137,7 +137,7 @@ describe('an import', { timeout: LONG }, () => {
     }
   })
 
-  test.skipIf(!onServer)(`on a terminal shows a bar, what was not taken, and the report${SERVER_ONLY}`, async () => {
+  test.skipIf(!onServer)(`on a terminal shows a bar, the refused items, and the report${SERVER_ONLY}`, async () => {
     const { code, stdout } = await onTerminal(...IMPORT, '--as', 'again', 'items.jsonl')
     expect(code).toBe(1)
     expect(stdout).toMatch(/100% \| 2 comments, 5 items/)
@@ -147,7 +147,7 @@ describe('an import', { timeout: LONG }, () => {
     expect(JSON.parse(report)).toMatchObject({ counts: { comments: 2 }, refused: { total: 1 } })
   })
 
-  test.skipIf(!onServer)(`says how much of its tables it has used, and so does the list${SERVER_ONLY}`, async () => {
+  test.skipIf(!onServer)(`reports how much of its tables it has used, and so does the list${SERVER_ONLY}`, async () => {
     writeFileSync(join(folder, 'ids.csv'), 'ann,user-1\nben,user-2\n')
     const tables = { authors: { rows: 2, used: 1, firstUnused: ['row 2'] } }
     for (const more of [['--dry-run'], []]) {
@@ -183,7 +183,7 @@ describe('an import', { timeout: LONG }, () => {
   )
 
   test.skipIf(!onServer)(
-    `takes a word that is no file for a command that is not there; a file needs no dot${SERVER_ONLY}`,
+    `takes a word that is no file for an unknown command; a file needs no dot${SERVER_ONLY}`,
     async () => {
       const stderr =
         'there is no command import undos, and no file undos\n' +
@@ -215,7 +215,7 @@ describe('an export', { timeout: LONG }, () => {
   const isExport = (text: string): boolean => text.startsWith('{"kind":"header"') && text.endsWith('}\n')
   const parts = (): string[] => readdirSync(folder).filter((name) => name.includes('.part'))
 
-  test('goes to a new file, packed or not, and its report to a pipe or a terminal', async () => {
+  test('goes to a new file, compressed or not, and its report to a pipe or a terminal', async () => {
     const plain = await cli(...EXPORT, 'plain.jsonl')
     expect([plain.code, plain.stderr]).toEqual([0, ''])
     expect(linesOf(plain).at(-1)).toMatchObject({ report: { tenant: 'acme', file: 'plain.jsonl' } })
@@ -226,7 +226,7 @@ describe('an export', { timeout: LONG }, () => {
     expect(isExport(gunzipSync(readFileSync(join(folder, 'packed.jsonl.gz'))).toString())).toBe(true)
   })
 
-  test.skipIf(!onServer)(`without a file goes to standard output, and nothing else does${SERVER_ONLY}`, async () => {
+  test.skipIf(!onServer)(`without a file goes to standard output, which gets nothing else${SERVER_ONLY}`, async () => {
     const { code, stdout, stderr } = await cli(...EXPORT)
     expect([code, isExport(stdout)]).toEqual([0, true])
     expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({ report: { tenant: 'acme' } })
@@ -244,7 +244,7 @@ describe('an export', { timeout: LONG }, () => {
     expect(parts()).toEqual([])
   })
 
-  test.skipIf(!onServer)(`writes into a device and a pipe as they are${SERVER_ONLY}`, async () => {
+  test.skipIf(!onServer)(`writes directly into a device and a pipe${SERVER_ONLY}`, async () => {
     // A link stands for the device: a test that fails does not replace it.
     symlinkSync('/dev/null', join(folder, 'null'))
     expect((await cli(...EXPORT, 'null')).code).toBe(0)
@@ -257,7 +257,7 @@ describe('an export', { timeout: LONG }, () => {
     expect(statSync(join(folder, 'fifo')).isFIFO()).toBe(true)
   })
 
-  test.skipIf(!onServer)(`is refused in one line where it cannot be written${SERVER_ONLY}`, async () => {
+  test.skipIf(!onServer)(`is refused in one line if it cannot be written${SERVER_ONLY}`, async () => {
     mkdirSync(join(folder, 'out'))
     for (const [file, reason] of [
       ['nowhere/out.jsonl', 'nowhere/out.jsonl: its folder is not there'],

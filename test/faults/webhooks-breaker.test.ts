@@ -79,7 +79,7 @@ async function workersWent(): Promise<void> {
 }
 
 describe('verified → circuit open', () => {
-  test('on exactly the 10th failure, with three workers at a backlog; nothing is attempted from then on', async () => {
+  test('on exactly the 10th failure, with three workers and a backlog; nothing is attempted from then on', async () => {
     receiver.on(path, fail)
     const id = await endpoint({ maxAttempts: 1, breakerCooldownMs: HOUR_MS })
     const ids = await add(id, 60)
@@ -100,7 +100,7 @@ describe('verified → circuit open', () => {
     expect(states.filter((each) => each?.status === 'pending' && each.attemptCount === 0)).toHaveLength(50)
   })
 
-  test.each([1, 3])('on exactly failure %i where the policy says so', async (breakerThreshold) => {
+  test.each([1, 3])('on exactly failure %i if the policy says so', async (breakerThreshold) => {
     receiver.on(path, fail)
     const id = await endpoint({ maxAttempts: 10, backoffBaseMs: 10, breakerThreshold, breakerCooldownMs: HOUR_MS })
     await add(id, 20)
@@ -110,7 +110,7 @@ describe('verified → circuit open', () => {
     expect(sent()).toHaveLength(breakerThreshold)
   })
 
-  test("the tenant's policy counts where the endpoint has none of its own", async () => {
+  test("the tenant's policy applies if the endpoint has none of its own", async () => {
     receiver.on(path, fail)
     const webhookPolicy = { breakerThreshold: 4, breakerCooldownMs: HOUR_MS, maxAttempts: 1 }
     expect((await service.call('PATCH', '/settings', { body: { webhookPolicy } })).status).toBe(200)
@@ -125,7 +125,7 @@ describe('verified → circuit open', () => {
     expect([sent().length, (await read(id)).consecutiveFailures]).toEqual([4, 4])
   })
 
-  test('attempts in flight are as many as failures are left, and never more', async () => {
+  test('attempts in flight are at most as many as failures are left', async () => {
     const open: (() => void)[] = []
     let most = 0
     receiver.on(path, (_request, response) => {
@@ -143,7 +143,7 @@ describe('verified → circuit open', () => {
     expect(most).toBe(10)
   })
 
-  test('with 9 failures behind it an endpoint gets one attempt; its success sets the counter to 0', async () => {
+  test('after 9 failures an endpoint gets one attempt; its success resets the counter', async () => {
     let answer: () => void = () => undefined
     receiver.on(path, (_request, response) => {
       answer = () => reply(response, 204)
@@ -178,7 +178,7 @@ describe('circuit open → half open', () => {
     return id
   }
 
-  test('lets exactly one probe through, across all workers', async () => {
+  test('lets exactly one probe through, over all workers', async () => {
     const id = await tripped({ breakerCooldownMs: 300 })
     await vi.waitFor(() => expect(sent()).toHaveLength(11), WAIT)
     await workersWent()
@@ -186,7 +186,7 @@ describe('circuit open → half open', () => {
     expect(await read(id)).toMatchObject({ circuit: 'half_open', consecutiveFailures: 10 })
   })
 
-  test('→ closed by a success; the backlog goes out step by step', async () => {
+  test('→ closed by a success; the backlog is sent step by step', async () => {
     const id = await tripped({ breakerCooldownMs: 300 }, { backlog: 200 })
     await vi.waitFor(() => expect(sent()).toHaveLength(11), WAIT)
     let [open, most] = [0, 0]
@@ -259,7 +259,7 @@ describe('verified → disabled', () => {
     return entries.filter(({ actorKind }) => actorKind === 'system')
   }
 
-  test('on exactly the 50th failure; what waits is held, and the audit log has the notices', async () => {
+  test('on exactly the 50th failure; waiting deliveries are held, and the audit log has the warnings', async () => {
     const id = await disabled()
     await vi.waitFor(async () => expect(await list(id, 'held')).toHaveLength(10), WAIT)
     await workersWent()
@@ -280,7 +280,7 @@ describe('verified → disabled', () => {
     expect(entries.every(({ actorId }) => actorId === null)).toBe(true)
   })
 
-  test('new events make no deliveries for it', async () => {
+  test('new events queue no deliveries for it', async () => {
     const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
     const known = (await service.call('GET', `/webhooks/${id}/deliveries?limit=100`)).json.data.length
     const headers = await service.as('reader-1')
@@ -334,7 +334,7 @@ describe('verified → disabled', () => {
     await vi.waitFor(() => expect(sent(next)).toHaveLength(55), WAIT)
   })
 
-  test('→ unverified by an admin where its url has not proved itself', async () => {
+  test('→ unverified by an admin if its url is not verified', async () => {
     const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
     const next = `${path}-next`
     receiver.on(next, (_request, response) => reply(response, 404))
@@ -345,7 +345,7 @@ describe('verified → disabled', () => {
     await vi.waitFor(async () => expect((await read(id)).state).toBe('verified'), WAIT)
   })
 
-  test('can be deleted, with what is held', async () => {
+  test('can be deleted, with its held deliveries', async () => {
     const id = await disabled({ ...POLICY, breakerThreshold: 5, disableThreshold: 5 })
     expect((await service.call('DELETE', `/webhooks/${id}`)).status).toBe(204)
     expect((await service.call('GET', `/webhooks/${id}`)).status).toBe(404)
@@ -353,7 +353,7 @@ describe('verified → disabled', () => {
 })
 
 describe('while attempts are under way', () => {
-  test('another url: what was sent to the old one says nothing of the new one', async () => {
+  test('another url: attempts at the old one say nothing about the new one', async () => {
     const answers: (() => void)[] = []
     receiver.on(path, (_request, response) => {
       answers.push(() => reply(response, 500))
@@ -372,7 +372,7 @@ describe('while attempts are under way', () => {
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuit: 'closed' })
   })
 
-  test('deleting: outcomes of what is gone harm nobody', async () => {
+  test('deletion: outcomes of deleted deliveries do no harm', async () => {
     const answers: (() => void)[] = []
     receiver.on(path, (_request, response) => {
       answers.push(() => reply(response, 500))
@@ -389,7 +389,7 @@ describe('while attempts are under way', () => {
   })
 })
 
-test('an event that is no longer stored fails its delivery, and says nothing of the endpoint', async () => {
+test("an event that is no longer stored fails its delivery, and does not count as the endpoint's failure", async () => {
   const id = await endpoint({ breakerThreshold: 1 })
   const ids = await add(id, 3)
   const forget = unnamed('DELETE FROM events')

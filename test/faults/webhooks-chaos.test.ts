@@ -156,7 +156,7 @@ describe.skipIf(!canRun)(`workers, Redis and database connections killed at rand
   }
 
   test(
-    `over ${EVENTS} events: each arrives at every verified endpoint, under one key; attempts keep to the limit, one at a time; the log tells the truth`,
+    `over ${EVENTS} events: each arrives at every verified endpoint, under one key; attempts stay within the limit, one at a time; the log is correct`,
     async () => {
       const steady = { path: '/steady', limit: 3, seen: receive('/steady', () => 204) }
       const failing = {

@@ -51,7 +51,7 @@ async function comment(): Promise<void> {
   expect((await service.call('POST', path, { body: { body: 'Hello' }, headers })).status).toBe(201)
 }
 
-test('one comment reaches hundreds of endpoints of a tenant in one go', async () => {
+test('one comment reaches hundreds of endpoints of a tenant at once', async () => {
   const paths = await endpoints('hook', 200)
   worker = await startWorker(service.app)
   await comment()
@@ -59,7 +59,7 @@ test('one comment reaches hundreds of endpoints of a tenant in one go', async ()
   await vi.waitFor(() => expect(reached()).toEqual(new Set(paths)), MANY)
 })
 
-test("endpoints that hang, more than their tenant's share holds, do not delay its healthy one", async () => {
+test("hanging endpoints, more than their tenant's share holds, do not delay its healthy one", async () => {
   const [healthy = ''] = await endpoints('healthy', 1)
   for (const path of await endpoints('hanging', 100)) receiver.on(path, hang)
   worker = await startWorker(service.app)
@@ -73,7 +73,7 @@ test("endpoints that hang, more than their tenant's share holds, do not delay it
   }
 })
 
-test("handshakes that hang do not delay another tenant's", async () => {
+test("hanging handshakes do not delay another tenant's", async () => {
   const other = await service.addTenant('other')
   worker = await startWorker(service.app)
   for (let n = 1; n <= 130; n++) {

@@ -181,7 +181,7 @@ describe('a receiver that', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(80_000_000)
   })
 
-  test('has a body without end: 64 KiB of it are read, and the connection is cut', async () => {
+  test('has an endless body: 64 KiB of it are read, and the connection is cut', async () => {
     let closed = false
     const attempt = await attemptAt((response) => {
       response.writeHead(200)
@@ -238,7 +238,7 @@ describe('a name that changes its address', () => {
   const open = (WEBHOOK_ALLOWED_CIDRS: string[]) =>
     openOutbound({ ...service.app.settings, WEBHOOK_ALLOWED_CIDRS }, resolve)
 
-  test('is connected to at the address that was checked: a second answer is never asked for', async () => {
+  test('is connected to at the checked address: the name is not resolved again', async () => {
     ;[answers, asked] = [['127.0.0.1', '169.254.169.254'], 0]
     const outbound = open(['127.0.0.0/8'])
     expect(await outbound.post(request())).toMatchObject({ statusCode: 204 })
@@ -246,7 +246,7 @@ describe('a name that changes its address', () => {
     outbound.close()
   })
 
-  test('is refused once it points to the inside, by a handshake and by a delivery', async () => {
+  test('is refused once it points to a private address, by a handshake and by a delivery', async () => {
     const name = `https://localhost:${new URL(receiver.url).port}${path}`
     // The service has a worker, which would ask the machine's own name servers.
     const { app } = quiet
@@ -275,7 +275,7 @@ describe('a name that changes its address', () => {
   })
 })
 
-test('an endpoint that hangs takes nothing from the handshakes and deliveries of others', async () => {
+test('a hanging endpoint does not delay the handshakes and deliveries of others', async () => {
   const id = await registerVerified({ timeoutMs: 30_000, breakerThreshold: 100, disableThreshold: 1000 })
   receiver.on(path, () => true)
   for (let n = 0; n < 20; n++) await addDelivery(service.app, service.tenant.id, id)

@@ -16,7 +16,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-test('kill -9 of the worker in mid-delivery: every event is delivered within 30 s, under the same delivery id', async () => {
+test('kill -9 of the worker within a delivery: every event is delivered within 30 s, under the same delivery id', async () => {
   const { id } = (await service.call('POST', '/webhooks', { body: { url: `${receiver.url}/hook` } })).json
   const read = async () => (await service.call('GET', `/webhooks/${id}`)).json
   await vi.waitFor(async () => expect((await read()).state).toBe('verified'), { timeout: 10_000 })

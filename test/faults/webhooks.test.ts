@@ -88,7 +88,7 @@ const appWith = (fail: (statement: Statement) => void): App => ({
 })
 
 describe('a lease', () => {
-  test('of a worker that died is taken up once it ends, not before, and uses up no attempt', async () => {
+  test('of a dead worker is taken over once it ends, not before, and uses up no attempt', async () => {
     const id = await endpoint()
     const { deliveryId } = await add(id)
     const endsAt = Date.now() + 700
@@ -104,7 +104,7 @@ describe('a lease', () => {
     expect(receiver.deliveries(path)[0]?.at).toBeGreaterThanOrEqual(endsAt - 20)
   })
 
-  test('is extended while its attempt takes longer, so that nobody else begins it', async () => {
+  test('is extended while its attempt takes longer, so that no other worker begins it', async () => {
     let answer: () => void = () => undefined
     receiver.on(path, (_request, response) => {
       answer = () => reply(response, 200)
@@ -147,7 +147,7 @@ describe('a lease', () => {
     expect(await state(deliveryId)).toMatchObject({ attemptCount: 0 })
   })
 
-  test('that an erasure takes away ends its attempt before the one with the new text begins', async () => {
+  test('that an erasure takes back ends its attempt before the one with the new text begins', async () => {
     const ends: number[] = []
     receiver.on(path, (_request, response) => {
       response.on('close', () => ends.push(Date.now()))
@@ -185,7 +185,7 @@ describe('a lease', () => {
     )
   })
 
-  test('that was lost lets no outcome be recorded', async () => {
+  test('that was lost records no outcome', async () => {
     let answer: () => void = () => undefined
     receiver.on(path, (_request, response) => {
       answer = () => reply(response, 500)
@@ -219,7 +219,7 @@ test('a stop waits for the attempt under way, and its outcome is recorded', asyn
   expect(await state(deliveryId)).toMatchObject({ status: 'delivered', attemptCount: 1 })
 })
 
-test('three workers side by side attempt each delivery once, and 8 at most at one time per endpoint and worker', async () => {
+test('three workers attempt each delivery once, with at most 8 at a time per endpoint and worker', async () => {
   let open = 0
   let most = 0
   receiver.on(path, (_request, response) => {
@@ -244,7 +244,7 @@ test('three workers side by side attempt each delivery once, and 8 at most at on
   expect(most).toBeLessThanOrEqual(24)
 }, 120_000)
 
-test('an endpoint that hangs, with a backlog before all others, delays nobody', async () => {
+test('a hanging endpoint, with a backlog before all others, delays no other', async () => {
   receiver.on(path, hang)
   const hanging = await endpoint(path, { timeoutMs: 30_000 })
   for (let n = 0; n < 100; n++) await add(hanging)
@@ -302,7 +302,7 @@ const ADVISORY_LOCKS = unnamed(
 )
 
 // An import that keeps ids makes such endpoints.
-test('two tenants whose endpoints, discussions and deliveries have the same ids do not notice each other', async () => {
+test('two tenants whose endpoints, discussions and deliveries have the same ids do not affect each other', async () => {
   const { db } = service.app
   const twin = await service.addTenant(`twin-${counter}`)
   const id = await endpoint(`${path}-hangs`, { timeoutMs: 30_000 })
@@ -332,7 +332,7 @@ test('two tenants whose endpoints, discussions and deliveries have the same ids 
   })
 })
 
-test('a database that is away for a while loses no outcome, and nothing is delivered twice', async () => {
+test('a temporary outage of the database loses no outcome, and nothing is delivered twice', async () => {
   const id = await endpoint()
   let failures = 3
   const app = appWith(({ name }) => {
@@ -371,7 +371,7 @@ describe('an address that is not allowed', () => {
     guarded.close()
   })
 
-  test('is not connected to by the handshake either', async () => {
+  test('is not connected to by a handshake either', async () => {
     const guarded = openOutbound({ ...service.app.settings, WEBHOOK_ALLOWED_CIDRS: [] })
     const { json } = await service.call('POST', '/webhooks', { body: { url: `https://localhost:1${path}` } })
     tasks.push(startHandshakes(service.app, guarded))
@@ -383,7 +383,7 @@ describe('an address that is not allowed', () => {
     guarded.close()
   })
 
-  test('what was checked is what is connected to: a name is asked once, and its forbidden addresses are left out', async () => {
+  test('connects only to checked addresses: a name is resolved once, and its forbidden addresses are left out', async () => {
     let asked = 0
     const resolve = async () => {
       asked++
@@ -411,7 +411,7 @@ describe('a connection that is not trusted', () => {
     signal: new AbortController().signal,
   })
 
-  test('by a CA that nobody knows is refused', async () => {
+  test('by an unknown CA is refused', async () => {
     const stranger = await startReceiver()
     expect(await outbound.post(request(stranger.url))).toMatchObject({
       error: 'tls: the certificate cannot be verified',
@@ -420,12 +420,12 @@ describe('a connection that is not trusted', () => {
     await stranger.close()
   })
 
-  test('over http is refused, also to what was registered while the setting allowed it', async () => {
+  test('over http is refused, even for endpoints registered while the setting allowed it', async () => {
     const plain = receiver.url.replace('https:', 'http:')
     expect(await outbound.post(request(plain))).toMatchObject({ statusCode: null, error: 'http not allowed' })
   })
 
-  test('by a certificate for another name is refused', async () => {
+  test('with a certificate for another name is refused', async () => {
     const other = await startReceiver(['elsewhere.example'])
     const trusting = openOutbound({ ...service.app.settings, WEBHOOK_CA_FILE: other.caFile })
     expect(await trusting.post(request(other.url))).toMatchObject({ error: 'tls: the certificate is for another name' })
@@ -434,7 +434,7 @@ describe('a connection that is not trusted', () => {
     await other.close()
   })
 
-  test('a name that nobody knows is a failed attempt', async () => {
+  test('an unknown name is a failed attempt', async () => {
     const failing = openOutbound(service.app.settings, () =>
       Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' })),
     )
@@ -445,7 +445,7 @@ describe('a connection that is not trusted', () => {
     failing.close()
   })
 
-  test('a name look-up that hangs counts into the one deadline', async () => {
+  test('a hanging name look-up counts towards the one deadline', async () => {
     const hanging = openOutbound(service.app.settings, () => new Promise(() => undefined))
     const answer = await hanging.post({ ...request('https://nowhere.example/'), timeoutMs: 100 })
     expect(answer).toMatchObject({ statusCode: null, error: 'timeout' })

@@ -40,7 +40,7 @@ describe('every other address is refused', () => {
 })
 
 describe('WEBHOOK_ALLOWED_CIDRS', () => {
-  test('opens what it names and nothing else', () => {
+  test('allows the named ranges and nothing else', () => {
     const opened = createAddressRule(['127.0.0.0/8', 'fd00::/8'])
     expect(['127.0.0.1', '::ffff:127.0.0.1', 'fd12::1', '8.8.8.8'].map(opened)).toEqual([true, true, true, true])
     expect(['10.0.0.1', '::1', '169.254.169.254'].map(opened)).toEqual([false, false, false])

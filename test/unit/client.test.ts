@@ -64,7 +64,7 @@ async function next(): Promise<FakeSource> {
 
 const states = () => onState.mock.calls.map(([state]) => state)
 
-describe('the module as it is shipped', () => {
+describe('the shipped module', () => {
   const file = readFileSync(join(import.meta.dirname, '../../dist/clients/browser/stream.js'))
   beforeEach(() => follow())
 
@@ -79,7 +79,7 @@ describe('the module as it is shipped', () => {
 })
 
 describe('a stream begins', () => {
-  test('at the position that the page shows', async () => {
+  test("at the page's position", async () => {
     const source = await follow({ lastEventId: '3' })
     expect(source.url).toBe('https://www.example.com/stream/d?ticket=t&lastEventId=3')
     expect(states()).toEqual(['connecting'])
@@ -88,13 +88,13 @@ describe('a stream begins', () => {
     expect(stream.state).toBe('open')
   })
 
-  test('at that of the ticket, where the page tells none', async () => {
+  test("at the ticket's, if the page gives none", async () => {
     const source = await follow()
     expect(source.lastEventId).toBe('7')
     expect(stream.lastEventId).toBe('7')
   })
 
-  test('and hands each kind of event on', async () => {
+  test('and delivers each kind of event', async () => {
     const source = await follow()
     source.connected()
     EVENT_TYPES.forEach((type, index) => source.event(8 + index, type))
@@ -104,7 +104,7 @@ describe('a stream begins', () => {
 })
 
 describe('a connection that is lost', () => {
-  test('is the browser’s to make again, once the server has answered; it needs no ticket', async () => {
+  test('is reopened by the browser once the server has answered; it needs no ticket', async () => {
     const source = await follow()
     source.connected()
     source.drop()
@@ -122,7 +122,7 @@ describe('a connection that is lost', () => {
     ['before the server answered', (source) => source.drop()],
     ['twice without an answer between', (source) => (source.connected(), source.drop(), source.drop())],
     ['for good, as by an expired ticket', (source) => (source.connected(), source.refuse())],
-  ])('%s: goes on with a new ticket from where it was', async (_name, lose) => {
+  ])('%s: continues with a new ticket from its position', async (_name, lose) => {
     const source = await follow()
     source.event(9)
     lose(source)
@@ -136,14 +136,14 @@ describe('a connection that is lost', () => {
     expect(seqs).toEqual([9])
   })
 
-  test('of a server that sends no first frame is given up after 30 s', async () => {
+  test('of a server that sends no first frame is dropped after 30 s', async () => {
     const source = await follow()
     await vi.advanceTimersByTimeAsync(31 * SECOND)
     expect(source.readyState).toBe(2)
     expect(page.sources).toHaveLength(2)
   })
 
-  test('in silence, while the browser comes back: is given up after a minute', async () => {
+  test('in silence, while the browser reconnects, is dropped after a minute', async () => {
     const source = await follow()
     source.connected()
     source.drop()
@@ -153,7 +153,7 @@ describe('a connection that is lost', () => {
     expect(page.sources).toHaveLength(2)
   })
 
-  test('at the goodbye of the server: goes on after the numbers that were not for this page', async () => {
+  test("after the server's last frame: continues after numbers that were not for this page", async () => {
     const source = await follow()
     source.connected()
     source.event(8)
@@ -162,7 +162,7 @@ describe('a connection that is lost', () => {
     expect((await next()).lastEventId).toBe('12')
   })
 
-  test('over a cap is left to the `retry:` of the server, and has its place when one is free', async () => {
+  test("over a cap waits for the server's `retry:`, and gets its place when one is free", async () => {
     const source = await follow()
     source.emit('connection-timeout', { lastEventId: '99' })
     source.drop()
@@ -189,7 +189,7 @@ describe('attempts', () => {
     )
   })
 
-  test('are that far apart, however the ticket fails, and begin again after a whole stream', async () => {
+  test('are that far apart, however the ticket fails, and start over after a complete stream', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5)
     const at: number[] = []
     ticket.mockImplementation(() => {
@@ -211,7 +211,7 @@ describe('attempts', () => {
     expect(page.sources).toHaveLength(2)
   })
 
-  test('go on after what is no ticket, from the position of the first that is one', async () => {
+  test('continue after an invalid ticket, from the position of the first valid one', async () => {
     ticket.mockResolvedValueOnce({ status: 403 } as never)
     stream = openDiscussionStream({ ticket, onEvent: () => undefined, onReload, onError })
     await settle()
@@ -230,7 +230,7 @@ describe('attempts', () => {
 })
 
 describe('a stream that only seems open', () => {
-  test('is opened again after 4 to 6 minutes of silence, before a reader’s eyes alone', async () => {
+  test('is reopened after 4 to 6 minutes of silence, only while the page is visible', async () => {
     const source = await follow()
     source.connected()
     page.document.visibilityState = 'hidden'
@@ -250,7 +250,7 @@ describe('a stream that only seems open', () => {
     expect(again.readyState).toBe(2)
   })
 
-  test('is opened again when the machine has slept', async () => {
+  test('is reopened when the machine has slept', async () => {
     const source = await follow()
     source.connected()
     vi.setSystemTime(Date.now() + 2 * MINUTE)
@@ -258,7 +258,7 @@ describe('a stream that only seems open', () => {
     expect(page.sources).toHaveLength(2)
   })
 
-  test('is opened again with each network, but not while the page is away', async () => {
+  test('is reopened with each network, but not while the page is away', async () => {
     const source = await follow()
     source.connected()
     page.window.emit('online')
@@ -290,7 +290,7 @@ describe('a stream that only seems open', () => {
 })
 
 describe('beyond the replay window', () => {
-  test('the page loads its data again, and the stream goes on after what they show', async () => {
+  test('the page loads its data again, and the stream continues after them', async () => {
     let loaded: (lastEventId: string) => void = () => undefined
     onReload.mockReturnValue(new Promise((resolve) => (loaded = resolve)))
     const source = await follow({ lastEventId: '3' })
@@ -308,13 +308,13 @@ describe('beyond the replay window', () => {
     expect(seqs).toEqual([5004])
   })
 
-  test('it goes on from now, also backwards, where the page tells no position', async () => {
+  test('it continues from now, even backwards, if the page gives no position', async () => {
     const source = await follow({ lastEventId: '900' })
     source.connected({ complete: false, lastEventId: '40' })
     expect((await next()).lastEventId).toBe('40')
   })
 
-  test('a reload that fails is asked for again, at the pace of attempts', async () => {
+  test('a failed reload is repeated, at the pace of attempts', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999)
     onReload.mockRejectedValue(new Error('the page is away'))
     await follow({ lastEventId: '3' })
@@ -329,7 +329,7 @@ describe('beyond the replay window', () => {
     expect(last(page.sources).lastEventId).toBe('3')
   })
 
-  test('data that are out of date do not make it ask on and on', async () => {
+  test('stale data do not cause endless reloads', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999)
     onReload.mockResolvedValue('4')
     await follow({ lastEventId: '3' })
@@ -353,7 +353,7 @@ describe('a callback', () => {
     ['rejects', () => Promise.reject(new Error('mine'))],
   ]
 
-  test.each(failures)('of events that %s is told of, and gets what comes after', async (_name, fail) => {
+  test.each(failures)('of events that %s is reported, and gets the later events', async (_name, fail) => {
     const source = await follow({
       onEvent: ({ seq }) => {
         seqs.push(seq)
@@ -435,7 +435,7 @@ const misdeed = fc.oneof(
   }),
 )
 
-test('whatever the transport does, each event comes once and in order', async () => {
+test('whatever the transport does, each event is delivered once and in order', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(misdeed, { maxLength: 60 }), async (misdeeds) => {
       const received: number[] = []

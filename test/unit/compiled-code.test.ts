@@ -54,7 +54,7 @@ function change(to: (code: Buffer, source: Buffer) => Buffer): void {
   }
 }
 
-test('a command runs with the code that the build has compiled', async () => {
+test("a command runs with the build's compiled code", async () => {
   expect(await runCommand()).toEqual(['taken'])
 })
 
@@ -63,7 +63,7 @@ test('a command runs without compiled code', async () => {
   expect(await runCommand()).toEqual([])
 })
 
-test('code in which a byte is wrong, and code that is cut short, is not given to V8', async () => {
+test('damaged and truncated code are not given to V8', async () => {
   change((code) => {
     code[code.length >> 1] = (code[code.length >> 1] ?? 0) ^ 1
     return code
@@ -75,7 +75,7 @@ test('code in which a byte is wrong, and code that is cut short, is not given to
   }
 })
 
-test('code of another source is not given to V8', async () => {
+test('code for another source is not given to V8', async () => {
   for (const name of readdirSync(chunks()).filter((each) => each.endsWith('.cjs'))) {
     const file = join(chunks(), name)
     writeFileSync(file, readFileSync(file, 'utf8').replace(/$/, ' '))
@@ -83,7 +83,7 @@ test('code of another source is not given to V8', async () => {
   expect(await runCommand()).toEqual([])
 })
 
-test('a command runs where V8 refuses the code', async () => {
+test('a command runs if V8 refuses the code', async () => {
   change((_code, source) => {
     const code = randomBytes(5000)
     const checksum = Buffer.alloc(4)
@@ -118,7 +118,7 @@ describe('a warm-up', () => {
     return { child, ended, temporary }
   }
 
-  test('whose service fails says so, and leaves nothing', async () => {
+  test('whose service fails reports it, and leaves nothing', async () => {
     expect(await warmUp('process.exit(3)').ended).toEqual({
       code: 1,
       said: 'The service is not compiled ahead: main.js has failed\n',
@@ -127,7 +127,7 @@ describe('a warm-up', () => {
     })
   })
 
-  test('that is stopped takes its service along, and leaves nothing', async () => {
+  test('that is stopped ends its service, and leaves nothing', async () => {
     const { child, ended, temporary } = warmUp(
       `import { writeFileSync } from 'node:fs'
        writeFileSync(process.env.DATA_DIR + '/pid', String(process.pid))

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { changesOf } from '../../src/console/pages/audit/changes.ts'
 
-test('only what differs is told, field by field', () => {
+test('shows only changes, field by field', () => {
   const before = { state: 'open', policy: { timeoutMs: 500, maxAttempts: 3 }, url: null }
   const after = { state: 'locked', policy: { timeoutMs: 900, maxAttempts: 3 }, url: null }
   expect(changesOf(before, after)).toEqual([
@@ -11,7 +11,7 @@ test('only what differs is told, field by field', () => {
   ])
 })
 
-test('of a list the words that came and went, and the whole of it where only their order has changed', () => {
+test('shows added and removed words of a list, and the whole list if only the order has changed', () => {
   expect(changesOf({ words: ['a', 'b'] }, { words: ['b', 'c'] })).toEqual([{ field: 'words', before: 'a', after: 'c' }])
   expect(changesOf({ words: ['a'] }, { words: ['a', 'b'] })).toEqual([{ field: 'words', before: null, after: 'b' }])
   expect(changesOf({ words: ['a', 'b'] }, { words: ['b', 'a'] })).toEqual([
@@ -19,12 +19,12 @@ test('of a list the words that came and went, and the whole of it where only the
   ])
 })
 
-test('of what is new, all but what has no value; of what is gone, likewise', () => {
+test('shows every field with a value of a created or deleted thing', () => {
   expect(changesOf(null, { label: 'x', expiresAt: null })).toEqual([{ field: 'label', before: null, after: 'x' }])
   expect(changesOf({ label: 'x' }, undefined)).toEqual([{ field: 'label', before: 'x', after: null }])
 })
 
-test('null is a value where another takes its place', () => {
+test('shows null if another value replaces it', () => {
   expect(changesOf({ autoCloseDays: null }, { autoCloseDays: 30 })).toEqual([
     { field: 'autoCloseDays', before: 'none', after: '30' },
   ])

@@ -15,29 +15,29 @@ const LABELS = {
   'policy.breakerThreshold': 'Failures to a pause',
 }
 
-describe('what a refusal says of a form', () => {
-  test('stands at the field that it names, under the label of it, and nowhere else', () => {
+describe('a refusal of a form', () => {
+  test('is shown at the field that it names, under its label, and nowhere else', () => {
     expect(refusalOf(invalid(['/url', 'must be an https URL']), LABELS)).toEqual({
       fields: { url: 'URL must be an https URL.' },
       rest: null,
     })
   })
 
-  test('stands at the list where one of its entries is wrong, and says which', () => {
+  test('is shown at the list if one of its entries is wrong, and says which', () => {
     const { fields } = refusalOf(invalid(['/words/0', 'must not contain NUL'], ['/words/2', 'is required']), LABELS)
     expect(fields).toEqual({
       words: 'Banned words, number 1, must not contain NUL. Banned words, number 3, is required.',
     })
   })
 
-  test('calls another field by its label, too', () => {
+  test('names other fields by their labels too', () => {
     const refusal = invalid(['/policy/disableThreshold', 'must be at least breakerThreshold'])
     expect(refusalOf(refusal, LABELS).fields).toEqual({
       'policy.disableThreshold': 'Failures to disabling must be at least “Failures to a pause”.',
     })
   })
 
-  test('stands above the form where it is of no field, in words, with the id of the request', () => {
+  test('is shown above the form if it is about no field, in words, with the request id', () => {
     const { fields, rest } = refusalOf(
       invalid(['/url', 'is required'], ['/policy', 'must be an object'], ['/expiresAt', 'must be in the future']),
       LABELS,
@@ -47,7 +47,7 @@ describe('what a refusal says of a form', () => {
     expect(rest).toMatchObject({ code: 'validation_failed', requestId: 'r-1' })
   })
 
-  test('stands above the form where it names no field at all', () => {
+  test('is shown above the form if it names no field', () => {
     const error = new ApiError('key_budget_exhausted', 'There are as many active keys as the budget allows.')
     expect(refusalOf(error, LABELS)).toEqual({ fields: {}, rest: error })
   })

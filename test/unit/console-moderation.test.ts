@@ -13,7 +13,7 @@ const APPROVED = comment('2', 'approved')
 const PINNED = comment('3', 'approved', true)
 const REJECTED = comment('4', 'rejected')
 
-test('a pin is taken back by taking it away, and the other way round', () => {
+test('a pin is undone by an unpin, and the other way round', () => {
   expect(inverseOf({ verb: 'pin', comments: [APPROVED] })).toEqual({
     steps: [{ verb: 'unpin', comments: [APPROVED] }],
     because: null,
@@ -22,7 +22,7 @@ test('a pin is taken back by taking it away, and the other way round', () => {
   expect(inverseOf({ verb: 'unpin', comments: [PINNED] }).steps).toEqual([{ verb: 'pin', comments: [PINNED] }])
 })
 
-test('what was approved and is rejected is approved again, and pinned where it was', () => {
+test('a rejected comment that was approved is approved again, and pinned if it was', () => {
   expect(inverseOf({ verb: 'reject', comments: [APPROVED, PINNED] })).toEqual({
     steps: [
       { verb: 'approve', comments: [APPROVED, PINNED] },
@@ -36,7 +36,7 @@ test('what was approved and is rejected is approved again, and pinned where it w
   })
 })
 
-test('what has waited cannot wait again: it says so, and what can be done instead', () => {
+test('a comment that waited cannot wait again: undo says so, and what to do instead', () => {
   const approved = inverseOf({ verb: 'approve', comments: [PENDING, REJECTED] })
   expect(approved.steps).toEqual([{ verb: 'reject', comments: [REJECTED] }])
   expect(approved.because).toMatch(/cannot wait again.*reject/)
@@ -46,7 +46,7 @@ test('what has waited cannot wait again: it says so, and what can be done instea
   })
 })
 
-test('reports that were answered stay so', () => {
+test('answered reports stay answered', () => {
   expect(inverseOf({ verb: 'approve', comments: [APPROVED] })).toEqual({
     steps: [],
     because: expect.stringContaining('reports'),

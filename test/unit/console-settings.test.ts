@@ -8,7 +8,7 @@ import { tenantSettings } from '../../src/core/tenant-settings.ts'
 const NONE = valuesOf(tenantSettings({}))
 const WITH_CLASSIFIER = valuesOf(tenantSettings({ classifier: { url: 'https://a.example/', fallback: 'approve' } }))
 
-test('only what was changed is sent, in its group', () => {
+test('only changes are sent, in their group', () => {
   const draft = {
     maxLinks: { value: 7, base: 5 },
     'stream.maxStreams': { value: 10, base: 5000 },
@@ -17,19 +17,19 @@ test('only what was changed is sent, in its group', () => {
   expect(patchOf(draft, NONE)).toEqual({ maxLinks: 7, stream: { maxStreams: 10 } })
 })
 
-test('what somebody else has set to the same is not changed any more', () => {
+test('a change that another admin has made too is no longer a change', () => {
   const draft = { maxLinks: { value: 7, base: 5 } }
   expect(changedPaths(draft, { ...NONE, maxLinks: 7 })).toEqual([])
   expect(conflicts(draft, { ...NONE, maxLinks: 7 })).toEqual([])
 })
 
-test('what somebody else has set to something else is a conflict, unless it is what this one began from', () => {
+test("another admin's different value is a conflict, unless it is the value that this edit began from", () => {
   const draft = { maxLinks: { value: 7, base: 5 } }
   expect(conflicts(draft, NONE)).toEqual([])
   expect(conflicts(draft, { ...NONE, maxLinks: 6 })).toEqual(['maxLinks'])
 })
 
-test('a group that comes into being is sent whole, one that goes is null, whatever was typed in it', () => {
+test('a group that is switched on is sent as a whole, and one that is switched off as null, whatever was typed in it', () => {
   const on = { classifier: { value: true, base: false }, 'classifier.url': { value: 'https://b.example/', base: null } }
   expect(patchOf(on, NONE)).toEqual({ classifier: { url: 'https://b.example/', fallback: 'hold' } })
   const off = {
@@ -41,7 +41,7 @@ test('a group that comes into being is sent whole, one that goes is null, whatev
   expect(patchOf(url, WITH_CLASSIFIER)).toEqual({ classifier: { url: 'https://b.example/' } })
 })
 
-test('every setting has a label of its own, and there is none for what is no setting', () => {
+test('every setting has its own label, and there are no other labels', () => {
   expect(Object.keys(LABELS).sort()).toEqual(table.fields.map(({ path }) => path).sort())
   expect(new Set(Object.values(LABELS)).size).toBe(table.fields.length)
 })

@@ -27,7 +27,7 @@ describe('dependencies', () => {
   )
 
   // npm leaves out of a lock file what it cannot fetch, and then refuses to install from that file.
-  test('what is optional for other machines is locked as well', () => {
+  test('optional packages for other machines are locked as well', () => {
     const optional = Object.values(packages).flatMap(({ optionalDependencies }) => Object.keys(optionalDependencies))
     const locked = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 13)))
     expect(optional.filter((name) => !locked.has(name))).toEqual([])

@@ -60,7 +60,7 @@ describe('compose.yaml', () => {
     return readSettings({ ...readImage().env, ...Object.fromEntries(given) }, noSecrets)
   }
 
-  test('the settings of each process are complete and right, with the secrets that make-env.sh makes', () => {
+  test('the settings of each process are complete and valid, with the secrets of make-env.sh', () => {
     expect(ours.map((name) => settingsOf(name).ROLE)).toEqual(['api', 'api', 'worker'])
     const [{ ENCRYPTION_KEY, ADMIN_JWT_SECRET }, other] = [settingsOf('api1'), settingsOf('worker')]
     expect(other.ENCRYPTION_KEY.equals(ENCRYPTION_KEY)).toBe(true)
@@ -85,14 +85,14 @@ describe('compose.yaml', () => {
     }
   })
 
-  test('Docker waits longer for a process than the process takes', () => {
+  test('Docker waits longer for a process than the process takes to stop', () => {
     for (const name of ours) {
       const waits = Number.parseInt(service(name).stop_grace_period ?? '', 10)
       expect(waits).toBeGreaterThan(settingsOf(name).SHUTDOWN_GRACE_SECONDS)
     }
   })
 
-  test('each service has a health check, and is waited for by it', () => {
+  test('each service has a health check, which others wait for', () => {
     for (const [name, { healthcheck, depends_on = {} }] of Object.entries(services)) {
       expect(healthcheck.test[0], name).toBe('CMD')
       for (const [other, { condition }] of Object.entries(depends_on)) {
@@ -120,7 +120,7 @@ describe('deploy/systemd/engagement@.service', () => {
   const text = read('deploy/systemd/engagement@.service')
   const value = (key: string): string => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1] ?? ''
 
-  test('sets what a process needs, and waits longer for its end than that takes', () => {
+  test('sets what a process needs, and waits longer for its end than it takes', () => {
     const own = parseEnv(value('Environment').replaceAll('%i', 'api').replaceAll(' ', '\n'))
     const secrets = { ADMIN_JWT_SECRET: 'x'.repeat(32), ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') }
     const settings = readSettings({ ...own, ...secrets, DATABASE_URL: 'postgres://127.0.0.1/engagement' }, noSecrets)
@@ -212,7 +212,7 @@ describe('deploy/helm/engagement-service', () => {
     return readSettings({ ...readImage().env, ...secret, ...env }, noSecrets)
   }
 
-  test('renders what is on by default, and more on demand', () => {
+  test('renders the defaults, and more on request', () => {
     const chart = new Chart(FOLDER)
     const least = ['Deployment', 'PodDisruptionBudget'].flatMap((kind) => ROLES.map((role) => `${kind}/news-${role}`))
     expect([...chart.render().keys()].toSorted()).toEqual([...least, 'Job/news-migrate', 'Service/news-api'].toSorted())
@@ -235,7 +235,7 @@ describe('deploy/helm/engagement-service', () => {
     expect(leaves(chart.values, '').filter((path) => !isUsed(path))).toEqual([])
   })
 
-  test.each(ROLES)("the pods of the %s have right settings, the image's user, and probes that are answered", (role) => {
+  test.each(ROLES)("the pods of the %s have valid settings, the image's user, and answered probes", (role) => {
     const objects = new Chart(FOLDER).render(ON)
     const { spec } = find(objects, `Deployment/news-${role}`)
     const pod = spec.template.spec
@@ -271,7 +271,7 @@ describe('deploy/helm/engagement-service', () => {
     }
   })
 
-  test('the job that migrates runs before pods of the release, and not as a pod of the Service', () => {
+  test("the migration job runs before the release's pods, and is no pod of the Service", () => {
     const objects = new Chart(FOLDER).render()
     const { metadata, spec } = find(objects, 'Job/news-migrate')
     expect(metadata.annotations?.['helm.sh/hook']).toBe('pre-install,pre-upgrade')
@@ -295,7 +295,7 @@ describe('deploy/helm/engagement-service', () => {
     expect(METRICS[metric].where).toContain(role)
   })
 
-  test('is of the version of the service', () => {
+  test('has the version of the service', () => {
     const { version } = JSON.parse(read('package.json')) as { version: string }
     const chart = parse(read('deploy/helm/engagement-service/Chart.yaml')) as Record<string, string>
     expect([chart.version, chart.appVersion]).toEqual([version, version])

@@ -26,7 +26,7 @@ const blocksOf = (language: string) =>
   )
 
 describe('links', () => {
-  test.each(named)('of %s lead to a file and a heading that are there', (_path, page) => {
+  test.each(named)('of %s lead to an existing file and heading', (_path, page) => {
     const broken = page.links.filter((link) => {
       const target = targetOf(page, link)
       if (target === null) return false
@@ -111,7 +111,7 @@ function requestsIn(block: string): [method: string, address: string][] {
 }
 
 describe('requests to the API', () => {
-  test('are found in shell blocks, with their method and address', () => {
+  test('are found in shell blocks, with method and address', () => {
     expect(requestsIn(`api "/comments/$COMMENT/reactions" -H "X: $BEN" -d '{"type":"like"}'`)).toEqual([
       ['POST', '/api/v1/comments/x/reactions'],
     ])

@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the secrets are made once and kept, for the owner’s eyes only', () => {
+test('the secrets are created once and kept, readable only by their owner', () => {
   const dataDir = join(folder, 'deep', 'data')
   const made = embeddedSecrets(dataDir)
   expect(made.ENCRYPTION_KEY).toHaveLength(32)
@@ -24,7 +24,7 @@ test('the secrets are made once and kept, for the owner’s eyes only', () => {
   expect(statSync(join(dataDir, 'secrets.json')).mode & 0o777).toBe(0o600)
 })
 
-test('a new ENCRYPTION_KEY keeps the one before for opening, and of older ones those that are needed', () => {
+test('a new ENCRYPTION_KEY keeps the previous one for opening, and of older ones those that are needed', () => {
   const first = embeddedSecrets(folder)
   const second = replaceEncryptionKey(folder, () => false)
   expect(second.ENCRYPTION_KEYS).toEqual([first.ENCRYPTION_KEY])
@@ -54,12 +54,12 @@ test.each([
   expect(() => embeddedSecrets(folder)).toThrow(/^DATA_DIR: .*damaged/)
 })
 
-test('a folder that cannot be written is named', () => {
+test('a folder that cannot be written is named in the error', () => {
   writeFileSync(join(folder, 'file'), '')
   expect(() => embeddedSecrets(join(folder, 'file'))).toThrow(/^DATA_DIR: /)
 })
 
-test('a draft that a killed process has left goes, and nothing else', () => {
+test('deletes a draft that a killed process has left, and nothing else', () => {
   embeddedSecrets(folder)
   const [old, young] = [randomUUID(), randomUUID()].map((id) => `secrets.json.${id}`)
   for (const name of [old, young, 'secrets.json.bak']) writeFileSync(join(folder, String(name)), '')

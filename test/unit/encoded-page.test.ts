@@ -32,7 +32,7 @@ const withReactions = <T extends Comments>(body: T, held: ReadonlyMap<string, st
     ),
   ) as T
 
-test("a page with a reader's reactions is the JSON of the page that has them, to the byte", () => {
+test("a page with a reader's reactions has the same bytes as the JSON of that page", () => {
   fc.assert(
     fc.property(page, fc.array(text, { minLength: 1 }), (body, types) => {
       const encoded = encodePage(body)

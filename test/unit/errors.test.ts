@@ -12,7 +12,7 @@ import { checkInput } from '../../src/api/graphql/input.ts'
 const log = createLog('silent')
 const ABOUT = { requestId: 'a-request' }
 
-test('a request that outlives the database pool is told unavailable, not internal', async () => {
+test('a request that outlives the database pool gets unavailable, not internal', async () => {
   const pool = new pg.Pool()
   await pool.end()
   const error: unknown = await pool.query('SELECT 1').catch((cause: unknown) => cause)
@@ -38,16 +38,13 @@ const CODES = {
   socket: ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
 }
 
-test.each(Object.values(CODES).flat())(
-  'the code %s is unavailable, and says when to come again, also as a cause',
-  (code) => {
-    const error = Object.assign(new Error('x'), { code })
-    for (const thrown of [error, new Error('outer', { cause: error })]) {
-      const { code: answered, extras } = toServiceError(thrown, log, ABOUT)
-      expect([answered, extras.retryAfterSeconds]).toEqual(['unavailable', 1])
-    }
-  },
-)
+test.each(Object.values(CODES).flat())('the code %s is unavailable, with a Retry-After, also as a cause', (code) => {
+  const error = Object.assign(new Error('x'), { code })
+  for (const thrown of [error, new Error('outer', { cause: error })]) {
+    const { code: answered, extras } = toServiceError(thrown, log, ABOUT)
+    expect([answered, extras.retryAfterSeconds]).toEqual(['unavailable', 1])
+  }
+})
 
 test('an error that ends the session is unavailable, whatever its code', () => {
   const error = Object.assign(new Error('database "x" is not currently accepting connections'), {
@@ -61,13 +58,13 @@ test.each(['23505', '42601', '22P02', '55000', '42P01'])('the code %s is interna
   expect(toServiceError(Object.assign(new Error('x'), { code, severity: 'ERROR' }), log, ABOUT).code).toBe('internal')
 })
 
-test('anything else is internal, and says nothing of its cause', () => {
+test('anything else is internal, and reveals nothing of its cause', () => {
   const refusal = toServiceError(new Error('relation "secrets" does not exist'), log, ABOUT)
   expect(refusal).toBeInstanceOf(ServiceError)
   expect([refusal.code, refusal.message]).toEqual(['internal', 'Something went wrong on our side'])
 })
 
-test('a value of another type is told what it must be, in no type names of GraphQL or zod', () => {
+test('a value of a wrong type gets the required type in words, without type names of GraphQL or zod', () => {
   const said = (type: string, value: unknown): string | undefined =>
     checkInput(specifiedScalarTypes.find(({ name }) => name === type) ?? GraphQLInt, value)[0]?.message
   expect(specifiedScalarTypes.map(({ name }) => said(name, {}))).toEqual([

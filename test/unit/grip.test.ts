@@ -36,7 +36,7 @@ describe('the settings', () => {
     ['base64', `base64:${Buffer.from(secret).toString('base64')}`, 'secret'],
     ['PEM', pair.publicKey.export({ type: 'spki', format: 'pem' }).toString(), 'public'],
     ['a JWK', JSON.stringify(pair.publicKey.export({ format: 'jwk' })), 'public'],
-  ])('take a key as %s', (_form, GRIP_KEY, type) => {
+  ])('accept a key as %s', (_form, GRIP_KEY, type) => {
     const key = read({ GRIP_URL, GRIP_KEY }).GRIP_KEY
     expect(key?.type).toBe(type)
     if (type === 'secret') expect(key?.export().toString()).toBe(secret)
@@ -52,7 +52,7 @@ describe('the settings', () => {
     ['ES384', generateKeyPairSync('ec', { namedCurve: 'P-384' })],
     ['ES512', generateKeyPairSync('ec', { namedCurve: 'P-521' })],
     ['EdDSA', generateKeyPairSync('ed25519')],
-  ])('take a key with which tokens of %s are verified', async (alg, keys) => {
+  ])('accept a key that verifies tokens of %s', async (alg, keys) => {
     const { GRIP_KEY } = read({ GRIP_URL, GRIP_KEY: pem(keys) })
     if (GRIP_KEY === undefined) throw new Error('there is no key')
     const token = await new SignJWT({}).setProtectedHeader({ alg }).sign(keys.privateKey)
@@ -70,7 +70,7 @@ describe('the settings', () => {
     expect(() => read({ GRIP_URL, GRIP_KEY: pem(keys) })).toThrow(message)
   })
 
-  test('take several proxies, and none', () => {
+  test('accept several proxies, and none', () => {
     expect(read({ GRIP_URL: `${GRIP_URL}, https://two.example/x`, GRIP_KEY: secret }).GRIP_URL).toEqual([
       GRIP_URL,
       'https://two.example/x',
@@ -92,7 +92,7 @@ describe('the settings', () => {
 })
 
 describe('an item', () => {
-  test('has the bytes of the event, its number and the one before', () => {
+  test("has the event's bytes, its number and the previous one", () => {
     expect(JSON.parse(itemOf(KEY, news(7)))).toEqual({
       channel: CHANNEL,
       id: '7',
@@ -110,7 +110,7 @@ describe('an item', () => {
   })
 })
 
-test('the last event that a proxy has sent is read from its header, of the right channel', () => {
+test('the last event that a proxy has sent is read from its header, for the right channel', () => {
   expect(lastSent(`other; last-id=3, ${CHANNEL}; last-id=12`, KEY)).toBe('12')
   expect(lastSent([`${CHANNEL}; last-id=4`], KEY)).toBe('4')
   expect(lastSent(`${CHANNEL}x; last-id=4`, KEY)).toBeNull()
@@ -154,7 +154,7 @@ describe('a publisher', () => {
   const isDone = (items: number): Promise<void> =>
     vi.waitFor(() => expect(onSent.mock.calls.reduce((sum, [sent]) => sum + sent, 0)).toBe(items))
 
-  test('sends items in order: those of one turn, and those that come meanwhile, together', async () => {
+  test('sends items in order: those of one turn together, and those that arrive meanwhile together', async () => {
     for (const seq of [1, 2, 3]) publisher.push(itemOf(KEY, news(seq)))
     await vi.waitFor(() => expect(requests).toHaveLength(1))
     for (const seq of [4, 5]) publisher.push(itemOf(KEY, news(seq)))
@@ -166,7 +166,7 @@ describe('a publisher', () => {
     expect(requests[0]).toMatchObject({ path: '/publish/', token: 'Bearer a-token' })
   })
 
-  test('sends again what got no answer or 503, before what came after it', async () => {
+  test('repeats items without an answer or with 503, before later ones', async () => {
     answers = ['none', 503]
     publisher.push(itemOf(KEY, news(1)))
     await vi.waitFor(() => expect(requests).toHaveLength(1))
@@ -176,7 +176,7 @@ describe('a publisher', () => {
     expect(publisher.size).toBe(0)
   })
 
-  test('logs the host of a proxy that is away, not its credentials', async () => {
+  test('logs the host of a proxy that is down, not its credentials', async () => {
     answers = [503]
     const lines: string[] = []
     const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
@@ -189,14 +189,14 @@ describe('a publisher', () => {
     expect(lines.join('')).not.toContain('hush')
   })
 
-  test('has streams ask for what a proxy refuses', async () => {
+  test('makes streams ask for items that a proxy refuses', async () => {
     answers = [413]
     publisher.push(itemOf(KEY, news(1)))
     await isDone(1)
     expect(ids()).toEqual([['1'], [JSON.parse(RECOVER)]])
   })
 
-  test('has streams ask for what was tried too long', async () => {
+  test('makes streams ask for items that were tried too long', async () => {
     answers = ['none', 'none', 'none']
     const { port } = server.address() as AddressInfo
     const log = pino({ level: 'silent' })
@@ -212,7 +212,7 @@ describe('a publisher', () => {
     expect(ids().at(-1)).toEqual(['3'])
   })
 
-  test('has streams ask for what was too much to keep', async () => {
+  test('makes streams ask for items that were too many to keep', async () => {
     answers = ['none']
     const large = JSON.stringify({ id: 'x'.repeat(1024 * 1024) })
     for (let n = 0; n < 20; n++) publisher.push(large)
@@ -230,7 +230,7 @@ describe('a discussion that is held', () => {
   const sender = { push: (item: string) => void items.push(item), size: 0, close: () => Promise.resolve() }
   const grip = new Grip([sender], (keys) => Promise.resolve(keys.map((key) => ({ ...key, seq, scrubs: 0 }))))
 
-  test('has a beacon at the second look after its last event, once, and none after the hold is long over', async () => {
+  test('gets a beacon at the second look after its last event, once, and none long after the hold', async () => {
     grip.watch(KEY, 10, 0)
     await grip.repair(1)
     seq = 12

@@ -42,7 +42,7 @@ function streamOf(chunks: readonly Chunk[]): Buffer {
   return Buffer.concat([GZIP_HEAD, ...chunks.map(({ deflated }) => deflated.bytes), sums.trailer()])
 }
 
-test('any chunks in any order are one gzip stream, with a right checksum, whatever was sent before them', () => {
+test('any chunks in any order form one gzip stream, with a valid checksum, whatever was sent before them', () => {
   fc.assert(
     fc.property(CHUNKS, fc.array(fc.nat(11)), (parts, order) => {
       const chunks = parts.map((part) => chunkOf([part]))
@@ -53,7 +53,7 @@ test('any chunks in any order are one gzip stream, with a right checksum, whatev
   )
 })
 
-test('a checksum of parts is that of the whole', () => {
+test('the combined checksum of parts equals that of the whole', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 5000 })), (parts) => {
       const sums = new GzipSums()
@@ -127,7 +127,7 @@ const openers = {
 type Step = 'join' | 'heartbeat' | number
 
 describe.each(Object.entries(openers))('%s', (_name, open) => {
-  test('compressed streams that join at any time hold the bytes of plain ones', async () => {
+  test('compressed streams that join at any time contain the bytes of plain ones', async () => {
     const steps = fc.array(fc.oneof(fc.constantFrom<Step[]>('join', 'heartbeat'), fc.nat(11)), { maxLength: 20 })
     await fc.assert(
       fc.asyncProperty(CHUNKS, steps, async (parts, order) => {
@@ -154,7 +154,7 @@ describe.each(Object.entries(openers))('%s', (_name, open) => {
     )
   })
 
-  test('each chunk is there for the client before the next one is sent', async () => {
+  test('each chunk reaches the client before the next one is sent', async () => {
     outlets.length = 0
     let text = ''
     const body = (await open('/gzip')).pipe(createGunzip()).setEncoding('utf8')

@@ -72,7 +72,7 @@ test.each([
   ])
 })
 
-test('a connection that was made while the database took no writes is replaced, with all others', async () => {
+test('a connection from when the database took no writes is replaced, with all others', async () => {
   const error = withCode('25006')
   await expect(
     health.db.transaction(async () => {
@@ -95,14 +95,14 @@ test.each(['57014', '55P03', '40001', '53200'])(
   },
 )
 
-test('to ask whether it is ready costs no statement', async () => {
+test('asking whether it is ready costs no statement', async () => {
   await health.close()
   const before = asked
   for (let n = 0; n < 1000; n++) expect(health.notReady).toBeNull()
   expect(asked).toBe(before)
 })
 
-test('a full disk is forgotten where the role may not make the table that would tell', async () => {
+test("a full disk is forgotten if the role may not create the probe's table", async () => {
   database.db = { ...database.db, transaction: () => Promise.reject(withCode('42501')) }
   health.note(withCode('53100'))
   const before = asked
@@ -110,7 +110,7 @@ test('a full disk is forgotten where the role may not make the table that would 
   expect(health.notReady).toBeNull()
 })
 
-test('a first tenant that is made while the database is asked for one is not forgotten', async () => {
+test('a first tenant that is created during a probe is not forgotten', async () => {
   await health.close()
   let answer = (): void => undefined
   const slow: Database = {
@@ -133,7 +133,7 @@ test('a first tenant that is made while the database is asked for one is not for
   expect([first.isSetUp, first.notReady]).toEqual([true, null])
 })
 
-test('a database that never answers has its connections cut, each time it does not answer', async () => {
+test('a database that never answers has its connections cut, each time', async () => {
   await health.close()
   let cut = (): void => undefined
   const silent: Database = {

@@ -143,7 +143,7 @@ describe('bodyHtml is at most 8 times the body, and 100 KB:', () => {
     )
   })
 
-  test('so is what is shown instead', () => {
+  test('the replacement is, too', () => {
     for (const fragment of ['&', '<\n', '&\n\n', 'a\n\n', '漢', '"']) {
       const body = fill(fragment, 10_000).trim()
       expect(bytes(renderAsText(body))).toBeLessThanOrEqual(maxBytesOf(body))
@@ -151,7 +151,7 @@ describe('bodyHtml is at most 8 times the body, and 100 KB:', () => {
   })
 })
 
-test('what would cost too much is shown as it was written', () => {
+test('a text that would cost too much is shown as it was written', () => {
   expect(renderMarkdown(fill('> *a* <b>\n\n', 10_000))).toMatch(/^(<p>&gt; \*a\* &lt;b&gt;<\/p>\n)+/)
   expect(renderMarkdown(`[a]: http://e.com/${'x'.repeat(900)}\n\n${'[a]\n'.repeat(900)}`)).toContain('[a]<br />\n[a]')
 })
@@ -170,7 +170,7 @@ test.each([
   expect(renderMarkdown(body)).not.toBe(renderAsText(body))
 })
 
-test('700 characters of the densest Markdown are Markdown', () => {
+test('700 characters of the densest Markdown are rendered', () => {
   const body = fill('*a* ', 640).trim()
   expect(renderMarkdown(body)).toBe(`<p>${'<em>a</em> '.repeat(160).trim()}</p>\n`)
 })

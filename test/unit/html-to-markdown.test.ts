@@ -44,7 +44,7 @@ test.each([
   expect(htmlToMarkdown(html)).toBe(markdown)
 })
 
-test('a title has entities only where they end in a semicolon', () => {
+test("a title's entities are decoded only if they end in a semicolon", () => {
   expect(textOfHtml('Q&amp;A: ?a=1&copy=2&section=3 <i>&eacute;</i>')).toBe('Q&A: ?a=1&copy=2&section=3 é')
 })
 
@@ -235,7 +235,7 @@ const spaceless = (each: string): string => each.replace(/\s/g, '')
 
 const RUNS = 1000
 
-test('the text of HTML is kept, and nothing of Markdown shows', () => {
+test('the text of HTML is kept, and shows no Markdown syntax', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(block, inline), { minLength: 1, maxLength: 4 }).map(join), (sample) => {
       const markdown = htmlToMarkdown(sample.html)
@@ -248,7 +248,7 @@ test('the text of HTML is kept, and nothing of Markdown shows', () => {
 const TAG =
   /<(?:\/?(?:blockquote|code|em|h[1-6]|li|ol|p|pre|s|strong|ul)|[bh]r \/|ol start="\d+"|code class="language-[\w+#.-]+"|a href="(?:https?|mailto):[^"<>\s]*" rel="nofollow ugc noopener"|\/a)>/gi
 
-test('any HTML leads to tags and schemes that the renderer allows', () => {
+test('any HTML becomes tags and schemes that the renderer allows', () => {
   const piece = fc.oneof(
     text,
     fc.constantFrom(
@@ -288,7 +288,7 @@ test('any HTML leads to tags and schemes that the renderer allows', () => {
   )
 })
 
-test('paragraphs with nothing to convert become what they become the long way', () => {
+test('paragraphs without markup have the same result on the fast path', () => {
   const paragraphs = fc.array(fc.tuple(text, fc.constantFrom('', ' ', '\n')), { minLength: 1, maxLength: 3 })
   fc.assert(
     fc.property(paragraphs, fc.boolean(), fc.boolean(), (texts, hasTags, lineBreaks) => {

@@ -242,7 +242,7 @@ test('whatever the bus loses, doubles and reorders, each stream sees each event 
 }, 120_000)
 
 describe('joining', () => {
-  test('without a position begins with what comes next', async () => {
+  test('without a position begins with the next event', async () => {
     const world = open()
     world.commit()
     const { seat, ...beginning } = await join(world, null)
@@ -277,14 +277,14 @@ describe('joining', () => {
     expect(await join(world, '0')).toMatchObject({ replayed: 3 })
   })
 
-  test('with a position that this process has not heard of yet asks the database', async () => {
+  test('with a position that this process does not know yet asks the database', async () => {
     const world = open({ ...CLEAR, chance: () => 0.5, lose: 1 })
     await join(world, null)
     world.commit()
     expect(await join(world, '1')).toMatchObject({ lastEventId: '1', complete: true, replayed: 0 })
   })
 
-  test('after the events of a window is incomplete', async () => {
+  test('beyond the window is incomplete', async () => {
     const world = open()
     for (let n = 0; n < 12; n++) world.commit()
     const window = { replayHours: 24, replayEvents: 10 }
@@ -313,7 +313,7 @@ describe('events that an erasure has rewritten', () => {
     return texts
   }
 
-  test('are replayed as they are now, once the hub has heard of it', async () => {
+  test('are replayed in their new form, once the hub is notified', async () => {
     const world = open()
     const { seat } = await join(world, null)
     const listener = new Listener()
@@ -326,7 +326,7 @@ describe('events that an erasure has rewritten', () => {
     expect(await textsOf(world)).toEqual(['{"seq":1}', '{"blank":2}', '{"seq":3}'])
   })
 
-  test('are replayed as they are now within the repair interval, where the news of it is lost', async () => {
+  test('are replayed in their new form within the repair interval, if the message is lost', async () => {
     const world = open()
     const { seat } = await join(world, null)
     const listener = new Listener()
@@ -340,7 +340,7 @@ describe('events that an erasure has rewritten', () => {
   })
 })
 
-test('a discussion without listeners is let go, and its subscription with it', async () => {
+test('the topic of a discussion without listeners is dropped, with its subscription', async () => {
   const world = open()
   const { seat } = await join(world, null)
   expect(world.subscriptions()).toBe(1)
@@ -349,7 +349,7 @@ test('a discussion without listeners is let go, and its subscription with it', a
   expect(world.subscriptions()).toBe(0)
 })
 
-test('a slow replay of 10 000 events meets the live ones without a gap', async () => {
+test('a slow replay of 10 000 events joins the live ones without a gap', async () => {
   const world = open()
   for (let n = 0; n < 10_000; n++) world.commit()
   const { seat, replayed } = await join(world, '0')
@@ -363,7 +363,7 @@ test('a slow replay of 10 000 events meets the live ones without a gap', async (
   await vi.waitFor(() => expect(listener.seqs).toEqual(world.events.map(({ seq }) => seq)), { timeout: 5000 })
 })
 
-test('a storm of returning clients is answered from memory, with a handful of reads', async () => {
+test('a storm of returning clients is served from memory, with a handful of reads', async () => {
   const world = open()
   for (let n = 0; n < 200; n++) world.commit()
   const listeners = await Promise.all(
@@ -387,7 +387,7 @@ test('a storm of returning clients is answered from memory, with a handful of re
   expect(world.reads()).toBeLessThanOrEqual(3)
 })
 
-test('events that come close together go out in one write; one alone goes out at once', async () => {
+test('events close together go out in one write; a single one goes out at once', async () => {
   const world = open()
   const { seat } = await join(world, null)
   const sizes: number[] = []
@@ -405,7 +405,7 @@ describe('while events gather', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }))
   afterEach(() => void vi.useRealTimers())
 
-  test('clients that join have each event once, and do not end the pause of the others', async () => {
+  test('joining clients get each event once, and do not end the pause of the others', async () => {
     const world = open({ ...CLEAR, pauseMs: () => 50 })
     const writes: number[][] = []
     const { seat } = await join(world, null)
@@ -473,7 +473,7 @@ describe('while events gather', () => {
   })
 })
 
-test('the hub tells every session of a shutdown, spread over the time there is', async () => {
+test('the hub ends every session at a shutdown, spread over the grace period', async () => {
   const { hub } = open()
   const ended: number[] = []
   const session = {
@@ -490,7 +490,7 @@ test('the hub tells every session of a shutdown, spread over the time there is',
   expect(() => hub.sessions.enter(session)).toThrow(expect.objectContaining({ code: 'unavailable' }))
 })
 
-test('a replay to a client that is always ready gives way to others after each piece', async () => {
+test('a replay to a client that is always ready yields to others after each piece', async () => {
   const world = open()
   const long = 'x'.repeat(70_000)
   for (let n = 1; n <= 12; n++) {

@@ -16,13 +16,13 @@ test('an id is a UUIDv7 of the present millisecond', () => {
   expect(msOf(id)).toBeLessThanOrEqual(Date.now() + 1)
 })
 
-test('100 000 ids rise, and no two share their random bits', () => {
+test('100 000 ids increase, and no two share their random bits', () => {
   const ids = Array.from({ length: 100_000 }, newId)
   expect(ids).toEqual(ids.toSorted())
   expect(new Set(ids.map((id) => id.slice(19))).size).toBe(ids.length)
 })
 
-test('ids rise within one millisecond, beyond what its counter holds, and where the clock goes back', () => {
+test('ids increase within one millisecond, beyond their counter, and when the clock goes back', () => {
   // Later than any id of the other tests.
   const at = Date.now() + 3_600_000
   vi.useFakeTimers({ now: at, toFake: ['Date'] })
@@ -35,7 +35,7 @@ test('ids rise within one millisecond, beyond what its counter holds, and where 
   expect(msOf(ids.at(-1) ?? '') - at).toBeLessThanOrEqual(5)
 })
 
-test('the first id at an instant is before those of it, and after those of the millisecond before', () => {
+test('the first id at an instant is less than its ids, and greater than those of the millisecond before', () => {
   const at = Date.now() + 7_200_000
   vi.useFakeTimers({ now: at, toFake: ['Date'] })
   const id = newId()

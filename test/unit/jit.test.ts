@@ -29,22 +29,22 @@ function executions(document: DocumentNode, contextValue: object, times = 4): bo
   })
 }
 
-test('a document is compiled when it comes for the third time', () => {
+test('compiles a document at its third use', () => {
   expect(executions(parse('{ comment { id } }'), { caller })).toEqual([false, false, true, true])
 })
 
-test('not for a caller without credentials', () => {
+test('does not compile for a caller without credentials', () => {
   expect(executions(parse('{ comment { id } }'), { caller: null })).toEqual([false, false, false, false])
 })
 
-test('fragments that are written out to thousands of fields are never compiled', () => {
+test('never compiles a document whose expanded fragments have thousands of fields', () => {
   expect(executions(doubling(6), { caller })).toContain(true)
   expect(executions(doubling(10), { caller })).not.toContain(true)
   // It would take all memory there is.
   expect(executions(doubling(60), { caller })).not.toContain(true)
 })
 
-test('wrong variables are refused in the same words, compiled or not', async () => {
+test('wrong variables get the same error, compiled or not', async () => {
   const document = parse('query ($id: ID!) { byId(id: $id) { id } }')
   const args = { schema, document, contextValue: { caller }, variableValues: { id: { a: 1 } } }
   const answers: ExecutionResult[] = []

@@ -17,12 +17,12 @@ const allowed = (count: number, take: () => { isAllowed: boolean }): number =>
   Array.from({ length: count }, () => take()).filter(({ isAllowed }) => isAllowed).length
 
 describe('a token bucket', () => {
-  test('gives the burst at once, and not one more', () => {
+  test('gives the burst at once, and no more', () => {
     const { take } = limitsAt()
     expect(allowed(20, take)).toBe(5)
   })
 
-  test('says what is left, when it is full, and when there is a token', () => {
+  test('reports the tokens left, when it is full, and when there is a token', () => {
     const { take, pass } = limitsAt()
     expect(take()).toEqual({ isAllowed: true, remaining: 4, resetSeconds: 1, retryAfterSeconds: 0 })
     expect(allowed(4, take)).toBe(4)
@@ -32,7 +32,7 @@ describe('a token bucket', () => {
     expect(refused.retryAfterSeconds).toBeCloseTo(0.06, 5)
   })
 
-  test('gives as many as come back, over any length of time', () => {
+  test('gives as many as are regained, over any time', () => {
     const { take, pass } = limitsAt()
     let count = allowed(50, take)
     for (let ms = 0; ms < 60_000; ms += 7) {
@@ -43,21 +43,21 @@ describe('a token bucket', () => {
     expect(count).toBeLessThanOrEqual(5 + 601)
   })
 
-  test('holds no more than the burst after a rest', () => {
+  test('holds at most the burst after a rest', () => {
     const { take, pass } = limitsAt()
     allowed(5, take)
     pass(3_600_000)
     expect(allowed(20, take)).toBe(5)
   })
 
-  test('is not charged for what it refuses', () => {
+  test('is not charged for refusals', () => {
     const { take, pass } = limitsAt()
     allowed(1000, take)
     pass(100)
     expect(take().isAllowed).toBe(true)
   })
 
-  test('gives several tokens where there is one, and those that are not there as a debt', () => {
+  test('gives several tokens if there is one, and owes the missing ones', () => {
     const { limits, take, pass } = limitsAt()
     allowed(4, take)
     expect(limits.take('caller', 'a', RATE, 8)).toMatchObject({ isAllowed: true, remaining: 0 })
@@ -84,7 +84,7 @@ describe('a token bucket', () => {
     expect(limits.take('address', 'a', RATE).isAllowed).toBe(true)
   })
 
-  test('takes tokens back, up to the brim', async () => {
+  test('takes returned tokens, up to its capacity', async () => {
     const { limits, take } = limitsAt()
     allowed(5, take)
     await limits.giveBack('caller', 'a', RATE, 2)
@@ -93,7 +93,7 @@ describe('a token bucket', () => {
     expect(allowed(20, take)).toBe(5)
   })
 
-  test("is not pushed out by a flood of others' addresses", () => {
+  test('is not evicted by a flood of other addresses', () => {
     const { limits, take } = limitsAt()
     allowed(5, take)
     for (let n = 0; n < 120_000; n++) limits.take('address', String(n), RATE)

@@ -9,7 +9,7 @@ import { freePort } from '../harness/ports.ts'
 const sockets: Socket[] = []
 afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()))
 
-test('a listener that closes gives away each connection that it has accepted', async () => {
+test('a closing listener gives away each connection that it has accepted', async () => {
   const listener = new Listener({ maxWaiting: 100, patienceMs: 10_000 })
   const port = await freePort()
   await listener.listen('127.0.0.1', port)

@@ -26,7 +26,7 @@ async function hashesDuring<T>(work: () => Promise<T>): Promise<[hashes: number,
 const login = (body: object) => service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body })
 const costOf = (stored: string): string[] => stored.split('$').slice(0, 4)
 
-test('a wrong password and an unknown e-mail address answer the same, after the same work', async () => {
+test('a wrong password and an unknown e-mail address get the same answer, after the same work', async () => {
   const [wrongHashes, wrong] = await hashesDuring(() => login({ ...service.admin, password: 'something else' }))
   const [unknownHashes, unknown] = await hashesDuring(() => login({ ...service.admin, email: 'nobody@example.com' }))
   expect(wrong.json).toMatchObject({ status: 401, code: 'invalid_admin_token' })

@@ -20,7 +20,7 @@ const isMigration = (script: string): boolean => script.includes('CREATE TABLE t
 test.each([
   ['before its script is committed', false],
   ['after its script is committed', true],
-])('a migration whose process dies %s is made good by the next start', async (_when, isCommitted) => {
+])('a migration whose process dies %s is repaired by the next start', async (_when, isCommitted) => {
   const { pglite, giveBack } = await lendBarePGlite()
   const pool = poolOn(pglite)
   const dying = wholeScripts(new PrismaPg(pool), async (script) => {
@@ -42,7 +42,7 @@ test.each([
   await giveBack()
 })
 
-test('a script that fails leaves nothing of itself, and is told', async () => {
+test('a failed script leaves nothing behind, and is reported', async () => {
   const { pglite, giveBack } = await lendBarePGlite()
   const pool = poolOn(pglite)
   const connection = await migrationAdapter(pool).connect()
@@ -90,7 +90,7 @@ test('a database that lacks migrations of this release and has others is refused
   await database.close()
 })
 
-test('a migration that fails says why and what to do, changes nothing, and is applied once its cause is gone', async () => {
+test('a failed migration reports its cause and the remedy, changes nothing, and is applied once the cause is gone', async () => {
   const database = await openTestDatabase()
   const script = 'CREATE TABLE half (id int);\nALTER TABLE tenants ADD COLUMN slug text;'
   const migrations = [...readMigrations(), parseMigration('29990101000000_next', script)]
@@ -109,7 +109,7 @@ test('a migration that fails says why and what to do, changes nothing, and is ap
   await database.close()
 })
 
-test('a start beside a newer release says so', async () => {
+test('a start beside a newer release reports it', async () => {
   const database = await openTestDatabase()
   await note(database, '29990101000000_expanded')
   const lines: unknown[] = []
@@ -121,7 +121,7 @@ test('a start beside a newer release says so', async () => {
   await database.close()
 })
 
-test('a database with tables of another program is refused, and left as it is', async () => {
+test('a database with tables of another program is refused, unchanged', async () => {
   const { pglite, giveBack } = await lendBarePGlite()
   const pool = poolOn(pglite)
   await pool.query('CREATE TABLE notes (id int)')

@@ -9,7 +9,7 @@ import { NEXT_RELEASE } from '../harness/releases.ts'
 
 // By PGlite's own adapter: the comparison reads a column type that Prisma's adapter for pg does not
 // know.
-test('the migrations lead to schema.prisma: nothing is left to change', async () => {
+test('the migrations result in schema.prisma: no change is missing', async () => {
   const { pglite, giveBack } = await lendPGlite()
   try {
     expect(await pendingChanges(new PrismaPGlite(pglite))).toBe('')
@@ -18,8 +18,8 @@ test('the migrations lead to schema.prisma: nothing is left to change', async ()
   }
 })
 
-describe('a migration that keeps writers waiting, or breaks the version before, is refused:', () => {
-  test('none of these migrations is', async () => {
+describe('a migration that keeps writers waiting, or breaks the previous release, is refused:', () => {
+  test('none of the real migrations is', async () => {
     expect(await refusals(readMigrations())).toEqual([])
     expect(await refusals(NEXT_RELEASE)).toEqual([])
   })
@@ -92,7 +92,7 @@ describe('a migration that keeps writers waiting, or breaks the version before, 
   test.each([
     ['ALTER TABLE comments DROP COLUMN body;'],
     ['-- concurrently\nDROP INDEX CONCURRENTLY IF EXISTS comments_top;'],
-  ])('%s comes in a folder that names what a release must have to run beside it', async (script) => {
+  ])('%s requires a folder that names the migration a release must have', async (script) => {
     const [init] = readMigrations()
     const [time] = init?.name.split('_') ?? []
     const refusalsOf = (name: string) => refusals([...readMigrations().slice(0, 1), parseMigration(name, script)])
@@ -102,7 +102,7 @@ describe('a migration that keeps writers waiting, or breaks the version before, 
     ])
   })
 
-  test('nor SET NOT NULL after a validated check', async () => {
+  test('but not SET NOT NULL after a validated check', async () => {
     const scripts = [check, validate, 'ALTER TABLE comments ALTER COLUMN body SET NOT NULL;']
     const migrations = scripts.map((script, n) => parseMigration(`2999010100000${n}_step`, script))
     expect(await refusals([...readMigrations().slice(0, 1), ...migrations])).toEqual([])

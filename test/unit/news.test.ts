@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { decodeNews, encodeNews, type News } from '../../src/core/events.ts'
 
-test('news of any text comes out of the bus as it went in', () => {
+test('a message with any text is decoded unchanged', () => {
   // JSON leaves U+2028 and U+2029 as they are, though some take them for the end of a line.
   const body = 'one\u2028two\u2029three\nfour\r\u0085five'
   const news = [1, 2].map((seq): News => ({

@@ -31,7 +31,7 @@ async function timeOf(pace: Pace): Promise<number> {
 const untilKnown = (pace: Pace, others: number): Promise<void> =>
   vi.waitFor(() => expect(pace.others).toBe(others), { timeout: 10_000, interval: 20 })
 
-test('a job rests by the statements of others', async () => {
+test('a job rests in proportion to the statements of others', async () => {
   const pace = new Pace(busy(async () => 1))
   await pace.keep(async () => {
     await untilKnown(pace, 1)
@@ -55,7 +55,7 @@ test('a job that is alone does not rest', async () => {
   expect(asked, 'asked after the job').toBe(before)
 })
 
-test('slices are shorter the more others do, down to a thirty-second', async () => {
+test('slices get shorter with the load, down to a thirty-second', async () => {
   let asked = 0
   let others: number | undefined
   const pace = new Pace(busy(async () => (++asked, others ?? (asked % 10 === 0 ? 1 : 0))))
@@ -72,12 +72,12 @@ test('slices are shorter the more others do, down to a thirty-second', async () 
   })
 })
 
-test('a job looks before it begins', async () => {
+test('a job checks the load before it begins', async () => {
   const pace = new Pace(busy(async () => 1))
   await pace.keep(async () => expect(pace.sized(4000)).toBe(125))
 })
 
-test('several statements that are met at one moment are no chance', async () => {
+test('several statements in one sample count', async () => {
   let asked = 0
   const pace = new Pace(busy(async () => (++asked === 2 ? 30 : 0)))
   await pace.keep(async () => {
@@ -86,7 +86,7 @@ test('several statements that are met at one moment are no chance', async () => 
   })
 })
 
-test('a single statement that is met at one moment is chance', async () => {
+test('a single statement in one sample does not count', async () => {
   let asked = 0
   const pace = new Pace(busy(async () => (++asked % 20 === 5 ? 1 : 0)))
   await pace.keep(async () => {
@@ -96,7 +96,7 @@ test('a single statement that is met at one moment is chance', async () => {
   })
 })
 
-test('a rest ends when the others do, and when the job is stopped', async () => {
+test('a rest ends when the others end, and when the job is stopped', async () => {
   const sliceOf = async (pace: Pace): Promise<string> => {
     // It would rest for 9 s.
     await pace.slice(() => setTimeout(500))
@@ -121,7 +121,7 @@ test('a rest ends when the others do, and when the job is stopped', async () => 
   })
 })
 
-test('a job rests for a minute at most, however long a slice has waited', async () => {
+test('a job rests for at most a minute, however long a slice has waited', async () => {
   const pace = new Pace(busy(async () => 1000))
   await pace.keep(async () => {
     await untilKnown(pace, 1000)
@@ -139,7 +139,7 @@ test('a job rests for a minute at most, however long a slice has waited', async 
   })
 })
 
-test('neither a database that is away nor a job that fails is in the way', async () => {
+test('neither an outage of the database nor a failing job stops the pacing', async () => {
   const pace = new Pace(busy(() => Promise.reject(new Error('it is away'))))
   const failed = pace.keep(async () => {
     await setTimeout(120)
@@ -149,7 +149,7 @@ test('neither a database that is away nor a job that fails is in the way', async
   await expect(failed).rejects.toThrow('of the job')
 })
 
-test('the embedded database is not asked', async () => {
+test('the embedded database is not sampled', async () => {
   const asked = vi.fn(async () => 1)
   await new Pace(busy(asked, 1)).keep(() => setTimeout(120))
   expect(asked).not.toHaveBeenCalled()
@@ -178,20 +178,20 @@ describe.runIf(onServer)('on a server', () => {
     return { url, pace: new Pace(db) }
   }
 
-  test('it sees the statements of others', async () => {
+  test('counts the statements of others', async () => {
     const { url, pace } = await paceOn()
     await keepBusy(url, 'a neighbour', 0.2)
     await keepBusy(url, 'another one', 0.2)
     await pace.keep(() => vi.waitFor(() => expect(pace.others).toBeGreaterThan(1.2), { timeout: 20_000 }))
   })
 
-  test('it tells them from its own where the URL has one name for both', async () => {
+  test('distinguishes them from its own even if the URL gives both one name', async () => {
     const { url, pace } = await paceOn('?application_name=a%20neighbour')
     await keepBusy(url, 'a neighbour', 0.2)
     await pace.keep(() => vi.waitFor(() => expect(pace.others).toBeGreaterThan(0.5), { timeout: 20_000 }))
   })
 
-  test('it counts neither its own statements nor long ones nor those of other databases', async () => {
+  test('counts neither its own statements nor long ones nor those of other databases', async () => {
     const { url, pace } = await paceOn()
     const other = await createServerDatabase()
     onTestFinished(other.drop)

@@ -7,7 +7,7 @@ import { PageCache } from '../../src/api/http/page-cache.ts'
 
 const page = (bytes: number) => () => Promise.resolve({ bytes: Buffer.from('x'.repeat(bytes)), slots: [] })
 
-test('what is kept holds no memory beside its own', async () => {
+test('an entry keeps no memory beside its own', async () => {
   const cache = new PageCache(2 ** 20, new Registry())
   await cache.get('page', '1', page(2000))
   const kept = await cache.get('page', '1', page(1))
@@ -16,7 +16,7 @@ test('what is kept holds no memory beside its own', async () => {
   expect(gzipped?.buffer.byteLength).toBe(gzipped?.length)
 })
 
-test('a compression that fails is not kept: the next client has the page compressed again', async () => {
+test('a failed compression is not kept: the next client gets the page compressed again', async () => {
   const failing = [new Error('no memory'), new Error('no thread')]
   const cache = new PageCache(2 ** 20, new Registry(), (bytes) => {
     const error = failing.shift()

@@ -55,7 +55,7 @@ test('a replay of short events reads 200 at a time', async () => {
   expect(asked).toEqual([50, 200, 200, 200, 200, 200])
 })
 
-test('events of any length come all, in order', async () => {
+test('events of any length all arrive, in order', async () => {
   const { replay } = pastOf(2000, (seq) => (seq % 7 === 0 ? 200_000 : 10))
   expect((await replay()).seqs).toEqual(upTo(2000))
 })

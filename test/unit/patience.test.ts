@@ -5,7 +5,7 @@ import { Patience } from '../../src/core/patience.ts'
 const lockFailure = (): Error => Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
 
 describe('a tenant’s writes', () => {
-  test('use at most half of the connections at once, in the order in which they came', async () => {
+  test('use at most half of the connections at once, in order of arrival', async () => {
     const patience = new Patience({ connections: 8, patienceMs: 1000 })
     const ended: number[] = []
     let running = 0
@@ -40,7 +40,7 @@ describe('a tenant’s writes', () => {
     },
   )
 
-  test('that wait to be tried again leave their place to others', async () => {
+  test('that wait for a retry leave their place to others', async () => {
     const patience = new Patience({ connections: 2, patienceMs: 200 })
     let isFree = false
     const stuck = patience.run(async () => {
@@ -52,7 +52,7 @@ describe('a tenant’s writes', () => {
     expect(await stuck).toBe('stuck')
   })
 
-  test('that wait are tried one at a time, in the order in which they came', async () => {
+  test('that wait are retried one at a time, in order of arrival', async () => {
     const patience = new Patience({ connections: 16, patienceMs: 5000 })
     let isFree = false
     let running = 0
@@ -83,7 +83,7 @@ describe('a tenant’s writes', () => {
     expect(tried).toHaveLength(103)
   })
 
-  test('are unavailable when their time is over', async () => {
+  test('are unavailable after their time', async () => {
     const patience = new Patience({ connections: 2, patienceMs: 100 })
     let tries = 0
     const write = patience.run(async () => {
@@ -94,7 +94,7 @@ describe('a tenant’s writes', () => {
     expect(tries).toBeGreaterThan(1)
   })
 
-  test('that fail for any other reason are not tried again', async () => {
+  test('that fail for any other reason are not retried', async () => {
     const patience = new Patience({ connections: 2, patienceMs: 1000 })
     let tries = 0
     const write = patience.run(async () => {

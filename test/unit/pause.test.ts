@@ -19,7 +19,7 @@ function pauseAt(maxMs = MAX_MS) {
   }
 }
 
-test('it is 5 ms before the first event, after a lonely one, and at the pace of a chat', () => {
+test('is 5 ms before the first event, after a single one, and at the pace of a chat', () => {
   const { pause, run, wait } = pauseAt()
   expect(pause.ms).toBe(5)
   pause.count(300)
@@ -44,7 +44,7 @@ test.each([
   expect(pause.ms).toBeLessThan(ms * 1.1 + 0.1)
 })
 
-test('it grows within half a second of load, and falls back within four seconds of silence', () => {
+test('grows within half a second of load, and falls back within four seconds of silence', () => {
   const { pause, run, wait } = pauseAt()
   run({ streams: 5000, everyMs: 20, forMs: 500 })
   expect(pause.ms).toBe(50)
@@ -54,7 +54,7 @@ test('it grows within half a second of load, and falls back within four seconds 
   expect(pause.ms).toBe(5)
 })
 
-test('it follows the events, however they were grouped', () => {
+test('depends on the events, however they were grouped', () => {
   const alone = pauseAt()
   const grouped = pauseAt()
   for (let n = 0; n < 500; n++) {
@@ -67,7 +67,7 @@ test('it follows the events, however they were grouped', () => {
   expect(alone.pause.ms).toBeGreaterThan(10)
 })
 
-test('it stays between 5 ms and the setting, whatever goes out', () => {
+test('stays between 5 ms and the setting, whatever goes out', () => {
   const step = fc.record({
     streams: fc.integer({ min: 0, max: 1_000_000 }),
     waitMs: fc.integer({ min: 0, max: 10_000 }),

@@ -4,7 +4,7 @@ import { poolOn } from '../../src/data/embedded-session.ts'
 import { lendBarePGlite, openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 
-test('what waits for a connection when the database is closed is answered', async () => {
+test('callers that wait for a connection when the database is closed get an answer', async () => {
   const { db, close } = await openTestDatabase()
   const numbers = Array.from({ length: 40 }, (_, n) => n)
   const answers = numbers.map((n) => db.query<{ n: number }>(unnamed('SELECT $1::int AS n'), [n]))
@@ -13,7 +13,7 @@ test('what waits for a connection when the database is closed is answered', asyn
   await closed
 })
 
-test('a transaction that is under way when the database is closed goes on, with Prisma too', async () => {
+test('a transaction under way when the database is closed continues, with Prisma too', async () => {
   const { db, close } = await openTestDatabase()
   const closed: Promise<void>[] = []
   const counted = await db.transaction(async (sql) => {
@@ -26,7 +26,7 @@ test('a transaction that is under way when the database is closed goes on, with 
   await Promise.all(closed)
 })
 
-test('a transaction that failed leaves nothing to the next statement', async () => {
+test('a failed transaction leaves nothing to the next statement', async () => {
   const { db, close } = await openTestDatabase()
   const failed = db.transaction(async (sql) => {
     await sql(unnamed("SET LOCAL application_name = 'of the transaction'"))
@@ -38,7 +38,7 @@ test('a transaction that failed leaves nothing to the next statement', async () 
   await close()
 })
 
-test('a PGlite whose program has ended is not asked again', async () => {
+test('a PGlite whose program has ended is not called again', async () => {
   const { pglite, giveBack } = await lendBarePGlite()
   const pool = poolOn(pglite)
   pool.on('error', () => undefined)

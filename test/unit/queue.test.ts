@@ -39,7 +39,7 @@ function fed(): Fed {
   return { source, overflows: () => overflows, hasLeft: () => hasLeft, sink: () => sink }
 }
 
-test('yields what is delivered, in order, to those that wait and those that come later', async () => {
+test('yields delivered events, in order, to present and later waiters', async () => {
   const { source, sink } = fed()
   const frames = source.iterate(new Backlog())
   const waiting = [frames.next(), frames.next()]
@@ -49,7 +49,7 @@ test('yields what is delivered, in order, to those that wait and those that come
   expect((await frames.next()).value?.seq).toBe(3)
 })
 
-test.each(['before the first event', 'while one is waited for'])('ends by `return` %s', async (when) => {
+test.each(['before the first event', 'while one is waited for'])('ends on `return` %s', async (when) => {
   const { source, hasLeft } = fed()
   const frames = source.iterate(new Backlog())
   const waiting = when.startsWith('while') ? frames.next() : undefined
@@ -58,13 +58,13 @@ test.each(['before the first event', 'while one is waited for'])('ends by `retur
   expect(await (waiting ?? frames.next())).toEqual({ done: true, value: undefined })
 })
 
-test('ends with its source, before the first event too', async () => {
+test('ends with its source, even before the first event', async () => {
   const { source } = fed()
   source.end()
   expect(await source.iterate(new Backlog()).next()).toEqual({ done: true, value: undefined })
 })
 
-test('queues of one connection hold 1 MiB together; the one that goes beyond it fails', async () => {
+test('queues of one connection hold 1 MiB together; the one that exceeds it fails', async () => {
   const backlog = new Backlog()
   const all = [fed(), fed(), fed(), fed()]
   const iterators = all.map(({ source }) => source.iterate(backlog))
@@ -81,7 +81,7 @@ test('queues of one connection hold 1 MiB together; the one that goes beyond it 
   expect(all.map(({ overflows }) => overflows())).toEqual([0, 0, 0, 1])
 })
 
-test('replays on one connection wait for room, and each gets its turn', async () => {
+test('replays on one connection wait for room, and take turns', async () => {
   const backlog = new Backlog()
   const all = [fed(), fed(), fed()]
   const iterators = all.map(({ source }) => source.iterate(backlog))
@@ -108,7 +108,7 @@ test('replays on one connection wait for room, and each gets its turn', async ()
   expect(all.map(({ overflows }) => overflows())).toEqual([0, 0, 0])
 })
 
-test('a source that fails ends its subscription with an error as its last payload', async () => {
+test('a failing source ends its subscription with an error as its last payload', async () => {
   const { source, sink } = fed()
   const schema = buildSchema('type Query { n: Int } type Subscription { n: Int }')
   const ctx = {

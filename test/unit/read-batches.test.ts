@@ -40,7 +40,7 @@ async function* batchesOf(items: Iterable<Item>, { keepsIds = false, onRead, ...
 const many = (n: number, itemOf: (n: number) => Item = (each) => comment(`${each}`, 1)): Item[] =>
   Array.from({ length: n }, (_, each) => itemOf(each))
 
-test('a file is read in the pace of what is stored of it', async () => {
+test('a file is read at the pace of its storage', async () => {
   const rests: number[] = []
   const pace = { sized: (most: number) => most / 16, rest: async (workedMs: number) => void rests.push(workedMs) }
   const sizes: number[] = []
@@ -50,7 +50,7 @@ test('a file is read in the pace of what is stored of it', async () => {
   expect(rests.every((workedMs) => workedMs > 0)).toBe(true)
 })
 
-test('what was read is stored in the pace of that instant', async () => {
+test('each batch has the size of the pace at that instant', async () => {
   let size = BATCH_ITEMS
   const sizes: number[] = []
   for await (const { items } of batchesOf(many(BATCH_ITEMS * 2), { sized: () => size })) {
@@ -60,7 +60,7 @@ test('what was read is stored in the pace of that instant', async () => {
   expect(sizes).toEqual([BATCH_ITEMS, ...Array.from({ length: 4 }, () => BATCH_ITEMS / 4)])
 })
 
-test('a file in the order of time comes page by page, parents before replies', async () => {
+test('a file sorted by time is yielded page by page, parents before replies', async () => {
   const [PAGES, ITEMS] = [1000, BATCH_ITEMS * 8]
   // A reply stands before the comment that it replies to.
   const items = many(ITEMS, (n) => ({
@@ -99,7 +99,7 @@ const entry: Item = {
   at: '2020-01-01T00:00:00Z',
 }
 
-test('what hangs on comments comes after those of their page, and entries of the audit log come last', async () => {
+test('reactions and reports on earlier comments come after those of their page, and audit entries last', async () => {
   const items: Item[] = [
     reaction(0),
     entry,
@@ -126,7 +126,7 @@ test('what hangs on comments comes after those of their page, and entries of the
   }
 })
 
-test('batches of all kinds of items keep to the pace', async () => {
+test('batches of all kinds of items follow the pace', async () => {
   const sizes: number[] = []
   const items = [...many(BATCH_ITEMS * 3), ...many(BATCH_ITEMS * 3, () => entry)]
   for await (const { rows, own, items: size } of batchesOf(items, { keepsIds: true, sized: () => 500 })) {
@@ -136,7 +136,7 @@ test('batches of all kinds of items keep to the pace', async () => {
   expect(new Set(sizes)).toEqual(new Set([500]))
 })
 
-test('bytes grow with what is stored, up to those of the file', async () => {
+test('bytes grow with the stored items, up to those of the file', async () => {
   const items = [
     ...many(BATCH_ITEMS * 2, (n) => comment(`${n}`, 1, { body: 'x'.repeat(500) })),
     ...many(BATCH_ITEMS * 3, reaction),
@@ -167,7 +167,7 @@ test.each([
   expect(Math.max(...texts)).toBeLessThan(BATCH_LENGTH + 20_000)
 })
 
-test('who takes no more batches waits for no more items', async () => {
+test('a consumer that stops taking batches waits for no more items', async () => {
   let read = 0
   for await (const batch of batchesOf(many(BATCH_ITEMS * 20), { onRead: (items) => (read = items) })) {
     expect(batch.items).toBe(BATCH_ITEMS)

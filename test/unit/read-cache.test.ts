@@ -18,7 +18,7 @@ test('concurrent reads of one key are one read', async () => {
   expect(read).toHaveBeenCalledTimes(2)
 })
 
-test('an entry is read again once it is too old, counted from when its read began', async () => {
+test('an entry is read again once it is too old, counted from the start of its read', async () => {
   const answers: ((value: number) => void)[] = []
   const cache = createReadCache({ max: 2, read: () => new Promise<number>((resolve) => answers.push(resolve)) })
   const first = cache.get('a')
@@ -32,7 +32,7 @@ test('an entry is read again once it is too old, counted from when its read bega
   expect(await second).toBe(2)
 })
 
-test('what is forgotten while it is read is not kept', async () => {
+test('a value that is dropped during its read is not kept', async () => {
   const { cache } = counting()
   const stale = cache.get('a')
   cache.forget('a')
@@ -41,7 +41,7 @@ test('what is forgotten while it is read is not kept', async () => {
   expect(await cache.get('a')).toBe(2)
 })
 
-test('failures and what is not to be kept are read again', async () => {
+test('failures and refused values are read again', async () => {
   const { cache } = counting((value) => value > 1)
   expect(await cache.get('a')).toBe(1)
   expect(await cache.get('a')).toBe(2)
@@ -52,7 +52,7 @@ test('failures and what is not to be kept are read again', async () => {
   expect(await failing.get('a')).toBe(7)
 })
 
-test('it holds at most so many entries', async () => {
+test('it holds at most `max` entries', async () => {
   const { cache, read } = counting()
   for (const key of ['a', 'b', 'c']) await cache.get(key)
   expect(await cache.get('c')).toBe(3)
@@ -60,7 +60,7 @@ test('it holds at most so many entries', async () => {
   expect(read).toHaveBeenCalledTimes(4)
 })
 
-test('a key is new until something to keep was found for it, and stays known when it is forgotten', async () => {
+test('a key is new until a value was found for it, and stays known after it is dropped', async () => {
   const { cache } = counting((value) => value > 1)
   expect(cache.isNew('a')).toBe(true)
   const first = cache.get('a')

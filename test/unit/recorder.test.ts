@@ -35,7 +35,7 @@ function lockedDatabase() {
   return { app: { db: { query }, log: createLog('silent') } as App, batches, unlock: () => (isLocked = false) }
 }
 
-test('a locked row of one tenant keeps outcomes of no other tenant waiting', async () => {
+test("a locked row of one tenant delays no other tenant's outcomes", async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] })
   const { app, batches, unlock } = lockedDatabase()
   const recorder = createRecorder(app)
@@ -61,7 +61,7 @@ test('a locked row of one tenant keeps outcomes of no other tenant waiting', asy
   vi.useRealTimers()
 })
 
-test('more due at an endpoint of one tenant says nothing of one with the same id in another tenant', async () => {
+test("due deliveries of an endpoint do not count for another tenant's endpoint with the same id", async () => {
   const query = (async () => [{ count: 2, waiting: [{ tenantId: 'one', endpointId: 'twin' }] }]) as unknown as Sql
   const recorder = createRecorder({ db: { query }, log: createLog('silent') } as App)
   const record = (tenantId: string): Promise<boolean> => {

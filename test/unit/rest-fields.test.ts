@@ -22,7 +22,7 @@ const DOMAINS = join(ROOT, 'src/domains')
 /** Of a list REST has a form of its own. */
 const isOfList = (type: string): boolean => type === 'PageInfo' || type.endsWith('ConnectionEdge')
 
-test('REST shows every plain field of the types that it shows: else add it to the .graphql of its domain', () => {
+test('REST shows every plain field of its types; otherwise add it to the .graphql of its domain', () => {
   const files = readdirSync(DOMAINS, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.graphql'))
   const texts = files.map((name) => readFileSync(join(DOMAINS, name), 'utf8'))
   const shown = new Set<string>()

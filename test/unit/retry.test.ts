@@ -17,7 +17,7 @@ describe('the wait after a failed attempt', () => {
     expect(retryDelayMs(2, defaults, 0.5)).toBe(2500)
   })
 
-  test('is none after the last attempt', () => {
+  test('is null after the last attempt', () => {
     expect(retryDelayMs(3, defaults, 0)).toBeNull()
     expect(retryDelayMs(1, { ...defaults, maxAttempts: 1 }, 0)).toBeNull()
   })

@@ -27,24 +27,24 @@ describe('costs of rows', () => {
     return costs
   }
 
-  test('one statement is enough to know a tenant whose rows take long', () => {
+  test('one statement is enough to recognise a tenant whose rows are slow', () => {
     const costs = learned({ slow: 10 }, { slow: 60, other: 4 })
     expect(costs.heavy(rowsOf({ slow: 10, other: 20 }))).toEqual(new Set(['slow']))
   })
 
-  test('a tenant is not blamed for the slow rows of another one in the same statements', () => {
+  test("a tenant is not blamed for another's slow rows in the same statements", () => {
     const mixed = Array.from({ length: 100 }, (_, n) => ({ slow: 20 + (n % 7), other: 1 + (n % 3) }))
     const costs = learned({ slow: 10 }, ...mixed)
     expect(costs.heavy(rowsOf({ slow: 2, other: 6 }))).toEqual(new Set(['slow']))
   })
 
-  test('nor where each has one row, once it has also written without the other', () => {
+  test('not even if each has one row, once it has also written without the other', () => {
     const mixed = Array.from({ length: 100 }, () => [{ slow: 1, other: 1 }, { other: 1 }, { slow: 1 }]).flat()
     const costs = learned({ slow: 12 }, ...mixed)
     expect(costs.heavy(rowsOf({ slow: 1, other: 20 }))).toEqual(new Set(['slow']))
   })
 
-  test('a tenant that is no longer slow is found out', () => {
+  test('a tenant that is no longer slow is recognised', () => {
     const costs = learned({ slow: 10 }, { slow: 60 }, { slow: 20 })
     expect(costs.heavy(rowsOf({ slow: 20 }))).toEqual(new Set(['slow']))
     for (let n = 0; n < 40; n++) costs.learn(rowsOf({ slow: 2 + (n % 5) }), msOf(rowsOf({ slow: 2 + (n % 5) })))
@@ -67,7 +67,7 @@ describe('costs of rows', () => {
     expect(costs.heavy(rowsOf({ slow: 60 }))).toEqual(new Set(['slow']))
   })
 
-  test('one standstill is forgotten', () => {
+  test('a single stall is forgotten', () => {
     const rows = rowsOf({ one: 3, other: 1 })
     const costs = learned({}, { one: 3, other: 1 })
     costs.learn(rows, 2000)
@@ -75,7 +75,7 @@ describe('costs of rows', () => {
     expect(costs.heavy(rowsOf({ one: 5 }))).toEqual(new Set())
   })
 
-  test('a statement has as many rows as it can write in the time, and four at least', () => {
+  test('a statement has as many rows as it can write in the time, at least four', () => {
     const costs = learned({ slow: 5, huge: 500 }, ...Array.from({ length: 20 }, () => ({ slow: 9 })))
     expect(costs.fitting(rowsOf({ slow: 60 }), 50)).toBeGreaterThanOrEqual(9)
     expect(costs.fitting(rowsOf({ slow: 60 }), 50)).toBeLessThanOrEqual(11)
@@ -84,7 +84,7 @@ describe('costs of rows', () => {
     expect(costs.fitting(rowsOf({ huge: 60 }), 50)).toBe(4)
   })
 
-  test('rows of tenants that are not known are few, until they are', () => {
+  test('rows of unknown tenants are few, until their cost is known', () => {
     const costs = new RowCosts()
     expect(costs.fitting(rowsOf({ unknown: 128 }), 50)).toBe(20)
     costs.learn(rowsOf({ unknown: 20 }), msOf(rowsOf({ unknown: 20 })))
@@ -148,7 +148,7 @@ describe('tenants that write at the same time', () => {
     expect(vi.getTimerCount()).toBe(0)
   }
 
-  test('share statements, but not with one whose rows take long: each waits for two of its own at most', async () => {
+  test('share statements, except with one whose rows are slow: each waits for at most two of its own', async () => {
     const { statements, clients } = writerOn(16, { slow: 10 })
     const waits: number[] = []
     clients('slow', 64, 5000)
@@ -169,7 +169,7 @@ describe('tenants that write at the same time', () => {
     expect(waits.length).toBeGreaterThan(5000)
   })
 
-  test('of which one is not known yet wait for few of its rows', async () => {
+  test('wait only for few rows of a tenant that is not known yet', async () => {
     const { statements, clients } = writerOn(16, { slow: 10 })
     clients('slow', 64, 1000)
     clients('one', 4, 1000)
@@ -179,7 +179,7 @@ describe('tenants that write at the same time', () => {
     for (const { drafts } of statements.slice(0, 2)) expect(drafts.length).toBeLessThanOrEqual(20)
   })
 
-  test('keep the order of each, whether together or apart, and nothing is written twice', async () => {
+  test("keep each tenant's order, together or apart, and nothing is written twice", async () => {
     const rowMs: Record<string, number> = {}
     const { statements, post, counts } = writerOn(16, rowMs)
     const posted: Promise<unknown>[] = []
@@ -221,7 +221,7 @@ describe('tenants that write at the same time', () => {
     for (const { drafts } of statements.slice(20)) expect(drafts.length).toBeLessThanOrEqual(6)
   })
 
-  test('share statements again once one is not slow any more', async () => {
+  test('share statements again once none is slow any more', async () => {
     const rowMs: Record<string, number> = { slow: 10 }
     const { statements, post } = writerOn(16, rowMs)
     const round = async (): Promise<Set<string>[]> => {

@@ -34,13 +34,14 @@ describe('words', () => {
     '<b>fool</b>',
   ])('are found in what is shown: %s', (body) => expect(reason(body, { suspectWords: ['fool'] })).toBe('suspect_word'))
 
-  test('are found in what is not shown, too', () => {
+  test('are found in hidden markup, too', () => {
     const settings = { suspectWords: ['fool'] }
     expect(reason('[a](https://fool.example)', settings)).toBe('suspect_word')
     expect(reason('[a](https://a.example "fool")', settings)).toBe('suspect_word')
   })
 
-  test('of two paragraphs are two', () => expect(reason('fo\n\nol, *fo* *ol*', { suspectWords: ['fool'] })).toBeNull())
+  test('of two paragraphs are separate', () =>
+    expect(reason('fo\n\nol, *fo* *ol*', { suspectWords: ['fool'] })).toBeNull())
 })
 
 test.each([
@@ -60,7 +61,7 @@ test.each([
   if (links > 0) expect(reason(body, { maxLinks: links - 1 })).toBe('too_many_links')
 })
 
-test('the addresses of a text that is shown as it was written count as links', () => {
+test('the addresses in a text that is shown as it was written count as links', () => {
   const body = '[a](http://a.example) '.repeat(450).trim()
   expect(renderMarkdown(body)).toContain('[a](http://a.example)')
   expect(reason(body, { maxLinks: 99 })).toBe('too_many_links')
@@ -86,7 +87,7 @@ describe('the order', () => {
     expect(first('good', { repeats: false, approvedCount: 2 })).toBe('pre_moderation')
   })
 
-  test('asks nothing of the author where the text has decided', () => {
+  test('needs no author history if the text has decided', () => {
     expect(judge('bad', all)).toMatchObject({ repeats: false, approvedBelow: 0 })
     expect(judge('good', all)).toMatchObject({ repeats: true, approvedBelow: 2 })
     expect(judge('good')).toMatchObject({ repeats: true, approvedBelow: 0, reason: null, textDigest: null })

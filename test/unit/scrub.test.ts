@@ -35,7 +35,7 @@ test("a moderator's change of their comment keeps the moderator", () => {
   expect(scrub({ kind: 'moderator' }, { comment: comment(me) })).toMatchObject({ actor: { kind: 'moderator' } })
 })
 
-test('a notification to them keeps the comment of the other one, and has no recipient', () => {
+test("a notification to them keeps the other's comment, and has no recipient", () => {
   const data = { comment: comment(other), parentCommentId: newId(), recipient: { readerId: me, externalId: 'x' } }
   expect(scrub(actor(other), data)).toEqual({
     actor: actor(other),
@@ -49,23 +49,23 @@ test('a notification about their reply keeps its recipient', () => {
   expect(scrub(actor(me), data)).toMatchObject({ hasLostRecipient: false, data: { recipient: data.recipient } })
 })
 
-test('a reaction of theirs says what, and no longer who', () => {
+test('a reaction of theirs keeps its type, and no longer says who', () => {
   const data = { commentId: newId(), type: 'like', previousType: null, reactionCounts: { like: 1 }, reader: reader(me) }
   expect(scrub(actor(me), data)).toMatchObject({ actor: { kind: 'reader' }, data: { ...data, reader: null } })
 })
 
-test('a reaction of another one to their comment no longer says who', () => {
+test("another's reaction to their comment no longer says who", () => {
   const data = { commentId: newId(), type: 'like', previousType: null, reactionCounts: {}, reader: reader(other) }
   expect(scrub(actor(other), data, true)).toMatchObject({ actor: { kind: 'reader' }, data: { ...data, reader: null } })
   expect(scrub(actor(other), data, false)).toBeNull()
 })
 
-test('what others say stays to the byte, also where it holds the id of the reader', () => {
+test("others' texts stay unchanged, even if they contain the reader's id", () => {
   expect(scrub(actor(other), { comment: { ...comment(other), body: `see ${me}` } })).toBeNull()
   expect(scrub({ kind: 'system' }, { commentId: me, type: null, reader: null })).toBeNull()
 })
 
-test('what is scrubbed already has nothing left to take out', () => {
+test('a scrubbed event has nothing left to remove', () => {
   const once = scrub(actor(me), { comment: comment(me) })
   expect(scrub(once?.actor as object, once?.data as object)).toBeNull()
 })

@@ -9,7 +9,7 @@ import { readSettings } from '../../src/core/settings.ts'
 const keysOf = (ENCRYPTION_KEY: Buffer, ...ENCRYPTION_KEYS: Buffer[]): SealKeys => ({ ENCRYPTION_KEY, ENCRYPTION_KEYS })
 const [first, second, third] = [randomBytes(32), randomBytes(32), randomBytes(32)]
 
-test('what a key sealed opens with it, as the present key or a former one, and with no other', () => {
+test('a sealed value opens with its key, as the present key or a former one, and with no other', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (plain, context) => {
       const sealed = seal(keysOf(first), plain, context)
@@ -21,7 +21,7 @@ test('what a key sealed opens with it, as the present key or a former one, and w
   )
 })
 
-test('a sealed value begins with the id of its key, and no changed bit opens', () => {
+test('a sealed value begins with the id of its key, and does not open with any bit changed', () => {
   const sealed = seal(keysOf(second, first), 'a secret', 'context')
   expect(sealed.subarray(0, 4).toString('hex')).toBe(keyIdOf(second))
   fc.assert(
@@ -48,7 +48,7 @@ const read = (env: Record<string, string>) =>
     throw new Error('nothing is kept')
   })
 
-test('ENCRYPTION_KEYS is a list; the present key in it counts once', () => {
+test('ENCRYPTION_KEYS is a list, in which the present key counts once', () => {
   expect(read({}).ENCRYPTION_KEYS).toEqual([])
   const { ENCRYPTION_KEYS } = read({ ENCRYPTION_KEYS: ` ${base64(second)}, ${base64(first)},${base64(third)},` })
   expect(ENCRYPTION_KEYS).toEqual([second, third])

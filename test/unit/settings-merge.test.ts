@@ -15,7 +15,7 @@ const settings = fc.record({
   nullable: fc.option(fc.record({ url: fc.option(fc.string()), mode: fc.constantFrom('x', 'y') })),
 })
 
-test('what differs, merged over the defaults, gives the settings again', () => {
+test('the difference, merged over the defaults, gives the settings again', () => {
   fc.assert(
     fc.property(settings, settings, (value, defaults) => {
       expect(mergeDeep(defaults, differenceDeep(value, defaults))).toEqual(value)
@@ -23,7 +23,7 @@ test('what differs, merged over the defaults, gives the settings again', () => {
   )
 })
 
-test('equal settings do not differ', () => {
+test('equal settings have no difference', () => {
   fc.assert(
     fc.property(settings, (value) => {
       expect(differenceDeep(value, structuredClone(value))).toEqual({})

@@ -25,7 +25,7 @@ const at = (path: string, value: unknown): unknown =>
 const put = (path: string, value: unknown): object =>
   path.split('.').reduceRight((inner, name) => ({ [name]: inner }), value) as object
 
-test('it has every setting once, with its default', () => {
+test('has every setting once, with its default', () => {
   const known = Object.entries(tenantSettings({ classifier: { url: null } })).flatMap(([name, value]) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.keys(value).map((inner) => `${name}.${inner}`)
@@ -37,7 +37,7 @@ test('it has every setting once, with its default', () => {
   expect(field('classifier.fallback').default).toBe('hold')
 })
 
-test('a bound of a number is that of the operation: the number itself is taken, one beyond it is not', () => {
+test("a number's bound is that of the operation: the bound itself is accepted, one beyond is refused", () => {
   const numbers = fields.filter(({ type }) => type === 'integer')
   expect(numbers.length).toBeGreaterThan(20)
   for (const { path, bounds } of numbers) {
@@ -54,7 +54,7 @@ test('a bound of a number is that of the operation: the number itself is taken, 
   }
 })
 
-test('null is a value where the operation takes it', () => {
+test('null is allowed if the operation accepts it', () => {
   for (const { path, group, isNullable } of fields.filter((each) => each.group !== 'identity')) {
     expect(tenantSettingsSchema.safeParse(put(path, null)).success, path).toBe(isNullable)
     expect(groups.map(({ name }) => name).concat('')).toContain(group ?? '')
@@ -62,7 +62,7 @@ test('null is a value where the operation takes it', () => {
   expect(groups.filter(({ isNullable }) => isNullable).map(({ name }) => name)).toEqual(['classifier'])
 })
 
-test('each has what a form needs', () => {
+test('every setting has what a form needs', () => {
   expect(field('stream.replayHours')).toEqual({
     path: 'stream.replayHours',
     group: 'stream',
@@ -113,7 +113,7 @@ test('a setting may be a switch', () => {
   expect(patchStored({ isLoud: true }, { isLoud: false }, { isLoud: false }, { isLoud: false })).toEqual({})
 })
 
-test('bounds stand in the schema alone, and are added to what GraphQL and the form say', () => {
+test('bounds are only in the schema, and are added to the texts of GraphQL and the form', () => {
   for (const { path, meaning, description, bounds } of fields) {
     expect(meaning, path).not.toMatch(/\d[\d ]* to \d|at most \d/)
     const most = bounds.maximum ?? bounds.maxItems

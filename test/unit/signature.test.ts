@@ -24,7 +24,7 @@ describe('the signature', () => {
     )
   })
 
-  test('goes with the timestamp that it signs', () => {
+  test('is sent with the timestamp that it signs', () => {
     const headers = signedHeaders(request, [secret], at, '{}')
     expect(headers).toMatchObject({
       'X-Service-Timestamp': at.toISOString(),
@@ -33,7 +33,7 @@ describe('the signature', () => {
     expect(Object.keys(headers)).not.toContain('X-Service-Signature-Previous')
   })
 
-  test('is joined by that of the secret before, while that is valid', () => {
+  test('is accompanied by that of the previous secret, while that is valid', () => {
     const previous = newSigningSecret()
     const headers = signedHeaders(request, [secret, previous], at, '{}')
     expect(headers).toMatchObject({ 'X-Service-Signature-Previous': signatureOf(previous, at, '{}') })
@@ -58,20 +58,20 @@ describe('a signing secret', () => {
   })
 })
 
-describe('the kept piece of an answer', () => {
+describe('the stored beginning of an answer', () => {
   test('is at most 1 KiB of valid text, cut between characters', () => {
     const snippet = snippetOf(Buffer.from(`x${'ü'.repeat(2000)}`), {})
     expect(Buffer.byteLength(snippet ?? '')).toBeLessThanOrEqual(1024)
     expect(snippet).toMatch(/^xü+$/)
   })
 
-  test('is text that the database can hold, whatever came', () => {
+  test('is text that the database can store, whatever was received', () => {
     expect(snippetOf(Buffer.from([0x61, 0, 0xff, 0x62]), {})).toBe('a\uFFFD\uFFFDb')
     expect(Buffer.byteLength(snippetOf(randomBytes(60_000), {}) ?? '')).toBeLessThanOrEqual(1024)
     expect(snippetOf(Buffer.alloc(0), {})).toBeNull()
   })
 
-  test('holds no signature, also where the receiver echoes it', () => {
+  test('contains no signature, even if the receiver echoes it', () => {
     const headers = signedHeaders(request, [secret], at, '{}')
     const echo = Buffer.from(JSON.stringify(headers))
     expect(snippetOf(echo, headers)).not.toMatch(/v1=[0-9a-f]{64}/)

@@ -36,8 +36,8 @@ const theirs = fc
       .map((groups) => ({ ...top, ...groups })),
   )
 
-describe('settings that another release has stored', () => {
-  test('are always read as settings of this one', () => {
+describe('settings stored by another release', () => {
+  test('are always read as valid settings of this one', () => {
     fc.assert(
       fc.property(fc.oneof(theirs, fc.jsonValue()), (stored) => {
         const read = tenantSettings(stored)
@@ -46,7 +46,7 @@ describe('settings that another release has stored', () => {
     )
   })
 
-  test('do not change how what this release knows beside them is read', () => {
+  test('do not affect the known settings beside them', () => {
     fc.assert(
       fc.property(ours, fc.jsonValue(), fc.jsonValue(), (stored, unknown, alsoUnknown) => {
         const newer = {
@@ -59,7 +59,7 @@ describe('settings that another release has stored', () => {
     )
   })
 
-  test('are kept by a change of others, which is read back as it was given', () => {
+  test('are kept by a change of others, which is read back as given', () => {
     fc.assert(
       fc.property(theirs, ours, (stored, patch) => {
         const after: Record<string, unknown> = tenantSettings(patch)
@@ -100,19 +100,19 @@ describe('settings that another release has stored', () => {
     expect(tenantSettings(stored)).toEqual(tenantSettings(asIf))
   })
 
-  test('of a list that is too long the beginning counts: banned words stay banned', () => {
+  test('a list that is too long keeps its beginning: banned words stay banned', () => {
     const bannedWords = Array.from({ length: 1200 }, (_, n) => `word${n}`)
     expect(tenantSettings({ bannedWords }).bannedWords).toEqual(bannedWords.slice(0, 1000))
   })
 })
 
-test('the overrides of an endpoint are read without what only another release knows', () => {
+test('the overrides of an endpoint are read without unknown fields', () => {
   expect(readOverrides({ maxAttempts: 5, timeoutMs: 'long', jitter: 0.5, disableThreshold: 0 })).toEqual({
     maxAttempts: 5,
   })
 })
 
-test('a schema that can never be satisfied by parts is read as its defaults', () => {
+test('a schema that cannot be satisfied in part is read as its defaults', () => {
   const schema = z.strictObject({ a: z.number().default(1) }).refine(({ a }) => a === 1)
   expect(readStored(schema, { a: 2 })).toEqual({ a: 1 })
 })

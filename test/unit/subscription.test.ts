@@ -137,7 +137,7 @@ afterEach(() => {
 })
 
 describe('subscribers of one subscription', () => {
-  test('have each event executed and encoded once, and a context of its own for it', () => {
+  test('have each event executed and encoded once, with a context of its own', () => {
     const seen: { seq: number; ctx: Ctx }[] = []
     const subscription = subscriptionWith(({ seq }, _args, ctx) => {
       seen.push({ seq, ctx })
@@ -153,7 +153,7 @@ describe('subscribers of one subscription', () => {
     expect(new Set(seen.map(({ ctx }) => ctx)).size).toBe(3)
   })
 
-  test('who return at the same time replay the same answers; a later one has new ones', () => {
+  test('who return at the same time get the same answers replayed; a later one gets new ones', () => {
     vi.useFakeTimers()
     let executions = 0
     const subscription = subscriptionWith(({ seq }) => {
@@ -172,7 +172,7 @@ describe('subscribers of one subscription', () => {
     expect(executions).toBe(4)
   })
 
-  test('get every event once and in order, however long each takes, whenever they come and go', async () => {
+  test('get every event once and in order, however long each takes, whenever they join and leave', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: -3, max: 12 }), { minLength: 5, maxLength: 40 }),
@@ -223,7 +223,7 @@ describe('subscribers of one subscription', () => {
 })
 
 describe('an event', () => {
-  test('that cannot be answered gets an error for an answer, and the next one its own', () => {
+  test('that cannot be answered gets an error, and the next one its own answer', () => {
     const subscription = subscriptionWith(({ seq }) => {
       if (seq === 1) throw new Error('secret')
       return seq
@@ -237,7 +237,7 @@ describe('an event', () => {
     expect(JSON.stringify(client.payloads())).not.toContain('secret')
   })
 
-  test('that is never answered gets an error after 10 s, and those after it their own, in order', async () => {
+  test('that is never answered gets an error after 10 s, and later ones their own answers, in order', async () => {
     vi.useFakeTimers()
     const subscription = subscriptionWith(({ seq }) => (seq === 1 ? new Promise(() => undefined) : seq))
     const client = clientOf(subscription)
@@ -263,14 +263,14 @@ describe('a subscriber', () => {
     expect(client.cuts).toEqual(['unsent'])
   })
 
-  test('that takes nothing of what is written is cut off at 1 MiB', () => {
+  test('that reads nothing is cut off at 1 MiB', () => {
     const client = clientOf(subscriptionWith(({ seq }) => seq))
     client.isReading = false
     for (let n = 1; n <= 40_000 && client.cuts.length === 0; n++) client.sink.deliver(batch(n))
     expect(client.cuts).toEqual(['unsent'])
   })
 
-  test('that takes long answers at its own pace is not cut off, whatever their length together', async () => {
+  test('that reads long answers at its own pace is not cut off, whatever their total length', async () => {
     const { subscription, answers } = longAnswers(300_000)
     const client = clientOf(subscription)
     client.isReading = false
@@ -283,7 +283,7 @@ describe('a subscriber', () => {
     expect(answers()).toBe(21)
   })
 
-  test('that does not take them is cut off by what waits behind them', () => {
+  test('that does not read them is cut off by the backlog behind them', () => {
     const { subscription } = longAnswers(300_000)
     const client = clientOf(subscription)
     client.isReading = false
@@ -292,7 +292,7 @@ describe('a subscriber', () => {
     expect(client.cuts).toEqual(['unsent'])
   })
 
-  test('whose source ends is told so, and nothing after it', async () => {
+  test('whose source ends gets its end, and nothing after it', async () => {
     const client = clientOf(subscriptionWith(({ seq }) => new Promise((resolve) => setTimeout(resolve, 5, seq))))
     client.sink.deliver(batch(1))
     client.source.end()
@@ -326,7 +326,7 @@ describe('an operation is the same subscription', () => {
   }
   const plain = operation({ discussionId: 'd' })
 
-  test('from wherever its subscribers resume, and whatever else they send', () => {
+  test('wherever its subscribers resume, and whatever else they send', () => {
     expect(isSame([plain], [plain])).toBe(true)
     expect(isSame([plain], [operation({ discussionId: 'd', lastEventId: '7', more: 1 })])).toBe(true)
     expect(
@@ -347,7 +347,7 @@ describe('an operation is the same subscription', () => {
     ['capability', [plain, { capabilities: ['moderate_content'] }]],
     ['reader', [plain, { externalId: 'ada' }]],
     ['kind of caller', [plain, { isAdmin: true }]],
-  ])('but not with another %s', (_name, other) => {
+  ])('except with another %s', (_name, other) => {
     expect(isSame([plain], other)).toBe(false)
   })
 

@@ -11,7 +11,7 @@ test.each([0.01, 0.1, 0.5, 0.9])('of many traces a share of %d is sampled', (sha
   expect(Math.abs(count(drawing(share), times) - times * share)).toBeLessThan(6 * deviation)
 })
 
-test('of a share of 1 all are sampled, of 0 none, whatever the chance', () => {
+test('with a share of 1 all are sampled, with 0 none, whatever the chance', () => {
   for (const chance of [0, 0.5, 1 - Number.EPSILON]) {
     expect(
       count(
@@ -32,7 +32,7 @@ test('with a chance of 0 the next one is sampled', () => {
   expect(drawing(0.01, () => 0)()).toBe(true)
 })
 
-test('the share is that of the samplers that go by chance', () => {
+test('the share is that of the random samplers', () => {
   const of = (sampler?: string, arg?: string) => shareOf({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: arg })
   expect(of('parentbased_traceidratio', '0.01')).toBe(0.01)
   expect(of('traceidratio', ' 0 ')).toBe(0)

@@ -50,7 +50,7 @@ describe('a file of another source', () => {
     },
   )
 
-  test('is known when it is packed, in UTF-16, or on one line', async () => {
+  test('is recognised when compressed, in UTF-16, or on one line', async () => {
     await expect(readAll('remark42', fileOf(gzipSync(readFileSync(FILES.commento))))).rejects.toThrow('--from commento')
     const wide = Buffer.from(`\uFEFF${readFileSync(FILES.disqus, 'utf8')}`, 'utf16le')
     await expect(readAll('wordpress', fileOf(wide))).rejects.toThrow('--from disqus')
@@ -63,14 +63,14 @@ describe('a file of another source', () => {
     ['<rss version="2.0"></rss>', 'XML of another kind'],
     ['{"a":1}', 'JSON of another kind'],
     ['[{"storyID":"1","body":"x"}]', 'a collection of Coral'],
-  ])('%s is called what it is', async (content, look) => {
+  ])('%s is recognised', async (content, look) => {
     for (const name of ['disqus', 'remark42', 'commento', 'jsonl'] as const) {
       await expect(readAll(name, fileOf(content)), name).rejects.toThrow(look)
     }
   })
 })
 
-test('no message of a source quotes what somebody has written', async () => {
+test("no message of a source quotes people's texts", async () => {
   const secret = 'Hello I am Ann'
   const broken: [SourceName, string][] = [
     ['remark42', `{"version":1,"users":[],"posts":[]}\n{"id":"1","text":"x"} ${secret}\n${secret}\n`],
@@ -149,7 +149,7 @@ describe('--map', () => {
     expect(await movedBy(table, OLD)).toBe(expected)
   })
 
-  test('a path of other letters is found as it is written or as it is encoded', async () => {
+  test('a path with non-ASCII letters is found as written or encoded', async () => {
     expect(await movedBy('/straße/,/street/\n', 'https://old.example/stra%C3%9Fe/')).toBe('https://old.example/street/')
     expect(await movedBy('/stra%C3%9Fe/,/street/\n', 'https://old.example/straße/')).toBe('https://old.example/street/')
     expect(await movedBy('stra%c3%9fe,/street/\n', 'https://old.example/stra%C3%9Fe/')).toBe(
@@ -158,7 +158,7 @@ describe('--map', () => {
   })
 })
 
-test('a guest is one person for an address and a name, and nobody can try them out', () => {
+test('a guest is one person for an address and a name, and the address cannot be guessed from the id', () => {
   const people = new People('salt')
   const id = (name: string, email: string, by = people): string => by.guest({ name, email }).id
   expect(id('Ann', 'family@reader.example')).not.toBe(id('Ben', 'family@reader.example'))
@@ -169,7 +169,7 @@ test('a guest is one person for an address and a name, and nobody can try them o
   expect(id('Ann', 'ann@reader.example', new People('other'))).not.toBe(id('Ann', 'ann@reader.example'))
 })
 
-test('a time without a zone of WordPress is that of the site, as far as the file tells', async () => {
+test("a WordPress time without a zone is in the site's zone, as far as the file shows", async () => {
   const comment = (id: number, local: string, utc: string): string =>
     `<wp:comment><wp:comment_id>${id}</wp:comment_id><wp:comment_author>A</wp:comment_author>
      <wp:comment_date>${local}</wp:comment_date><wp:comment_date_gmt>${utc}</wp:comment_date_gmt>

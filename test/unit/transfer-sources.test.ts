@@ -51,7 +51,7 @@ const threadsIn = (found: readonly Found[]): string[] =>
   )
 
 describe('disqus', () => {
-  test('gives threads, posts and authors', async () => {
+  test('yields threads, posts and authors', async () => {
     const found = await readAll(disqus, fixture('disqus.xml'))
     expect(threadsIn(found)).toEqual([
       '202 <- 201 approved "Agreed, **entirely**. See [the plan](https://city.example/plan?a=1\\\\&b=2)."',
@@ -84,7 +84,7 @@ describe('disqus', () => {
 })
 
 describe('wordpress', () => {
-  test('gives comments of posts, and counts what is none', async () => {
+  test('yields comments of posts, and counts everything else', async () => {
     const found = await readAll(wordpress, fixture('wordpress.xml'))
     expect(threadsIn(found)).toEqual([
       '2 <- - approved "First line\\\\\\nsecond line with a ]]> in it.\\n\\n\\\\# Not a heading, and *emphasis* & more."',
@@ -122,7 +122,7 @@ describe('wordpress', () => {
     expect(JSON.stringify(found)).not.toMatch(/198\.51|check-ham|harbour\.jpg/)
   })
 
-  test('takes the offset of a local time from the nearest date, also from a later one in the file', async () => {
+  test('takes the offset of a local time from the nearest date, even from a later one in the file', async () => {
     const dated = (id: number, local: string, inUtc: string) =>
       `<wp:comment><wp:comment_id>${id}</wp:comment_id><wp:comment_date>${local}</wp:comment_date>` +
       `<wp:comment_date_gmt>${inUtc}</wp:comment_date_gmt><wp:comment_content>x</wp:comment_content></wp:comment>`
@@ -168,7 +168,7 @@ describe('wordpress', () => {
 })
 
 describe('coral', () => {
-  test('gives stories, users, comments with revisions, reactions and reports', async () => {
+  test('yields stories, users, comments with revisions, reactions and reports', async () => {
     const found = await readAll(coral, fixture('coral'))
     expect(threadsIn(found)).toEqual([
       'c-1 <- - approved "I like **boats**.\\n\\nAnd bridges.\\n\\n<https://media.example/boat.gif>"',
@@ -214,7 +214,7 @@ describe('coral', () => {
 })
 
 describe('remark42', () => {
-  test.each(['plain', 'gzip'])('gives comments, votes, blocks and read-only pages of a %s backup', async (form) => {
+  test.each(['plain', 'gzip'])('yields comments, votes, blocks and read-only pages of a %s backup', async (form) => {
     const plain = readFileSync(fixture('remark42.jsonl'))
     const found = await readAll(remark42, fileOf('backup', form === 'gzip' ? gzipSync(plain) : plain))
     expect(threadsIn(found)).toEqual([
@@ -253,7 +253,7 @@ describe('remark42', () => {
 })
 
 describe('commento', () => {
-  test('gives comments and commenters', async () => {
+  test('yields comments and commenters', async () => {
     const found = await readAll(commento, fixture('commento.json'))
     expect(threadsIn(found)).toEqual([
       'c2 <- c1 approved "Agreed, see <https://city.example/plan> and **more**"',
@@ -279,7 +279,7 @@ describe('commento', () => {
 })
 
 describe('artrans', () => {
-  test('gives comments, whose fields may be texts', async () => {
+  test('yields comments, whose fields may be texts', async () => {
     const found = await readAll(artrans, fixture('artrans.json'))
     expect(threadsIn(found)).toEqual([
       '1 <- - approved "First line\\\\\\nsecond line :smile:\\n\\n**bold** <https://emoji.example/smile.png>"',
@@ -305,7 +305,7 @@ describe('artrans', () => {
 })
 
 describe('isso', () => {
-  test('gives threads and comments of its database', async () => {
+  test('yields threads and comments of its database', async () => {
     const found = await readAll(isso, makeIssoDatabase(join(folder, 'isso.db')))
     expect(threadsIn(found)).toEqual([
       '1 <- - approved "I like *boats*\\nin two lines"',
@@ -333,7 +333,7 @@ describe('isso', () => {
     expect(JSON.stringify(found)).not.toContain('198.51.100')
   })
 
-  test('refuses what is no database of Isso', async () => {
+  test('refuses a file that is no Isso database', async () => {
     await expect(readAll(isso, fixture('disqus.xml'))).rejects.toThrow('it is no SQLite database')
     const other = join(folder, 'other.db')
     const database = new sqlite.Database(other)
@@ -355,27 +355,27 @@ describe('every source', () => {
     ['isso', isso, issoFile],
   ]
 
-  test.each(SOURCES)('%s gives items of the neutral form, and all that they refer to', async (_, source, path) => {
-    const found = await readAll(source, path)
-    for (const each of found) if ('item' in each) expect(() => itemSchema.parse(each.item)).not.toThrow()
-    const readers = new Set(itemsOf(found, 'reader').map(({ id }) => id))
-    const discussions = new Set(itemsOf(found, 'discussion').map(({ id }) => id))
-    for (const { authorId, discussionId } of itemsOf(found, 'comment')) {
-      expect(discussions).toContain(discussionId)
-      if (authorId != null) expect(readers).toContain(authorId)
-    }
-    for (const { readerId } of itemsOf(found, 'reaction')) expect(readers).toContain(readerId)
-  })
-
   test.each(SOURCES)(
-    '%s refuses a file of another form, an empty one, and one that is not there',
-    async (name, source) => {
-      for (const content of ['', 'hello', '<html></html>', '{"a":1}', '[', '\0\0\0']) {
-        await expect(readAll(source, fileOf('other', content)), `${name}: ${content}`).rejects.toThrow(SourceError)
+    '%s yields items of the neutral form, and everything that they refer to',
+    async (_, source, path) => {
+      const found = await readAll(source, path)
+      for (const each of found) if ('item' in each) expect(() => itemSchema.parse(each.item)).not.toThrow()
+      const readers = new Set(itemsOf(found, 'reader').map(({ id }) => id))
+      const discussions = new Set(itemsOf(found, 'discussion').map(({ id }) => id))
+      for (const { authorId, discussionId } of itemsOf(found, 'comment')) {
+        expect(discussions).toContain(discussionId)
+        if (authorId != null) expect(readers).toContain(authorId)
       }
-      await expect(readAll(source, join(folder, 'nowhere'))).rejects.toThrow(SourceError)
+      for (const { readerId } of itemsOf(found, 'reaction')) expect(readers).toContain(readerId)
     },
   )
+
+  test.each(SOURCES)('%s refuses a file of another form, an empty one, and a missing one', async (name, source) => {
+    for (const content of ['', 'hello', '<html></html>', '{"a":1}', '[', '\0\0\0']) {
+      await expect(readAll(source, fileOf('other', content)), `${name}: ${content}`).rejects.toThrow(SourceError)
+    }
+    await expect(readAll(source, join(folder, 'nowhere'))).rejects.toThrow(SourceError)
+  })
 
   const FILES = SOURCES.filter(([name]) => name !== 'coral' && name !== 'isso')
 
@@ -396,7 +396,7 @@ describe('every source', () => {
   )
 
   test.each(FILES)(
-    '%s that is cut off or damaged is reported, and what came before is given',
+    '%s reports a truncated or damaged file, and yields the items before that',
     async (name, source, path) => {
       const whole = readFileSync(path)
       const half = fileOf('half', whole.subarray(0, whole.length >> 1))
@@ -410,7 +410,7 @@ describe('every source', () => {
     },
   )
 
-  test.each(FILES)('%s reports bytes that are no UTF-8, and goes on', async (_, source, path) => {
+  test.each(FILES)('%s reports invalid UTF-8, and continues', async (_, source, path) => {
     const bytes = Buffer.from(readFileSync(path))
     const before = await readAll(source, path)
     bytes[bytes.indexOf(bytes.includes('ridges') ? 'ridges' : 'avatars')] = 0xff
@@ -426,7 +426,7 @@ describe('hostile XML', () => {
   const wrap = (inner: string, doctype = ''): string =>
     `<?xml version="1.0"?>${doctype}<disqus xmlns="http://disqus.com">${inner}</disqus>`
 
-  test('a document type is refused before anything of it is read', async () => {
+  test('a document type is refused before any of it is read', async () => {
     const levels = Array.from({ length: 10 }, (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`).join('')
     const laughs = `<!DOCTYPE disqus [<!ENTITY l0 "${'lol'.repeat(100)}">${levels}]>`
     await expect(readAll(disqus, fileOf('laughs.xml', wrap('&l10;', laughs)))).rejects.toThrow('document type')
@@ -434,7 +434,7 @@ describe('hostile XML', () => {
     await expect(readAll(disqus, fileOf('external.xml', wrap('', external)))).rejects.toThrow('document type')
   })
 
-  test('an entity that XML does not have stays as it is written', async () => {
+  test('an entity that XML does not have stays as written', async () => {
     const post = `<post dsq:id="1"><message>&xxe; &amp; &#x41;&#0;</message><createdAt>2020-01-01T00:00:00Z</createdAt><thread dsq:id="2"/></post>`
     const [comment] = itemsOf(await readAll(disqus, fileOf('entities.xml', wrap(post))), 'comment')
     expect(comment?.body).toBe('\\&xxe; & A\uFFFD')
@@ -461,7 +461,7 @@ describe('hostile XML', () => {
   })
 })
 
-test('lines that fill the blocks of a file leave none of them in memory', async () => {
+test("lines that fill a file's blocks leave none of them in memory", async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const path = fileOf('blocks.jsonl', `${'x'.repeat(255)}\n`.repeat((64 << 20) / 256))

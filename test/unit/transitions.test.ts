@@ -37,7 +37,7 @@ describe('a comment', () => {
     }
   })
 
-  test('that is pinned loses its pin by rejection, and keeps it where its reports are answered', () => {
+  test('that is pinned loses its pin by rejection, and keeps it when its reports are answered', () => {
     const pinned = { status: 'approved', isPinned: true } as const
     const rejected = nextComment('reject', { ...pinned, awaitsAnswer: false })
     expect(rejected).toEqual({ status: 'rejected', isPinned: false, answersReports: true })

@@ -29,12 +29,15 @@ const shown = new Set(
 )
 const stored = [...shown].filter(({ name }) => ![...OWN, ...CLOSED].includes(name))
 
-test.each(stored.map((type) => [type.name, type] as const))('%s shows a value for one that it lacks', (_name, type) => {
-  const names = type.getValues().map(({ name }) => name)
-  expect(names).toContain(type.serialize('from_the_future'))
-  for (const { name, value } of type.getValues()) expect(type.serialize(value)).toBe(name)
-})
+test.each(stored.map((type) => [type.name, type] as const))(
+  '%s answers a known value for an unknown one',
+  (_name, type) => {
+    const names = type.getValues().map(({ name }) => name)
+    expect(names).toContain(type.serialize('from_the_future'))
+    for (const { name, value } of type.getValues()) expect(type.serialize(value)).toBe(name)
+  },
+)
 
-test.each(stored.map((type) => [type.name, type] as const))('%s refuses it from a caller', (_name, type) => {
+test.each(stored.map((type) => [type.name, type] as const))('%s refuses an unknown value in input', (_name, type) => {
   expect(() => type.parseValue('from_the_future') as unknown).toThrow(/from_the_future/)
 })

@@ -18,9 +18,12 @@ import type { WebhookVector } from '../harness/webhook-vectors.ts'
 
 const { webhooks, assertions } = VECTOR_FILES
 
-test.each(Object.entries(VECTOR_FILES))('the file of %s is what `npm run generate` makes', (_name, { path, make }) => {
-  expect(readFileSync(path, 'utf8')).toBe(make())
-})
+test.each(Object.entries(VECTOR_FILES))(
+  'the file of %s is up to date with `npm run generate`',
+  (_name, { path, make }) => {
+    expect(readFileSync(path, 'utf8')).toBe(make())
+  },
+)
 
 describe('verifyWebhook', () => {
   const { vectors }: { vectors: WebhookVector[] } = JSON.parse(readFileSync(webhooks.path, 'utf8'))
@@ -42,10 +45,8 @@ describe('verifyWebhook', () => {
   )
 
   const hasPython = spawnSync('python3', ['--version']).error === undefined
-  test.skipIf(!hasPython)(
-    `the guide's Python says the same${hasPython ? '' : ' (skipped: python3 is not here)'}`,
-    () => {
-      const script = `
+  test.skipIf(!hasPython)(`the guide's Python agrees${hasPython ? '' : ' (skipped: python3 is not here)'}`, () => {
+    const script = `
 import json, re
 guide = open('docs/guides/webhooks.md', encoding='utf8').read()
 exec(re.search(r'\`\`\`python\\n(.*?)\`\`\`', guide, re.S).group(1))
@@ -61,13 +62,12 @@ for vector in json.load(open('vectors/webhook-signatures.json', encoding='utf8')
     if is_genuine(headers, vector['body'].encode(), vector['secrets']) != vector['valid']:
         wrong.append(vector['name'])
 print(wrong)`
-      expect(
-        execFileSync('python3', ['-c', script], { cwd: join(import.meta.dirname, '../..') })
-          .toString()
-          .trim(),
-      ).toBe('[]')
-    },
-  )
+    expect(
+      execFileSync('python3', ['-c', script], { cwd: join(import.meta.dirname, '../..') })
+        .toString()
+        .trim(),
+    ).toBe('[]')
+  })
 })
 
 describe('an assertion', () => {

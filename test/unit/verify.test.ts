@@ -31,13 +31,13 @@ function reasonOf(run: () => unknown): Reason | undefined {
   return undefined
 }
 
-describe('verifyWebhook gives the event', () => {
+describe('verifyWebhook returns the event', () => {
   test.each(WEBHOOK_EVENT_TYPES)('%s', (type) => {
     const example = exampleEvent(type).body
     expect(verifyWebhook(signed([current], at, example), example, current.secret)).toEqual(JSON.parse(example))
   })
 
-  test('typed by its name, for each that a webhook can carry', () => {
+  test('typed by its name, for each webhook event', () => {
     type Subscribable = { [Type in keyof typeof EVENTS]: (typeof EVENTS)[Type]['webhook'] extends true ? Type : never }
     expectTypeOf<WebhookEvent['type']>().toEqualTypeOf<Subscribable[keyof Subscribable] | 'verification'>()
     const event = verifyWebhook(signed(), body, current.secret)
@@ -45,7 +45,7 @@ describe('verifyWebhook gives the event', () => {
     expect(event.data.comment.author?.name).toBe('Ann Example')
   })
 
-  test('from headers of Node, of fetch, in any case, with a body as bytes', () => {
+  test('with headers of Node, of fetch, in any case, and a body as bytes', () => {
     const headers = signed()
     const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
     for (const each of [headers, lower, new Headers(headers)]) {
@@ -53,7 +53,7 @@ describe('verifyWebhook gives the event', () => {
     }
   })
 
-  test('through a rotation: to who knows the new secret, the old one or both', () => {
+  test('during a rotation, with the new secret, the old one or both', () => {
     const headers = signed([current, previous])
     for (const known of [[current], [previous], [stranger, previous], [previous, current]]) {
       const secrets = known.map(({ secret }) => secret)
@@ -88,13 +88,13 @@ describe('verifyWebhook refuses', () => {
     expect(verify(headers, body, { now: at })).toBe(reason)
   })
 
-  test('a tolerance of its own', () => {
+  test('outside of a custom tolerance', () => {
     const headers = signed([current], new Date(at.getTime() - 11_000))
     expect(verify(headers, body, { now: at, toleranceSeconds: 10 })).toBe('outside_tolerance')
     expect(verify(headers, body, { now: at, toleranceSeconds: 12 })).toBeUndefined()
   })
 
-  test('a changed byte of the body, wherever it is', () => {
+  test('a changed byte of the body, anywhere', () => {
     const bytes = Buffer.from(body)
     fc.assert(
       fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (index, flip) => {
@@ -105,7 +105,7 @@ describe('verifyWebhook refuses', () => {
     )
   })
 
-  test('another timestamp under the same signature', () => {
+  test('another timestamp with the same signature', () => {
     const headers = signed()
     const later = new Date(at.getTime() + 1).toISOString()
     expect(['wrong_signature', 'malformed_header']).toContain(verify({ ...headers, 'X-Service-Timestamp': later }))
@@ -126,7 +126,7 @@ describe('verifyWebhook refuses', () => {
     expect(verify({ ...signed(), 'X-Service-Timestamp': timestamp })).toBe('malformed_header')
   })
 
-  test.each(['', '[]', 'null', '{', '"x"'])('a genuine body that is no event: %j', (text) => {
+  test.each(['', '[]', 'null', '{', '"x"'])('a genuine body that is not an event: %j', (text) => {
     expect(verify(signed([current], at, text), text)).toBe('malformed_body')
   })
 
@@ -135,7 +135,7 @@ describe('verifyWebhook refuses', () => {
   })
 })
 
-describe('code that is not ours finds the same', () => {
+describe('independent code agrees', () => {
   const text = JSON.stringify({
     type: 'comment_created',
     note: 'ü \u2028 😀',
@@ -171,7 +171,7 @@ print(is_genuine(given['headers'], raw, ['whs_other']))`
   })
 })
 
-test('the package gives it to who installs it, and nothing else of the service', () => {
+test('the package exports it, and nothing else of the service', () => {
   const script = `const all = await import('engagement-service/webhooks'); console.log(Object.keys(all).sort().join())`
   const cwd = fileURLToPath(new URL('../..', import.meta.url))
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd }).toString()

@@ -48,7 +48,7 @@ const HOSTS: readonly (readonly [what: string, hosts: readonly string[]])[] = [
   ['a dot at the end', ['127.0.0.1.', '2130706433.']],
 ]
 
-describe('an endpoint on the inside is refused', () => {
+describe('an endpoint at a private address is refused', () => {
   test.each(HOSTS)('%s', async (_what, hosts) => {
     // At the attempt too: what was registered under other settings, or slipped in, is not connected
     // to.
@@ -62,7 +62,7 @@ describe('an endpoint on the inside is refused', () => {
     outbound.close()
   })
 
-  test('these are at least 60', () => {
+  test('there are at least 60 of these', () => {
     expect(new Set(HOSTS.flatMap(([, hosts]) => hosts)).size).toBeGreaterThanOrEqual(60)
   })
 
@@ -92,7 +92,7 @@ describe('an endpoint on the inside is refused', () => {
 })
 
 describe('a port', () => {
-  test.each([22, 25, 80, 135, 389, 445, 636, 1023, 0])('%i is refused, at the attempt too', async (port) => {
+  test.each([22, 25, 80, 135, 389, 445, 636, 1023, 0])('%i is refused, also at the attempt', async (port) => {
     const url = `https://example.com:${port}/`
     expect(refusalOf(url)).toBe('port_not_allowed')
     const outbound = openOutbound(settingsOf(), () => Promise.reject(new Error('nobody asks for the name')))
@@ -105,7 +105,7 @@ describe('a port', () => {
     expect(refusalOf(`https://example.com${port}/`)).toBeNull()
   })
 
-  test('WEBHOOK_ALLOWED_PORTS says which; http brings its own', () => {
+  test('WEBHOOK_ALLOWED_PORTS lists the allowed ones; http adds its own', () => {
     const own = settingsOf({ WEBHOOK_ALLOWED_PORTS: '443, 8000-8999' })
     expect([443, 8000, 8999].map((port) => refusalOf(`https://example.com:${port}/`, own))).toEqual([null, null, null])
     expect(refusalOf('https://example.com:9000/', own)).toBe('port_not_allowed')

@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('each item is looked at once, at its last time or up to 0.1 s later, whatever was put in, off and out', () => {
+test('each item is due once, at its last time or up to 0.1 s later, whatever was added, postponed and removed', () => {
   const step = fc.oneof(
     fc.record({ put: fc.integer({ min: 0, max: 20 }), inMs: fc.integer({ min: -1000, max: 200_000 }) }),
     fc.record({ out: fc.integer({ min: 0, max: 20 }) }),
@@ -45,7 +45,7 @@ test('each item is looked at once, at its last time or up to 0.1 s later, whatev
   )
 })
 
-test('an item can put itself off while it is looked at', () => {
+test('an item can postpone itself while it is due', () => {
   const seen: number[] = []
   const begun = Date.now()
   const wheel = new Wheel<string>((item, now) => {
@@ -58,7 +58,7 @@ test('an item can put itself off while it is looked at', () => {
   expect(seen.map((at) => Math.floor(at / 1000))).toEqual([1, 2, 3])
 })
 
-test('after a long pause of the process everything that has become due is looked at once', () => {
+test('after a long pause of the process all overdue items are due at once', () => {
   const due = vi.fn()
   const wheel = new Wheel<number>(due)
   for (let n = 0; n < 1000; n++) wheel.put(n, Date.now() + n * 200)

@@ -36,12 +36,12 @@ async function codeOf(run: Promise<unknown>): Promise<string> {
 
 const backend = () => backendFor('https://news.example/engagement', 'a-story')
 
-test('a page is asked for four times before it is given up', async () => {
+test('a page is requested four times before it fails', async () => {
   expect(await codeOf(backend().settings())).toBe('network')
   expect(asked).toEqual(Array.from({ length: 4 }, () => 'GET https://news.example/engagement/settings'))
 })
 
-test('a ticket is asked for once: the stream asks again by itself, at growing intervals', async () => {
+test("a ticket is requested once: the stream's client retries by itself, at growing intervals", async () => {
   expect(await codeOf(backend().ticket())).toBe('network')
   expect(asked).toHaveLength(1)
   answers.push(new Response('<h1>Bad gateway</h1>', { status: 502 }))
@@ -49,7 +49,7 @@ test('a ticket is asked for once: the stream asks again by itself, at growing in
   expect(asked).toHaveLength(2)
 })
 
-test('a second attempt has the idempotency key of the first one, and there is none after a refusal', async () => {
+test('a retry has the same idempotency key, and refusals are not retried', async () => {
   answers.push(new Response('{"code":"internal"}', { status: 500 }), new Response('{"code":"banned"}', { status: 403 }))
   expect(await codeOf(backend().post({ body: 'a text' }, 'one-intent'))).toBe('banned')
   expect(asked.map((each) => each.split(' ').at(-1))).toEqual(['one-intent', 'one-intent'])

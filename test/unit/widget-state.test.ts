@@ -48,7 +48,7 @@ function pageOf(sort: 'newest' | 'oldest' | 'top', ...comments: Comment[]) {
 const ann = { id: 'a', externalId: 'ann', name: 'Ann', avatarUrl: null, profileUrl: null }
 const gone = { body: null, bodyHtml: null } as const
 
-test("another's new comment waits, and is shown below what is pinned when it is asked for", () => {
+test("another's new comment waits, and on request is shown below pinned comments", () => {
   const { state, hear, top } = pageOf(
     'newest',
     commentOf('1', { pinnedAt: '2026-01-01T00:00:00.000Z' }),
@@ -61,7 +61,7 @@ test("another's new comment waits, and is shown below what is pinned when it is 
   expect([top.ids, top.waiting]).toEqual([['1', '4', '3', '2'], []])
 })
 
-test('of many that wait, a page at a time is shown, the oldest first, so that none is passed over', () => {
+test('many waiting comments are shown a page at a time, the oldest first, so that none is skipped', () => {
   const { state, hear, top } = pageOf('newest', commentOf('1'))
   for (const id of ['2', '3', '4', '5', '6']) hear('comment_created', commentOf(id))
   state.showWaiting(top, 2)
@@ -74,7 +74,7 @@ test('of many that wait, a page at a time is shown, the oldest first, so that no
   expect([top.ids, top.waiting]).toEqual([['6', '5', '4', '3', '2', '1'], []])
 })
 
-test('the oldest first, a new comment stands at the end at once, where the end is shown', () => {
+test('with the oldest first, a new comment is shown at the end at once, if the end is shown', () => {
   const { state, hear, top } = pageOf('oldest', commentOf('1'))
   hear('comment_created', commentOf('2'))
   expect([top.ids, top.waiting]).toEqual([['1', '2'], []])
@@ -83,7 +83,7 @@ test('the oldest first, a new comment stands at the end at once, where the end i
   expect([top.ids, top.waiting, state.count]).toEqual([['1', '2'], ['3'], 3])
 })
 
-test("the reader's own is there at once and once, whichever comes first: the answer or the event", () => {
+test("the reader's own comment is shown at once and once, whichever comes first: the answer or the event", () => {
   const own = commentOf('2', { author: ann })
   for (const isEventFirst of [true, false]) {
     const { state, hear, top } = pageOf('newest', commentOf('1'))
@@ -109,7 +109,7 @@ test('replies are counted at their parent once, loaded or not', () => {
   expect([state.comments.get('1')?.replyCount, state.count]).toEqual([0, 2])
 })
 
-test('a comment that is taken away leaves its place; one that comes back is shown there', () => {
+test('a withdrawn comment leaves its place; one that returns is shown there', () => {
   const { state, hear, top } = pageOf('newest', commentOf('1'), commentOf('2'))
   hear('comment_edited', commentOf('1', { ...gone, status: 'pending' }))
   expect([top.ids, state.comments.get('1'), state.count]).toMatchObject([['1', '2'], { ...gone, status: 'pending' }, 1])
@@ -117,7 +117,7 @@ test('a comment that is taken away leaves its place; one that comes back is show
   expect([top.ids, state.comments.get('1')?.body, state.count]).toEqual([['1', '2'], '1', 2])
 })
 
-test("the reader's own that has to wait again is left to them alone", () => {
+test("the reader's own comment that must wait again is shown only to them", () => {
   const own = commentOf('1', { author: ann })
   const taken = eventOf('comment_edited', { ...own, ...gone, status: 'pending' })
   for (const [me, body] of [
@@ -131,7 +131,7 @@ test("the reader's own that has to wait again is left to them alone", () => {
   }
 })
 
-test('a comment that waits is not counted off a second time where it is deleted', () => {
+test('a waiting comment is not subtracted a second time when it is deleted', () => {
   const { state, hear } = pageOf('newest', commentOf('1', { replyCount: 1 }), commentOf('2'), commentOf('3'))
   hear('comment_edited', commentOf('1', { ...gone, status: 'pending', replyCount: 1 }))
   hear('comment_deleted', commentOf('1', { ...gone, status: 'deleted', replyCount: 1 }))
@@ -140,7 +140,7 @@ test('a comment that waits is not counted off a second time where it is deleted'
   expect(state.count).toBe(1)
 })
 
-test('one that is not loaded is not counted off a second time either', () => {
+test('one that is not loaded is not subtracted a second time either', () => {
   for (const [withdrawal, status] of [
     ['comment_edited', 'pending'],
     ['comment_rejected', 'rejected'],
@@ -159,7 +159,7 @@ test('one that is not loaded is not counted off a second time either', () => {
   }
 })
 
-test('a reply that stays as a tombstone counts at its parent for as long as a reply below it is in view', () => {
+test('a reply that stays as a tombstone counts at its parent as long as it has a reply in view', () => {
   const tree = [
     commentOf('1', { replyCount: 1 }),
     commentOf('2', { parentId: '1', depth: 1, replyCount: 1 }),
@@ -180,7 +180,7 @@ test('a reply that stays as a tombstone counts at its parent for as long as a re
   }
 })
 
-test('a reply that is announced and stays as a tombstone goes on being announced, since its replies are below it', () => {
+test('an announced reply that becomes a tombstone stays announced, because it has replies', () => {
   const { state, hear } = pageOf('newest', commentOf('1'))
   const reply = commentOf('2', { parentId: '1', depth: 1 })
   hear('comment_created', reply)
@@ -189,13 +189,13 @@ test('a reply that is announced and stays as a tombstone goes on being announced
   expect([state.list('1').waiting, state.comments.get('1')?.replyCount]).toEqual([['2'], 1])
 })
 
-test('events of what is not loaded are no news, but for new comments', () => {
+test('events of comments that are not loaded change nothing, except new comments', () => {
   const { state, hear, top } = pageOf('newest', commentOf('1'))
   hear('comment_edited', commentOf('9', { revision: 2 }))
   expect([top.waiting, state.count, state.comments.has('9')]).toEqual([[], 1, false])
 })
 
-test("the reader's own that waits for a moderator counts for nobody until it is approved", () => {
+test("the reader's own waiting comment is not counted until it is approved", () => {
   const { state, hear, top } = pageOf('newest', commentOf('1'))
   state.add(commentOf('2', { author: ann, status: 'pending' }))
   expect([top.ids, state.count]).toEqual([['2', '1'], 1])
@@ -203,7 +203,7 @@ test("the reader's own that waits for a moderator counts for nobody until it is 
   expect([top.ids, state.count, state.comments.get('2')?.status]).toEqual([['2', '1'], 2, 'approved'])
 })
 
-test("a reaction of the reader's own is known in all their windows, another's only counted", () => {
+test("a reaction of the reader's own shows in all their windows, another's is only counted", () => {
   const { state } = pageOf('newest', commentOf('1'))
   const react = (reader: typeof ann, type: string, reactionCounts: Record<string, number>): void =>
     state.apply(
@@ -220,7 +220,7 @@ test("a reaction of the reader's own is known in all their windows, another's on
   expect(state.comments.get('1')).toMatchObject({ reactionCounts: { like: 1, love: 1 }, viewerReaction: 'love' })
 })
 
-test("of one's own comment with replies a tombstone is left, without them nothing", () => {
+test("the reader's own deleted comment leaves a tombstone if it has replies, and nothing without", () => {
   const { state, top } = pageOf('newest', commentOf('1', { replyCount: 1 }), commentOf('2'))
   state.remove('1')
   state.remove('2')

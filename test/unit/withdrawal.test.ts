@@ -62,13 +62,13 @@ test.each([
   expect(JSON.parse(told)).toEqual({ seq: 1, data: { comment: { ...comment, body: null, bodyHtml: null, author } } })
 })
 
-test('an event about no comment is told as it was written', () => {
+test('an event about no comment is sent as it was written', () => {
   const text = '{"data":{"discussion":{"state":"open"}}}'
   expect(tellNow(text, null)).toBe(text)
   expect(tellNow(text, { status: 'deleted', revision: 0 })).toBe(text)
 })
 
-test('what is kept of a comment loses its text when it leaves the view, and has it again when it comes back', () => {
+test("a kept event loses its comment's text when the comment leaves the view, and has it again when it returns", () => {
   const ring = newRing()
   ring.push(frame(1, 'comment_created', 'approved'))
   ring.push(frame(2, 'comment_created', 'approved', { id: newId(), parentId: COMMENT }))
@@ -108,7 +108,7 @@ test('what is kept of a comment loses its text when it leaves the view, and has 
   ])
 })
 
-test('what is kept of a comment loses its text when its author writes another one', () => {
+test("a kept event loses its comment's text when the author edits it", () => {
   const ring = newRing()
   ring.push(frame(1, 'comment_created', 'approved'))
   ring.push(frame(2, 'comment_edited', 'approved', { revision: 2 }))
@@ -124,7 +124,7 @@ test('what is kept of a comment loses its text when its author writes another on
   ])
 })
 
-test('a key is told of a comment that waits with its text until it is rejected; the rejection itself is replayed without', () => {
+test('a key gets a waiting comment with its text until it is rejected; the rejection itself is replayed without', () => {
   const ring = newRing()
   ring.push(frame(1, 'comment_created', 'pending'))
   expect(texts(ring, KEY)).toEqual([[1, 'text']])
@@ -135,7 +135,7 @@ test('a key is told of a comment that waits with its text until it is rejected; 
   ])
 })
 
-test('live, keys are told every event as it was written; late, as in a replay', () => {
+test('live, keys get every event as it was written; late, as in a replay', () => {
   const ring = newRing()
   const frames = [frame(1, 'comment_created', 'approved'), frame(2, 'comment_edited', 'approved', { revision: 2 })]
   for (const each of frames) ring.push(each)
@@ -144,7 +144,7 @@ test('live, keys are told every event as it was written; late, as in a replay', 
   expect(new Broadcast(frames, { isLate: true }).for(MODERATOR)?.frames).toEqual(frames)
 })
 
-test('what was read before a withdrawal and is taken in after it has no text either', () => {
+test('an event read before a withdrawal and kept after it has no text either', () => {
   const ring = newRing()
   ring.push(frame(3, 'comment_rejected', 'rejected'))
   ring.prepend([frame(1, 'comment_created', 'approved'), frame(2, 'comment_pinned', 'approved')])
@@ -155,7 +155,7 @@ test('what was read before a withdrawal and is taken in after it has no text eit
   ])
 })
 
-test('what was read after a withdrawal of which there is no news yet stays without its text', () => {
+test('an event read after a withdrawal whose message has not arrived yet stays without its text', () => {
   const ring = newRing()
   ring.push(frame(2, 'comment_approved', 'approved'))
   const created = frame(1, 'comment_created', 'approved')
@@ -167,7 +167,7 @@ test('what was read after a withdrawal of which there is no news yet stays witho
   ])
 })
 
-test('an approval that was read late, after the next rejection, brings no text back', () => {
+test('an approval that is read late, after the next rejection, restores no text', () => {
   const ring = newRing()
   const late = (each: Frame): Frame =>
     frameOf({ ...each, withdrawn: tellNow(each.json, { status: 'rejected', revision: 1 }) })

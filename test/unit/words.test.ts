@@ -55,12 +55,12 @@ describe('an entry of a word list', () => {
     ['beside a number', '10', '100'],
   ])('is not found %s', (_how, entry, text) => expect(finds(entry, text)).toBe(false))
 
-  test('of signs alone is found nowhere', () => {
+  test('of punctuation alone matches nothing', () => {
     const filter = compileWords(['***', ' - ', '\u200B'])
     for (const text of ['***', 'a - b', '', '\u200B']) expect(filter(wordsOf(text))).toBe(false)
   })
 
-  test('is found whatever other entries there are, as when each is looked for by itself', () => {
+  test('is found among any other entries exactly as when it is alone', () => {
     const letters = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 4 }).map((all) => all.join(' '))
     const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 20 }).map((all) => all.join(' '))
     const property = fc.property(fc.array(letters, { maxLength: 8 }), text, (entries, haystack) => {
@@ -72,7 +72,7 @@ describe('an entry of a word list', () => {
 })
 
 describe('folding', () => {
-  test('never throws, and says the same of what is folded already', () => {
+  test('never throws, and is idempotent', () => {
     const text = fc.string({ unit: 'binary', maxLength: 200 })
     fc.assert(
       fc.property(text, (any) => {
@@ -83,17 +83,17 @@ describe('folding', () => {
     )
   })
 
-  test('knows the three ways to write one word with ß', () => {
+  test('knows the three spellings of a word with ß', () => {
     expect(['straße', 'STRAẞE', 'Strasse'].map(wordsOf)).toEqual([['strasse'], ['strasse'], ['strasse']])
   })
 
-  test('takes lone surrogates, endless marks and mixed directions', () => {
+  test('accepts lone surrogates, endless marks and mixed directions', () => {
     for (const text of ['\uD800', 'a'.repeat(5000) + '\u0301'.repeat(5000), '\u202E\u2066שלום\u2069 abc 👨‍👩‍👧‍👦']) {
       expect(() => wordsOf(text)).not.toThrow()
     }
   })
 
-  test('of a repetition sees no case, no space and nothing invisible, and no text under 20 characters', () => {
+  test('for repetitions ignores case, spaces and invisible characters, and texts under 20 characters', () => {
     const digest = digestOf('This is the very same text.')
     expect(digest).toMatch(/^-?\d{1,19}$/)
     for (const same of ['this is  the very\n\nsame TEXT. ', 'This is\u200B the very same text.']) {
@@ -120,7 +120,7 @@ describe('a long list', () => {
     return Math.min(...runs)
   }
 
-  test('takes the time of a list of one, also for a text that nearly has each of its entries', () => {
+  test('takes the time of a list of one, even for a text that nearly has each of its entries', () => {
     const text = textOf('啊'.repeat(9999))
     expect(text).toHaveLength(9999)
     const [one, many] = [compileWords(['啊啊b']), compileWords(entries('b'))]

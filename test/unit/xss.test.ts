@@ -50,12 +50,12 @@ function dangers(html: string): string[] {
   return /<[!?]/.test(html) ? [...found, '<!'] : found
 }
 
-test('the corpus is one', () => {
+test('the corpus is large', () => {
   expect(HTML.length).toBeGreaterThan(90)
   expect(new Set(CORPUS).size).toBeGreaterThan(1000)
 })
 
-test('the judge sees what is dangerous', () => {
+test('the checker recognises dangerous HTML', () => {
   for (const html of [
     '<script>x</script>',
     '<a href="javascript:alert(1)">x</a>',
@@ -71,7 +71,7 @@ test('the judge sees what is dangerous', () => {
   expect(dangers('<p><a href="https://a.example/" rel="nofollow ugc noopener">x</a></p>')).toEqual([])
 })
 
-test('no script, no handler and no unknown scheme survives of any of it', () => {
+test('no script, handler or unknown scheme survives in any of it', () => {
   const survivors = CORPUS.flatMap((body) => {
     const html = renderMarkdown(body)
     const found = dangers(html)
