@@ -43,7 +43,7 @@ describeInBrowser('discussions in the console', () => {
         await page.keyboard.press('ArrowDown')
       }
       await page.keyboard.press('Enter')
-      // It fades: the next one would stand beside it.
+      // It fades out slowly, and would overlap the next one.
       await item.waitFor({ state: 'detached' })
     }
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
@@ -60,7 +60,7 @@ describeInBrowser('discussions in the console', () => {
     const link = page.getByRole('link', { name: /https:\/\/paper\.example\/harbour/ })
     expect(await link.getAttribute('rel')).toContain('noopener')
 
-    // What is written while one looks.
+    // A comment posted while the page is open.
     const said = await post('ann', 'harbour', 'At last.')
     await comment('At last.').waitFor()
     await post('cleo', 'harbour', 'With a casino beside it?')

@@ -7,8 +7,7 @@ import { enter, openDesk, visitConsole } from '../harness/console.ts'
 const PAGE_FILES = /\/console\/assets\/(keys|webhooks|readers|audit)-[\w-]+\.js$/
 
 describeInBrowser('Loading the pages of the console', () => {
-  // Only its service and browser are used: each test has a context of its own, without files in the
-  // cache.
+  // Only its service and browser are used: each test has its own context, without cached files.
   const desk = openDesk()
 
   test('offline, a page that is not loaded yet says so inside the console, and loads once the network is back', async () => {

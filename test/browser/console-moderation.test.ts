@@ -15,7 +15,7 @@ interface Posted {
 describeInBrowser('Moderation in the console', () => {
   const desk = openDesk()
 
-  /** Every test has a tenant's queue for itself: what is left of the one before is rejected. */
+  /** Every test has its own tenant's queue: comments left by the previous test are rejected. */
   let externalId: string
 
   beforeAll(async () => {
@@ -81,7 +81,7 @@ describeInBrowser('Moderation in the console', () => {
     await page.keyboard.press('p')
     await expectSaid(page, 'Only an approved comment can be pinned')
     await page.keyboard.press('k')
-    // A key does nothing to a comment that is judged. Its buttons do.
+    // Keys do not act on a judged comment; its buttons do.
     for (const key of ['r', 'p', 'x']) {
       await page.keyboard.press(key)
       await expectSaid(page, 'You have decided on this comment')
@@ -124,13 +124,13 @@ describeInBrowser('Moderation in the console', () => {
     await item(page, all[24]!).waitFor()
     expect(await page.getByRole('article').count()).toBe(25)
     await page.keyboard.press('j')
-    // Faster than the service answers, as somebody does who approves one after the other.
+    // Faster than the service answers, like a moderator who approves one after the other.
     for (const comment of all) {
       await expectFocus(page, comment)
       await page.keyboard.press('a')
     }
     for (const { id } of all) await expectState(id, 'approved')
-    // The page takes no other key for a comment until it has its answer, which may come after the
+    // The page ignores further keys for a comment until the answer, which may arrive after the
     // service has acted.
     await item(page, all[29]!).getByText('Approved', { exact: true }).waitFor()
     await page.keyboard.press('r')
@@ -233,7 +233,7 @@ describeInBrowser('Moderation in the console', () => {
     await last.scrollIntoViewIfNeeded()
     const place = await last.boundingBox()
     await post('late', 'hold late')
-    // With as much again for the machine that all of it runs on.
+    // Twice the promised time, because the machine runs everything at once.
     await page.getByRole('button', { name: 'Show 1 new' }).waitFor({ timeout: 2000 })
     await page.getByText('Pending').getByText('13').waitFor({ timeout: 2000 })
     expect(await last.boundingBox()).toEqual(place)
@@ -283,7 +283,7 @@ describeInBrowser('Moderation in the console', () => {
     const edited = await post('ann', 'hold one')
     const { page, close } = await desk.visit('/moderation')
     await item(page, edited).getByText('hold one').waitFor()
-    // Until it is told otherwise, the page hears of the queue as it was.
+    // Until the test ends the block, the page gets the old state of the queue.
     const isQueue = (request: Request) => /query ModerationQueue\b/.test(request.postData() ?? '')
     const answered = page.waitForResponse((response) => isQueue(response.request()))
     await post('bob', 'hold another')
@@ -297,7 +297,7 @@ describeInBrowser('Moderation in the console', () => {
     await item(page, edited).getByRole('alert').getByText('The comment was edited').waitFor()
     await expectState(edited.id, 'pending')
     await page.unroute('**/graphql')
-    // The next word of the queue brings it.
+    // The next message of the queue brings it.
     await post('cyd', 'hold a third')
     await item(page, edited).getByText('hold two').waitFor()
     await item(page, edited).focus()
@@ -350,8 +350,8 @@ describeInBrowser('Moderation in the console', () => {
     await page.reload()
     await item(page, comment).focus()
     await page.keyboard.press('r')
-    // Had the key acted, the comment would be rejected before it is approved, and this button would
-    // be gone.
+    // Had the key acted, the comment would have been rejected first, and this button would be
+    // gone.
     await enter(item(page, comment).getByRole('button', { name: 'Approve' }))
     await expectState(comment.id, 'approved')
     const { data } = await desk.ok('GET', '/audit-log?action=comment.reject')
@@ -359,9 +359,9 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  /** A queue as it is on a morning, and what hostile readers write. */
+  /** A queue as on a usual morning, with texts of hostile readers. */
   async function fill(): Promise<{ reply: Posted; last: Posted }> {
-    // The same text by the same reader within a day would wait for that.
+    // Marked, because the same reader's equal text within a day would be held.
     const mark = externalId.slice(-4)
     const parent = await post('ann', `When will the bridge be open again? My bus (${mark}) goes a long way round.`)
     const reply = await post(

@@ -4,8 +4,7 @@ import { describeInBrowser } from '../harness/browser.ts'
 import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
 import { unnamed } from '../harness/sql.ts'
 
-// Some weeks of a quiet publisher, as a worker would have summed them up: every day is one hour's
-// work.
+// Some weeks of a quiet publisher, as a worker would have folded them, with one busy hour a day.
 const PAST =
   unnamed(`INSERT INTO analytics_buckets (tenant_id, interval, at, comments_approved, comments_rejected, comments_deleted,
      reactions, reports, deliveries_delivered, deliveries_failed, active_readers)
@@ -70,7 +69,7 @@ describeInBrowser('the overview of the console', () => {
     const { page, complaints, close } = await desk.visit('/?span=30d')
     await page.getByRole('link', { name: '1 Pending comments' }).waitFor()
     await desk.ok('POST', `/comments/${held}/reject`)
-    // Sooner than the next of the questions that the other figures need.
+    // Sooner than the next poll of the other figures.
     await page.getByRole('link', { name: '0 Pending comments' }).waitFor({ timeout: 2000 })
     expect(await page.getByRole('radio', { name: '30 days' }).isChecked()).toBe(true)
     expect(complaints).toEqual([])
@@ -84,7 +83,7 @@ describeInBrowser('the overview of the console', () => {
     await steps.getByText('engagement-thread discussion=').waitFor()
     expect(await steps.getByRole('link').allTextContents()).toEqual(['Create a key', 'Sign an identity'])
     expect(await page.getByRole('region', { name: 'Figures' }).count()).toBe(0)
-    // The key of the first start may do everything, and has no place in the backend of a page.
+    // The first key has all capabilities, so it does not count as a backend's key.
     expect(await steps.getByText('Done:').count()).toBe(0)
     await expectAccessible(page, 'overview-first')
     const headers = { 'x-api-key': tenant.apiKey }

@@ -87,7 +87,7 @@ describeInBrowser('readers in the console', () => {
     const { asOf, ...exported } = JSON.parse(readFileSync(await file.path(), 'utf8'))
     expect(asOf).toEqual(expect.any(String))
     const { asOf: _asOf, ...held } = await desk.ok('GET', `/readers/${await idOf('cleo')}/export`)
-    // The second export tells of the first.
+    // The second export contains the audit entry of the first.
     const told = held.auditEntries.filter(({ action }: { action: string }) => action === 'reader.export')
     expect(told).toHaveLength(1)
     held.auditEntries = held.auditEntries.filter((entry: unknown) => entry !== told[0])
@@ -112,7 +112,7 @@ describeInBrowser('readers in the console', () => {
     await page.getByText('Shadow ban', { exact: true }).waitFor()
     expect((await desk.ok('GET', `/readers/${await idOf('bob')}`)).ban).toMatchObject({ until: null, shadow: true })
     expect((await post('bob', 'Hello?')).json.status).toBe('pending')
-    // What replaces it begins with what it says.
+    // The form of a replacement begins with the present ban's values.
     await page.getByRole('button', { name: 'Change the ban' }).click()
     expect(await page.getByRole('radio', { name: 'For good' }).isChecked()).toBe(true)
     expect(await page.getByRole('checkbox', { name: 'In shadow' }).isChecked()).toBe(true)
@@ -154,7 +154,7 @@ describeInBrowser('readers in the console', () => {
     await page.keyboard.type('anna')
     const choice = dialog.getByRole('radio', { name: 'Reader anna-new' })
     await dialog.getByRole('radio', { name: 'Cleo Winter' }).waitFor({ state: 'detached' })
-    // Nobody is merged into themselves.
+    // A reader cannot be merged into themselves.
     expect(await dialog.getByRole('radio').count()).toBe(1)
     await tabTo(choice)
     await page.keyboard.press('Space')

@@ -10,12 +10,12 @@ const SESSION = 'engagement-console-session'
 describeInBrowser('signing in to the console', () => {
   const desk = openDesk()
 
-  /** In a context of its own, signed in by the form: these tests spoil sessions and end them. */
+  /** In its own context, signed in through the form, because these tests spoil and end sessions. */
   const visit = (path: string, options?: Parameters<typeof visitConsole>[3]) =>
     visitConsole(desk.browser, desk.service, path, options)
 
   const signInForm = (page: Page) => page.getByRole('button', { name: 'Sign in' })
-  /** Has the service refuse the token that the page has. */
+  /** Makes the service refuse the page's token. */
   const spoil = (page: Page) =>
     page.evaluate((key) => {
       const session = JSON.parse(localStorage.getItem(key) ?? '{}') as object
@@ -52,7 +52,7 @@ describeInBrowser('signing in to the console', () => {
     await enter(page.getByRole('button', { name: 'Create a key' }))
     await page.getByRole('textbox', { name: 'Label' }).fill('Typed before')
 
-    // The page holds its token in memory: another tab's word is how it learns of one.
+    // The page holds its token in memory, and learns of a new one from other tabs.
     await page.evaluate(() => {
       const session = JSON.parse(localStorage.getItem('engagement-console-session') ?? '{}') as object
       const newValue = JSON.stringify({ ...session, token: 'no.such.token' })
@@ -63,7 +63,7 @@ describeInBrowser('signing in to the console', () => {
     await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
     expect(await axeFindings(page)).toEqual([])
     await signInAs(page, desk.service.admin)
-    // What was refused has been sent again.
+    // The refused request has been sent again.
     await page.getByLabel('The secret').waitFor()
     await enter(page.getByRole('button', { name: 'I have stored it' }))
     await page.getByRole('cell', { name: 'Typed before', exact: true }).waitFor()
@@ -131,7 +131,7 @@ describeInBrowser('signing in to the console', () => {
     await other.goto(`${desk.service.url}/console/keys`)
     await signInAs(other, { ...desk.service.admin, email: desk.service.admin.email.toUpperCase() })
     await other.getByRole('cell', { name: /^ek_/ }).first().waitFor()
-    // What had waited was sent.
+    // The waiting request was sent.
     await page.getByLabel('The secret').waitFor()
     expect(complaints).toEqual([])
     await close()

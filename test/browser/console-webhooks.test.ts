@@ -102,7 +102,7 @@ describeInBrowser('webhooks in the console', () => {
       await page.keyboard.press('Enter')
       const refusal = page.getByText('URL must be an https URL.', { exact: true })
       await refusal.waitFor()
-      // Where it is wrong one is, with what was said of it in view, and nowhere else.
+      // The focus is on the wrong field, with its message in view.
       const hasFocus = () =>
         page.getByRole('textbox', { name: 'URL' }).evaluate((field) => field === document.activeElement)
       await expect.poll(hasFocus, WAIT).toBe(true)

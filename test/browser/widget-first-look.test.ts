@@ -8,8 +8,8 @@ import { newArticle, type Newspaper, openNewspaper } from '../harness/widget.ts'
 const WAIT = { timeout: 20_000, interval: 20 }
 
 /**
- * Sums up how far what is in view has been moved without the reader's doing (Cumulative Layout
- * Shift). Runs in the page.
+ * Sums up how far visible content was moved without the reader's action (Cumulative Layout Shift).
+ * Runs in the page.
  */
 const WATCH_SHIFTS = `
   window.shift = 0
@@ -30,7 +30,7 @@ describeInBrowser('the widget at the first look', () => {
     await service?.close()
   })
 
-  /** What the browser itself has said of a page. */
+  /** The browser's own messages about a page. */
   const complaintsOf = (page: Page): string[] => {
     const said: string[] = []
     page.on('console', (message) => message.type() === 'error' && said.push(message.text()))
@@ -43,7 +43,7 @@ describeInBrowser('the widget at the first look', () => {
     { comments: 12, width: 1280 },
     { comments: 12, width: 360 },
   ])('has a layout shift of at most 0.1 with $comments comments, $width pixels wide', async ({ comments, width }) => {
-    // With a text above its comments, as articles have; nobody has written below it.
+    // With text above its comments, like an article; without comments yet.
     const article = comments === 0 ? 'library-hours' : newArticle()
     for (let n = 0; n < comments; n++) await paper.post(article, `reader-${n}-${width}`, `Comment ${n}. `.repeat(10))
     const window = await paper.read(article, {
@@ -58,7 +58,7 @@ describeInBrowser('the widget at the first look', () => {
       },
     })
     await window.sees(comments === 0 ? 'No comments yet.' : 'Comment 11.')
-    // A shift is told of when its frame is drawn.
+    // A shift is reported when its frame is drawn.
     await window.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     expect(await window.page.evaluate('window.shift')).toBeLessThanOrEqual(0.1)
   })

@@ -14,7 +14,7 @@ const LONG = 60_000
 describeInBrowser('the widget on its page', () => {
   let service: TestService
   let paper: Newspaper
-  /** With all that a thread can show. */
+  /** With everything that a thread can show. */
   const article = newArticle()
   beforeAll(async () => {
     service = await startService({ worker: false })
@@ -293,7 +293,7 @@ describeInBrowser('the widget on its page', () => {
           if (isOpen) return [body.outerHTML.slice(0, 200)]
           return [...body.querySelectorAll('*')].flatMap((one) => {
             const names = one.getAttributeNames().filter((name) => !['href', 'rel', 'start'].includes(name))
-            // An address that is none, as in `https:javascript:alert(1)`, has no protocol and leads
+            // An invalid address, as in `https:javascript:alert(1)`, has no protocol and leads
             // nowhere.
             const link = one instanceof HTMLAnchorElement && one.hasAttribute('href') ? one : null
             const isWrong =
@@ -304,8 +304,7 @@ describeInBrowser('the widget on its page', () => {
       )
       expect(stray).toEqual([])
       expect(asked).toEqual([])
-      // A picture of the whole, so that what is drawn over other comments would be seen: every
-      // comment starts below the last.
+      // The whole thread, so that overlaps show: every comment starts below the previous one.
       const tops = await bob.thread
         .locator('article')
         .evaluateAll((all) =>

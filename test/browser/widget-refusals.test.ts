@@ -22,7 +22,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
       await service?.close()
     }
   })
-  // Tests that run side by side leave together, after the last one.
+  // Concurrent tests leave together, after the last one.
   afterEach(async ({ task }) => {
     if (task.concurrent !== true) await paper.leave()
   })
@@ -223,8 +223,8 @@ describeInBrowser('what the widget does when things go wrong', () => {
     }
   })
 
-  // These wait for attempts of the widget, one after the other: side by side they wait once. They
-  // change no settings.
+  // These wait for the widget's retries; run concurrently, they wait only once. They change no
+  // settings.
   describe.concurrent('while the backend fails', () => {
     test('a post whose answer is lost is retried, and exists once', async () => {
       const article = newArticle()
@@ -311,7 +311,7 @@ describeInBrowser('what the widget does when things go wrong', () => {
     })
   })
 
-  // These, too.
+  // Concurrent for the same reason.
   describe.concurrent("warns the page's developer once", () => {
     test('that there is no sign-in', async () => {
       const window = await paper.read(newArticle(), {
@@ -406,6 +406,6 @@ function warningsOf({ page }: Window): string[] {
   return said
 }
 
-/** Once the file of the warnings would have been loaded. */
+/** Resolves once the file of the warnings would have been loaded. */
 const asked = ({ page }: Window): Promise<unknown> =>
   page.evaluate(`import(new URL('widget.warnings.js', document.querySelector('script[src$="widget.js"]').src))`)

@@ -32,7 +32,7 @@ describeInBrowser('the widget in two windows', () => {
     return (await paper.call('GET', `/discussions/${id}/presence`)).streams
   }
 
-  /** What one sees now, the other sees within a second. */
+  /** An action in one window shows in the other one within a second. */
   async function withinASecond(seen: () => Promise<unknown>): Promise<void> {
     const began = runningMs()
     await seen()

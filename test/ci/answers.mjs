@@ -1,5 +1,5 @@
-// answers.mjs <url> <default port>: ends with 0 where something takes connections at the host and
-// port of the URL.
+// answers.mjs <url> <default port>: exits with 0 if a server takes connections at the URL's host
+// and port.
 import { connect } from 'node:net'
 
 const [url, defaultPort] = process.argv.slice(2)

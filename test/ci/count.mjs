@@ -1,5 +1,5 @@
-// count.mjs <folder>: how many tests passed, by the reports `<run>-<try>.json`. Of a file that had
-// a second try, that counts.
+// count.mjs <folder>: how many tests passed, by the reports `<run>-<try>.json`. For a file with a
+// second try, only that counts.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

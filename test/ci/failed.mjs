@@ -5,7 +5,7 @@ import { relative } from 'node:path'
 
 const MAX_FILES = 3
 
-/** They prove that nothing is lost, doubled or reordered: once is once. */
+/** They prove that nothing is lost, doubled or reordered, so a single failure counts. */
 const PROMISES = [
   'analytics',
   'classifier-kill',

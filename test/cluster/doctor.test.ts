@@ -24,7 +24,7 @@ describe.skipIf(!hasPostgres)(`the doctor asks each host of DATABASE_URL${skippe
     programs.push(
       createHttpServer((_request, response) => response.end('hello')),
       createServer((socket) => socket.on('error', () => undefined).write('SSH-2.0-OpenSSH_9.2\r\n')),
-      // It takes connections and says nothing, and one that ends each at once.
+      // One takes connections and sends nothing, another one ends each at once.
       createServer((socket) => void socket.on('error', () => undefined)),
       createServer((socket) => socket.on('error', () => undefined).end()),
     )

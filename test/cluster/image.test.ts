@@ -102,7 +102,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
       }
     } finally {
       npm.kill('SIGTERM')
-      // The service holds the pipe until it has ended.
+      // The service holds the pipe open until it has ended.
       await closed
     }
     const { status, stdout } = runIn(tree, 'npm', ['run', '--silent', 'cli', '--', 'doctor'], env)

@@ -14,8 +14,8 @@ const hasRegistry =
   spawnSync('npm', ['ping', '--fetch-timeout=5000', '--fetch-retries=0'], { stdio: 'ignore' }).status === 0
 const skipped = hasRegistry ? '' : ' (skipped: the registry of npm does not answer)'
 
-// `overrides` of a dependency count for nothing: who installs the service gets what its
-// dependencies ask for.
+// A dependency's `overrides` do not apply: an installation of the service gets what its
+// dependencies request.
 test.skipIf(!hasRegistry)(
   `installing the service prints no warnings on Node ${process.version}${skipped}`,
   () => {

@@ -98,7 +98,7 @@ describe.skipIf(!isHere)(`behind PgBouncer in transaction mode${SKIPPED}`, () =>
     return String(json.id)
   }
 
-  /** What each session of the pooler answers. */
+  /** The answers of all sessions of the pooler. */
   async function ofSessions<Row extends object>(text: string): Promise<Row[]> {
     const clients = Array.from({ length: SESSIONS }, () => new pg.Client({ connectionString: pooler.url }))
     await Promise.all(clients.map((client) => client.connect()))
@@ -114,7 +114,7 @@ describe.skipIf(!isHere)(`behind PgBouncer in transaction mode${SKIPPED}`, () =>
     }
   }
 
-  /** What sessions have kept of those who had them before. */
+  /** State that sessions have kept from earlier clients. */
   const leftovers = () =>
     ofSessions(`SELECT name FROM pg_settings WHERE name LIKE '%_timeout' AND source = 'session'
       UNION ALL SELECT locktype FROM pg_locks WHERE locktype = 'advisory'`)

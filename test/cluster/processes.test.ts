@@ -38,13 +38,13 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     service = await startProcesses({
       role: 'all',
       worker: 0,
-      // News that only the database brought would come after this long.
+      // Messages that only the database brought would take longer than this.
       env: {
         WORKERS: '2',
         REDIS_URL: undefined,
         METRICS_TOKEN,
         STREAM_REPAIR_SECONDS: '5',
-        // Word of work comes by the parent.
+        // Workers are woken through the parent.
         WEBHOOK_POLL_SECONDS: '60',
         WEBHOOK_CA_FILE: receiver.caFile,
         DATABASE_POOL_SIZE: '4',
@@ -99,7 +99,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
   }
 
-  /** Once its two apis serve again, beside one worker. */
+  /** Resolves once its two apis serve again, beside one worker. */
   const whole = (): Promise<void> =>
     vi.waitFor(async () => {
       expect([pidsOf('api').length, pidsOf('worker').length]).toEqual([2, 1])
@@ -134,7 +134,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     const statuses: number[] = []
     for (let n = 0; n < 80; n++) statuses.push(await ask())
     const allowed = statuses.filter((each) => each === 200).length
-    // Each process may not have heard of what the other let through in the last 100 ms.
+    // Each process may not know yet what the other allowed in the last 100 ms.
     expect(allowed).toBeGreaterThanOrEqual(40)
     expect(allowed).toBeLessThan(60)
     expect(statuses.at(-1)).toBe(429)
@@ -179,7 +179,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
       process.kill(victim, 'SIGKILL')
       await posting
       const acknowledged = posted.filter((status) => status === 201).length
-      // What was under way at the one that was killed.
+      // Requests under way at the killed process fail.
       expect(posted.filter((status) => status !== 201 && status !== 0)).toEqual([])
       await whole()
       expect(pidsOf('api')).not.toContain(victim)
@@ -235,7 +235,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     const news = await newDiscussion('still, too')
     process.kill(parent.run.pid, 'SIGSTOP')
     try {
-      // On a connection of before: nobody accepts new ones.
+      // On an existing connection: no process accepts new ones.
       expect(await get('/api/v1/discussions')).toBe(200)
       const stream = request(`${parent.url}/api/v1/stream/${news}`, { agent, headers })
       const opened = new Promise<number | undefined>((resolve, reject) => {
@@ -326,7 +326,7 @@ test('a process that writes to a parent that has just ended gets an error, and n
     import { openLink } from ${JSON.stringify(new URL('../../src/processes/link.ts', import.meta.url).href)}
     const { bus, ready } = openLink()
     ready({ text: 'here', hasCredentials: false })
-    // It stands still while its parent goes.
+    // It is frozen while its parent ends.
     setTimeout(() => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500)
       bus.publish('a', 'b')

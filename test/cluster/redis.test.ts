@@ -18,7 +18,7 @@ const PREFIX = 'engagement-test:'
 const CHANNELS = Array.from({ length: 30 }, (_, n) => `discussion:${n}`)
 const skipped = hasRedisServer ? '' : ' (skipped: needs redis-server)'
 
-/** The bus of a process that publishes, and that of one which follows all channels. */
+/** The bus of a publishing process, and that of one which follows all channels. */
 class Pair {
   readonly news = new Map<string, number[]>()
   readonly outages: string[] = []
@@ -48,7 +48,7 @@ class Pair {
     return this.#publisher.isUp() && this.#follower.isUp()
   }
 
-  /** On which of these channels news comes through within so many milliseconds. */
+  /** The channels that deliver a message within so many milliseconds. */
   async through(channels: readonly string[], withinMs = 1000): Promise<string[]> {
     const n = ++this.#published
     for (const channel of channels) this.#publisher.publish(channel, String(n))
@@ -86,7 +86,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
     const nodes = await Promise.all(CHANNELS.map((channel) => cluster.nodeOf(PREFIX + channel)))
     dead = CHANNELS.filter((_channel, n) => nodes[n] === cluster.nodes[1])
     live = CHANNELS.filter((channel) => !dead.includes(channel))
-    // The one in the middle is asked through the proxy alone.
+    // The middle one is reached only through the proxy.
     pair = new Pair(cluster.nodes.filter((node) => node !== second).map(({ url }) => url))
     await vi.waitFor(() => expect(pair.isUp).toBe(true), { timeout: 10_000 })
     await pair.follow()
@@ -114,7 +114,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
 
   test('a node joins and takes over a slot: the bus stays up', { timeout: LONG }, async () => {
     await isBack()
-    // A client counts no node as away that it has known for less than 4 s.
+    // A client does not count a node as down within 4 s of its first sight.
     await staysLive(live, 4500)
     const outages = pair.outages.length
     const [channel = ''] = live
@@ -140,7 +140,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
         },
         { timeout: 8000 },
       )
-      // Each of the two is told at its heartbeats, not with each message that fails.
+      // Each of the two reports it at heartbeats, not at each failed message.
       expect(pair.outages.length - outages).toBeLessThanOrEqual(6)
       await node.start()
       await isBack()
@@ -159,7 +159,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
       await staysLive(live, 4000)
       expect(await pair.through(dead, 200)).toEqual([])
       expect(pair.isUp).toBe(false)
-      // What comes now finds a node that knows nothing of the connections of before.
+      // After this, a node answers that does not know the earlier connections.
       proxy.forget()
       proxy.silence(false)
       await isBack()
@@ -169,7 +169,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
 
   test('a node is killed: its channels are back when it is', { timeout: LONG }, async () => {
     await cluster.nodes[1]?.stop()
-    // The others have given it up by then.
+    // By then the others have marked it as failed.
     await staysLive(live, 2000)
     expect(await pair.through(dead, 200)).toEqual([])
     await vi.waitFor(() => expect(pair.isUp).toBe(false), { timeout: 5000 })

@@ -143,7 +143,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
     expect(discussion.status).toBe(201)
     await standby.query('SELECT pg_wal_replay_pause()')
     await change()
-    // What is paused is not seen; a reader that is not there yet is looked for on the primary.
+    // A paused standby does not see it; a reader that it lacks is looked up on the primary.
     expect(await audited('settings.update')).toBe(0)
     expect((await call('GET', '/analytics/summary')).status).toBe(200)
     const post = await call('POST', `/discussions/${String(discussion.json.id)}/comments`, { body: 'Hello' }, 'ann')
@@ -162,7 +162,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
     const exported = await call('GET', `/readers/${id}/export`)
     await standby.query('SELECT pg_wal_replay_resume()')
     expect(exported).toMatchObject({ status: 200, json: { reader: { id } } })
-    // Later than that it would be the primary's.
+    // A later time would be the primary's.
     expect(Date.parse(String(exported.json.asOf))).toBeLessThanOrEqual(changed)
   })
 
@@ -221,8 +221,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
   })
 
   test('a standby of an idle primary does not count as late', async () => {
-    // Until the next record the position of the primary lies behind a header that nobody has
-    // written.
+    // Until the next record, the primary's position is behind a header that is not written yet.
     await primary.query('SELECT pg_switch_wal()')
     await sleep(MAX_LAG_MS + 500)
     expect(await figure('database_replica_lag_seconds')).toBeLessThan(MAX_LAG_MS / 1000)
@@ -239,7 +238,7 @@ describe.skipIf(!hasPostgres)(`reads that may be late, with a standby${SKIPPED}`
     const commit = (how: string) => primary.query(`SET synchronous_commit = ${how}; UPDATE unwritten SET n = n + 1`)
     await primary.query(`ALTER SYSTEM SET wal_writer_delay = '10s'`)
     await primary.query('SELECT pg_reload_conf()')
-    // The WAL writer wakes up at once for the first one, where it has slept for long.
+    // After a long sleep, the WAL writer wakes up at once for the first commit.
     await commit('off')
     await commit('on')
     await commit('off')

@@ -135,7 +135,7 @@ describe.skipIf(ENGINE === '')(
       })
     }
 
-    /** Waits until what is written now reaches the stream: all is well again. */
+    /** Waits until a new comment reaches the stream: the service works again. */
     const goesOn = async (): Promise<void> => {
       const before = acknowledged.length
       await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan(before + 10), { timeout: 60_000 })

@@ -46,11 +46,11 @@ test('a new password ends sessions of the old one within 5 s, and no others', as
   expect(after).toEqual({ email: before.email, password: expect.not.stringContaining(before.password) })
   expect((await login(before)).status).toBe(401)
   const { token } = (await login(after ?? {})).json
-  // At once, though what a process remembers of the admin may be older.
+  // At once, although the process may have cached an older state of the admin.
   expect(await me(token)).toBe(200)
   await vi.waitFor(async () => expect(await me(theirs)).toBe(401), { timeout: 5000, interval: 100 })
   expect([await me(token), await me(other)]).toEqual([200, 200])
-  // Chosen, and once more.
+  // A chosen password, and another one.
   const chosen = await changeAdminPassword(app, tenant.id, before.email, 'a password of their own')
   expect((await login(chosen ?? {})).status).toBe(200)
   await vi.waitFor(async () => expect(await me(token)).toBe(401), { timeout: 5000, interval: 100 })

@@ -210,7 +210,7 @@ test(
         for (const side of sides) await checkSide(side)
       }
     })
-    // However little time there is, each kind of step is taken once, with comments to take it on.
+    // Each kind of step is run once in any case, with comments to act on.
     const each = [...(['create', 'create', 'deliver', 'react'] as const), ...kinds]
     const tour = each.map((kind, n): Step => ({ kind, side: 0, a: n % 2, b: n, c: 3 }))
     const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 50, size: 'max' }), hold)

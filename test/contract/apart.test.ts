@@ -15,10 +15,10 @@ import { unnamed } from '../harness/sql.ts'
 
 let service: TestService
 let neighbour: TestTenant
-/** The app of a process of its own, and the tenants of each statement of its writers. */
+/** The app of a separate process, and the tenants of each statement of its writers. */
 let app: App
 let statements: Set<string>[] = []
-/** The most of them that began while a statement of the neighbour was under way. */
+/** The most of the neighbour's statements that began while one waited. */
 let mostWaits = 0
 /** Comments of the tenant and of its neighbour, from before it had endpoints. */
 let theirs: string[] = []
@@ -67,7 +67,7 @@ const newPage = async ({ apiKey }: TestTenant): Promise<string> => {
   return (await service.call('POST', '/discussions', options)).json.id
 }
 
-/** By another process: the writers of `app` learn nothing of what these cost. */
+/** Written by another process, so that the writers of `app` do not learn their cost. */
 async function commentsOf(tenant: TestTenant, count: number): Promise<string[]> {
   const ctx = { ...(await contextOf(tenant)), app: ofTenant(service.app, tenant.tenant.id) }
   const discussionId = await newPage(tenant)
@@ -76,7 +76,7 @@ async function commentsOf(tenant: TestTenant, count: number): Promise<string[]> 
   return made.map(({ id }) => id)
 }
 
-/** Those that the shared writer has begun since, of a tenant. */
+/** A tenant's statements that the shared writer has begun since. */
 const begunBy = ({ tenant }: TestTenant, since = 0): Set<string>[] =>
   statements.slice(since).filter((tenants) => tenants.has(tenant.id))
 
@@ -89,8 +89,8 @@ async function neighbourWrites(write: (n: number) => Promise<unknown>): Promise<
 }
 
 /**
- * On the one connection of the embedded database, a statement that waits for other reads may be
- * taken for a slow one, once.
+ * On the embedded database's one connection, a statement that waits for other reads may once be
+ * taken for a slow one.
  */
 const MOST_MIXED = onServer ? 0 : 1
 
@@ -103,8 +103,8 @@ test('comments to many endpoints share no statement with those of another tenant
   const post = (body: string): Promise<unknown> => createComment(heavy, { discussionId: page, body })
   const neighbourPost = (n: number): Promise<unknown> =>
     createComment(light, { discussionId: other, body: `Comment ${n} of a neighbour ${newId()}` })
-  // Two waves of the same tenant, of which the first shows what its rows cost. The neighbour's are
-  // known before.
+  // Two waves of the same tenant, of which the first shows the cost of its rows. The neighbour's
+  // cost is known before.
   await neighbourWrites(neighbourPost)
   await Promise.all(bodies.slice(0, 30).map(post))
   statements = []

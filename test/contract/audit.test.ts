@@ -44,10 +44,7 @@ async function prepared(id: string, path: string): Promise<string> {
   return id
 }
 
-/**
- * Where the id of a slot comes from: something new each time, so that no route finds what another
- * has done.
- */
+/** Makes the thing for a slot: a new one each time, so that no route sees another's changes. */
 const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   'discussions/:discussionId': newDiscussion,
   'comments/:commentId': async () => (await newComment()).id,
@@ -60,7 +57,7 @@ const MAKERS: Readonly<Record<string, () => Promise<string>>> = {
   into: async () => (await newComment()).author.id,
 }
 
-/** Of routes that need the thing in a certain state. */
+/** For routes that need the thing in a certain state. */
 const MAKERS_OF_ROUTES: Readonly<Record<string, () => Promise<string>>> = {
   'POST /discussions/:discussionId/unlock': async () => prepared(await newDiscussion(), '/discussions/:/lock'),
   'POST /comments/:commentId/approve': async () => prepared((await newComment()).id, '/comments/:/reject'),
@@ -120,7 +117,7 @@ describe('every write by a key or an admin is in the audit log', () => {
       if (title === 'PATCH /settings') await ok('PATCH', '/settings', { editWindowSeconds: 900 })
       const answer = await send(described, headers)
       expect(answer.status, answer.text).toBeLessThan(300)
-      // The last one, as what the route needed was made before.
+      // The last entry, because the route's own preparations have entries too.
       const last = (await since('00000000-0000-0000-0000-000000000000')).at(-1)
       expect(last?.actorKind).toBe('authorization' in headers ? 'admin' : 'key')
       expect(Date.now() - Number.parseInt((last?.id ?? '').replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(10_000)

@@ -238,11 +238,11 @@ describe('mounted among other things', () => {
         request.destroy()
       })
       request.on('error', reject)
-      // No more than it takes: while this writes on, the end of the connection could come before
-      // the answer.
+      // Not more than the bound: during further writes, the end of the connection could arrive
+      // before the answer.
       request.write('x'.repeat(MAX_BODY_BYTES + 1))
     })
-    // What is still to come would be read as the next request.
+    // The rest of the body would be parsed as the next request.
     expect(answered).toEqual({ status: 413, connection: 'close' })
     await site.close()
   })
@@ -390,7 +390,7 @@ describe('writes', () => {
       status: 409,
       json: { code: 'idempotency_conflict' },
     })
-    // The publisher's own keys are another matter.
+    // The publisher's own keys are separate.
     const own = await service.call('POST', `/discussions/by-external/${newId()}/comments`, {
       body: write.body,
       headers: { ...write.headers, ...(await service.as('ann')) },

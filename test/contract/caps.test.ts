@@ -99,7 +99,7 @@ function openAs(what: string, key: string): Promise<Response> {
   return fetch(`${service.url}/graphql/stream`, { method: 'PUT', headers: { 'x-api-key': key } })
 }
 
-/** Holds every place back until it is let go. */
+/** Delays every new place until it is released. */
 function holdPlaces(): { isAsked: () => boolean; letGo: () => void } {
   const take = service.app.places.take.bind(service.app.places)
   let letGo = (): void => undefined

@@ -388,8 +388,7 @@ test('an approval does not answer reports, which stay for moderators', async () 
 test('two workers ask about each of many comments once, and decide each once', async () => {
   const second = await startWorker(service.app)
   try {
-    // With this fallback a question that a busy machine does not get answered in time is decided
-    // all the same.
+    // With this fallback, a question that times out on a busy machine still leads to a decision.
     await classify(says('approve'), 'approve')
     const posts = await Promise.all(Array.from({ length: 20 }, (_, n) => post(`${n}`, { reader: `r-${n}` })))
     await isDecided()
@@ -420,7 +419,7 @@ test('a hanging classifier delays no other tenant', async () => {
     async () => expect((await service.call('GET', `/comments/${json.id}`, { headers })).json.status).toBe('approved'),
     { interval: 20, timeout: 10_000 },
   )
-  // Those that hang are still the first ones: none of them was waited for.
+  // The hanging ones are still the first ones: none was waited for.
   expect(began).toBeLessThanOrEqual(32)
   const [question] = receiver.requests.filter((request) => request.path === '/quick')
   expect(isGenuine(question!, { [made.kid]: made.secret })).toBe(true)

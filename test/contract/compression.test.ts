@@ -132,7 +132,7 @@ describe('a stream', () => {
     expect(bytes.length / plain.length).toBeLessThan(0.2)
   })
 
-  /** What comes until the event 120 is there. */
+  /** The frames up to event 120. */
   const replayed = (id: string, headers: Headers): Promise<{ bytes: Buffer }> =>
     new Promise((resolve, reject) => {
       const all = { 'x-api-key': service.apiKey, 'last-event-id': '0', ...headers }
@@ -172,7 +172,7 @@ describe('a stream', () => {
   })
 })
 
-/** What can be read of the beginning of a gzip stream. */
+/** The readable part of a truncated gzip stream. */
 const gunzipPart = (bytes: Buffer): string => gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH }).toString()
 
 describe('a page of comments', () => {

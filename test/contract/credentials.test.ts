@@ -169,7 +169,7 @@ test('an admin token grants every capability', async () => {
 
 const derived = () => deriveKey(service.app.settings.ADMIN_JWT_SECRET, 'admin-token')
 
-/** A token with the right claims, to be spoilt in one way each. */
+/** A token with valid claims, of which each test spoils one. */
 async function forge(change: Record<string, unknown>, key: Uint8Array = derived(), alg = 'HS256'): Promise<string> {
   const me = await service.call('GET', '/admin/me', withToken(await adminToken()))
   const now = Math.floor(Date.now() / 1000)

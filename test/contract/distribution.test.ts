@@ -5,8 +5,8 @@ import { loadStatements } from '../../src/statements.ts'
 import { openTestDatabase } from '../harness/database.ts'
 import { unnamed } from '../harness/sql.ts'
 
-// docs/operations/sizing.md promises it: tenants can be spread over several servers, and lists what
-// would have to change then. What is new here belongs there too.
+// docs/operations/sizing.md promises that tenants can be spread over several servers, and lists
+// the exceptions below. Add a new exception there too.
 
 let database: Database
 let tables: string[]

@@ -74,7 +74,7 @@ test.skipIf(BROWSER === undefined)(
           '--no-sandbox',
           '--disable-gpu',
           `--user-data-dir=${profile}`,
-          // Whatever is not this service leads nowhere.
+          // All hosts other than this service resolve to nothing.
           '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
           '--virtual-time-budget=20000',
           '--enable-logging=stderr',

@@ -4,8 +4,8 @@ import { noteAnswer, noteErrors } from '../harness/documented.ts'
 import { faults } from '../harness/faults.ts'
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 
-// Every answer that a contract test gets is held against the reference. What would be found is made
-// up here.
+// Every answer of a contract test is compared with the reference. These tests make up differences,
+// to show that they are found.
 
 let service: TestService
 beforeAll(async () => void (service = await startService({ worker: false })))

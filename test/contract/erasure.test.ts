@@ -58,7 +58,7 @@ async function held(headers: Headers, name: string, body: string) {
 interface Person {
   headers: Headers
   marks: readonly string[]
-  /** A word that stands in every text of theirs. */
+  /** A word in every text of theirs. */
   word: string
 }
 
@@ -91,7 +91,7 @@ const digestsIn = async (discussionId: string) =>
 
 const expectExactCounts = () => expectExact(service.app.db, service.tenant.id)
 
-/** The person in every place that there is. Returns their id, and where they were. */
+/** Leaves traces of the person in every possible place. Returns their id, and the places. */
 async function livesOf({ headers: person, word }: Person, name: string) {
   const mine = await post(name, person, `${word} one`)
   const { discussionId } = mine
@@ -136,7 +136,7 @@ describe.each(['anonymise', 'delete'])('DELETE /readers/{id}, erasureMode %s', (
   let endpointId: string
 
   beforeAll(async () => {
-    // A receiver that says back what it was told.
+    // A receiver that echoes its request.
     receiver.on(`/${mode}`, ({ headers, raw }, response) =>
       headers['x-service-event'] === 'verification' ? undefined : reply(response, 500, raw.toString()),
     )
@@ -454,11 +454,11 @@ test('a worker finishes an erasure whose process has died, and leaves alone one 
   const later = (seconds: number) => new Date(Date.now() + seconds * 1000)
   await beginErasure(service.app.db.query, service.tenant.id, author.id as string, new Date())
   expect(await finishErasure(service.app, signal, later(50))).toBe(false)
-  // A worker that stops takes it up and goes no further; the next one finds it a minute after that.
+  // An aborted worker takes it up and stops; the next one finds it a minute later.
   expect(await finishErasure(service.app, AbortSignal.abort(), later(61))).toBe(true)
   expect(await dumpTables(service.app.db)).toContain(person.word)
   expect(await finishErasure(service.app, signal, later(100))).toBe(false)
-  // Two that ask at once: it is for one of them.
+  // Of two concurrent calls, one gets it.
   const both = [finishErasure(service.app, signal, later(122)), finishErasure(service.app, signal, later(122))]
   expect((await Promise.all(both)).filter((isDone) => isDone)).toHaveLength(1)
   const dump = await dumpTables(service.app.db)
@@ -493,7 +493,7 @@ test('concurrent writes of the reader leave nothing of the old record behind, an
   expect(erased.filter((status) => status !== 204 && status !== 404)).toEqual([])
   const statuses = (await Promise.all(writes)).map(({ status }) => status)
   expect(statuses.filter((status) => status >= 500)).toEqual([])
-  // The old id stands in nothing but the audit log's entry of the erasure.
+  // The old id is only in the audit entry of the erasure.
   const dump = (await dumpTables(service.app.db)).split('\n').filter((line) => line.includes(first.author.id))
   expect(dump.filter((line) => !line.startsWith('audit_log '))).toEqual([])
   await expectExactCounts()

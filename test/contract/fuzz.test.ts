@@ -21,12 +21,12 @@ import { startService, type TestResponse, type TestService } from '../harness/se
 const RUNS = Number(process.env.FUZZ_RUNS ?? effort(20))
 const SEED = process.env.FUZZ_SEED === undefined ? Math.trunc(Math.random() * 2 ** 31) : Number(process.env.FUZZ_SEED)
 
-/** Nothing takes longer; what does hangs. */
+/** A request that takes longer hangs. */
 const PATIENCE_MS = 10_000
 
 let service: TestService
 let side: Side
-/** For what would change how all the others are answered. */
+/** For requests that would change the answers to all others. */
 let settingsSide: Side
 let document: OpenApi
 let checker: Checker
@@ -218,7 +218,7 @@ async function send(method: string, { path, headers, body }: FuzzedRequest): Pro
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
 }
 
-// What a stack, a query, a driver or a library would say.
+// Words of stack traces, queries, drivers and libraries.
 const INSIDE =
   /node_modules|\bat \S+ \(|\.ts:\d+|SELECT .* FROM|INSERT INTO|UPDATE .* SET|violates|relation "|syntax error at|Prisma|PGlite|ZodError|TypeError|ECONN|FST_ERR/
 

@@ -19,9 +19,7 @@ afterAll(() => service.close())
 const REMOVE = unnamed('DELETE FROM readers WHERE external_id = $1 RETURNING id')
 const FIND = unnamed('SELECT id FROM readers WHERE external_id = $1')
 
-/**
- * A reader whom this process remembers, and whose record another one has removed without a word.
- */
+/** A reader in this process's cache whose record another process has removed, without a message. */
 async function goneReader(): Promise<{ externalId: string; headers: Record<string, string>; formerId: string }> {
   const externalId = `gone-${++counter}`
   const headers = await service.as(externalId)

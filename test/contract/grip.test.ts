@@ -18,7 +18,7 @@ let discussionId: string
 let warn: MockInstance<TestService['app']['log']['warn']>
 
 beforeAll(async () => {
-  // Nobody takes what is published: that holds up nothing.
+  // No proxy takes the published items, which must not delay anything.
   const rate = { UNAUTHENTICATED_RATE_PER_SECOND: '1000', UNAUTHENTICATED_RATE_BURST: '1000' }
   service = await startService({ env: { ...rate, GRIP_URL: 'http://127.0.0.1:9', GRIP_KEY }, worker: false })
   warn = vi.spyOn(service.app.log, 'warn')

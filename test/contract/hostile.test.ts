@@ -75,7 +75,7 @@ describe('another method answers 405 with Allow', () => {
     ['OPTIONS', `/comments/${newId()}`],
     ['HEAD', `/stream/${newId()}`],
   ])('%s %s', async (method, path) => {
-    // The answer to HEAD has no body, which `call` would read.
+    // An answer to HEAD has no body, which `call` would read.
     const { status, headers } = await fetch(`${service.url}/api/v1${path}`, { method })
     expect(status).toBe(405)
     expect(headers.get('allow')).toContain('GET')

@@ -25,8 +25,8 @@ const WRITES = DESCRIBED_ROUTES.filter(({ route, access }) => route.method !== '
 const NEEDS_HELD = /^POST \/comments\/:\w+\/(approve|reject)$/
 
 /**
- * Something for each id that a route may name, made for it alone. What is named by no word of these
- * is made up.
+ * Makes a thing for each id that a route may name, used by that route alone. Other values are made
+ * up.
  */
 async function furnish({ title }: DescribedRoute, reader: string): Promise<(slot: Slot) => unknown> {
   const post = async (path: string, body: object): Promise<TestResponse['json']> => {
@@ -58,8 +58,8 @@ const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.tables
    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`)
 
 /**
- * A digest of everything there is, table by table, but for when keys were last used: that is
- * written down by the way.
+ * A digest of all rows, table by table, except when keys were last used, which is recorded in the
+ * background.
  */
 async function allRows(): Promise<Record<string, unknown>> {
   const digests: Record<string, unknown> = {}
@@ -73,8 +73,8 @@ async function allRows(): Promise<Record<string, unknown>> {
 }
 
 /**
- * A replay leaves out what is shown once (test/contract/shown-once); in GraphQL null is in its
- * place.
+ * A replay leaves out secrets that are shown once (test/contract/shown-once); GraphQL has null
+ * instead.
  */
 const withoutSecrets = (text: string): string =>
   text.replaceAll(/,"(key|secret)":("(ek|ids|whs)_[0-9a-f]{64}"|null)/g, '')
@@ -82,7 +82,7 @@ const withoutSecrets = (text: string): string =>
 let sent = 0
 let succeeded = 0
 
-/** Sends the request twice; the second time nothing happens, and nobody is told anything. */
+/** Sends the request twice; the second one changes nothing and sends no messages. */
 async function expectOnce(send: () => Promise<TestResponse>): Promise<TestResponse> {
   const first = await send()
   expect(first.headers.get('idempotency-replayed')).toBeNull()

@@ -300,7 +300,7 @@ describe('requests at once', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => act(n % 3 === 0 ? 'unpin' : 'pin', n)))
     for (const { status, json, text } of answers) {
       expect(status, text).toBe(200)
-      // On a busy machine half a second may not be enough for all of them: those are told so.
+      // On a busy machine half a second may not be enough; the rest gets that code.
       const codes = json.data.map(({ code }: { code: string | null }) => code)
       for (const code of codes) expect([null, 'unavailable']).toContain(code)
       expect(codes[0], text).toBeNull()
@@ -355,7 +355,7 @@ describe('one transaction', () => {
       { key: page, method: 'POST', url: '/', rawBody: Buffer.alloc(0) },
       async (scoped) => {
         await createComment(scoped, { externalId: page, body: 'Gone' })
-        // A second one knows reader and discussion.
+        // For the second one, reader and discussion are cached.
         await createComment(scoped, { externalId: page, body: 'Gone too' })
         throw error()
       },
@@ -365,7 +365,7 @@ describe('one transaction', () => {
     publish.mockRestore()
     expect(await records()).toBe(before)
     expect(await onPage('comments', page)).toBe(0)
-    // Ids of the reader or the discussion that never were would make these fail.
+    // Cached ids of the rolled-back reader or discussion would make these fail.
     const headers = await service.as(page)
     const plain = { body: { body: 'Stays' }, headers }
     const answer = await service.call('POST', `/discussions/by-external/${page}/comments`, plain)

@@ -20,7 +20,7 @@ afterAll(() => service.close())
 const post = (token: string, tenant: TestTenant = service) => postAs(service, token, tenant)
 const sign = (change: Change = {}, tenant: TestTenant = service) => signAssertion(tenant, change)
 
-// With a signature that is right, which the library would not make by itself.
+// With a valid signature, which the library would refuse to make.
 function signWithCrit(): string {
   const header = part({ alg: 'HS256', kid: service.identitySecret.kid, crit: ['x'], x: 1 })
   const signed = `${header}.${part({ sub: 'x', aud: service.tenant.slug, iat: seconds(), exp: seconds() + 60 })}`
@@ -61,8 +61,7 @@ test('an assertion never grants a capability', async () => {
   expect((await service.call('GET', '/settings', { headers })).json.code).toBe('missing_capability')
 })
 
-// What is wrong, a word of the refusal (so that it is refused for this and nothing else), the
-// assertion.
+// The fault, a word of the refusal (so that it is refused for this reason), the assertion.
 const hostile: [string, string, () => Promise<string> | string][] = [
   [
     'alg none',

@@ -78,7 +78,7 @@ const onComment = (commentId: string): Item[] => [
   { kind: 'report', commentId, readerId: 'ann', reason: 'spam', note: 'Ann says so' },
 ]
 
-// Of Ann, some stands before her, some beside her and some long after.
+// Items of Ann come before her, beside her and long after her.
 const ITEMS = [
   reader('ben'),
   page('p'),
@@ -169,7 +169,7 @@ describe('a reader who is erased', () => {
     const lines = ITEMS.flatMap((item, n) =>
       typeof item === 'object' && JSON.stringify(item).includes('"ann"') && item.kind !== 'reader' ? [n + 1] : [],
     )
-    // What had come before is blank, and is not brought again.
+    // Her earlier items are blank, and are not imported again.
     const came = [ITEMS.findIndex((item) => typeof item === 'object' && 'id' in item && item.id === '3') + 1]
     expect(refused.sort()).toEqual(
       lines

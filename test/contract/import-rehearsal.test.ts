@@ -39,7 +39,7 @@ function fileOf(items: readonly (Item | string)[]): string {
   return path
 }
 
-/** What both say. What waits is told of later by an import. */
+/** The parts that both report. An import reports waiting items later. */
 const said = ({ counts, already, refused, changed }: Rehearsal | ImportReport) => ({
   counts,
   already,
@@ -47,7 +47,7 @@ const said = ({ counts, already, refused, changed }: Rehearsal | ImportReport) =
   changed: { total: changed.total, first: changed.first.map(({ place, reason }) => `${place} ${reason}`).sort() },
 })
 
-/** Rehearses an import, then runs it: both say the same. */
+/** Rehearses an import, then runs it: both must report the same. */
 async function expectBoth({ tenant }: TestTenant, file: ImportFile): Promise<void> {
   const rehearsed = await rehearseImport(service.app, tenant.id, file)
   expect(said(rehearsed)).toEqual(said(await importFile(service.app, tenant.id, file)))

@@ -55,7 +55,8 @@ const chain = (length: number, more: object = {}): Item[] =>
     comment(`${n}`, n % 60, { ...(n > 0 && { parentId: `${n - 1}` }), ...more }),
   )
 
-// Each took longer than any deadline while a level, or a circle, cost a look at all that waits.
+// When a level, or a circle, cost a scan of all waiting items, each of these exceeded every
+// deadline.
 test.each([
   ['whose authors and page come last', [...chain(LENGTH), reader('ann'), page('p')], [LENGTH - 11, /deeper/]],
   ['whose authors never come', [page('p'), ...chain(LENGTH, { authorId: 'gone' })], [LENGTH, /no author|deeper/]],

@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Half of the items, of which all are more than are stored together. */
+/** Half of the items, which together are more than one batch. */
 const MANY = effort(2500, BATCH_ITEMS / 2 + 300)
 
 const addTenant = (): Promise<TestTenant> => service.addTenant(`undos-${++names}`)

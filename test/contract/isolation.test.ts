@@ -9,7 +9,7 @@ import { type DescribedRoute, DESCRIBED_ROUTES, requestOf, sampleOf, type Slot }
 import { startService, type TestResponse, type TestService } from '../harness/service.ts'
 import { digestOf } from '../harness/tenant-rows.ts'
 
-/** Stands in whatever the first tenant writes. */
+/** Part of everything that the first tenant writes. */
 const MARK = 'of-the-first-tenant'
 
 let service: TestService
@@ -86,7 +86,7 @@ test.each(named(BOUND))('%s: shows a tenant only its own data', async (_title, d
   // What removes things comes last.
   if (described.route.method === 'DELETE') return
   const answer = await ask(described, { ...caller, ...(await mine.as(READER)) }, [])
-  // The request is right: else the 404 above would say nothing.
+  // The request is valid: otherwise the 404 above would prove nothing.
   expect(answer.status, answer.text).toBeLessThan(300)
   expectNothingOfTheirs(answer)
 })

@@ -60,7 +60,7 @@ test.each(['RS256', 'ES256', 'EdDSA'])('%s against the tenant’s key set, fetch
   expectRefusal(await post(await signAs(tenant, alg, await generateKeyPair(alg), 'k1'), tenant), 'invalid_identity')
   expect((await post(await sign({}, tenant), tenant)).status).toBe(201)
 
-  // Without the address, the keys vouch for nobody.
+  // Without the address, the keys are no longer accepted.
   const cached = await signAs(tenant, alg, pair, 'k1', { sub: 'reader-cached' })
   expect((await post(cached, tenant)).status).toBe(201)
   const body = { identity: { issuer: null, jwksUrl: null } }
@@ -135,7 +135,7 @@ test('a key set that cannot be fetched is kept for 24 h; then its assertions are
 
   await age(tenant, 23)
   expect(await refreshDueKeySets(service.app, down)).toBe(1)
-  // It is left alone for a while.
+  // It is not tried again for a while.
   expect(await refreshDueKeySets(service.app, down)).toBe(0)
   const failing = { state: 'failing', keyCount: 1, failingSince: TIME, error: 'connection refused' }
   expect(await stateOf(tenant)).toMatchObject(failing)
@@ -153,7 +153,7 @@ test('a key set that cannot be fetched is kept for 24 h; then its assertions are
   expectRefusal(await post(token, tenant), 'invalid_identity')
   const stored = unnamed('SELECT jwks FROM identity_key_sets WHERE tenant_id = $1')
   expect(await service.app.db.query(stored, [tenant.tenant.id])).toEqual([{ jwks: null }])
-  // The tenant's secret still vouches.
+  // The tenant's secret is still accepted.
   expect((await post(await sign({}, tenant), tenant)).status).toBe(201)
 
   await age(tenant, 0)

@@ -32,7 +32,7 @@ beforeEach(async () => {
 })
 afterEach(() => void vi.useRealTimers())
 
-/** An address that nobody else has used. */
+/** A new address. */
 const from = () => ({ 'x-forwarded-for': `2001:db8:${(count++).toString(16)}::1` })
 const asTenant = (headers: Record<string, string> = {}) => ({ 'x-api-key': tenant.apiKey, ...headers })
 const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
@@ -385,7 +385,7 @@ describe('past the budget of their address, made-up credentials cause no queries
     expectLimited(await send({ 'x-api-key': unseen, ...at }))
     await service.app.limits.giveBack('address', addressBucket(at['x-forwarded-for']), RATE_PER_ADDRESS, 1)
     expect((await send({ 'x-api-key': unseen, ...at })).status).toBe(200)
-    // A good key costs its address nothing: its token comes back right after the answer.
+    // A valid key costs its address nothing: its token is returned right after the answer.
     await vi.waitFor(async () => expect((await send({ ...madeUp(), ...at })).status).toBe(401))
   })
 

@@ -127,7 +127,7 @@ describe('POST /readers/{id}/merge', () => {
     expect(await found(a.externalId)).toEqual([b.id, other.id])
     expect(await found(a.externalId.slice(0, -1))).not.toContain(b.id)
     expect(await found(a.externalId, `&externalId=${a.externalId}`)).toEqual([])
-    // Who stays would be found by the search itself as well.
+    // The search itself would also find the reader who stays.
     await merge(b.id, other.id)
     const first = await ok('GET', `/readers?search=${a.externalId}&limit=1`)
     expect(first).toMatchObject({ data: [{ id: other.id, externalId: other.externalId }] })
@@ -363,8 +363,8 @@ test.runIf(onServer)(
       vi.waitFor(async () => expect(await isWaiting()).toBe(n), { timeout: 5000, interval: 1 })
     const pin = unnamed(`SELECT data->'comment'->'author'->>'id' AS id FROM events
       WHERE discussion_id = $1 AND type = 'comment_pinned'`)
-    // Who waits for 100 ms begins again, behind the other one: on a busy machine the moderator may
-    // be first, and sees who is there until then.
+    // A request that has waited 100 ms starts over behind the other one: on a busy machine the
+    // moderator may be first, and then sees the reader from before.
     for (let round = 1; ; round++) {
       const [a, b] = [await newReader(), await newReader()]
       const { id, discussionId } = await post(newPage(), a.headers, 'of a')

@@ -123,7 +123,7 @@ test('refusals are counted by code and by interface', async () => {
 
 test('the pool reports the use of its connections, and how long statements waited for one', async () => {
   const { db } = service.app
-  // Workers use the pool as well, and what reads their figures waits for it.
+  // Workers use the pool as well, and collecting their metrics waits for it.
   const read = async (name: string): Promise<number> =>
     (await metricsOf(service.app).getSingleMetric(name)?.get())?.values[0]?.value ?? NaN
   const before = await figures()
@@ -184,7 +184,8 @@ describe('the dashboard and the alert rules', () => {
   const ADDED = ['job', 'instance']
 
   test('name only metrics, labels and values that a working process has', async () => {
-    // One has series only once there is a stream, an attempt, a refusal: their names are there.
+    // A metric has series only once there was a stream, an attempt, a refusal; its name is always
+    // there.
     const text = await service.scrape()
     const series = new Set([...text.matchAll(/^(\w+)[{ ]/gm)].map(([, name]) => name))
     const typed = new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]))

@@ -170,7 +170,7 @@ const command: fc.Arbitrary<Command> = fc
   })
   .map(({ kind, actor, asModerator, target }): Command => ({
     kind,
-    // Readers alone write, edit and report; a sender of what only moderators may do is one.
+    // Only readers write, edit and report; a key that acts as a moderator counts as one.
     actor: kind === 'delete' && asModerator ? 'moderator' : actor,
     target,
   }))

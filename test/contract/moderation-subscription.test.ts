@@ -15,7 +15,7 @@ interface Counts {
 }
 
 const QUERY = 'subscription { moderationQueueChanged { pending reported } }'
-/** Long enough for what must not come: news, the pace of it, and a repair. */
+/** Long enough for an unwanted message to arrive: bus, pace and repair. */
 const SILENCE_MS = 1500
 
 let service: TestService
@@ -90,7 +90,7 @@ async function begin(single = false): Promise<Subscription> {
   return seen
 }
 
-/** What is told of what `act` does, after what was told before. */
+/** The messages that `act` causes, after the earlier ones. */
 async function heardOf<T>(seen: Subscription, act: () => Promise<T>): Promise<[Counts | undefined, T]> {
   const before = seen.counts.length
   const result = await act()
@@ -144,7 +144,8 @@ describe.each([
 })
 
 describe('a change of a queue is sent', () => {
-  // By the news of it: the database would be asked in the end for any of these.
+  // Without repairs, so that only messages can cause these: the database would be compared in the
+  // end.
   beforeEach(() => void vi.spyOn(hubOf(service.app), 'repair').mockResolvedValue())
 
   test('held, edited, approved; rejected, approved after all, deleted', async () => {
@@ -269,7 +270,7 @@ test('followers who join and leave in a burst cause no extra messages; each gets
 test('one comment arrives and one leaves: the counts are the same, and a message is sent', async () => {
   const { id } = await post('hold one')
   const seen = await begin()
-  // Together, as another process would have done it, of whose news nothing arrives.
+  // Changed together, as by another process whose message is lost.
   vi.spyOn(service.app.bus, 'publish').mockImplementation(() => undefined)
   await service.app.db.query(
     unnamed(`UPDATE comments SET status = CASE WHEN id = $1 THEN 'deleted' ELSE 'pending' END::comment_status,

@@ -219,7 +219,7 @@ describe('POST /comments/{id}/approve, /reject', () => {
       const wrong = await act(comment.id, 'approve', { revision })
       expect([wrong.status, wrong.json.errors[0]]).toMatchObject([422, { pointer: '/revision', code }])
     }
-    // What its state forbids is said first: no other revision would help.
+    // A state that forbids the action is reported first: no other revision would help.
     expect((await act(comment.id, 'approve', { revision: 1 })).json.detail).toBe('The comment is approved.')
     await call('POST', `/discussions/${comment.discussionId}/archive`)
     expect((await act(comment.id, 'approve', { revision: 1 })).json.code).toBe('discussion_archived')

@@ -72,7 +72,7 @@ const LOCK_WAITS = unnamed(
 )
 const lockWaits = async (): Promise<number> => (await service.app.db.query<{ n: number }>(LOCK_WAITS))[0]?.n ?? 0
 
-/** What a neighbour does: each request must be answered as if nobody were locked. */
+/** A neighbour's usual requests: each must be answered as if nothing were locked. */
 async function neighbourWorks(rounds: number): Promise<void> {
   const page = newId()
   for (let n = 0; n < rounds; n++) {

@@ -30,7 +30,8 @@ interface Node {
 }
 
 /**
- * By these the caller is known; they come again when what is known is old, whatever is asked for.
+ * Statements that authenticate the caller. They recur when cached values expire, whatever the
+ * query.
  */
 const OF_CALLERS = /^(find_|live_identity_secrets$|record_key_uses$)/
 

@@ -23,10 +23,7 @@ import { startService, type TestResponse, type TestService } from '../harness/se
 import { listen } from '../harness/sse.ts'
 
 let service: TestService
-/**
- * Two tenants that have the same: what a write does to one shows what it would have done to the
- * other.
- */
+/** Two tenants with the same content: a write to one shows the answer that the other would give. */
 let one: Side
 let other: Side
 let document: OpenApi
@@ -62,10 +59,7 @@ const requestFor = (described: DescribedRoute, side: Side) =>
     return sampleOf(slot)
   })
 
-/**
- * What a route bounds by itself, each at its most. Given in the place of other parameters of the
- * query.
- */
+/** The bounds of a route's own parameters, at their maximum, instead of other query parameters. */
 const mostOf = ({ route }: DescribedRoute): Record<string, number> =>
   Object.fromEntries(Object.entries(route.bounds ?? {}).map(([name, { max }]) => [name, max]))
 
@@ -299,10 +293,7 @@ const masked = (value: unknown): unknown =>
       .replaceAll(/"(slug)":"[^"]*"/g, '"$1":"<its own>"'),
   )
 
-/**
- * Without the instant at which it was asked, and what the audit log says of an export that was read
- * before.
- */
+/** Without the instant of the request, and audit entries of earlier exports. */
 const untimed = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replaceAll(/"asOf":"[^"]*"/g, '"asOf":"<now>"'), (_name, each: unknown) =>
     Array.isArray(each)
@@ -318,7 +309,7 @@ describe('a success matches the document, and the operation of GraphQL', () => {
       const answer = await ask(described, one, given)
       expect(answer.status, answer.text).toBeLessThan(300)
       expectDocumented(document, checker, operationOf(document, described), answer)
-      // The same tenant where nothing changes by asking, else one that has the same.
+      // For reads the same tenant, else one with the same content.
       const data = await askGraphQL(described, method === 'GET' ? one : other, given)
       if (status === 204) return
       if (method === 'GET') expect(untimed(answer.json)).toEqual(untimed(data))

@@ -19,11 +19,10 @@ import { startService, type TestService, type TestTenant } from '../harness/serv
 import { unnamed } from '../harness/sql.ts'
 import { comment, page, reader as readerItem, writeItems } from '../harness/transfer.ts'
 
-// In a database that has just begun, PostgreSQL has no statistics. Where two plans look alike to
-// it, it may take the one whose cost grows with the discussion, and keep it for as long as the
-// statement is prepared.
+// A new database has no statistics. If two plans look alike, PostgreSQL may choose the one whose
+// cost grows with the discussion, and keep it as long as the statement is prepared.
 
-// The plan itself says it of its outermost part alone: what only writes runs beside that.
+// EXPLAIN counts only its outermost node: the parts that write run beside that.
 const BLOCKS = unnamed(
   `SELECT sum(pg_stat_get_xact_blocks_fetched(oid))::int AS blocks FROM pg_class WHERE relnamespace = current_schema()::regnamespace`,
 )
@@ -54,7 +53,8 @@ interface Costs {
 }
 
 /**
- * Whether it is made once, or each time for the parameters. PostgreSQL keeps to what looks cheaper.
+ * Whether one plan serves all executions, or each is planned for its parameters. PostgreSQL keeps
+ * the one that looks cheaper.
  */
 type PlanMode = 'generic' | 'custom'
 
@@ -162,7 +162,7 @@ const act = (year: number): Statement =>
    SELECT tenant_id, 'hour', '${year}-01-01T00:00:00Z'::timestamptz + n * interval '1 hour', id, 1, 1
    FROM readers, generate_series(1, 3000) n WHERE external_id NOT LIKE 'of-many-%'`)
 
-// A tenant of many rows, of whom PostgreSQL knows when those who come later have none yet.
+// A tenant with many rows, known to the statistics, while later tenants are not.
 const CROWDED = unnamed(`WITH crowd AS (
      INSERT INTO readers (tenant_id, id, external_id, profile_issued_at)
      SELECT $1, new_id(), 'of-many-' || n, now() FROM generate_series(1, 5000) n RETURNING tenant_id, id
@@ -176,7 +176,7 @@ const CROWDED = unnamed(`WITH crowd AS (
    FROM crowd, generate_series(1, 4) n`)
 const COUNT = unnamed('ANALYZE readers, import_items, analytics_activity, analytics_deltas, comments, discussions')
 
-/** A tenant who was not there when PostgreSQL counted. */
+/** A tenant that the statistics do not know. */
 async function addNewcomer(slug: string): Promise<TestTenant> {
   const { tenant } = await service.addTenant(`before-${slug}`)
   const { db } = service.app
@@ -188,7 +188,7 @@ async function addNewcomer(slug: string): Promise<TestTenant> {
 }
 
 const AT_THE_BEGINNING = 'in a database that has just begun'
-// PostgreSQL would take the tenant for one of a row, and each plan for a cheap one.
+// PostgreSQL would expect one row of such a tenant, and any plan would look cheap.
 const AFTER_COUNTING = 'for a tenant who was not there when PostgreSQL counted'
 
 test.each<[string, PlanMode, number, () => Promise<TestTenant>]>([
@@ -206,7 +206,7 @@ test.each<[string, PlanMode, number, () => Promise<TestTenant>]>([
   expect(grown, plan).toBeLessThan(now + 60)
 })
 
-// Of the tenant who has begun an import last.
+// For the tenant whose import began last.
 const GROW_IMPORT = unnamed(`WITH newest AS (SELECT tenant_id, id FROM imports ORDER BY started_at DESC LIMIT 1),
    grown AS (
      INSERT INTO readers (tenant_id, id, external_id, profile_issued_at)
@@ -231,7 +231,7 @@ test.each<[string, PlanMode, () => Promise<TestTenant>]>([
   const { db } = service.app
   const tenantId = (await tenantOf()).tenant.id
   await importFile(service.app, tenantId, { source: 'jsonl', path })
-  // Of a table of few rows PostgreSQL takes any index.
+  // With few rows, PostgreSQL uses any index.
   await db.query(GROW_IMPORT)
   const items = await db.query<{ key: string; kind: string; id: string }>(
     unnamed('SELECT key, kind, item_id AS id FROM import_items WHERE tenant_id = $1 ORDER BY made DESC LIMIT 41'),

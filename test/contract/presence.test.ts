@@ -35,7 +35,7 @@ async function open(discussionId: string): Promise<StreamClient> {
 const streamsOf = async (discussionId: string): Promise<number> =>
   (await service.call('GET', `/discussions/${discussionId}/presence`)).json.streams
 
-/** What another process would say to have open. */
+/** Reports streams as another process would. */
 function otherProcess(discussionId: string, streams: () => number): PresenceReporter {
   const tenantId = service.tenant.id
   const counts = () => (streams() === 0 ? [] : [{ tenantId, discussionId, streams: streams() }])
@@ -96,7 +96,7 @@ test('a process without a report for 5 s no longer counts', async () => {
   const aged = "UPDATE stream_processes SET seen_at = now() - interval '5 seconds' WHERE id = $1"
   await service.app.db.query(unnamed(aged), [process.processId])
   expect(await streamsOf(id)).toBe(0)
-  // It comes back with its next word, with all that it has open.
+  // It returns with its next report, which has all of its streams.
   await process.report()
   expect(await streamsOf(id)).toBe(7)
 })

@@ -38,7 +38,7 @@ const named = (routes: readonly DescribedRoute[]) => routes.map((described) => [
 const BOUND = DESCRIBED_ROUTES.filter(({ access }) => access !== 'public')
 const isCapability = (access: string): access is Capability => (CAPABILITIES as readonly string[]).includes(access)
 
-/** A request that is well-formed; its ids are of nothing. */
+/** A well-formed request whose ids do not exist. */
 const requestFor = (described: DescribedRoute) => requestOf(described, (slot) => (slot.isId ? newId() : sampleOf(slot)))
 
 function send(described: DescribedRoute, headers: Headers): Promise<TestResponse> {
@@ -84,7 +84,7 @@ function expectGraphQLError(answer: TestResponse, { code, detail = '' }: Refusal
   const [error] = (answer.json as { errors?: { message: string; extensions: object }[] }).errors ?? []
   expect(error?.extensions, answer.text).toMatchObject({ code, status: ERRORS[code].status })
   expect(error?.message).toContain(detail)
-  // A field that may be null is; else there is no data at all.
+  // A nullable field is null; otherwise there is no data at all.
   expect(Object.values((answer.json.data ?? {}) as object).filter((value) => value !== null)).toEqual([])
 }
 
@@ -106,7 +106,7 @@ describe('a key without the capability: 403 missing_capability that names it', (
       const { access } = described
       if (!isCapability(access)) throw new Error('no capability')
       const refusal: Refusal = { code: 'missing_capability', detail: access }
-      // Every other capability is none.
+      // All other capabilities do not help.
       for (const [name, headers] of keys) {
         if (name !== access) expectProblem(await send(described, headers), refusal)
       }

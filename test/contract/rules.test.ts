@@ -26,7 +26,7 @@ const set = async (body: object) =>
 afterEach(() => set(DEFAULTS))
 
 let readers = 0
-/** A reader whom nobody has seen before. */
+/** A new reader. */
 const newReader = () => service.as(`reader-${++readers}`)
 
 const send = (body: string, headers: Headers, page = 'rules') =>

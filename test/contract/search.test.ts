@@ -271,7 +271,7 @@ test.each([
       'no-4998',
     ])
     expect(names()).toEqual([expect.stringContaining('_near')])
-    // Some of what few match is near, and some further away.
+    // Some of the few matches are near, and some further away.
     const few = await get(`/${table}?search=number%2044&limit=100${more}`, headers)
     const further = await get(`/${table}?search=number%2017&limit=100${more}`, headers)
     const found = [few, further].map(({ data, hasMore }) => [data.length, data.at(-1).externalId, hasMore])

@@ -36,7 +36,9 @@ async function countsOf(externalIds: readonly string[], headers: Record<string, 
   })
 }
 
-/** The names of the statements that run meanwhile, each so long that requests come during it. */
+/**
+ * The names of the statements that run meanwhile, each slow enough for further requests to arrive.
+ */
 async function statementsOf(run: () => Promise<unknown>): Promise<string[]> {
   const { query } = service.app.db
   const spy = vi.spyOn(service.app.db, 'query').mockImplementation(async (statement, params) => {
@@ -79,7 +81,7 @@ test('reactions of concurrent readers are read together, and each sees their own
   }
   const look = (headers: Record<string, string>) =>
     service.call('GET', '/discussions/by-external/page-1/comments', { headers })
-  // Their records are known from here on.
+  // Their records are cached from here on.
   for (const headers of readers) await look(headers)
   const names = await statementsOf(async () => {
     const pages = await Promise.all(readers.map(look))

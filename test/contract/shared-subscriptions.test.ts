@@ -63,7 +63,7 @@ interface Asked {
 const EVENTS = `subscription ($discussionId: ID!, $lastEventId: String) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq type }
 }`
-/** Its answers take a look into the database, but for reactions. */
+/** Its answers need a query, except for reactions. */
 const THREADS = `subscription ($discussionId: ID!, $lastEventId: String) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) {
     seq data { ... on CommentEventData { comment { id replies { edges { node { id } } } } } }

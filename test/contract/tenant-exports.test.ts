@@ -52,7 +52,7 @@ test('a download takes no query parameter', async () => {
     { pointer: '/token', code: 'unknown_parameter' },
     { pointer: '/foo', code: 'unknown_parameter' },
   ])
-  // Who may not download at all learns no more than that.
+  // A caller who may not download at all learns nothing else.
   expect((await get({ 'x-api-key': service.apiKey })).status).toBe(403)
 })
 

@@ -284,7 +284,8 @@ describe('replies=0..3', () => {
 
 describe('the number of statements', () => {
   /**
-   * By these the caller is known; they come again when what is known is old, whatever is asked for.
+   * Statements that authenticate the caller. They recur when cached values expire, whatever the
+   * request.
    */
   const OF_CALLERS = /^(find_|live_identity_secrets$|record_key_uses$|upsert_reader$)/
 
@@ -353,7 +354,7 @@ describe('the number of statements', () => {
           replies: { edges: [{}, {}] },
         })
       })
-    // What the process knows of keys, readers and pages' ids is known to both.
+    // Both then have keys, readers and pages' ids in the cache.
     for (const page of ['few', 'many']) await list(page, 'limit=1', headers)
     for (const run of [rest, graphql]) {
       const few = await run('few')

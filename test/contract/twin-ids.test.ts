@@ -12,7 +12,7 @@ import { startService, type TestService, type TestTenant } from '../harness/serv
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { digestOf } from '../harness/tenant-rows.ts'
 
-// An import of an export keeps ids: two tenants of one service may have a discussion of one id.
+// An import of an export keeps ids, so two tenants may have discussions with the same id.
 
 let service: TestService
 let theirs: Side
@@ -90,7 +90,7 @@ const ROUTES = [
 ].filter(({ access, slots }) => access !== 'public' && slots.some(({ isId }) => isId))
 
 test('changes to things with ids that both have affect only one tenant', async () => {
-  // Who listens is counted now and then.
+  // Presence is reported periodically.
   const rows = async () => ({ ...(await digestOf(service.app.db, theirs.tenant.id)), stream_counts: null })
   const before = await rows()
   const ofTheirs = await listen(theirs)
@@ -104,7 +104,7 @@ test('changes to things with ids that both have affect only one tenant', async (
     const { status } = await service.call(described.route.method, path, { headers, body })
     if (status < 300) done.push(described.title)
   }
-  // They were there, or the test would say nothing.
+  // They existed, or the test would prove nothing.
   expect(done).toEqual(
     expect.arrayContaining([
       'PATCH /comments/:commentId',

@@ -67,7 +67,7 @@ const clearAll = async (): Promise<void> => {
   while ((await clear(1000)) > 0);
 }
 
-/** The statuses of what is left of an endpoint's deliveries. */
+/** The statuses of an endpoint's remaining deliveries. */
 const left = async (id: string): Promise<string[]> =>
   (await run<{ status: string }>('SELECT status::text FROM deliveries WHERE endpoint_id = $1', [id])).map(
     ({ status }) => status,

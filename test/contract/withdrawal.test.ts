@@ -25,7 +25,7 @@ type Viewer = (typeof VIEWERS)[number]
 
 let service: TestService
 let hub: Hub
-/** Compares with the database, which nothing does by itself here. */
+/** Compares with the database, which does not happen automatically here. */
 let repair: () => Promise<void>
 const readers = new Map<string | null, { id: string; headers: Record<string, string> }>()
 let plainKey: Record<string, string>
@@ -78,8 +78,7 @@ const COMMENTS = unnamed('SELECT id, status::text, revision FROM comments WHERE 
 type Comments = ReadonlyMap<string, { status: string; revision: number }>
 
 /**
- * The model: what an event says to those without moderate_content, now that the comments are as
- * they are.
+ * The model: an event as callers without moderate_content must see it, given the present comments.
  */
 function toldNow({ data }: Logged, comments: Comments): Json {
   const then = data.comment
@@ -140,7 +139,7 @@ const byGraphql = (listener: GraphQLListener): Reading => ({
 const expectSeqs = (stream: Reading, wanted: readonly Logged[]): Promise<void> =>
   vi.waitFor(() => expect(stream.seqs()).toEqual(wanted.map(({ seq }) => seq)), { interval: 2, timeout: 10_000 })
 
-// In a hush no news goes out: what happens in it reaches the streams by one comparison with the
+// In a hush no messages are sent: its changes reach the streams by one comparison with the
 // database at its end.
 const KINDS = [
   ...(['create', 'create', 'reply', 'reply', 'reply', 'edit', 'edit', 'edit', 'delete', 'remove'] as const),
@@ -152,13 +151,13 @@ interface Command {
   kind: (typeof KINDS)[number]
   reader: Writer
   target: number
-  /** Who joins after it, and from where, in per cent of what there is; null for nobody. */
+  /** Who joins after it, and from which position, in per cent of the events; null for no one. */
   joins: { viewer: Viewer; from: number } | null
 }
 
 let texts = 0
 
-/** A discussion, with a stream of everybody attached from the beginning. */
+/** A discussion, with a stream of each viewer from the beginning. */
 class Run {
   readonly #id: string
   readonly #tickets = new Map<Viewer, string>()
@@ -167,7 +166,7 @@ class Run {
   #mode = 0
   #hush: { mockRestore(): void } | undefined
   #hasErased = false
-  /** Up to where the attached streams have been looked at. */
+  /** The position up to which the attached streams were checked. */
   #seen = 0
   /** Events that have been replayed without their text. */
   withdrawn = 0
@@ -180,7 +179,7 @@ class Run {
     for (const viewer of VIEWERS) {
       const { json } = await post('/stream/ticket', { discussionId: this.#id }, readers.get(viewer)?.headers)
       this.#tickets.set(viewer, json.ticket as string)
-      // A subscription has no first frame that would tell that it is there.
+      // A subscription has no first frame that would show that it is open.
       if (viewer !== 'graphql') this.#live.set(viewer, await this.#open(viewer, 0))
     }
   }
@@ -231,8 +230,8 @@ class Run {
   }
 
   /**
-   * The attached streams come to have all of their audience, each event once and in order, without
-   * what was withdrawn by then. What goes out at once goes to keys as it was written.
+   * Waits until the attached streams have all events of their audience, each once and in order,
+   * without texts withdrawn by then. Live, keys get events as they were written.
    */
   async news({ isLive = false } = {}): Promise<void> {
     const [log, comments] = await this.#read()
@@ -248,8 +247,8 @@ class Run {
   }
 
   /**
-   * The attached streams come to have all of their audience; when, and so what they are told, is a
-   * matter of chance.
+   * Waits until the attached streams have all events of their audience. When events arrive, and so
+   * with which texts, is random.
    */
   async settle(): Promise<void> {
     const [log] = await this.#read()
@@ -260,7 +259,7 @@ class Run {
     this.#seen = log.length
   }
 
-  /** Joins after a position, and reads up to now: exactly what the model says. */
+  /** Joins after a position, and reads up to now: exactly the model's events. */
   async join(viewer: Viewer, after: number): Promise<void> {
     const [log, comments] = await this.#read()
     const wanted = audienceOf(viewer, log, after)
@@ -279,16 +278,13 @@ class Run {
     return this.join(viewer, Math.floor((this.#seen * from) / 100))
   }
 
-  /**
-   * From every position that there is: first out of the memory of the process, then from the
-   * database.
-   */
+  /** From every position: first from the memory of the process, then from the database. */
   async joinEverywhere(): Promise<void> {
     const all = Array.from({ length: this.#seen + 1 }, (_, after) => after)
     const query = vi.spyOn(service.app.db, 'query')
     await Promise.all(all.map((after) => this.join(VIEWERS[after % VIEWERS.length] ?? null, after)))
     for (const viewer of VIEWERS) await this.join(viewer, 0)
-    // An erasure has memory forgotten.
+    // After an erasure, memory is dropped.
     if (!this.#hasErased) expect(query.mock.calls.map(([{ name }]) => name)).not.toContain('stream_read_events')
     query.mockRestore()
     hub.forgetEvents(service.tenant.id)
@@ -387,14 +383,14 @@ const command: fc.Arbitrary<Command> = fc.record({
 })
 const commands = fc.array(command, { minLength: 15, maxLength: 40, size: 'max' })
 
-/** With all readers in good standing. */
+/** With all readers unbanned. */
 async function newDiscussion(): Promise<string> {
   await setting({ moderationMode: 'none' })
   for (const name of WRITERS) await post(`/readers/${readers.get(name)?.id}/unban`)
   return (await post('/discussions', { externalId: newId() })).json.id as string
 }
 
-/** In a discussion of its own. How often something was told without its text. */
+/** In a new discussion. Returns how often something was sent without its text. */
 async function inNewDiscussion(work: (run: Run) => Promise<void>): Promise<number> {
   const run = new Run(await newDiscussion())
   try {
@@ -411,7 +407,7 @@ test(
   { timeout: 120_000 },
   async () => {
     let withdrawn = 0
-    // So many, however slow the machine: else nothing was tried.
+    // At least this many, however slow the machine: otherwise nothing was tested.
     const enough = 20
     const until = Date.now() + effort(6000, 3000)
     const property = fc.asyncProperty(commands, async (history) => {
@@ -445,7 +441,8 @@ test('the same after everyone has written and moderated at once', { timeout: 120
     if (Date.now() > until && withdrawn > enough) return
     withdrawn += await inNewDiscussion(async (run) => {
       const write = async (history: readonly Command[]): Promise<void> => {
-        // Quiet is for all, and an erasure under way may be refused while its reader writes.
+        // A hush affects everyone, and an erasure under way may be refused while its reader
+        // writes.
         for (const each of history) if (each.kind !== 'hush' && each.kind !== 'erase') await run.do(each)
       }
       await Promise.all(histories.map(write))

@@ -59,7 +59,7 @@ test('many writers, many folding workers, many readers of one tenant: exact at e
       await pause()
     }
   }
-  // The embedded form has one connection: the writers are to get their turns.
+  // The embedded form has one connection: pauses give the writers their turns.
   const pause = () => new Promise((resolve) => setTimeout(resolve, 20))
   const helpers = [fold(), fold(), fold(), read(), read()]
   try {
@@ -103,8 +103,7 @@ describe.skipIf(!onServer)(`a worker in mid-fold${onServer ? '' : ' (skipped: ne
     await post(service, 'page-1')
     await vi.waitFor(async () => expect(await waiting()).toBe(0), { timeout: 20_000 })
 
-    // A worker that folds now has taken its deltas, and waits for the row that it would add them
-    // to.
+    // A worker that folds now has taken its deltas, and waits for the rollup's row.
     await holder.query('BEGIN')
     await holder.query('SELECT 1 FROM analytics_buckets FOR UPDATE')
     for (let n = 0; n < 5; n++) expect((await post(service, 'page-1')).status).toBe(201)

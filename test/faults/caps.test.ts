@@ -108,7 +108,8 @@ describe.skipIf(!hasRedis)(
     }
 
     /**
-     * One that has just started goes by its own count where it is too busy to hear Redis in time.
+     * A process that has just started decides alone while it is too busy to read Redis's answer in
+     * time.
      */
     const expectRefusedSoon = (api: ServiceProcess) => vi.waitFor(async () => expectRefused(await open(api)), WAIT)
 
@@ -170,7 +171,7 @@ describe.skipIf(!hasRedis)(
       const open40 = await openMany(40)
       expect(admitted(open40)).toHaveLength(40)
       await redis.del(...(await keys()))
-      // Each process says again what it has.
+      // Each process reports its count again.
       await vi.waitFor(async () => expect(await counts()).toHaveLength(2), WAIT)
       expectRefused(await open(one))
       expectRefused(await open(other))
@@ -185,7 +186,7 @@ describe.skipIf(!hasRedis)(
       await setCaps({ maxStreams: 40 })
       const before = await openMany(30)
       expect(admitted(before)).toHaveLength(30)
-      // So that each has heard of the other's last ones.
+      // Now each knows the other's latest count.
       leave(await openMany(2))
       await vi.waitFor(async () => expect(await counts()).toEqual([15, 15]), WAIT)
       await proxy.down()
@@ -193,7 +194,7 @@ describe.skipIf(!hasRedis)(
       const asked = runningMs()
       const meanwhile = await openMany(30)
       expect(runningMs() - asked).toBeLessThan(SLOW_MS)
-      // Each goes by its own 15 and the 15 that it has heard of.
+      // Each decides by its own 15 and the other's last 15.
       const inAll = 30 + admitted(meanwhile).length
       expect(inAll).toBeGreaterThanOrEqual(40)
       expect(inAll).toBeLessThanOrEqual(50)
@@ -212,7 +213,7 @@ describe.skipIf(!hasRedis)(
       const meanwhile = await openMany(20)
       expect(runningMs() - asked).toBeLessThan(SLOW_MS)
       expect(admitted(meanwhile)).toHaveLength(20)
-      // A connection that has lost bytes is of no use any more.
+      // A connection that has lost bytes is useless.
       await proxy.down()
       proxy.swallow(null)
       await proxy.up()

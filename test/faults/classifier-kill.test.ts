@@ -20,11 +20,11 @@ const textOf = ({ body }: Received): unknown => (body.comment as { body: string 
 
 test('kill -9 of the worker between question and record: the comment is still decided, and once', async () => {
   await service.call('POST', '/classifier-secrets')
-  // With this fallback a busy machine, on which 2 s are soon over, changes nothing: a lost question
-  // is never decided.
+  // With this fallback a busy machine, where 2 s pass quickly, changes nothing: only a lost
+  // question stays undecided.
   const classifier = { url: `${receiver.url}/classify`, fallback: 'approve' }
   await service.call('PATCH', '/settings', { body: { classifier } })
-  // Killed in the act of answering: the verdict is on its way to nobody.
+  // Killed while it is being answered: the verdict reaches no process.
   let killed: Promise<void> | undefined
   const worker = first(service.workers)
   receiver.on('/classify', (_request, response) => {

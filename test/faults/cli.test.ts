@@ -131,7 +131,7 @@ describe('npm run cli', { timeout: LONG }, () => {
     const readers = items.filter(({ kind }) => kind === 'reader')
     expect(readers).toMatchObject([{ externalId: 'jsonl:new' }])
     expect(items.find(({ kind }) => kind === 'comment')).toMatchObject({ authorId: readers[0].id })
-    // The old file brings nothing again, and hangs what is new on the reader who stays.
+    // The old file brings nothing again; a longer one adds its new items to the reader who stays.
     const more = { ...lines[3], id: '2' }
     writeFileSync(file, [...lines, more].map((line) => JSON.stringify(line)).join('\n'))
     expect(await cli(['import', '--tenant', 'acme', '--from', 'jsonl', file])).toMatchObject({ code: 0 })
@@ -158,7 +158,7 @@ describe('npm run cli', { timeout: LONG }, () => {
       void (async () => {
         let body = ''
         for await (const chunk of request) body += String(chunk)
-        // The first try fails: the next one comes when the command has nothing else left to do.
+        // The first try fails: the next one comes when the command has nothing else to do.
         if (++tries > 1) taken += body
         response.writeHead(tries > 1 ? 200 : 503).end()
       })()
@@ -319,7 +319,7 @@ describe('npm run cli', { timeout: LONG }, () => {
   })
 })
 
-// A server changes none of it: it is in the command line, or in a DATA_DIR.
+// A server changes nothing here: these are about the command line, or a DATA_DIR.
 describe.skipIf(onServer)(`npm run cli on no server${EMBEDDED_ONLY}`, { timeout: LONG }, () => {
   test.each([[['help']], [['--help']], [['help', 'key']], [['key', 'create', '--help']], [['help', 'key', 'create']]])(
     '%s shows how it is used, and ends with 0',

@@ -15,7 +15,7 @@ const open: Listener<unknown>[] = []
 
 beforeAll(async () => {
   receiver = await startReceiver()
-  // An attempt that hangs has most of the grace period; what is left is for giving its lease back.
+  // A hanging attempt gets most of the grace period; the rest is for giving its lease back.
   const env = { WEBHOOK_CA_FILE: receiver.caFile, SHUTDOWN_GRACE_SECONDS: '8' }
   service = await startProcesses({ api: 2, worker: 2, env })
 })
@@ -63,7 +63,7 @@ test(
     const acknowledged: string[] = []
     const post = async (n: number): Promise<void> => {
       const headers = await service.as(`reader-${n}`)
-      // What is under way when the process dies ends in an error: nothing was promised.
+      // A request under way when the process dies ends in an error: nothing was acknowledged.
       const answer = await service
         .call('POST', `/discussions/${discussionId}/comments`, { api, body: { body: `comment ${n}` }, headers })
         .catch(() => null)
@@ -191,7 +191,7 @@ test(
     await vi.waitFor(() => expect(receiver.deliveries('/held')).toHaveLength(1), WAIT)
     expect(await statuses(endpointId, 'delivering')).toHaveLength(1)
 
-    // Nobody can tell which of them has it.
+    // It is unknown which of them has it.
     await Promise.all(service.workers.map((worker) => worker.kill()))
     receiver.on('/held', null)
     await first(service.workers).start()
@@ -204,7 +204,7 @@ test(
     expect(again?.raw).toEqual(once?.raw)
     await vi.waitFor(async () => {
       const [delivery] = await statuses(endpointId, 'delivered')
-      // An attempt of which nobody knows the end is not counted.
+      // An attempt with an unknown end does not count.
       expect(delivery?.attempts.map(({ n }) => n)).toEqual([1])
       expect(await statuses(endpointId, 'delivering')).toHaveLength(0)
     }, WAIT)
@@ -225,13 +225,13 @@ test(
     })
     await vi.waitFor(() => expect(receiver.deliveries('/given-back')).toHaveLength(1), WAIT)
     await Promise.all(service.workers.map((worker) => worker.stop()))
-    // In the embedded form nobody is left to ask.
+    // In the embedded form there is no other process to ask.
     if (onServer) expect(await statuses(endpointId, 'pending')).toHaveLength(1)
     receiver.on('/given-back', null)
     await first(service.workers).start()
     const startedAt = Date.now()
     await vi.waitFor(() => expect(receiver.deliveries('/given-back')).toHaveLength(2), WAIT)
-    // Sooner than a lease that was left behind would end.
+    // Sooner than an abandoned lease would end.
     expect(last(receiver.deliveries('/given-back')).at - startedAt).toBeLessThan(8000)
     await vi.waitFor(async () => expect(await statuses(endpointId, 'delivered')).toHaveLength(1), WAIT)
   },

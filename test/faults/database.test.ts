@@ -12,9 +12,9 @@ const TERMINATE = unnamed('SELECT pg_terminate_backend($1)')
 
 describe.skipIf(!onServer)(`a database connection that dies${onServer ? '' : ' (skipped: needs DATABASE_URL)'}`, () => {
   let database: Database
-  /** Who ends the other's connections. */
+  /** Ends the other's connections. */
   let outside: Database
-  // What nobody listens to would end the process.
+  // An error without a listener would end the process.
   const uncaught = vi.fn()
 
   beforeAll(async () => {

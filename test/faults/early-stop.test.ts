@@ -18,8 +18,7 @@ const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const LONG = 120_000
 const WAIT = { timeout: 20_000, interval: 5 }
 /**
- * When a process is told to stop: at a share of the time that a start takes, or once something can
- * be seen of it.
+ * When to stop a process: after a share of a start's duration, or at a visible event of the start.
  */
 const MOMENTS: readonly (number | ((started: Start) => Promise<unknown>))[] = [
   0,
@@ -38,7 +37,7 @@ function isReady({ output }: Start): Promise<unknown> {
   return vi.waitFor(() => expect(output.stdout).toContain('is ready'), WAIT)
 }
 
-/** Stops a start at each of the moments by `stop`, and expects that nothing is left of it. */
+/** Stops a start at each of the moments by `stop`, and expects that nothing is left behind. */
 async function expectCleanEndAtEach(env: Env, stop: (started: Start) => void): Promise<void> {
   // A guess for the first one, which has the most to do. Then the latest moment says how long a
   // start takes on this machine, as busy as it is.
@@ -122,7 +121,7 @@ async function expectCleanEnd({ ended, mark, output, port }: Start): Promise<voi
   server.close()
 }
 
-/** A line that is no log line is the worst there is. */
+/** A line that is not JSON counts as the worst level. */
 function levelOf(line: string): number {
   try {
     return (JSON.parse(line) as { level: number }).level

@@ -178,7 +178,7 @@ test('an EventSource whose connection is cut resumes by itself, without loss', a
   const expected = onServer ? ['1', '2', '3'] : ['1', '2']
   await vi.waitFor(() => {
     const { received, framing, refusal } = stream
-    // What came of it, where it did not come back.
+    // The outcome, for the message if it did not come back.
     const told = JSON.stringify({ framing, refusal })
     expect(
       received.map(({ id }) => id),

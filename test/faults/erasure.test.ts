@@ -40,8 +40,8 @@ async function listed(page: number): Promise<number> {
 }
 
 /**
- * Has a person write, and kills the process in the middle of the erasure. Their id; null where this
- * machine stood still at that moment, and the erasure was over before.
+ * Has a person write, and kills the process in the middle of the erasure. Returns their id; null if
+ * the machine stalled at that moment, and the erasure was over before.
  */
 async function cutErasure(name: string): Promise<string | null> {
   const person = await service.as(name, { name: `Name ${WORD}`, avatarUrl: `https://img.example/${WORD}.png` })
@@ -86,8 +86,7 @@ test(
 )
 
 /**
- * Every number once, one `comment_deleted` for each comment of theirs, and not a word of the
- * person.
+ * Every number once, one `comment_deleted` for each comment of theirs, and nothing of the person.
  */
 async function expectScrubbed(page: number): Promise<void> {
   const { json } = await service.call('GET', `/discussions/by-external/page-${page}`)

@@ -9,7 +9,7 @@ const POSTERS = 8
 
 let service: Processes
 
-// Redis is not there: what is kept once is kept by the database alone.
+// Redis is down: only the database remembers outcomes.
 beforeAll(async () => {
   service = await startProcesses({ api: 2, worker: 1, env: { REDIS_URL: 'redis://127.0.0.1:1' } })
 })
@@ -83,7 +83,7 @@ test.runIf(onServer)(
       for (let n = 0; n < KILLS; n++) {
         const victim = n % 2 === 0 ? first(service.apis) : last(service.apis)
         const size = done.size
-        // While requests are under way, at no instant of theirs in particular.
+        // At random moments of the requests under way.
         await vi.waitFor(() => expect(done.size).toBeGreaterThan(size + POSTERS * 2), { timeout: 30_000, interval: 5 })
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 20))
         await victim.kill()

@@ -27,7 +27,7 @@ import { dumpImported, findWrongCounts, writeItems } from '../harness/transfer.t
 
 const CLI = fileURLToPath(new URL('../../dist/cli/cli.js', import.meta.url))
 const KILLS = Number(process.env.IMPORT_KILLS ?? effort(20, 2))
-/** So many that a kill has some hundred to fall among. */
+/** So many that each kill falls among some hundred. */
 const COMMENTS = Math.max(8, KILLS) * 450
 const LONG = 300_000
 

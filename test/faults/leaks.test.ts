@@ -13,15 +13,15 @@ import { METRICS_TOKEN } from '../harness/service.ts'
 
 const CONNECTS = Number(process.env.SOAK_CONNECTS ?? 2000)
 const SEED = Number(process.env.SOAK_SEED ?? Math.floor(Math.random() * 2 ** 31))
-/** Caches, pools and compiled code have grown by then. */
+/** By then, caches, pools and compiled code have grown. */
 const WARM_UP = 1000
 const AT_ONCE = 20
 const DISCUSSIONS = 10
 const EVENTS = 30
 const WAIT = { timeout: 30_000, interval: 250 }
 /**
- * A connection that were kept would hold its request, response and socket: more than 10 KB. What
- * the heap differs by from one collection to the next is far below this for each of so many.
+ * A leaked connection would hold its request, response and socket: more than 10 KB. The heap's
+ * variation between collections is far below this for each of so many.
  */
 const KEPT_BYTES = 2000
 
@@ -33,7 +33,7 @@ const discussions: { id: string; ticket: string }[] = []
 beforeAll(async () => {
   console.log(`SOAK_SEED=${SEED}`)
   redis = onServer && hasRedisServer ? await startRedis() : null
-  // A small pool: how many of its connections are open at a moment is not told from a leak.
+  // A small pool: its open connections vary, and would look like a leak.
   const env = { ...PROBED, METRICS_TOKEN, DATABASE_POOL_SIZE: '2', STREAM_REPAIR_SECONDS: '0.5' }
   service = await startProcesses({ worker: 0, env: redis === null ? env : { ...env, REDIS_URL: redis.url } })
   await service.call('PATCH', '/settings', {
@@ -127,8 +127,8 @@ const WAYS: readonly (() => Promise<ClientRequest>)[] = [
 const pick = <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] ?? first(list)
 
 /**
- * Listens in some way, and goes at some moment: before there is an answer, in mid-replay, or when
- * it has all.
+ * Listens in some way, and leaves at some moment: before an answer, within the replay, or at its
+ * end.
  */
 async function comeAndGo(): Promise<void> {
   const way = pick(WAYS)

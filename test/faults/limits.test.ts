@@ -15,7 +15,7 @@ const WAIT = { timeout: 20_000, interval: 50 }
  * Far above what a busy machine needs, far below what a request that waited for Redis would take.
  */
 const SLOW_MS = 3000
-/** So little that a busy machine asks for more. */
+/** Low enough that even a busy machine exceeds it. */
 const RATE = { perSecond: 10, burst: 30 }
 /** Three clients of a process that pause so long ask it some hundred times a second. */
 const PAUSE_MS = 20
@@ -68,7 +68,7 @@ describe.skipIf(!hasRedis)(
       slowestMs: number
     }
 
-    /** Asks every process much more often than the budget allows, and leaves them the processor. */
+    /** Sends far more requests than the budget to every process, and leaves it the processor. */
     async function press(key: string, seconds: number, apis: readonly ServiceProcess[] = service.apis): Promise<Load> {
       const started = performance.now()
       const load: Load = { passed: 0, seconds: 0, statuses: new Set(), slowestMs: 0 }
@@ -92,7 +92,7 @@ describe.skipIf(!hasRedis)(
     test('two processes give one key one budget, and at most one burst beyond it', async () => {
       const { passed, seconds, statuses } = await press(await newKey(), 5)
       expect(statuses).toEqual(new Set([200, 429]))
-      // Each for itself would give twice the budget.
+      // Separate limits would allow twice the budget.
       expect(passed).toBeLessThanOrEqual(budget(seconds) + RATE.burst)
       expect(passed).toBeGreaterThan(budget(seconds) * 0.7)
     })
@@ -107,7 +107,7 @@ describe.skipIf(!hasRedis)(
           service.call('GET', '/discussions', { api: other, headers: { 'x-api-key': key } }),
         ),
       )
-      // The first ones cannot know yet.
+      // At first they do not know the debt.
       expect(asked.map(({ status }) => status).filter((status) => status !== 200 && status !== 429)).toEqual([])
       await vi.waitFor(async () => {
         const { status, headers } = await service.call('GET', '/discussions', {
@@ -165,7 +165,7 @@ describe.skipIf(!hasRedis)(
         await Promise.all(Array.from({ length: 14 }, (_, n) => one(apis[n % apis.length] ?? first(apis))))
         return statuses
       }
-      // Until both processes have found Redis again, seven each are too few for either.
+      // Before both processes have Redis again, seven each are too few for either.
       await vi.waitFor(async () => expect(await guess(service.apis)).toEqual({ 401: 10, 429: 4 }), WAIT)
       await proxy.down()
       expect(await guess([first(service.apis)])).toEqual({ 401: 10, 429: 4 })

@@ -49,8 +49,8 @@ async function countAuthors(): Promise<{ authors: Map<string, number>; counted: 
 }
 
 /**
- * Has a person write, and kills the process in the middle of the merge. Who goes; null where this
- * machine stood still at that moment, and the merge was over before.
+ * Has a person write, and kills the process in the middle of the merge. Returns the merged reader;
+ * null if the machine stalled at that moment, and the merge was over before.
  */
 async function cutMerge(name: string, into: string, targets: readonly string[]) {
   const goes = await readerOf(name)
@@ -94,7 +94,7 @@ test(
     expect(midway.counted).toBe(turns * COMMENTS + PAGES)
     expect(midway.authors.get(goes.id)).toBeGreaterThan(0)
     expect((midway.authors.get(goes.id) ?? 0) + (midway.authors.get(stays.id) ?? 0)).toBe(turns * COMMENTS)
-    // Meanwhile they are the reader who stays.
+    // Meanwhile they act as the reader who stays.
     expect((await post(0, goes.headers, 'later')).author.id).toBe(stays.id)
 
     const answer = await service.call('POST', `/readers/${goes.id}/merge`, { body: { into: stays.id } })

@@ -89,7 +89,7 @@ describe.skipIf(!onServer)(`on a server${onServer ? '' : ' (skipped: needs DATAB
         done++
         if (isPost) last = json.id as string
       })
-      // What these wait, the machine makes everybody wait: no migration touches their table.
+      // The delays here come from the machine: no migration touches this table.
       const elsewhere = new pg.Pool({ connectionString: url, max: 2 })
       const stopElsewhere = startWriting(
         20,

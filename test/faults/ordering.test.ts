@@ -12,7 +12,7 @@ let service: Processes
 const open: Listener<unknown>[] = []
 
 beforeAll(async () => {
-  // Repairs come late here: what the bus and the replay do by themselves is what is tried.
+  // Repairs are rare here: the test is about the bus and the replay alone.
   service = await startProcesses({ api: 2, worker: 0, env: { STREAM_REPAIR_SECONDS: '5' } })
 })
 afterAll(async () => {

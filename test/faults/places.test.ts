@@ -15,7 +15,7 @@ import { stoodStillMs } from '../harness/standstill.ts'
 const REDIS_URL = process.env.REDIS_URL ?? ''
 const PER_TENANT = 6
 const LEASE = { leaseMs: 400, renewMs: 60 }
-/** Less than an answer of Redis is waited for, or a share that was just renewed lasts. */
+/** Shorter than the wait for an answer of Redis, and than a renewed lease. */
 const STILL_MS = 150
 const TENANTS = [newId(), newId()]
 /**
@@ -101,7 +101,7 @@ async function take(
 
 function release(held: Held[], which: number): void {
   const [one] = held.splice(which % Math.max(1, held.length), 1)
-  // Twice is once.
+  // A second call does nothing.
   one?.giveBack()
   one?.giveBack()
 }
@@ -128,7 +128,7 @@ describe.skipIf(REDIS_URL === '')(
       return { places, proxy }
     }
 
-    /** Until a take is told to Redis, a process counts by itself. */
+    /** A process counts alone until its first answer of Redis. */
     async function connected(places: StreamPlaces, prefix: string): Promise<void> {
       const tenantId = newId()
       const giveBack = await places.take({ tenantId, perTenant: PER_TENANT, quotas: [] })
@@ -177,8 +177,8 @@ describe.skipIf(REDIS_URL === '')(
     }
 
     /**
-     * A failure counts only if this process ran: while it stands still shares lapse, and answers
-     * are not heard in time.
+     * A failure counts only if this process ran: during a stall leases expire, and answers are read
+     * too late.
      */
     const whileRunning =
       <Values extends unknown[]>(run: (...values: Values) => Promise<void>) =>
@@ -187,7 +187,7 @@ describe.skipIf(REDIS_URL === '')(
         try {
           await run(...values)
         } catch (error) {
-          // The clock that tells of it ticks.
+          // The clock that measures stalls ticks.
           await setTimeout(100)
           fc.pre(stoodStillMs() - before < STILL_MS)
           throw error
@@ -224,7 +224,7 @@ describe.skipIf(REDIS_URL === '')(
                     await end(process)
                     processes[command.process] = await start(prefix)
                   } else {
-                    // Its share lapses, its streams stay, and one of them ends unheard.
+                    // Its lease expires, its streams stay, and one of them ends without a report.
                     await setTimeout(LEASE.leaseMs + 100)
                     const mine = held.findIndex((one) => one.process === command.process)
                     if (mine >= 0) release(held, mine)
@@ -236,7 +236,7 @@ describe.skipIf(REDIS_URL === '')(
               }
               for (const { giveBack } of held.splice(0)) giveBack()
               await settled()
-              // What a dead process has left behind of readers goes by itself, and counts no more.
+              // Counts that a dead process has left under names expire, and no longer count.
               expect(await redis.keys(`${prefix}places:{*}`)).toEqual([])
             } finally {
               await Promise.all(processes.map(end))
@@ -257,7 +257,7 @@ describe.skipIf(REDIS_URL === '')(
       const [first, second] = [await places.take(request), await places.take(request)]
       proxy.swallow(() => true)
       first?.()
-      // The word is heard; that it is not answered makes the process go by itself.
+      // The message arrives; without an answer the process decides alone.
       await vi.waitFor(async () =>
         expect(await redis.hvals(`${prefix}places:{${tenantId}}`)).toEqual([expect.stringMatching(/^1:/)]),
       )
@@ -284,7 +284,7 @@ describe.skipIf(REDIS_URL === '')(
         await vi.waitFor(async () => expect(await redis.exists(key)).toBe(0))
         const second = await places.take(request)
         await setTimeout(1000 + LEASE.leaseMs)
-        // It is still said again, in time for its lease.
+        // It is reported again, in time for its lease.
         expect(await redis.hvals(key)).toEqual([expect.stringMatching(/^1:/)])
         second?.()
       } finally {

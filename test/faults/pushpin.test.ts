@@ -17,8 +17,8 @@ const LISTENERS = 10
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, index) => index + 1)
 
 /**
- * What stands between the service and the control port. `shut` refuses requests, `silent` passes
- * them on and gives no answers, `lossy` answers and passes nothing on.
+ * A gate before the control port. `shut` refuses requests, `silent` passes them on without answers,
+ * `lossy` answers and passes nothing on.
  */
 interface Gate {
   url: string
@@ -83,7 +83,8 @@ class Browser {
   async #run(): Promise<void> {
     while (!this.#isClosed) {
       const lastEventId = String(this.read.at(-1) ?? 0)
-      // A Pushpin that starts lets some wait for a minute, and then closes their connections.
+      // A starting Pushpin makes some requests wait for a minute, and then closes their
+      // connections.
       const late = new AbortController()
       const timer = setTimeout(() => late.abort(), 5000)
       const stream = await openStream(this.#url, { 'last-event-id': lastEventId }, late.signal).catch(() => null)
@@ -109,7 +110,7 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
   let discussionId: string
   let url: string
   const browsers: Browser[] = []
-  /** Those of the tests before, which stay: what they have read. */
+  /** Browsers of earlier tests, which stay open, and what they had read. */
   let complete: { browser: Browser; count: number }[] = []
 
   beforeAll(async () => {
@@ -124,7 +125,7 @@ describe.skipIf(PUSHPIN === undefined)(`behind Pushpin${skipped}`, () => {
   })
   afterAll(async () => {
     try {
-      // Nothing has come twice since.
+      // Nothing has arrived twice since.
       for (const { browser, count } of complete) expect(browser.seqs).toEqual(upTo(count))
     } finally {
       for (const { browser } of complete) browser.close()

@@ -149,7 +149,7 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
     proxy.swallow(isMessage)
     await post(6)
     await vi.waitFor(expectAll, SOON)
-    // Else nothing was in the way.
+    // Otherwise nothing was lost.
     expect(proxy.swallowed).toBeGreaterThan(before)
     proxy.swallow(null)
     await post(6)
@@ -270,8 +270,8 @@ describe.skipIf(!hasRedis)(`Redis in trouble${hasRedis ? '' : ' (skipped: needs 
   }
 
   test('a setting changed at one process applies at the other within 1 s', async () => {
-    // Each change begins with a fresh copy at the other process, which would be used for 4 s: it is
-    // the bus that tells.
+    // Each change begins with a fresh cache entry at the other process, valid for 4 s, so that
+    // only the bus can bring it in time.
     for (const mode of ['pre', 'none', 'pre', 'none'] as const) await expectEverywhere(mode, 1000)
   })
 

@@ -110,7 +110,7 @@ describe.skipIf(!onServer)(`a database that vanishes silently${SKIPPED}`, () => 
       proxy.silence(false)
       await vi.waitFor(async () => expect(await post('present')).toBe(201), WAIT)
       await sleep(1000)
-      // What was under way on the four connections has reached the server in the end.
+      // Only statements under way on the four connections have reached the server in the end.
       expect((await written('gone-%')).length).toBeLessThanOrEqual(4)
     },
     LONG,

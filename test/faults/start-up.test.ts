@@ -78,7 +78,7 @@ async function stop(run: Run): Promise<Exit> {
 async function expectRefusal(run: Run, name: string): Promise<void> {
   const { code } = await run.exited
   expect(run.stderr).toMatch(new RegExp(`^${name}: \\S[^\\n]{4,300}\\n$`))
-  // No stack, and no library's own words.
+  // No stack trace, and no library's message.
   expect(run.stderr).not.toMatch(/ {4}at |node_modules|Error:|\.[jt]s:\d/)
   expect(run.stdout).toBe('')
   expect(code).toBeGreaterThan(0)
@@ -87,7 +87,7 @@ async function expectRefusal(run: Run, name: string): Promise<void> {
 type Wrong = readonly [what: string, name: string, env: Env]
 
 /**
- * Each way in which a setting reaches the program. Every rule by itself is tried below, without a
+ * Each way in which a setting reaches the program. Single rules are tested below, without a
  * process.
  */
 const WRONG: readonly Wrong[] = [
@@ -223,7 +223,7 @@ function expectOneLine(work: () => unknown, name: string): void {
   expect(work).toThrow(new RegExp(`^${name}: \\S[^\\n]{4,300}$`))
 }
 
-// One data folder that is made already: it is not what is tried.
+// One existing data folder, because its creation is not tested.
 describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, () => {
   let DATA_DIR: string
 

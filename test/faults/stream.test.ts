@@ -17,7 +17,7 @@ afterAll(() => service.close())
 afterEach(async () => {
   clients.splice(0).forEach((client) => client.close())
   vi.restoreAllMocks()
-  // Each test begins with none.
+  // Each test begins without streams.
   await vi.waitFor(() => expect(hubOf(service.app).sessions.size).toBe(0))
 })
 
@@ -65,7 +65,7 @@ describe('a bus that is down', () => {
     const { id, key } = (await service.call('POST', '/keys', { body: { label: 'x', capabilities: [] } })).json
     const stream = await open(await newDiscussion(), key)
     const other = await open(await newDiscussion())
-    // As another process would have done it, of whose news nothing arrives.
+    // As by another process whose message is lost.
     await service.app.db.query(unnamed('UPDATE api_keys SET revoked_at = now() WHERE id = $1'), [id])
     await vi.waitFor(() => expect(stream.closed).toBe(true), { timeout: 5000 })
     expect(stream.goodbye).toBeDefined()

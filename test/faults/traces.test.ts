@@ -234,7 +234,7 @@ test('an exporter that is down delays no request and no stop, and costs bounded 
     const collector = await startCollector(port)
     await Promise.all([away.close(), off.close()])
     await collector.close()
-    // What waits, what is on its way, and what comes while the last batches leave: far less than
+    // Those in the queue, in flight, and recorded while the last batches are sent: far fewer than
     // the 200 requests.
     expect(collector.spans.length).toBeLessThanOrEqual(2 * queue)
     const isSdk = (url: string): boolean => /tracing-sdk|@opentelemetry\/(?!api\/)/.test(url)

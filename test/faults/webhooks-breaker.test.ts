@@ -66,10 +66,7 @@ const fail: Behaviour = (_request, response) => {
   return true
 }
 
-/**
- * By then every worker has looked for work, more than once: nothing that it could have done is
- * undone.
- */
+/** By then every worker has polled more than once, so that everything due was done. */
 async function workersWent(): Promise<void> {
   for (const at of [`${path}-healthy-1`, `${path}-healthy-2`]) {
     const healthy = await endpoint({}, at)
@@ -95,7 +92,7 @@ describe('verified → circuit open', () => {
     })
     expect(Date.parse(circuitOpenUntil) - Date.now()).toBeGreaterThan(HOUR_MS - 60_000)
     const states = await Promise.all(ids.map((each) => deliveryState(service.app, each)))
-    // What waits has used up no attempt.
+    // Waiting deliveries have used up no attempt.
     expect(states.filter((each) => each?.status === 'failed')).toHaveLength(10)
     expect(states.filter((each) => each?.status === 'pending' && each.attemptCount === 0)).toHaveLength(50)
   })
@@ -198,7 +195,7 @@ describe('circuit open → half open', () => {
       }, 60)
       return true
     })
-    // The probe that hangs is given up with its worker, which is no failure.
+    // The hanging probe ends with its worker, which is no failure.
     await Promise.all(workers.splice(0).map((worker) => worker.stop()))
     await startWorkers()
     await vi.waitFor(async () => expect((await read(id)).circuit).toBe('closed'), WAIT)
@@ -206,7 +203,7 @@ describe('circuit open → half open', () => {
     const [row] = await service.app.db.query<{ at: Date }>(recovered, [id])
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0, circuitOpenUntil: null })
     await vi.waitFor(() => expect(sent().length).toBeGreaterThan(15), WAIT)
-    // For two seconds one at a time: measured only where this machine came here within them.
+    // One at a time for two seconds: checked only if the machine got here within them.
     const [asked, early] = [Date.now(), most]
     if (row !== undefined && asked - row.at.getTime() < 1900) expect(early).toBe(1)
     await vi.waitFor(async () => expect(await list(id, 'pending')).toEqual([]), WAIT)

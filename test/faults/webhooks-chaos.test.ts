@@ -117,7 +117,7 @@ describe.skipIf(!canRun)(`workers, Redis and database connections killed at rand
     }
   }
 
-  /** As a process manager does: a start may lose its connection to the harm, too. */
+  /** As a process manager does; faults may also hit the start's own connections. */
   async function startAgain(worker: ServiceProcess, attempts = 5): Promise<void> {
     await worker.start().catch((error: unknown) => {
       if (attempts === 1) throw error
@@ -230,7 +230,7 @@ function seenOf({ headers, raw }: Received): Seen {
   }
 }
 
-/** What the log says of a delivery, beside what its receiver saw. */
+/** Compares the delivery log with what the receiver saw. */
 function expectTruth({ id, key, status, attemptCount, attempts }: LoggedDelivery, all: Seen[], limit: number): void {
   const seen = all.filter(({ deliveryId }) => deliveryId === id)
   expect(new Set(seen.map((each) => `${each.key} ${each.raw}`)).size).toBe(1)
@@ -244,7 +244,7 @@ function expectTruth({ id, key, status, attemptCount, attempts }: LoggedDelivery
   if (status === 'delivered') expect(last).toMatchObject({ error: null })
   else expect([last?.error, attemptCount]).toEqual([expect.any(String), limit])
 
-  // Not the other way round: of an attempt whose worker died nothing is known.
+  // Not the other way round: an attempt of a dead worker has no record.
   const answers = seen.map((each) => each.status)
   for (const { statusCode } of attempts) {
     if (statusCode === null) continue

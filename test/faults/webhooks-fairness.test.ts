@@ -10,10 +10,10 @@ let service: TestService
 let worker: { stop(): Promise<void> } | undefined
 
 const WAIT = { timeout: 10_000, interval: 50 }
-/** Hundreds of connections are made; what hangs is given up after 30 s. */
+/** Hundreds of connections are opened; hanging ones are dropped after 30 s. */
 const MANY = { timeout: 25_000, interval: 50 }
 
-// The worker does not look for itself for 60 s: what it is not woken for, it does not do.
+// The worker polls only every 60 s, so only wake-ups count.
 beforeEach(async () => {
   receiver = await startReceiver()
   const env = { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_POLL_SECONDS: '60', SHUTDOWN_GRACE_SECONDS: '1' }

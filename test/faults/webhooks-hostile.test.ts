@@ -21,11 +21,10 @@ let counter = 0
 
 const WAIT = { timeout: 30_000, interval: 20 }
 /**
- * Of an attempt that is to come to it: longer than this machine stands still, in which no head is
- * read.
+ * For an attempt that must time out: longer than the machine may stall, or no head would be read.
  */
 const TIMEOUT_MS = 2500
-/** Of an attempt that its receiver ends. */
+/** For an attempt that its receiver ends. */
 const LONG_MS = 30_000
 
 beforeAll(async () => {
@@ -68,7 +67,7 @@ async function attemptAt(behave: (response: ServerResponse) => unknown, timeoutM
 /** Bytes as they are, past what Node would make of them. */
 const raw = (response: ServerResponse, text: string): void => void response.socket?.write(text)
 
-/** Writes for as long as somebody reads. */
+/** Writes as long as the client reads. */
 function drip(response: ServerResponse, text: string, everyMs: number): void {
   const timer = setInterval(
     () => (response.socket?.writable === true ? raw(response, text) : clearInterval(timer)),

@@ -24,8 +24,8 @@ const WAIT = { timeout: 30_000, interval: 20 }
 const SHORT = { leaseMs: 600, heartbeatMs: 100 }
 const LONG = { leaseMs: 60_000, heartbeatMs: 10_000 }
 /**
- * Over while a test waits for it, and longer than this machine stands still: of that a lease is
- * lost, too, and rightly.
+ * Short enough to expire during a test, and longer than the machine may stall, because a stall
+ * rightly loses the lease.
  */
 const HELD = { leaseMs: 4000, heartbeatMs: 200 }
 
@@ -75,7 +75,7 @@ function startTask(app: App = service.app, timing = SHORT, through = outbound): 
   return task
 }
 
-/** The same database, through which `fail` may get in the way of a statement. */
+/** The same database, with `fail` called before each statement. */
 const appWith = (fail: (statement: Statement) => void): App => ({
   ...service.app,
   db: {
@@ -230,7 +230,7 @@ test('three workers attempt each delivery once, with at most 8 at a time per end
     }, 5)
     return true
   })
-  // An attempt that timed out would be made again, rightly.
+  // An attempt that timed out would rightly be repeated.
   const id = await endpoint(path, { timeoutMs: 30_000 })
   const added = await Promise.all(Array.from({ length: 100 }, () => add(id)))
   for (let n = 0; n < 3; n++) startTask(service.app, LONG)
@@ -251,7 +251,7 @@ test('a hanging endpoint, with a backlog before all others, delays no other', as
   const healthy = await endpoint(`${path}-healthy`)
   const added = await Promise.all(Array.from({ length: 30 }, () => add(healthy)))
   startTask(service.app, LONG)
-  // Each at least once: on a machine that is slow enough, one may have been tried again.
+  // At least once each: on a slow machine, one may have been retried.
   const arrived = () => receiver.deliveries(`${path}-healthy`).map(({ headers }) => headers['x-service-delivery-id'])
   await vi.waitFor(() => expect(new Set(arrived()).size).toBe(added.length), WAIT)
   expect(receiver.deliveries(path)).toHaveLength(8)
@@ -325,7 +325,7 @@ test('two tenants whose endpoints, discussions and deliveries have the same ids 
       ]),
     )
   }, WAIT)
-  // A replay to the one waits for none to the other.
+  // A replay for one does not wait for a replay for the other.
   await db.transaction(async (sql) => {
     for (const { tenant } of [service, twin]) await lockForReplay(sql, tenant.id, id)
     expect(await sql(ADVISORY_LOCKS)).toEqual([{ n: 2 }])

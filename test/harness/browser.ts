@@ -13,7 +13,7 @@ const CHROMIUM = findProgram(
   'google-chrome-stable',
   'google-chrome',
 )
-/** It takes a quarter less of the processor, and keeps no pages in a back/forward cache. */
+/** It needs a quarter less CPU, and has no back/forward cache. */
 const SHELL = findProgram(process.env.CHROMIUM, 'chromium-headless-shell') ?? CHROMIUM
 
 export const hasBrowser = SHELL !== undefined
@@ -44,7 +44,7 @@ export async function launchBrowser(part: 'whole' | 'shell' = 'shell'): Promise<
 /** A page that can sleep. Playwright keeps its own ones awake and in view. */
 export interface Sleeper {
   evaluate<T>(expression: string): Promise<T>
-  /** Has the browser do to it what it does to a tab that was long out of view. */
+  /** Makes the browser treat it like a tab that was long in the background. */
   freeze(): Promise<void>
   unfreeze(): Promise<void>
   close(): Promise<void>

@@ -5,7 +5,7 @@ import { axeFindings, COLORS } from './axe.ts'
 import { launchBrowser, shoot } from './browser.ts'
 import { startService, type TestService } from './service.ts'
 
-/** For what a page is to show: it comes when the page has asked again. */
+/** For content that appears after the page's next poll. */
 export const WAIT = { timeout: 20_000, interval: 50 }
 
 export interface View {
@@ -14,8 +14,8 @@ export interface View {
 }
 
 /**
- * What every page is looked at in: a phone and a desk, in both themes. Each differs from the one
- * before in one thing: a page takes up to 0.3 s of CPU time to follow one change.
+ * The views of every page: a phone and a desk, in both themes. Each differs from the previous one
+ * in one respect: a page takes up to 0.3 s of CPU time to follow one change.
  */
 export const VIEWS: readonly View[] = [
   { width: 360, theme: 'light' },
@@ -24,7 +24,7 @@ export const VIEWS: readonly View[] = [
   { width: 1280, theme: 'light' },
 ]
 
-/** The first of them: what is pressed on a phone is in reach on a desk, too. */
+/** The first of them: a button within reach on a phone is so on a desk, too. */
 export const NARROW: View = { width: 360, theme: 'light' }
 
 const DEFAULT_VIEW: View = { width: 1280, theme: 'light' }
@@ -32,7 +32,7 @@ const DEFAULT_VIEW: View = { width: 1280, theme: 'light' }
 /** A person at a page of the console. */
 export interface Visit {
   page: Page
-  /** What the browser has refused or the page has thrown so far: there should be nothing. */
+  /** Errors of the browser and the page so far: there should be none. */
   complaints: readonly string[]
   close(): Promise<void>
 }
@@ -51,8 +51,7 @@ interface VisitOptions extends PageOptions {
 }
 
 /**
- * A service, and a browser for those who look at it: there from the first hook of the tests on, and
- * closed after them.
+ * A service and a browser for the tests: available from the first hook on, and closed after them.
  */
 export interface Desk {
   readonly browser: Browser
@@ -140,7 +139,7 @@ async function openPage(
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
-    // A refusal of the service is an answer that the page shows; the browser logs each.
+    // A refusal is shown by the page, but the browser logs each.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       complaints.push(message.text())
   })
@@ -163,10 +162,10 @@ async function emulateView(page: Page, { width, theme }: View): Promise<void> {
 }
 
 /**
- * Looks at the page as it stands in every view: axe finds nothing, and nothing is wider than the
- * screen. A failure names its view. The page should be opened in the first view, and is left in the
- * last one, from which the next look goes back to the first. `picture` names the screenshots. A
- * theme changes colours alone: the rules about all else are tried once for each width.
+ * Checks the present page in every view: axe finds no violation, and no element is wider than the
+ * screen. A failure names its view. Open the page in the first view; it is left in the last one.
+ * `picture` names the screenshots. Themes change only colours, so the other rules are checked once
+ * for each width.
  */
 export async function expectAccessible(page: Page, picture?: string): Promise<void> {
   const isWide = page.viewportSize()?.width === VIEWS.at(-1)?.width

@@ -15,15 +15,15 @@ import { checkingParameters } from './parameters.ts'
 export const onServer = (process.env.DATABASE_URL ?? '') !== ''
 
 /**
- * How long a service waits for the server in tests that are about something else. On a busy machine
- * the service's own deadlines pass, and it answers 503. Tests of deadlines have theirs.
+ * The service's deadlines for the server in tests about something else. On a busy machine its usual
+ * ones pass, and it answers 503. Tests of deadlines have their own.
  */
 export const PATIENT: Deadlines = { connectMs: 20_000, poolMs: 60_000, statementMs: 60_000 }
 
 /** Makes `folder` a DATA_DIR with a migrated database that no service has been started on. */
 export const makeDataDir = (folder: string): void => cpSync(inject('dataDir'), folder, { recursive: true })
 
-/** A migrated database of one's own on the server: its address, and how to be rid of it. */
+/** A new migrated database on the server: its address, and how to drop it. */
 export async function createServerDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const base = process.env.DATABASE_URL ?? ''
   const template = inject('template')
@@ -44,9 +44,8 @@ export async function createServerDatabase(): Promise<{ url: string; drop: () =>
 }
 
 /**
- * A migrated database of one's own, on the server where there is one, else embedded in memory. The
- * embedded form has one connection: who asks for a second one in the midst of a transaction waits
- * for itself, and fails.
+ * A new migrated database, on the server if there is one, else embedded in memory. The embedded
+ * form has one connection: asking for a second one within a transaction fails.
  */
 export async function openTestDatabase(): Promise<Database> {
   if (!onServer) return openEmptyPGlite()
@@ -142,7 +141,7 @@ async function look(pglite: PGlite): Promise<Look> {
   }
 }
 
-// The catalogs of what migrations make, without what changes by itself.
+// The catalogs of migrated objects, without columns that change by themselves.
 const CATALOGS = {
   class: 'oid',
   attribute: 'attrelid',

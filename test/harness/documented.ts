@@ -44,7 +44,7 @@ export function noteAnswer(settings: Settings, method: string, path: string, ans
   if (missing !== null) faults.push(`${method} ${pathname}: ${missing}`)
 }
 
-/** What GraphQL answers beside what its root field says: an id may be of nothing, a key be used. */
+/** Errors of any root field beyond its declared ones: an id may be unknown, a key used already. */
 const ANY_FIELD: readonly ErrorCode[] = ['not_found', 'idempotency_conflict', 'idempotency_in_progress']
 
 interface Failure {

@@ -14,9 +14,9 @@ export interface Drip {
 
 interface Options {
   port: number
-  /** What goes out at once. */
+  /** Sent at once. */
   head?: string | Uint8Array
-  /** What then goes out again and again; nothing where it is left out. */
+  /** Sent repeatedly after that; nothing if absent. */
   drop?: string | Uint8Array
   everyMs?: number
   /** Over TLS, with this protocol. */
@@ -33,8 +33,8 @@ export function drip({ port, head = '', drop, everyMs = 100, alpn }: Options): D
   const timer = setInterval(() => {
     if (drop !== undefined && socket.writable) socket.write(drop)
   }, everyMs)
-  // A server that closes is heard at the end of what it sent, while this half of the connection is
-  // still open.
+  // The end of a closing server is read after its data, while this half of the connection is still
+  // open.
   const closed = new Promise<void>((resolve) => socket.once('end', resolve).once('close', () => resolve()))
   socket.on('error', () => undefined)
   void closed.then(() => clearInterval(timer))

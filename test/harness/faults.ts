@@ -1,5 +1,5 @@
 /**
- * What the harness has found wrong in passing: parameters that do not fit their statement, answers
- * that the reference does not describe. A test file fails at its end for them.
+ * Faults that the harness has noticed in passing: parameters that do not fit their statement,
+ * answers that the reference does not describe. A test file with any fails at its end.
  */
 export const faults: string[] = []

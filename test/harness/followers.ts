@@ -10,7 +10,7 @@ export interface Read {
   id: string
 }
 
-/** What becomes of connections, by name. */
+/** Counts the ends of connections, by name. */
 export class Tally {
   readonly counts = new Map<string, number>()
 
@@ -61,8 +61,7 @@ export class Violation extends Error {}
 const readOf = ({ data }: Received): Read => ({ seq: data.seq as number, id: data.id as string })
 
 /**
- * Server-sent events, by whatever the path and headers let in. Some leave before there is an
- * answer.
+ * Server-sent events, through any accepted path and header. Some clients leave before the answer.
  */
 export const byEventStream =
   (path: string, headers: Record<string, string>, tally: Tally, chance: () => number) =>
@@ -100,7 +99,7 @@ export const byGraphQL =
     await pause(stayMs)
     listener.close()
     const code = codeOf(listener.failure)
-    // Nothing but events tells that it was let in.
+    // Only events show that it was admitted.
     const outcome = listener.received.length > 0 ? 'resumed by GraphQL' : 'left without an event'
     tally.add(code === null ? outcome : `GraphQL: ${code}`)
     if (code === 'validation_failed') throw new Violation(`a subscription after ${position} was refused`)

@@ -6,8 +6,8 @@ import { follow, type OpenApi } from './openapi.ts'
 type Arbitrary = fc.Arbitrary<unknown>
 
 /**
- * What breaks programs: nothing, too much, the wrong kind, and text that is hard to store, to print
- * or to compare.
+ * Values that break programs: nothing, too much, wrong types, and text that is hard to store, print
+ * or compare.
  */
 const NASTY: Arbitrary = fc.oneof(
   fc.constantFrom<unknown[]>(

@@ -1,4 +1,4 @@
-/** What the reader of a guide has around a program of it. */
+/** The surroundings that a guide assumes for a program. */
 interface Program {
   before: string
   after: string
@@ -69,7 +69,7 @@ print(json.dumps([is_genuine(each["headers"], each["body"].encode(), each["secre
   'widget:3': null,
 }
 
-/** What the guides take for given, to the compiler. */
+/** The declarations that the guides assume, for the compiler. */
 export const GLOBALS = `import type { Express } from 'express'
 import type { FastifyInstance } from 'fastify'
 import type { Comment } from 'engagement-service/client'

@@ -93,7 +93,7 @@ const commandsOf = (statement: Node): AlterTableCmd[] =>
 const tableOf = (statement: Node): string =>
   ('AlterTableStmt' in statement && statement.AlterTableStmt.relation?.relname) || ''
 
-/** What is not known to be safe is refused. */
+/** Statements that are not known to be safe are refused. */
 function examineStatement(statement: Node, script: Script): void {
   const { refuse, made, locked } = script
   const isNew = (table = ''): boolean => made.has(table)
@@ -136,8 +136,8 @@ function examineStatement(statement: Node, script: Script): void {
 }
 
 /**
- * Whether it drops indexes that only make something faster: the version before still runs without
- * them. Those of a constraint do not end so.
+ * Whether it only drops indexes that make something faster: the previous release still runs without
+ * them. Indexes of constraints have other names.
  */
 const dropsPlainIndexes = ({ removeType, concurrent, objects = [] }: DropStmt): boolean =>
   removeType === 'OBJECT_INDEX' &&

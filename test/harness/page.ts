@@ -24,7 +24,7 @@ class Target {
   }
 }
 
-/** An EventSource that does what the test says, also what no browser would. */
+/** An EventSource under the test's control, including behaviour that no browser has. */
 export class FakeSource extends Target {
   readonly url: string
   readyState = 0

@@ -2,8 +2,8 @@ import { vi } from 'vitest'
 
 import { waitFor } from './standstill.ts'
 
-// What must come, comes; how soon depends on what else the machine does. Where a second is the
-// promise, the test says so.
+// Whatever must happen does; how soon depends on the machine's load. If a second is the promise,
+// the test says so.
 const PATIENCE_MS = 10_000
 
 vi.waitFor = (callback, options = {}) =>

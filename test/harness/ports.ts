@@ -5,8 +5,8 @@ import { createServer } from 'node:net'
 // the ports to which browsers and fetch refuse to go (Fetch standard, "bad port").
 const PORTS = { from: 10_081, to: 30_000 }
 
-// Test files that run side by side take turns: what one is given while its process is not there
-// yet, or is down for a moment, no other is given.
+// Concurrent test files use separate ports: a port that is reserved for a process, or whose
+// process is down for a moment, is given to no other.
 const WORKERS = 64
 const worker = Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS
 const SLOTS = Math.floor((PORTS.to - PORTS.from) / WORKERS)

@@ -67,7 +67,7 @@ export function runMain(env: Env): Run {
     child.once('error', reject)
     void Promise.race([exited, new Promise((heard) => child.once('message', heard))]).then(() => clearTimeout(late))
   })
-  // Who starts a process that is meant to fail looks at `exited` only.
+  // For a process that is meant to fail, a test only awaits `exited`.
   ready.catch(() => undefined)
   const run: Run = {
     pid: child.pid ?? 0,
@@ -138,7 +138,7 @@ export class ServiceProcess {
     this.#errors.push(...errorLines(run.stderr))
   }
 
-  /** What it logged as its own fault, over all its lives. */
+  /** Its own errors in the log, over all its runs. */
   get errors(): readonly string[] {
     return this.#errors
   }

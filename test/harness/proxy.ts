@@ -2,7 +2,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 
 import { freePort } from './ports.ts'
 
-/** Stands between a client and a server, and gets in the way. */
+/** Sits between a client and a server, and causes faults. */
 export interface Proxy {
   port: number
   /** Cuts every connection and refuses new ones. */
@@ -10,18 +10,19 @@ export interface Proxy {
   /** Takes connections again, on the same port. */
   up(): Promise<void>
   /**
-   * Swallows what the server sends where this says so; null lets everything through. Connections
+   * Drops chunks from the server for which this returns true; null passes everything. Connections
    * stay.
    */
   swallow(isLost: ((chunk: Buffer) => boolean) | null): void
   /**
-   * Forwards nothing, not even the end of a connection, as a network that drops packets. What is
-   * sent meanwhile arrives afterwards, unless its connection has been ended. New ones are taken.
+   * Forwards nothing, not even the end of a connection, like a network that drops packets. Data
+   * sent meanwhile arrives afterwards, unless its connection has ended. New connections are
+   * accepted.
    */
   silence(isSilent: boolean): void
   /**
-   * What is silent now stays so for its connections, as on a machine that was replaced: nothing
-   * answers on them, not even their end.
+   * Connections that are silent now stay so, as on a machine that was replaced: nothing answers on
+   * them, not even their end.
    */
   forget(): void
   /** Hands on what the server sends after so many milliseconds. */
@@ -39,7 +40,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
   let isSilent = false
   let generation = 0
   let delayMs = 0
-  /** What waits for the end of a silence. */
+  /** Data that waits for the end of a silence. */
   const held: (() => void)[] = []
   let server: Server | undefined
   const port = await freePort()
@@ -65,7 +66,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
     const pipe = (from: Socket, to: Socket): void => {
       from.on('data', (chunk: Buffer) => {
         if (from === upstream && isLost?.(chunk) === true) swallowed++
-        // What its sender has given up is sent no more.
+        // Data of a sender that has given up is dropped.
         else if (from === upstream && delayMs > 0) setTimeout(() => to.write(chunk), delayMs)
         else forward(() => void (from.destroyed || to.write(chunk)))
       })

@@ -71,7 +71,7 @@ export function articlePage(slug: string, visit: Visit): string {
     const value = visit.query.get(name)
     return value === null ? [] : [` ${name}="${escape(value)}"`]
   })
-  // As a server does that shows comments to who has no JavaScript.
+  // Like a server that shows comments without JavaScript.
   const written = visit.query.get('written')
   const thread = `<engagement-thread discussion="${slug}"${attributes.join('')}>
       <noscript>The comments need JavaScript.</noscript>
@@ -128,7 +128,7 @@ function switcher({ reader, path }: Visit): string {
     .join(' ')
 }
 
-/** What the page keeps for its tests, and for a developer who looks into the console. */
+/** What the page records for its tests, and for developers in the console. */
 export const SCRIPT = `const heard = []
 const violations = []
 for (const name of ['ready', 'posted', 'error', 'reply', 'sign-in'])

@@ -6,7 +6,7 @@ import type { DescribedRoute, Slot } from './routes.ts'
 import type { TestResponse, TestService, TestTenant } from './service.ts'
 import { unnamed } from './sql.ts'
 
-/** One of each resource. A route that names another kind must be told where to get one. */
+/** One of each resource. A route with another kind must be added here. */
 const RESOURCES = [
   'discussion',
   'otherDiscussion',
@@ -45,8 +45,8 @@ const RESOURCE_OF: Readonly<Record<string, Resource>> = {
 }
 
 /**
- * By route, or route and slot: what these do to a resource would keep others from using it, or
- * needs it in another state.
+ * By route, or route and slot: routes that would spoil a resource for others, or need it in another
+ * state.
  */
 const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
   'POST /discussions/:discussionId/archive': 'otherDiscussion',
@@ -58,7 +58,7 @@ const RESOURCE_OF_ROUTE: Readonly<Record<string, Resource>> = {
   'GET /readers/:readerId/merge': 'mergedReader',
 }
 
-/** Who has written what a furnished tenant has. */
+/** The author of everything in a furnished tenant. */
 export const READER = 'reader'
 
 /** A tenant with one of each resource, and credentials of each kind. */
@@ -156,7 +156,7 @@ async function addExport(service: TestService, tenantId: string): Promise<string
   return id
 }
 
-/** Which resource's id a slot takes. Throws for one that nobody has thought of yet. */
+/** The resource of a slot's id. Throws for an unknown slot. */
 export function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {
   const resource = RESOURCE_OF_ROUTE[`${title} ${key}`] ?? RESOURCE_OF_ROUTE[title] ?? RESOURCE_OF[key]
   if (resource === undefined) throw new Error(`test/harness/resources.ts must be told where to get an id for ${key}`)

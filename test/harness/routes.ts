@@ -106,7 +106,7 @@ export function requestOf(
   return { path: query.size > 0 ? `${path}?${query}` : path, body: takesBody ? body : undefined }
 }
 
-/** What is required and is no id, by its name. A new one must be told here what to send. */
+/** Required values other than ids, by name. Add new ones here. */
 const SAMPLES: Readonly<Record<string, unknown>> = {
   body: 'A comment',
   type: 'like',
@@ -124,7 +124,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   from: '2026-01-01T00:00:00.000Z',
 }
 
-/** A value for a slot that is no id. Throws for one that nobody has thought of yet. */
+/** A value for a slot that is no id. Throws for an unknown slot. */
 export function sampleOf({ key }: Slot): unknown {
   if (!Object.hasOwn(SAMPLES, key)) throw new Error(`test/harness/routes.ts must be told a value for ${key}`)
   return SAMPLES[key]

@@ -6,7 +6,7 @@ import { takeLog } from './log.ts'
 // A test may expect a request to fail, but not for one of these.
 afterAll(() => expect([...new Set(faults.splice(0))]).toEqual([]))
 
-// Why a service answered 503 is in no answer.
+// The answer does not say why a service answered 503.
 const tellIfFailed = (result: { state?: string } | undefined): void => {
   const log = takeLog()
   if (result?.state === 'fail' && log !== '') console.error(log)

@@ -17,7 +17,7 @@ import { signIdentity } from './identity.ts'
 import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
 
-/** A password's full cost is 80 ms of CPU time, and most tests make a tenant or several. */
+/** A password at full cost takes 80 ms of CPU time, and most tests create a tenant or more. */
 const scryptN = 2
 
 export const METRICS_TOKEN = 'a-token-of-the-tests'
@@ -62,7 +62,7 @@ interface Options {
   env?: Record<string, string>
   /** Whether a worker runs beside the api; it does by default. */
   worker?: boolean
-  /** What is done to the database before the service is started on it. */
+  /** Prepares the database before the service starts on it. */
   prepare?: (database: Database) => Promise<unknown>
 }
 
@@ -80,7 +80,7 @@ export async function startService({ env = {}, worker = true, prepare }: Options
       REDIS_URL: process.env.REDIS_URL,
       REDIS_PREFIX: `engagement-test-${randomBytes(6).toString('hex')}:`,
       WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-      // For ports at which surely nobody listens.
+      // For ports without a listener.
       WEBHOOK_ALLOWED_PORTS: '1-65535',
       WEBHOOK_POLL_SECONDS: '0.2',
       UNAUTHENTICATED_RATE_PER_SECOND: '0',

@@ -31,7 +31,7 @@ const NAMES = Object.keys(LANGUAGES) as LanguageName[]
 
 export const languagesHere = NAMES.filter((name) => LANGUAGES[name].program !== undefined)
 
-/** To end the name of what runs snippets. */
+/** Suffix of the name of a test that runs snippets. */
 export const languagesMissing = NAMES.filter((name) => !languagesHere.includes(name))
   .map((name) => ` (${name} skipped: it is not here)`)
   .join('')

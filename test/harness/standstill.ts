@@ -14,26 +14,26 @@ let used = process.cpuUsage()
 setInterval(() => {
   const now = performance.now()
   const { user, system } = process.cpuUsage(used)
-  // While it computes it does not stand still: a service in this process that blocks it is not
-  // excused.
+  // A process that computes is not stalled: a service in this process that blocks it has no
+  // excuse.
   const lostMs = now - last - TICK_MS - (user + system) / 1000
   if (lostMs > LATE_MS) stillMs += lostMs
   last = now
   used = process.cpuUsage()
 }, TICK_MS).unref()
 
-/** How long this process has been kept from the processor, in all. */
+/** The total time that this process was kept from the processor. */
 export const stoodStillMs = (): number => stillMs
 
 /**
- * Milliseconds by a clock that stands still whenever this process does: a promise in seconds is
- * about a machine that runs.
+ * Milliseconds of a clock that stops while this process is stalled: promises in seconds are about a
+ * running machine.
  */
 export const runningMs = (): number => performance.now() - stillMs
 
 const { waitFor: waitOnce } = vi
 
-/** `vi.waitFor` by that clock. It would give up after a standstill without another look. */
+/** `vi.waitFor` by that clock, which would otherwise give up right after a stall. */
 export const waitFor = async <T>(
   callback: () => T | Promise<T>,
   { timeout, interval = 50 }: { timeout: number; interval?: number },
@@ -43,7 +43,7 @@ export const waitFor = async <T>(
     try {
       return await waitOnce(callback, { timeout: left, interval })
     } catch (error) {
-      // What has come meanwhile is read, and the time that was lost is known.
+      // Data that has arrived meanwhile is read, and the stall is measured.
       await setImmediate()
       left = began + timeout - runningMs()
       if (left < interval) throw error
@@ -52,8 +52,8 @@ export const waitFor = async <T>(
 }
 
 /**
- * Asks until it is so. Throws where it is not so for whoever asks later than `ms` from now: how
- * long an answer takes on a busy machine is no part of such a promise.
+ * Asks until the condition holds. Throws if it does not hold for a request made later than `ms`
+ * from now: the duration of an answer on a busy machine is not part of the promise.
  */
 export async function holdsWithin(ms: number, ask: () => Promise<unknown>): Promise<void> {
   for (const began = runningMs(); ;) {
