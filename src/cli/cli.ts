@@ -174,12 +174,12 @@ const COMMANDS = {
     },
   ),
   'readers merge': command(
-    'Merges the reader of --from into the one of --into. Who stays is the reader of --into, with their name and profile; the reader of --from goes, and their comments, reactions, reports and bans go over. This is final. Cut off at any instant, the same command goes on, and so does a worker.',
+    'Merges the reader of --from into the one of --into. The reader of --into stays, with their name and profile, and gets the comments, reactions, reports and bans of the reader of --from, who is removed. This is final. If it is interrupted, the same command continues, and so does a worker.',
     {
       tenant: ofTenant,
       from: z
         .string()
-        .meta({ description: 'id', about: 'The reader who goes: their id in the service or at the tenant.' }),
+        .meta({ description: 'id', about: 'The reader to merge: their id in the service or at the tenant.' }),
       into: z.string().meta({ description: 'id', about: 'The reader who stays, named in the same way.' }),
     },
     async (app, { from, into, ...options }) => {
@@ -189,7 +189,7 @@ const COMMANDS = {
     },
   ),
   import: command(
-    'Moves comments from a file into a tenant. It tells neither streams nor webhooks. Cut off at any instant, the same command goes on. The exit status is 1 if something was not taken.',
+    'Imports comments from a file into a tenant, without events to streams or webhooks. If it is interrupted, the same command continues. The exit status is 1 if an item was refused.',
     { tenant: ofTenant, ...IMPORT },
     async (app, { tenant, ...options }) => runImport(app, (await tenantOf(app, tenant)).id, options),
     { places: ['file'] },

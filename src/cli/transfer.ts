@@ -45,7 +45,8 @@ export const IMPORT = {
     .optional()
     .meta({
       description: PAGE_RULES.join('|'),
-      about: 'What of a page becomes its external id; by default the one at the source, else its address.',
+      about:
+        'The part of a page that becomes its external id; by default its external id at the source, else its address.',
     }),
   as: z
     .string()
@@ -53,9 +54,10 @@ export const IMPORT = {
     .optional()
     .meta({
       description: 'name',
-      about: 'Tells two sites of one system apart, whose ids may be the same; by default the system.',
+      about:
+        'A name for the source, to import two sites of one system whose ids may be the same; by default the system.',
     }),
-  'dry-run': z.boolean().optional().meta({ about: 'Says what would come, and changes nothing.' }),
+  'dry-run': z.boolean().optional().meta({ about: 'Reports what would be imported, and changes nothing.' }),
 }
 
 type ImportOptions = z.output<z.ZodObject<typeof IMPORT>>

@@ -72,7 +72,7 @@ export const webhookPolicySchema = z
   })
   .meta({
     title: 'WebhookDefaults',
-    description: 'How deliveries are attempted where the endpoint does not set it by itself.',
+    description: 'How deliveries are attempted, unless the endpoint has its own values.',
   })
 
 type Overrides = { [Name in keyof typeof policy]: z.ZodExactOptional<(typeof policy)[Name]> }
@@ -91,7 +91,7 @@ export type WebhookPolicy = z.infer<typeof webhookPolicySchema>
  */
 export const tenantSettingsSchema = z.strictObject({
   moderationMode: choice('ModerationMode', 'When moderators see comments.', {
-    none: 'Only what the rules hold waits for a moderator.',
+    none: 'Only comments that a rule holds wait for a moderator.',
     pre: 'Every comment waits for a moderator.',
     post: 'Comments appear at once; moderators look afterwards at those that a rule would have held.',
   }).default('none'),
@@ -116,9 +116,9 @@ export const tenantSettingsSchema = z.strictObject({
     .refine((types) => new Set(types).size === types.length, 'must not repeat a type')
     .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry'])
     .describe('The reactions that readers can give.'),
-  erasureMode: choice('ErasureMode', "What becomes of an erased reader's comments.", {
+  erasureMode: choice('ErasureMode', "What happens to an erased reader's comments.", {
     anonymise: 'Each stays as a tombstone, without its text and its author.',
-    delete: 'They go; a tombstone stays where one has replies.',
+    delete: 'They are deleted; one with replies stays as a tombstone.',
   }).default('anonymise'),
   allowedOrigins: z
     .array(origin)
@@ -210,12 +210,12 @@ export const tenantSettingsSchema = z.strictObject({
   classifier: z
     .strictObject({
       url: outboundUrl.nullable().default(null).describe('The https address that is asked.'),
-      fallback: choice('ClassifierFallback', 'What becomes of a comment while the classifier does not answer.', {
+      fallback: choice('ClassifierFallback', 'What happens to a comment while the classifier does not answer.', {
         approve: 'It is approved.',
         hold: 'It waits for a moderator.',
       })
         .default('hold')
-        .describe('What becomes of a comment while it does not answer.'),
+        .describe('What happens to a comment while it does not answer.'),
     })
     .meta({ title: 'ClassifierSettings', description: 'A service of the tenant that judges new comments.' })
     .nullable()

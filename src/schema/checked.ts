@@ -111,7 +111,7 @@ export const inputFields = <Shape extends Record<string, z.ZodType>>(
 function inputType(schema: z.ZodObject): PothosSchemaTypes.InputObjectRef<Types, Values> {
   const { title = '', description = '' } = schema.meta() ?? {}
   return builder.inputType(`${title}Input`, {
-    description: `${description} What is left out stays as it is.`,
+    description: `${description} Omitted fields do not change.`,
     fields: (t) => inputFields(t, schema.shape),
   })
 }

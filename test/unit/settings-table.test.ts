@@ -82,7 +82,7 @@ test('every setting has what a form needs', () => {
     itemBounds: { pattern: expect.any(String) },
   })
   expect(field('moderationMode').values).toEqual([
-    { value: 'none', description: 'Only what the rules hold waits for a moderator.' },
+    { value: 'none', description: 'Only comments that a rule holds wait for a moderator.' },
     { value: 'pre', description: 'Every comment waits for a moderator.' },
     expect.objectContaining({ value: 'post' }),
   ])

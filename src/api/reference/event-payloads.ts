@@ -35,7 +35,7 @@ const eventSchema = (type: EventType, actor: Schema, data: Schema): Schema => ({
     },
     occurredAt: { type: 'string', format: 'date-time', description: 'When it happened.' },
     actor: described(actor, 'Who did it.'),
-    data: described(data, 'What it happened to.'),
+    data: described(data, 'The thing that changed, after the event.'),
   },
   required: ['id', 'type', 'discussionId', 'seq', 'occurredAt', 'actor', 'data'],
 })

@@ -13,7 +13,7 @@ export interface Reader {
   id: string
   /** The reader's id at the tenant (`sub` of the assertion). */
   externalId: string
-  /** The name to show, where the tenant gave one. */
+  /** The name to show, if the tenant gave one. */
   name: string | null
   /** An https picture of the reader. */
   avatarUrl: string | null
@@ -138,7 +138,7 @@ interface EventOf<Type, Data> {
   occurredAt: string
   /** Who did it. */
   actor: Actor
-  /** What it happened to. */
+  /** The thing that changed, after the event. */
   data: Data
 }
 

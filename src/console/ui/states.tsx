@@ -85,7 +85,7 @@ export function Answered<Data>({
   }
   return (
     <>
-      {/* What was known stays in view, and is said to be old. */}
+      {/* The last answer stays in view, marked as old. */}
       {error != null && <Problem error={error} onRetry={() => void refetch()} />}
       {children(data)}
     </>

@@ -83,7 +83,7 @@ builder.relayMutationField(
     resolve: async (_root, { input }, ctx) => ({ id: await deleteExport(ctx, input) }),
   },
   {
-    description: 'What was deleted.',
+    description: 'The deleted export.',
     outputFields: (t) => ({ id: t.exposeID('id', { description: 'The id of the export.' }) }),
   },
 )

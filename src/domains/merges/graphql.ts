@@ -23,11 +23,11 @@ builder.objectField(ReaderRecordRef, 'formerReaders', (t) =>
 )
 
 const ReaderMergeRef = builder.objectRef<ReaderMerge>('ReaderMerge').implement({
-  description: 'What became of a reader who was merged into another one.',
+  description: 'The merge of a reader into another one.',
   fields: (t) => ({
     into: t.expose('into', { type: ReaderRecordRef, description: 'The reader who stays.' }),
     isUnderWay: t.exposeBoolean('isUnderWay', {
-      description: 'Whether some of what the reader has written has not moved yet.',
+      description: 'Whether the merge is still under way: some of the content has not moved yet.',
     }),
   }),
 })
@@ -38,7 +38,7 @@ builder.queryField('readerMerge', (t) =>
     nullable: true,
     access: 'moderate_content',
     throws: ['not_found'],
-    description: 'Returns what became of a reader who was merged into another one.',
+    description: 'Returns the merge of a reader who was merged into another one.',
     args: { readerId: t.arg.id({ required: true, description: 'The id that the reader had in this service.' }) },
     resolve: (_root, { readerId }, ctx) => getReaderMerge(ctx, readerId),
   }),
@@ -48,7 +48,7 @@ builder.relayMutationField(
   'mergeReader',
   {
     inputFields: (t) => ({
-      readerId: t.id({ required: true, description: 'The reader who goes.' }),
+      readerId: t.id({ required: true, description: 'The reader to merge.' }),
       into: t.id({ required: true, description: 'The reader who stays.' }),
     }),
   },

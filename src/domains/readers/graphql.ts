@@ -176,7 +176,7 @@ for (const [ref, externalId] of [
   builder.objectFields(ref, (t) => ({
     id: t.exposeID('id', { description: 'The id of the reader in this service.' }),
     externalId: t.exposeString('externalId', { description: externalId }),
-    name: t.exposeString('name', { nullable: true, description: 'The name to show, where the tenant gave one.' }),
+    name: t.exposeString('name', { nullable: true, description: 'The name to show, if the tenant gave one.' }),
     avatarUrl: t.exposeString('avatarUrl', { nullable: true, description: 'An https picture of the reader.' }),
     profileUrl: t.exposeString('profileUrl', { nullable: true, description: 'An https page about the reader.' }),
   }))

@@ -39,7 +39,7 @@ builder.queryField('publicSettings', (t) =>
 builder.relayMutationField(
   'updateSettings',
   {
-    description: 'The settings to change. What is left out stays as it is; null is a value, where there is such a one.',
+    description: 'The settings to change. Omitted settings do not change. Null is a value of settings that allow it.',
     extensions: shapedBy(tenantSettingsSchema),
     inputFields: (t) => inputFields(t, shape),
   },

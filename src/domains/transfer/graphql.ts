@@ -4,27 +4,27 @@ import type { COUNTED, ImportFinding, ImportFindings, TableUse, TableUses, Trans
 import type { Removed } from './undo-sql.ts'
 
 const FindingRef = builder.objectRef<ImportFinding>('ImportFinding').implement({
-  description: 'Something of the file that was not taken as it stands there.',
+  description: 'An item of the file that was refused, or changed.',
   fields: (t) => ({
-    place: t.exposeString('place', { description: 'Where it stands in the file.' }),
-    reason: t.exposeString('reason', { description: 'Why.' }),
+    place: t.exposeString('place', { description: 'The place in the file, such as `line 12`.' }),
+    reason: t.exposeString('reason', { description: 'Why it was refused, or how it was changed.' }),
   }),
 })
 
 const FindingsRef = builder.objectRef<ImportFindings>('ImportFindings').implement({
-  description: 'What was not taken as it stands in the file.',
+  description: 'Items of the file that were refused, or changed.',
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'How much of it there is.' }),
+    total: t.exposeInt('total', { description: 'The number of these items.' }),
     first: t.field({
       type: [FindingRef],
-      description: 'The first 100 of it.',
+      description: 'The first 100 of them.',
       resolve: ({ first }) => [...first],
     }),
   }),
 })
 
 const CountsRef = builder.objectRef<TransferCounts>('ImportCounts').implement({
-  description: 'How many of each kind an import has brought.',
+  description: 'The number of imported items of each kind.',
   fields: (t) =>
     ({
       readers: t.int({ description: 'Readers.', resolve: ({ readers = 0 }) => readers }),
@@ -43,16 +43,16 @@ const CountsRef = builder.objectRef<TransferCounts>('ImportCounts').implement({
 })
 
 const TableRef = builder.objectRef<TableUse>('ImportTable').implement({
-  description: 'What of a table an import has used.',
+  description: 'How many rows of a table an import has used.',
   fields: (t) => ({
-    rows: t.exposeInt('rows', { description: 'Rows of the table.' }),
-    used: t.exposeInt('used', { description: 'Rows for which there was something in the file.' }),
-    firstUnused: t.exposeStringList('firstUnused', { description: 'The first 5 of the others, as `row 4`.' }),
+    rows: t.exposeInt('rows', { description: 'The number of rows in the table.' }),
+    used: t.exposeInt('used', { description: 'The number of rows that matched something in the file.' }),
+    firstUnused: t.exposeStringList('firstUnused', { description: 'The first 5 unused rows, such as `row 4`.' }),
   }),
 })
 
 const TablesRef = builder.objectRef<TableUses>('ImportTables').implement({
-  description: 'What of its tables an import has used.',
+  description: 'How far an import has used its tables.',
   fields: (t) => ({
     map: t.field({
       type: TableRef,
@@ -70,7 +70,7 @@ const TablesRef = builder.objectRef<TableUses>('ImportTables').implement({
 })
 
 const RemovedRef = builder.objectRef<Partial<Removed>>('ImportRemoved').implement({
-  description: 'How many of each kind were removed when an import was taken back.',
+  description: 'The number of items of each kind that an undo has removed.',
   fields: (t) => ({
     readers: t.int({ description: 'Readers.', resolve: ({ readers = 0 }) => readers }),
     comments: t.int({ description: 'Comments.', resolve: ({ comments = 0 }) => comments }),
@@ -78,63 +78,62 @@ const RemovedRef = builder.objectRef<Partial<Removed>>('ImportRemoved').implemen
 })
 
 const StateRef = builder.enumType('ImportState', {
-  description: 'How far an import is.',
+  description: 'The state of an import.',
   values: {
-    unfinished: { description: 'It is under way, or was cut off. The same command goes on with it.' },
-    finished: { description: 'All of the file was read.' },
-    undone: { description: 'It was taken back.' },
+    unfinished: { description: 'It is under way, or was interrupted. The same command continues it.' },
+    finished: { description: 'The whole file was read.' },
+    undone: { description: 'It was undone.' },
   },
 })
 
 const ImportRef = builder.prismaObject('Import', {
-  description: 'A file that was moved in, by the command line.',
+  description: 'A file that was imported by the command line.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id of the import.' }),
     source: t.exposeString('source', { description: 'The system that the file comes from, or its name of `--as`.' }),
     fileName: t.exposeString('fileName', { description: 'The name of the file, without its folder.' }),
     state: t.field({
       type: StateRef,
-      description: 'How far it is.',
+      description: 'The state of the import.',
       resolve: ({ finishedAt, undoneAt }) =>
         undoneAt !== null ? 'undone' : finishedAt !== null ? 'finished' : 'unfinished',
     }),
     counts: t.field({
       type: CountsRef,
-      description: 'How many of each kind it has brought.',
+      description: 'The number of imported items of each kind.',
       resolve: ({ counts }) => counts as TransferCounts,
     }),
     refused: t.field({
       type: FindingsRef,
-      description: 'What was not taken, at the end of the last run.',
+      description: 'The refused items, at the end of the last run.',
       resolve: ({ refused }) => refused as unknown as ImportFindings,
     }),
     changed: t.field({
       type: FindingsRef,
-      description: 'What was taken otherwise than it stands in the file.',
+      description: 'The items that were changed when they were imported.',
       resolve: ({ changed }) => changed as unknown as ImportFindings,
     }),
     tables: t.field({
       type: TablesRef,
       nullable: true,
-      description:
-        'What it has used of the tables that it was given. Null without tables, and until all of the file was read.',
+      description: 'How far it has used its tables. Null without tables, and until the whole file was read.',
       resolve: ({ tables }) => tables as TableUses | null,
     }),
     removed: t.field({
       type: RemovedRef,
-      description: 'What of it was taken back, over all runs of the undo. The rest was touched since, and stays.',
+      description: 'The items that were removed, over all runs of the undo. Items that were touched since stay.',
       resolve: ({ removed }) => removed as Partial<Removed>,
     }),
     startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it began.' }),
     finishedAt: t.expose('finishedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When all of the file was read. Null until then.',
+      description: 'When the whole file was read. Null until then.',
     }),
     undoneAt: t.expose('undoneAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was taken back. Null if it was not.',
+      description: 'When it was undone. Null if it was not.',
     }),
   }),
 })

@@ -23,7 +23,7 @@ const instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
   .refine((given) => reachOf(Date.parse(given)) === null, 'must be from 1970 to 9999')
 const time = instant.describe('RFC 3339, from 1970 to 9999')
-const past = instant.describe('RFC 3339, from 1970 on. What is in the future is taken as now')
+const past = instant.describe('RFC 3339, from 1970 on. A time in the future becomes the time of the import')
 const url = z.string().max(2048)
 
 const MAX_JSON_DEPTH = 32
@@ -64,13 +64,13 @@ export const headerItem = z.object({
   form: z.literal('engagement-service'),
   version: z.literal(FORM_VERSION),
   tenant: z.string().describe('The slug of the tenant'),
-  exportedAt: time.describe('The instant of which everything else is'),
+  exportedAt: time.describe('The instant that the export shows'),
 })
 
 /** The tenant's settings. Only a tenant that has set nothing takes them. */
 export const settingsItem = z.object({
   kind: z.literal('settings'),
-  settings: json.describe('What differs from the defaults: see the tenant settings'),
+  settings: json.describe('The values that differ from the defaults: see the tenant settings'),
 })
 
 /** A person who commented, reacted or reported. */
@@ -97,7 +97,7 @@ export const readerItem = z.object({
   formerly: z
     .array(z.object({ id, externalId: z.string(), mergedAt: past }))
     .optional()
-    .describe(`Who was merged into them, first ones first: their external ids lead here. ${WITH_HEADER}`),
+    .describe(`Readers who were merged into this one, earliest first: their external ids lead here. ${WITH_HEADER}`),
 })
 
 /** A page with comments. */
@@ -117,7 +117,7 @@ export const discussionItem = z.object({
   createdAt: time.nullish(),
   updatedAt: past.nullish(),
   lastCommentedAt: past.nullish().describe(WITH_HEADER),
-  activeAt: past.nullish().describe(`By which it stands in the list of active ones: to the minute. ${WITH_HEADER}`),
+  activeAt: past.nullish().describe(`Its place in the list of active discussions, to the minute. ${WITH_HEADER}`),
   autoClosedAt: past.nullish().describe('When the service locked it because of its age'),
 })
 
@@ -127,7 +127,7 @@ export const commentItem = z.object({
   id,
   discussionId: id.describe('`id` of the discussion’s item'),
   parentId: id.nullish().describe('`id` of the comment that it replies to'),
-  authorId: id.nullish().describe('`id` of the reader’s item; null where the author is gone'),
+  authorId: id.nullish().describe('`id` of the reader’s item; null if the author was erased'),
   body: text.nullish().describe('Markdown; null for a tombstone'),
   status: z.enum(['pending', 'approved', 'rejected', 'deleted']).optional().describe('The default is approved'),
   createdAt: time,
@@ -136,7 +136,7 @@ export const commentItem = z.object({
   pinnedAt: past.nullish(),
   firstApprovedAt: past.nullish().describe('The default is createdAt where it is approved'),
   holdReason: z.enum(HOLD_REASONS).nullish().describe('Why it waits for a moderator or is flagged'),
-  flagged: z.boolean().optional().describe('In view, and before moderators because of a rule'),
+  flagged: z.boolean().optional().describe('In view, but in a moderation queue because of a rule'),
   revision: z
     .int()
     .min(1)
@@ -172,7 +172,7 @@ export const reportItem = z.object({
   reason: text,
   note: text.nullish(),
   createdAt: time.nullish(),
-  counted: z.boolean().optional().describe('False: of a reader banned in shadow, and so not counted'),
+  counted: z.boolean().optional().describe('False for a report of a reader banned in shadow, which does not count'),
   answered: z.boolean().optional().describe('A moderator has judged the comment since'),
 })
 
@@ -183,7 +183,7 @@ export const endpointItem = z.object({
   url,
   description: name.nullish(),
   eventTypes: z.array(name).min(1),
-  policy: json.optional().describe('What differs from the tenant’s webhookPolicy'),
+  policy: json.optional().describe('The values that differ from the tenant’s webhookPolicy'),
   createdAt: time,
 })
 

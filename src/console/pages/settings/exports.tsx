@@ -59,7 +59,7 @@ export function Exports() {
           onConfirm={() => remove.mutateAsync({ input: { id: toDelete.id } })}
           onClose={() => setToDelete(null)}
         >
-          Its file is deleted as well. What it is a copy of stays.
+          Its file is deleted as well. The data themselves stay.
         </Confirm>
       )}
     </Section>

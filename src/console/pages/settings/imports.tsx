@@ -104,13 +104,13 @@ function Report({ made, onClose }: { made: Import; onClose: () => void }) {
       <Stack>
         {made.undoneAt == null ? (
           <Text size="sm">
-            What it had brought when it ended. <Code>import undo</Code> takes its id: <Code>{made.id}</Code>
+            The items that it had imported when it ended. <Code>import undo</Code> takes its id: <Code>{made.id}</Code>
           </Text>
         ) : (
           <Text size="sm">
-            It was taken back: <Time at={made.undoneAt} />, with {formatNumber(made.removed.comments)} of its comments
-            and {formatNumber(made.removed.readers)} of its readers. What somebody has touched meanwhile has stayed, and
-            pages stay. This is what it had brought before.
+            It was undone: <Time at={made.undoneAt} />, with {formatNumber(made.removed.comments)} of its comments and{' '}
+            {formatNumber(made.removed.readers)} of its readers. Items that were touched meanwhile have stayed, and so
+            have pages. These are the items that it had imported before.
           </Text>
         )}
         <Table>
@@ -128,7 +128,7 @@ function Report({ made, onClose }: { made: Import; onClose: () => void }) {
         <TableUse option="--map" of={made.tables?.map} />
         <TableUse option="--authors" of={made.tables?.authors} />
         <Findings title="Not taken" of={made.refused} />
-        <Findings title="Taken otherwise than it stands in the file" of={made.changed} />
+        <Findings title="Changed by the import" of={made.changed} />
       </Stack>
     </Dialog>
   )

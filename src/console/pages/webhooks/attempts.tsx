@@ -14,7 +14,7 @@ export function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
   return (
     <DataTable
       label="Attempts"
-      head={['No.', 'When', 'Took', 'Answer', 'Why it failed', 'What was answered']}
+      head={['No.', 'When', 'Took', 'Answer', 'Why it failed', 'Body of the answer']}
       minWidth={720}
     >
       {attempts.map(({ n, at, durationMs, statusCode, error, responseSnippet }) => (
