@@ -110,10 +110,7 @@ export interface Ctx {
   readonly address: string | null
   /** Null on the few requests that need no credentials. */
   readonly caller: Caller | null
-  /**
-   * Collects the raw secrets in an answer that will be stored, so that they can be left out of what
-   * is stored.
-   */
+  /** Collects the raw secrets in an answer that will be stored, so that they are not stored. */
   readonly shownSecrets?: Set<string>
   /** The values of `ofRequest`. */
   kept?: { for: Ctx; by: Map<object, unknown> }

@@ -33,7 +33,7 @@ const FILL = [
   'VACUUM ANALYZE',
 ]
 
-/** Deltas as two busy seconds leave them. */
+/** The deltas of two busy seconds. */
 const WAIT = `INSERT INTO analytics_deltas (tenant_id, hour, discussion_id, reader_id, metric, n)
   SELECT t.id, date_trunc('hour', now(), 'UTC'), md5('discussion ' || n % 300)::uuid, md5('reader ' || n)::uuid,
     'comments_approved', 1

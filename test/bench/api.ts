@@ -13,7 +13,7 @@ const READERS = 200
 const BIG = 1_000_000
 const POOL = { DATABASE_POOL_SIZE: String(CONNECTIONS) }
 
-/** One way to ask: against which process, and what. */
+/** One variant of a request, and the process that it goes to. */
 interface Side {
   process: BenchProcess
   requests: readonly Buffer[]
@@ -27,8 +27,8 @@ export interface Figures {
 }
 
 /**
- * What reading costs, each beside its reference in the same run, turn by turn: pages
- * (not cached, cached, not modified, over GraphQL, at 1 000 and 1 000 000 comments), counts.
+ * The cost of reads, each beside its reference in the same run, alternating: pages (not cached,
+ * cached, not modified, over GraphQL, at 1 000 and 1 000 000 comments), counts.
  */
 export async function benchApi(): Promise<void> {
   const open: { close(): Promise<void> }[] = []
@@ -127,7 +127,7 @@ async function benchCounts({ service, bare, filled }: Omit<World, 'uncached'>): 
   print('counts of 20 pages', figures, { REST: ['bare', null] })
 }
 
-/** What a page costs in a short and in a very long discussion. */
+/** The cost of a page in a short and in a very long discussion. */
 async function benchSizes(service: BenchService): Promise<void> {
   const small = await fillDiscussions(service.databaseUrl, { discussions: 1, comments: 1000, readers: READERS })
   const big = await fillDiscussions(service.databaseUrl, { discussions: 1, comments: BIG, readers: READERS })
@@ -186,7 +186,7 @@ export function middle(rounds: readonly Figures[]): Figures {
   }
 }
 
-/** One line a side; `ratios` names what each is compared with, and the target. */
+/** Prints one line a side; `ratios` names the side that each is compared with, and the target. */
 export function print(
   title: string,
   figures: Record<string, Figures>,

@@ -1,5 +1,5 @@
-// Bare Node as an event stream: what is posted is written to every open response, and nothing else.
-// What the benches compare with.
+// Bare Node as an event stream: every posted body is written to every open response. The reference
+// of the stream benches.
 import { createServer, type ServerResponse } from 'node:http'
 
 const open = new Set<ServerResponse>()

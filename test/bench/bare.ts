@@ -1,5 +1,5 @@
-// A bare server on the same database: one statement and its rows as JSON, and nothing else. What
-// the benches compare with.
+// A bare server on the same database: one statement, and its rows as JSON. The reference of the
+// benches.
 import Fastify from 'fastify'
 
 import { FIRST_ID, LAST_ID } from '../../src/core/ids.ts'

@@ -7,9 +7,11 @@ import { makeRequests } from './post.ts'
 import { type BenchProcess, type BenchService, median, startBareServer, startBenchService } from './service.ts'
 
 const CONNECTIONS = 16
-/** By their number: on a busy machine seconds would leave the compiler at the beginning. */
+/**
+ * A number of requests, not seconds: on a busy machine the compiler would not get far in that time.
+ */
 const WARM_REQUESTS = 10_000
-/** Many short turns: what else the machine does falls on all sides alike. */
+/** Many short turns, so that other load on the machine affects all sides alike. */
 const ROUNDS = 20
 const SECONDS = 0.4
 const DISCUSSIONS = 500

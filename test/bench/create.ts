@@ -11,7 +11,7 @@ const ROUNDS = 5
 
 const TENANT = '00000000-0000-0000-0000-000000000001'
 
-/** The least that holds a comment, its number, its event and its delivery. */
+/** The minimum that stores a comment, its number, its event and its delivery. */
 const SCHEMA = `
   CREATE SCHEMA lean;
   CREATE TABLE lean.discussions (tenant_id uuid, id uuid, state text DEFAULT 'open', seq bigint DEFAULT 0,

@@ -17,7 +17,7 @@ export const RHYTHMS: readonly Rhythm[] = [
   { name: '16 each 320 ms', atOnce: 16, everyMs: 320 },
 ]
 const SECONDS = 3
-/** Bytes of heartbeats by which streams may differ. */
+/** Streams may differ by these bytes of heartbeats. */
 const HEARTBEATS = 64
 
 export interface FanOut {
@@ -28,7 +28,7 @@ export interface FanOut {
   p99: number
 }
 
-/** Opens streams and publishes in a rhythm. Throws where a stream has got less than another. */
+/** Opens streams and publishes in a rhythm. Throws if a stream has received less than another. */
 export async function fanOut(
   peer: Peer,
   listeners: Listeners,
@@ -36,7 +36,7 @@ export async function fanOut(
 ): Promise<FanOut> {
   await listeners.open(peer.port, peer.head, streams)
   await setTimeout(1000)
-  // Unmeasured: what is compiled and allocated at first.
+  // Not measured: first compilations and allocations.
   await publish(peer, { ...rhythm, times: Math.ceil(1000 / rhythm.everyMs) })
   await listeners.settled()
   await listeners.reset()

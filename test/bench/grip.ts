@@ -100,7 +100,7 @@ async function publish(stage: Stage, service: BenchService, events: number): Pro
   }
 }
 
-/** What idle streams cost: Pushpin asks for each of them again every half a minute. */
+/** The cost of idle streams: Pushpin asks for each of them every half a minute. */
 async function idle(stage: Stage, service: BenchService, listeners: Listeners, pushpin: Pushpin): Promise<void> {
   const { ticket } = await call(service, 'POST', '/stream/ticket', { discussionId: stage.discussionId })
   const head = headOf(`/api/v1/stream/${stage.discussionId}?ticket=${ticket}`)

@@ -18,9 +18,9 @@ const CLI = join(import.meta.dirname, '../../dist/cli/cli.js')
 const COMMENTS = Number(process.env.IMPORT_COMMENTS ?? 100_000)
 const PER_DISCUSSION = 200
 const PER_READER = 20
-/** What the file is about. */
+/** The tables of the file's items. */
 const TABLES = ['readers', 'discussions', 'comments']
-/** What an import writes beside it: what each item has become, and the analytics. */
+/** Further tables that an import writes: the rows of each item, and the analytics. */
 const BESIDE = ['import_items', 'analytics_activity', 'analytics_discussions', 'analytics_buckets']
 /** Between the first comment and the last one. */
 const YEARS_MS = 2e11
@@ -116,7 +116,7 @@ async function backendsMs(database: pg.Client): Promise<Map<number, number>> {
   return new Map(rows.map(({ pid }) => [pid, unlessGone(() => cpuMsOf(pid)) ?? 0]))
 }
 
-/** What the kernel says of a process, which may have ended. */
+/** The kernel's data on a process, which may have ended. */
 function unlessGone<T>(read: () => T): T | undefined {
   try {
     return read()

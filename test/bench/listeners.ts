@@ -1,5 +1,5 @@
-// Opens streams over raw sockets and counts the bytes of each, in a process of its own so that it
-// holds up nobody.
+// Opens streams over raw sockets and counts the bytes of each, in a separate process, so that it
+// delays no other.
 import { connect, type Socket } from 'node:net'
 
 import { type Answer, type Command, type Counted, monotonicMs, STAMP } from './listening.ts'
@@ -8,7 +8,7 @@ import { type Answer, type Command, type Counted, monotonicMs, STAMP } from './l
 const AT_ONCE = 200
 /** Every so many streams, the times of events are read. */
 const TIMED_EACH = 50
-/** Shared by all sockets: what comes is counted and forgotten. */
+/** Shared by all sockets: data is counted and dropped. */
 const buffer = Buffer.allocUnsafe(256 * 1024)
 
 let sockets: Socket[] = []

@@ -10,8 +10,8 @@ export type Command =
   | { do: 'close' }
 
 /**
- * The beginning of a comment's text that says when it was sent, by the clock that all processes of
- * a machine share.
+ * A prefix of a comment's text with its time of sending, by the clock that all processes of a
+ * machine share.
  */
 export const stamp = (): string => `@${monotonicMs().toFixed(2)}@`
 export const STAMP = /"body":"@([\d.]+)@/g
@@ -43,7 +43,7 @@ export interface Listeners {
    */
   delays(): Promise<readonly number[]>
   /**
-   * Waits until nothing more comes. `at`: when the last had come, to 50 ms, by this process's
+   * Waits until no more data comes. `at`: when the last data came, to 50 ms, by this process's
    * clock.
    */
   settled(): Promise<Counted & { at: number }>
@@ -52,9 +52,9 @@ export interface Listeners {
   end(): Promise<void>
 }
 
-/** How long nothing must have come for all to have come. */
+/** Silence of this long means that everything has arrived. */
 const QUIET_MS = 1000
-/** How long the first of it may take. */
+/** The longest wait for the first data. */
 const PATIENCE_MS = 30_000
 
 export async function startListeners(): Promise<Listeners> {

@@ -18,13 +18,13 @@ const HEAVY_CONNECTIONS = 64
 const HEAVY_ENDPOINTS = 1000
 const TARGET = { locked: 1.2, heavy: 2 }
 
-/** Who calls for a tenant. */
+/** The credentials for a tenant. */
 interface Caller {
   apiKey: string
   signer: Signer
 }
 
-/** A tenant's times beside another tenant, and alone, turn by turn. */
+/** A tenant's latency beside another tenant, and alone, alternating. */
 export async function benchNeighbours(): Promise<void> {
   await benchLocked()
   await benchHeavy()
@@ -85,7 +85,7 @@ async function benchHeavy(): Promise<void> {
       const posting = load({ port: service.port, connections: HEAVY_CONNECTIONS, seconds: SECONDS, requests })
       const result = await run()
       heavy.push(await posting)
-      // No worker takes them: the next round is not to meet those of this one.
+      // No worker sends them, and the next round must not find those of this one.
       await outside.query('TRUNCATE deliveries CASCADE')
       return result
     }

@@ -70,7 +70,7 @@ interface TenantOfOutbox {
 export interface Outbox {
   db: Db
   /**
-   * Commits `events` of each tenant, one delivery of each to each of its endpoints, and tells the
+   * Commits `events` for each tenant, with a delivery to each of its endpoints, and wakes the
    * workers.
    */
   queue(events: number): Promise<void>

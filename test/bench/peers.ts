@@ -54,7 +54,10 @@ async function benchFanOut(): Promise<void> {
   }
 }
 
-/** Measures each side once a round, in alternating order: what comes later finds it warmer. */
+/**
+ * Measures each side once a round, in alternating order, because later sides run on warmer
+ * processes.
+ */
 async function inTurns<S, F>(sides: readonly S[], measure: (side: S) => Promise<F>): Promise<Map<S, F[]>> {
   const rounds = new Map(sides.map((side): [S, F[]] => [side, []]))
   for (let n = 0; n < ROUNDS; n++) {

@@ -42,8 +42,8 @@ interface Round {
 }
 
 /**
- * What it costs to forget events: how long a batch takes, what comments that are written meanwhile
- * notice of it, and whether the table grows when as many events come again.
+ * The cost of deleting events: the time of a batch, its effect on concurrent comments, and whether
+ * the table grows when as many events come again.
  */
 export async function benchRetention(): Promise<void> {
   const service = await startBenchService()
@@ -78,7 +78,7 @@ export async function benchRetention(): Promise<void> {
   }
 }
 
-/** Forgets for as long as `work` takes. */
+/** Deletes as long as `work` takes. */
 async function forgetWhile(sql: Sql, work: () => Promise<number>): Promise<Omit<Round, 'mb' | 'alone'>> {
   let isOver = false
   const working = work().finally(() => (isOver = true))

@@ -1,5 +1,4 @@
-// The bare loop that deliveries are compared with: got, keep-alive, each request signed, and
-// nothing else.
+// The bare loop that deliveries are compared with: got, keep-alive, each request signed.
 import { createHmac } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'

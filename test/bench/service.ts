@@ -66,7 +66,7 @@ export async function startBenchService(
     main,
   )
   await ready(child)
-  // What is measured is the service, not its limits.
+  // The bench measures the service, not its limits.
   const limits = await fetch(`http://127.0.0.1:${port}/api/v1/settings`, {
     method: 'PATCH',
     headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
@@ -111,7 +111,7 @@ async function startBare(file: string, env: Record<string, string>): Promise<Ben
 
 /** A script of the benches in a process of its own. */
 export interface Script extends Omit<BenchProcess, 'port'> {
-  /** What it said when it was ready. */
+  /** Its message when it was ready. */
   hello: unknown
   ask(question: object): Promise<unknown>
 }

@@ -1,14 +1,14 @@
-// A receiver of webhooks that costs next to nothing: raw sockets, every request answered 204 as
-// soon as it is whole. It counts, and notes when each event came. Requests to /hang/… get no answer
-// while it is told to hang.
+// A receiver of webhooks that costs next to nothing: raw sockets, every complete request answered
+// with 204. It counts, and notes when each event came. Requests to /hang/… get no answer while it
+// is told to hang.
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 
 import { makeCertificates } from '../harness/certificates.ts'
 
-/** What it can be asked, and what it answers. */
+/** The questions to the sink, and its answers. */
 export interface SinkQuestion {
-  /** Forgets what came, and hangs from now on or does not. */
+  /** Drops its counts, and hangs from now on or does not. */
   reset?: { hang: boolean }
 }
 export interface SinkAnswer {
@@ -16,8 +16,8 @@ export interface SinkAnswer {
   /** When the last one came, in milliseconds since 1970. */
   lastAt: number
   /**
-   * Event and time of what came to other paths than /hang/…, in the order of arrival; only where
-   * nothing was reset.
+   * Event and arrival time of requests to paths other than /hang/…, in order; only if nothing was
+   * reset.
    */
   arrivals: [eventId: string, at: number][]
 }

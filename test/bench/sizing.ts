@@ -12,11 +12,11 @@ import { call, headOf } from './stream-peers.ts'
 const SECONDS = 15
 const WARM_SECONDS = 4
 
-/** What is asked of a deployment each second. */
+/** The load on a deployment each second. */
 interface Demand {
-  /** Comments, and of each page that one came to, one reader who has it made again. */
+  /** Comments, each with one reader for whom its page is made again. */
   posts: number
-  /** Pages that are kept. */
+  /** Pages from the cache. */
   reads: number
   /** Streams, of one discussion to which `events` comments of `posts` go. */
   streams: number
@@ -32,7 +32,7 @@ interface Use {
   postgres: number
 }
 
-/** Equal texts of one reader would be held back. */
+/** Equal texts of one reader would be held. */
 let written = 0
 
 const NOTHING: Demand = { posts: 0, reads: 0, streams: 0, events: 0, endpoints: 0 }
@@ -44,8 +44,8 @@ const POINTS: readonly Demand[] = [
 ]
 
 /**
- * What each thing costs by itself, and what that foretells for three mixes, beside what they cost:
- * the model of docs/operations/sizing.md.
+ * The cost of each thing by itself, the prediction for three mixes, and their real cost: the model
+ * of docs/operations/sizing.md.
  */
 export async function benchSizing(): Promise<void> {
   const open: { close(): Promise<void> }[] = []
@@ -115,7 +115,7 @@ interface Costs {
 }
 
 async function findCosts(stage: Stage): Promise<Costs> {
-  // Unmeasured: what is compiled at first.
+  // Not measured: first compilations.
   await measure(stage, { posts: 100, reads: 300, streams: 500, events: 5, endpoints: 1 })
   const idle = await measure(stage, NOTHING)
   const posts = await measure(stage, { ...NOTHING, posts: 100 })
@@ -188,7 +188,7 @@ async function remove(service: BenchService, path: string): Promise<void> {
   if (status !== 204) throw new Error(`DELETE ${path}: ${status}`)
 }
 
-/** Requests at even intervals, whatever becomes of those before. */
+/** Requests at even intervals, whether or not earlier ones are answered. */
 function startLoad({ service, discussionIds, followedId, identities }: Stage, demand: Demand) {
   const under = new Set<Promise<unknown>>()
   let failure: unknown
@@ -223,7 +223,7 @@ function startLoad({ service, discussionIds, followedId, identities }: Stage, de
     )
     await page(id)
   }
-  // Half of the discussions are written in, and half are only read.
+  // One half of the discussions gets comments, and the other is only read.
   const half = discussionIds.length / 2
   every(demand.posts - demand.events, () => post(discussionIds[written % half]))
   every(demand.events, () => post(followedId))

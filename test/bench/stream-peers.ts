@@ -12,7 +12,7 @@ import { type BenchService, childOf, cpuMsOf, startBareStream, startBenchService
 import { signIdentity } from '../harness/identity.ts'
 import { STAMP, stamp } from './listening.ts'
 
-/** A process that sends what is published to every stream. */
+/** A process that sends published events to every stream. */
 export interface Peer {
   name: string
   pid: number

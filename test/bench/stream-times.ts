@@ -45,7 +45,7 @@ function listen(port: number, path: string, headers: Record<string, string>, hea
   })
 }
 
-/** What a reader waits for: an event of another process, and what was missed. */
+/** What a reader waits for: an event of another process, and missed events. */
 export async function benchStreamTimes(): Promise<void> {
   const stage = await startStage()
   try {
@@ -132,7 +132,7 @@ async function benchResume(stage: Stage): Promise<void> {
   } finally {
     await close()
   }
-  // A discussion that nobody follows is forgotten soon.
+  // The topic of a discussion without followers is dropped soon.
   const forgetful = await startBenchService({ STREAM_REPAIR_SECONDS: '0.1' }, service)
   console.log(`\nThe last of ${MISSED} missed events, of ${HISTORY}\n`)
   try {
@@ -163,6 +163,6 @@ async function resumes(port: number, apiKey: string, discussionId: string, pause
     })
     close()
   }
-  // The first ones are compiled on the way.
+  // The first ones include compilations.
   return times.slice(5)
 }

@@ -11,10 +11,10 @@ const SINGLES = 40
 const BURSTS = 10
 const BURST = 16
 const IDLE = 8000
-/** Bytes of heartbeats by which streams may differ. */
+/** Streams may differ by these bytes of heartbeats. */
 const HEARTBEATS = 64
 
-/** Has a process collect its garbage at SIGUSR2: what is measured is what is held. */
+/** Makes a process collect its garbage at SIGUSR2, so that only memory in use is measured. */
 const COLLECTS = encodeURIComponent(
   "import v8 from 'node:v8';import vm from 'node:vm';v8.setFlagsFromString('--expose-gc');" +
     "const gc=vm.runInNewContext('gc');process.on('SIGUSR2',()=>gc())",
@@ -62,7 +62,7 @@ interface Figures {
 async function benchFanOut(peers: readonly Peer[], listeners: Listeners, size: number): Promise<void> {
   const rounds = new Map(peers.map((peer): [Peer, Figures[]] => [peer, []]))
   for (let n = 0; n < ROUNDS; n++) {
-    // In alternating order: what comes later is measured on a warmer process.
+    // In alternating order, because later sides run on warmer processes.
     for (const peer of n % 2 === 0 ? peers : peers.toReversed()) {
       rounds.get(peer)?.push(await fanOut(peer, listeners, size))
     }
@@ -111,7 +111,7 @@ const medians = (all: readonly Figures[]): Figures => ({
 async function fanOut(peer: Peer, listeners: Listeners, size: number): Promise<Figures> {
   await listeners.open(peer.port, peer.head, size)
   await setTimeout(1000)
-  // Unmeasured: what is compiled and allocated at first.
+  // Not measured: first compilations and allocations.
   await publish(peer, listeners, 5, 1)
   const single = await publish(peer, listeners, SINGLES, 1)
   const burst = await publish(peer, listeners, BURSTS, BURST)
@@ -128,8 +128,8 @@ async function fanOut(peer: Peer, listeners: Listeners, size: number): Promise<F
 }
 
 /**
- * Publishes `times` × `events`, each once the last ones have long arrived, or at once. Per event:
- * CPU, bytes on a stream, and how many a second.
+ * Publishes `times` × `events`, each after the previous ones have arrived, or all at once. Per
+ * event: CPU, bytes on a stream, and how many a second.
  */
 async function publish(
   peer: Peer,
@@ -161,7 +161,7 @@ async function benchMemory(peers: readonly Peer[], listeners: Listeners): Promis
   console.log(`\nMemory of an idle stream, of ${IDLE}\n`)
   const held: number[] = []
   for (const peer of peers) {
-    // What is allocated once is none of a stream's.
+    // One-time allocations are no cost of a stream.
     await listeners.open(peer.port, peer.head, 1000)
     await listeners.close()
     const before = await resident(peer)

@@ -11,8 +11,8 @@ const SHARE = '0.01'
 const READERS = 50
 
 /**
- * What traces cost: the same requests to a process without them, to another one without them, which
- * shows the noise, and to one that traces 1 %.
+ * The cost of traces: the same requests to a process without them, to another one without them,
+ * which shows the noise, and to one that traces 1 %.
  */
 export async function benchTraces(): Promise<void> {
   const open: { close(): Promise<void> }[] = []

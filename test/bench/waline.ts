@@ -58,7 +58,7 @@ export async function startWaline(size: { discussions: number; comments: number 
   await client.query(TABLES)
   await client.query(FILL, [size.discussions, size.comments])
   await client.query('VACUUM ANALYZE')
-  // It asks this address at every request which sign-in services there are.
+  // It asks this address at every request for the available sign-in services.
   const oauth = createServer((_request, response) => void response.end('{"services":[]}')).listen(0, '127.0.0.1')
   await once(oauth.unref(), 'listening')
   const port = await freePort()

@@ -120,7 +120,7 @@ describe('over the cap', () => {
     await expectSentOff(await open(query))
   })
 
-  test('of the tenant: the same, whoever has the places; another tenant has its own cap', async () => {
+  test('of the tenant: the same for all clients; another tenant has its own cap', async () => {
     await setCaps({ maxStreams: 2 })
     const query = await ticket()
     expect((await open()).status).toBe(200)

@@ -120,7 +120,7 @@ describe.skipIf(!canRun)(`a long run of drops and faults${why}`, () => {
       const dice = chance()
       const body = { body: `comment ${count} of ${n}`, ...(dice < 0.3 ? { parentId: rootId } : {}) }
       const api = pick(service.apis)
-      // Some of what moderators do, so that audiences differ.
+      // Some moderators' actions, so that audiences differ.
       const request =
         dice < 0.7 || own === null
           ? service.call('POST', `/discussions/${id}/comments`, { api, body, headers })

@@ -181,7 +181,7 @@ h1 { font-size: clamp(1.75rem, 6vw, 2.5rem); line-height: 1.15; letter-spacing: 
 .index h2 a { text-decoration: none; }
 .index p { margin: .5rem 0 0; }
 footer.site { max-width: 44rem; margin: 0 auto; padding: 1rem 1.25rem 6rem; border-block-start: 3px double var(--line); }
-/* The place of what the widget brings, before its script is there. */
+/* Reserves the widget's space until its script is loaded. */
 engagement-thread:not(:defined) { display: block; min-block-size: 100vh; }
 engagement-count:not(:defined) { display: inline-block; min-block-size: 1lh; }
 engagement-thread { margin-block-start: 3rem; padding-block-start: 1.5rem; border-block-start: 3px double var(--line);

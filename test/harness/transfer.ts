@@ -4,7 +4,7 @@ import type { Db } from '../../src/core/sql.ts'
 import type { Item } from '../../src/domains/transfer/item.ts'
 import { unnamed } from './sql.ts'
 
-/** Writes items as a file of our own form, a line each. A text is a line as it is. */
+/** Writes items to a file of our own form, one a line. A text is written unchanged. */
 export const writeItems = (path: string, items: readonly (Item | string)[]): void =>
   writeFileSync(path, items.map((item) => `${typeof item === 'string' ? item : JSON.stringify(item)}\n`).join(''))
 
@@ -38,7 +38,7 @@ export const comment = (id: string, second: number, more: object = {}): Item => 
   ...more,
 })
 
-// What an import brings, without what two tenants differ in.
+// The imported data, without what differs between two tenants.
 const TABLES = {
   readers: ['search'],
   reader_merges: ['alias_id'],
@@ -58,7 +58,7 @@ const TABLES = {
   imports: ['id', 'started_at', 'finished_at'],
 } as const satisfies Record<string, readonly string[]>
 
-/** All that imports have brought into a tenant, a line a row, the same for two equal tenants. */
+/** All imported rows of a tenant, one a line, the same for two equal tenants. */
 export async function dumpImported(db: Db, tenantId: string, leaveOut: readonly string[] = []): Promise<string[]> {
   const lines: string[] = []
   for (const [table, columns] of Object.entries(TABLES)) {
@@ -73,7 +73,7 @@ export async function dumpImported(db: Db, tenantId: string, leaveOut: readonly 
   return lines
 }
 
-// Each says what is wrong with a row.
+// Each describes an error in a row.
 const CHECKS = {
   commentCount: `SELECT id FROM discussions d WHERE tenant_id = $1 AND comment_count <> (
     SELECT count(*) FROM comments c WHERE c.tenant_id = $1 AND c.discussion_id = d.id AND status = 'approved')`,
@@ -92,7 +92,7 @@ const CHECKS = {
     SELECT count(*) FROM reports r WHERE r.tenant_id = $1 AND r.comment_id = c.id AND counted)`,
 }
 
-/** The rows whose counters are not those of the tables. */
+/** The rows whose counters differ from the tables. */
 export async function findWrongCounts(db: Db, tenantId: string): Promise<string[]> {
   const wrong: string[] = []
   for (const [name, check] of Object.entries(CHECKS)) {

@@ -12,7 +12,7 @@ const TSCONFIG = {
     typeRoots: [join(ROOT, 'node_modules/@types')],
     allowJs: true,
     checkJs: true,
-    // A program of a user is held to no more than that.
+    // A user's program need not be stricter than this.
     noUnusedLocals: false,
     noUnusedParameters: false,
     paths: {
@@ -27,8 +27,8 @@ const TSCONFIG = {
 }
 
 /**
- * What the compiler says of programs that use the clients as they are shipped, each with its file:
- * `a.ts(3,7): error …`.
+ * The compiler's errors in programs that use the shipped clients, each with its file: `a.ts(3,7):
+ * error …`.
  */
 export function typeErrorsOf(files: Readonly<Record<string, string>>, options: object = {}): string[] {
   const compilerOptions = { ...TSCONFIG.compilerOptions, ...options }

@@ -3,9 +3,7 @@ import { createHmac } from 'node:crypto'
 import { signatureOf, type SigningSecret } from '../../src/domains/webhooks/secrets.ts'
 import type { Reason } from '../../src/clients/receiver/verify.ts'
 
-/**
- * A request to a receiver that knows `secrets`, at `now`, with what the receiver must say of it.
- */
+/** A request to a receiver with these `secrets`, at `now`, and the receiver's expected result. */
 export interface WebhookVector {
   name: string
   valid: boolean

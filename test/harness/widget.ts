@@ -17,9 +17,9 @@ export interface Newspaper {
    */
   read(article: string, options?: ReadOptions): Promise<Window>
   set(settings: object): Promise<void>
-  /** Posts behind the widget's back. */
+  /** Posts without the widget. */
   post(article: string, as: string, body: string, parentId?: string): Promise<string>
-  /** A moderator's or a reader's request; throws where it is refused. */
+  /** A moderator's or a reader's request; throws if it is refused. */
   call: Call
   /** Closes what `read` has opened, and looks for violations. */
   leave(): Promise<void>
@@ -35,7 +35,7 @@ export interface ReadOptions {
   query?: string
   width?: number
   javaScriptEnabled?: boolean
-  /** Before the page is opened. */
+  /** Called before the page is opened. */
   prepare?: (page: Page) => Promise<unknown>
 }
 
@@ -63,7 +63,7 @@ export async function openNewspaper(service: TestService | Processes, serviceUrl
     if (status >= 400) throw new Error(`${method} ${path} answered ${status}: ${text}`)
     return json
   }
-  // As a publisher should: a key of the backend that can do nothing but what readers do.
+  // As a publisher should: a backend's key without capabilities.
   const { key: apiKey } = await call('POST', '/keys', { label: 'pages', capabilities: [] })
   const [tenant, identitySecret] =
     'slug' in service ? [service.slug, service.identitySecret] : [service.tenant.slug, service.identitySecret.secret]

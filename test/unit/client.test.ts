@@ -391,7 +391,7 @@ describe('a callback', () => {
       }
       const none = () => undefined
       const quiet = { ticket, onEvent: none, onReload: none, onState: none, onError: none }
-      // The first ticket and state are asked and told of before there is a stream to close.
+      // The first ticket and state come before there is a stream to close.
       const ways: Record<typeof name, Partial<StreamOptions>> = {
         ticket: { ticket: () => Promise.resolve().then(close) },
         onEvent: { onEvent: close },
@@ -426,7 +426,7 @@ test('a stream that is closed while it waits for a ticket opens nothing', async 
   expect(states()).toEqual(['connecting', 'closed'])
 })
 
-/** What a transport may do to a connection that is replayed from where it resumes. */
+/** What a transport may do to a connection that is replayed from its position. */
 const misdeed = fc.oneof(
   fc.record({ kind: fc.constant('deliver' as const), count: fc.integer({ min: 1, max: 8 }) }),
   fc.record({ kind: fc.constant('repeat' as const), back: fc.integer({ min: 1, max: 12 }) }),
@@ -443,7 +443,7 @@ test('whatever the transport does, each event is delivered once and in order', a
       await follow({ lastEventId: '0', onEvent: ({ seq }) => received.push(seq) })
       let heard: { source: FakeSource; at: number } | undefined
       let old: FakeSource | undefined
-      /** The connection as it is now, answered by the service from where it resumes. */
+      /** The present connection, answered by the service from its position. */
       const connection = async () => {
         while (last(page.sources).readyState === 2 || page.sources.length === begun) {
           await vi.advanceTimersByTimeAsync(SECOND)

@@ -25,7 +25,7 @@ beforeAll(() => {
 beforeEach(() => cpSync(join(ROOT, 'dist/chunks'), chunks(), { recursive: true }))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-/** Writes for each script whether V8 has refused its code; nothing where it had none. */
+/** Reports for each script whether V8 has refused its code; nothing if it had none. */
 const WATCH = `data:text/javascript,${encodeURIComponent(`
   import { syncBuiltinESMExports } from 'node:module'
   import vm from 'node:vm'
@@ -39,7 +39,7 @@ const WATCH = `data:text/javascript,${encodeURIComponent(`
   syncBuiltinESMExports()
 `)}`
 
-/** What V8 did with the code of a command's chunks. Rejects where the command fails. */
+/** What V8 did with the code of a command's chunks. Rejects if the command fails. */
 async function runCommand(...flags: string[]): Promise<string[]> {
   const args = [...flags, '--import', WATCH, join(root, 'dist/cli/cli.js'), '--help']
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args)

@@ -26,7 +26,8 @@ describe('dependencies', () => {
     },
   )
 
-  // npm leaves out of a lock file what it cannot fetch, and then refuses to install from that file.
+  // npm omits packages that it cannot fetch from a lock file, and then refuses to install from
+  // that file.
   test('optional packages for other machines are locked as well', () => {
     const optional = Object.values(packages).flatMap(({ optionalDependencies }) => Object.keys(optionalDependencies))
     const locked = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 13)))

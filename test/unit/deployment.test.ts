@@ -156,7 +156,7 @@ describe('deploy/systemd/engagement@.service', () => {
 
 describe('deploy/helm/engagement-service', () => {
   const FOLDER = join(ROOT, 'deploy/helm/engagement-service')
-  /** All that can be on. */
+  /** Everything that can be switched on. */
   const ON = {
     imagePullSecrets: [{ name: 'registry' }],
     env: { LOG_LEVEL: 'warn', STREAM_MAX_PER_PROCESS: 50_000 },
@@ -194,7 +194,7 @@ describe('deploy/helm/engagement-service', () => {
     }
   }
 
-  /** An object of the release, with what the tests look at. */
+  /** An object of the release, with the fields that the tests check. */
   const find = (objects: ReadonlyMap<string, object>, key: string): Workload => {
     const object = objects.get(key)
     if (object === undefined) throw new Error(`there is no ${key}`)
@@ -262,7 +262,7 @@ describe('deploy/helm/engagement-service', () => {
       { name: 'http', containerPort: role === 'api' ? settings.PORT : settings.WORKER_PORT },
       { name: 'metrics', containerPort: settings.METRICS_PORT },
     ])
-    // An autoscaler has the say.
+    // The autoscaler decides.
     expect(spec.replicas).toBeUndefined()
     const { spec: budget } = find(objects, `PodDisruptionBudget/news-${role}`)
     for (const { matchLabels } of [spec.selector, budget.selector]) {

@@ -82,7 +82,7 @@ const routes = Object.entries(openApiDocument(served, settings, 'http://localhos
 )
 
 /**
- * What is wrong with a request to the API; undefined where there is such a route, with these
+ * What is wrong with a request to the API; undefined if there is such a route, with these
  * parameters.
  */
 function wrongWith(method: string, address: string): string | undefined {

@@ -119,7 +119,7 @@ test('the last event that a proxy has sent is read from its header, for the righ
 
 describe('a publisher', () => {
   let server: Server
-  /** The items of each request, and what it is answered. */
+  /** The items of each request, and its answer. */
   const requests: { path: string | undefined; token: string | undefined; items: unknown[] }[] = []
   let answers: (number | 'none')[] = []
   let publisher: Publisher

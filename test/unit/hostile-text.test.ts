@@ -15,7 +15,7 @@ const fill = (fragment: string, length: number): string =>
     .slice(0, length)
     .toWellFormed()
 
-/** All that a comment's text costs before it is stored. */
+/** The whole cost of a comment's text before it is stored. */
 function renderAndJudge(body: string): void {
   judgeText(body, renderThoroughly(body), settings)
 }

@@ -7,7 +7,7 @@ import { fromMarkdown } from '../../src/domains/transfer/sources/markdown.ts'
 
 const REL = ' rel="nofollow ugc noopener"'
 
-/** What our renderer shows of it, without what it says of links. */
+/** The text that our renderer shows, without its attributes for links. */
 const shown = (markdown: string): string => renderMarkdown(markdown).replaceAll(REL, '').trimEnd()
 
 test.each([

@@ -24,13 +24,13 @@ const WINDOW = { replayHours: 24, replayEvents: 10_000 }
 interface World {
   hub: Hub
   events: News[]
-  /** Writes an event to the log and sends word of it, well or badly. */
+  /** Writes an event to the log and publishes it, more or less reliably. */
   commit(audience?: Audience, recipientId?: string | null): void
   subscriptions: () => number
   failures: { database: number }
   /** How often the database was asked for events. */
   reads(): number
-  /** Changes the text of a stored event, as an erasure does, and tells nobody. */
+  /** Changes the text of a stored event, as an erasure does, without a message. */
   rewrite(seq: number, text: string): void
 }
 
@@ -50,12 +50,13 @@ const turns = async (n: number): Promise<void> => {
   for (let i = 0; i < n; i++) await setImmediate()
 }
 
-/** A hub on a log in memory, and a bus that loses, doubles and delays as the weather says. */
+/** A hub on a log in memory, and a bus that loses, doubles and delays messages at random. */
 function createWorld({ chance, lose, double, delay, fail, pauseMs }: Weather = CLEAR): World {
   const events: News[] = []
   const listeners = new Set<(message: string) => void>()
   const send = (message: string): void => {
-    // Some news is only a little late, some comes when the database has long been asked for it.
+    // Some messages are only a little late, others come long after the database was asked for
+    // their events.
     const late =
       chance() < delay ? (chance() < 0.3 ? setTimeout(chance() * 60) : turns(Math.floor(chance() * 12))) : turns(0)
     void late.then(() => listeners.forEach((listener) => listener(message)))
@@ -369,7 +370,7 @@ test('a storm of returning clients is served from memory, with a handful of read
   const listeners = await Promise.all(
     Array.from({ length: 5000 }, async (_, n) => {
       const viewer: StreamViewer = n % 2 === 0 ? { kind: 'tenant' } : { kind: 'public', readerId: null }
-      // Some have heard of what comes next from another process.
+      // Some have got a later position from another process.
       const after = n % 7 === 0 ? 200 : 100 + (n % 90)
       const { seat, complete, replayed } = await join(world, String(after), viewer)
       expect({ complete, replayed }).toEqual({ complete: true, replayed: 200 - after })
@@ -401,7 +402,7 @@ test('events close together go out in one write; a single one goes out at once',
 })
 
 describe('while events gather', () => {
-  // The pause lasts until the clock is put on.
+  // The pause lasts until the clock is advanced.
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }))
   afterEach(() => void vi.useRealTimers())
 

@@ -90,7 +90,7 @@ interface Client {
   read(): void
 }
 
-/** A subscriber on a socket that is none. */
+/** A subscriber on a fake socket. */
 function clientOf(subscription: Subscription): Client {
   const request = new IncomingMessage(new Socket())
   request.httpVersionMajor = 1
@@ -249,7 +249,7 @@ describe('an event', () => {
     await vi.advanceTimersByTimeAsync(200)
     const [late, second, third] = client.payloads()
     expect(late).toMatchObject({ data: null, errors: [{ extensions: { code: 'unavailable' } }] })
-    // Of the same batch, whose time is over.
+    // In the same batch, whose deadline has passed.
     expect(second).toMatchObject({ data: null, errors: [{ extensions: { code: 'unavailable' } }] })
     expect(third).toEqual({ data: { event: { seq: 3 } } })
     expect(client.sink.isFull).toBe(false)

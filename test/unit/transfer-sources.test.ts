@@ -400,7 +400,7 @@ describe('every source', () => {
     async (name, source, path) => {
       const whole = readFileSync(path)
       const half = fileOf('half', whole.subarray(0, whole.length >> 1))
-      // Lines that are there are whole; the rest of a file that has an end is missed.
+      // Complete lines are read; the rest of a file with an end mark is reported.
       if (name === 'remark42') expect(refusedIn(await readAll(source, half)).join()).toContain('is not JSON')
       else await expect(readAll(source, half)).rejects.toThrow(SourceError)
       const packed = gzipSync(whole)

@@ -18,7 +18,7 @@ function refusalOf(url: string, settings = settingsOf()): string | null {
   }
 }
 
-/** Every way that is known to write an address of the inside, or to get there by a URL. */
+/** Every known way to write a private address, or to reach one by a URL. */
 const HOSTS: readonly (readonly [what: string, hosts: readonly string[]])[] = [
   ['loopback', ['127.0.0.1', '127.1', '127.0.1', '127.255.255.254', '0', '0.0.0.0']],
   ['one decimal number', ['2130706433', '167772161', '3232235777', '2852039166']],
@@ -50,8 +50,7 @@ const HOSTS: readonly (readonly [what: string, hosts: readonly string[]])[] = [
 
 describe('an endpoint at a private address is refused', () => {
   test.each(HOSTS)('%s', async (_what, hosts) => {
-    // At the attempt too: what was registered under other settings, or slipped in, is not connected
-    // to.
+    // Also refused at the attempt, in case an endpoint was registered under other settings.
     const outbound = openOutbound(settingsOf())
     for (const host of hosts) {
       const url = `https://${host}/hook`

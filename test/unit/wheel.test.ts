@@ -31,7 +31,7 @@ test('each item is due once, at its last time or up to 0.1 s later, whatever was
         if ('put' in one) {
           const at = Date.now() + one.inMs
           wheel.put(one.put, at)
-          // What is past already is due at once.
+          // An item in the past is due at once.
           wanted.set(one.put, Math.max(at, Date.now()))
         } else if ('out' in one) {
           wheel.delete(one.out)

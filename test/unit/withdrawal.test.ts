@@ -28,7 +28,7 @@ const frame = (seq: number, type: EventType, status: string, comment: object = {
 
 const newRing = (): Ring => new Ring({ bytes: 0, maxBytes: 1_000_000 })
 
-/** What a replay tells, by seq: whether there is a text, and an author. */
+/** What a replay shows, by seq: whether there is a text, and an author. */
 const read = (ring: Ring, viewer: StreamViewer = PUBLIC): unknown[] =>
   visibleTo(ring.after(0) ?? [], viewer).map(({ seq, json: text, bytes }) => {
     expect(bytes.toString()).toContain(`\ndata: ${text}\n\n`)
@@ -39,7 +39,7 @@ const texts = (ring: Ring, viewer: StreamViewer = PUBLIC) =>
   read(ring, viewer).map((event) => (event as unknown[]).slice(0, 2))
 
 test.each([
-  // Told as, now, whether the text is told.
+  // Sent as, present state, whether the text is shown.
   ['approved', 1, 'approved', 1, true],
   ['approved', 2, 'approved', 2, true],
   ['approved', 1, 'approved', 2, false],

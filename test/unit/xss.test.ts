@@ -38,7 +38,7 @@ const ATTRIBUTES: Readonly<Record<string, RegExp>> = {
   class: /^language-[\w+#.-]{1,50}$/,
 }
 
-/** What of a rendered comment could run, load or submit anything. */
+/** Parts of a rendered comment that could run, load or submit anything. */
 function dangers(html: string): string[] {
   const found = tagsOf(html).flatMap(({ name, attributes }) => {
     if (!TAGS.has(name)) return [`<${name}>`]

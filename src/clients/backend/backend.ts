@@ -61,8 +61,8 @@ export interface BackendOptions<Incoming> {
 export function createBackend<Incoming = Request>(options: BackendOptions<Incoming>): Backend<Incoming> {
   const settings = readOptions(options)
   const { reader, isPage, basePath, origins, headerPrefix, onError } = settings
-  // Without the signal of the browser's request: the page's details are sent on behalf of everyone
-  // who comes.
+  // Without the signal of the browser's request: the page's details are sent on behalf of
+  // everyone.
   const tellOf = teller(async (call) => {
     const response = await askService(settings, call, new AbortController().signal)
     // An archived discussion keeps its title.
