@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the folder that the container image holds: what `npm pack` packs, and the dependencies that it needs to run.
+# Makes the folder of the container image: the files that `npm pack` packs, and their dependencies at run time.
 # The Dockerfile and test/cluster/image.test.ts run this, in a clone in which `npm ci` and `npm run build` have run.
 # Usage: deploy/image/build.sh <new folder>
 set -eu
@@ -13,14 +13,14 @@ rm "$tree/$tarball"
 chmod +x "$tree/dist/bin.js"
 
 # Hard links take no time and no space, where both are on one file system.
-# The dot: were node_modules a link, what follows would prune what it leads to.
+# The dot copies the target of a link: otherwise the commands below would prune a linked node_modules.
 mkdir "$tree/node_modules"
 cp -al node_modules/. "$tree/node_modules" 2>/dev/null || {
   rm -rf "$tree/node_modules"
   mkdir "$tree/node_modules"
   cp -a node_modules/. "$tree/node_modules"
 }
-# Caches of tools, and npm's list of what is installed, which it writes and which must not be a link. Not the commands:
+# Caches of tools, and npm's list of installed packages, which npm writes and which must not be a link. Not the commands:
 # without its command npm takes a package for broken, and fetches it again.
 find "$tree/node_modules" -mindepth 1 -maxdepth 1 -name '.*' ! -name .bin -exec rm -rf {} +
 cp package-lock.json .npmrc "$tree"

@@ -1,4 +1,4 @@
-// Makes the package @engagement-service/client of what `npm run build` has made. Its version is that of the service, and
+// Makes the package @engagement-service/client from the files of `npm run build`. Its version is that of the service, and
 // so is whether it may be published (`private`). Usage: node deploy/npm/client.mjs [folder, else dist/packages/client]
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

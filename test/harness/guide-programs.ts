@@ -85,7 +85,7 @@ declare global {
   const page: { lastEventId?: string }
   const badge: Element
   function show(comment: Comment): void
-  function showPageAnew(): Promise<{ lastEventId: string }>
+  function reloadPage(): Promise<{ lastEventId: string }>
   function reloadThePage(): void
   function openWithNewTicket(): void
   function openLogin(): Promise<void>
