@@ -65,7 +65,7 @@ export async function databaseFindings(settings: Settings, hasSecrets: boolean):
       ...(await replicaFindings(query, settings)),
     ]
   } catch (error) {
-    return [fail('database', `does not answer as it should (${reasonOf(error)}): look into its log`)]
+    return [fail('database', `a query failed (${reasonOf(error)}): look at the database's log`)]
   } finally {
     await database.close()
   }

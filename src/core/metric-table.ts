@@ -70,7 +70,7 @@ export const METRICS = {
   refusals_total: {
     type: 'counter',
     where: 'the api',
-    help: 'Errors that callers were told of, by code. Of a GraphQL answer each error counts. A replayed answer does not count again.',
+    help: 'Errors in answers to callers, by code. Of a GraphQL answer each error counts. A replayed answer does not count again.',
     labels: {
       code: Object.keys(ERRORS),
       surface: 'where: `rest`, `graphql`, `stream`, or `other` (documentation, console, health)',

@@ -39,7 +39,7 @@ function kindOf(schema: z.ZodType): 'Int' | 'Boolean' | 'String' | ['String'] | 
   if (schema instanceof z.ZodString) return 'String'
   if (schema instanceof z.ZodArray) return ['String']
   if (schema instanceof z.ZodEnum) return enumOf(schema)
-  throw new Error(`src/schema/checked.ts must be told the type of ${String(schema.meta()?.title)}`)
+  throw new Error(`src/schema/checked.ts knows no type for ${String(schema.meta()?.title)}`)
 }
 
 const enums = new Map<string, ReturnType<typeof makeEnum>>()

@@ -23,7 +23,7 @@ import type { SinkAnswer, SinkQuestion } from './sink.ts'
 
 const TENANTS = 4
 const ENDPOINTS = 32
-/** By default 8 attempts at once at each endpoint (docs/reference/settings.md). */
+/** A worker has at most 8 attempts under way at an endpoint (docs/reference/choices.md). */
 const CONCURRENCY = ENDPOINTS * 8
 const ROUNDS = 5
 const EVENTS_A_ROUND = 300

@@ -166,7 +166,7 @@ describeInBrowser('readers in the console', () => {
     await page.getByRole('region', { name: 'Comments' }).getByText('Under the old name.').waitFor()
     await page.getByText('was also anna, merged').waitFor()
     await page.goBack()
-    await page.getByRole('heading', { name: 'This reader is another one now' }).waitFor()
+    await page.getByRole('heading', { name: 'This reader was merged into another' }).waitFor()
     await page.getByRole('main').getByRole('link', { name: 'Reader anna-new' }).click()
     await page.getByRole('heading', { name: 'Reader anna-new' }).waitFor()
     expect(await idOf('anna')).toBeUndefined()

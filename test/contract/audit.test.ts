@@ -84,7 +84,7 @@ async function send(described: DescribedRoute, headers: Headers): Promise<TestRe
   const ids = new Map<Slot, string>()
   for (const slot of described.slots.filter(({ isId, in: at }) => isId && (at === 'path' || slotIsNeeded(described)))) {
     const make = MAKERS_OF_ROUTES[described.title] ?? MAKERS[slot.key]
-    if (make === undefined) throw new Error(`this test must be told where to get an id for ${slot.key}`)
+    if (make === undefined) throw new Error(`this test does not know where to get an id for ${slot.key}`)
     ids.set(slot, await make())
   }
   const filled = { ...described, slots: described.slots.filter((slot) => !slot.isId || ids.has(slot)) }

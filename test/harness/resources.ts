@@ -159,6 +159,6 @@ async function addExport(service: TestService, tenantId: string): Promise<string
 /** The resource of a slot's id. Throws for an unknown slot. */
 export function resourceOf({ title }: DescribedRoute, { key }: Slot): Resource {
   const resource = RESOURCE_OF_ROUTE[`${title} ${key}`] ?? RESOURCE_OF_ROUTE[title] ?? RESOURCE_OF[key]
-  if (resource === undefined) throw new Error(`test/harness/resources.ts must be told where to get an id for ${key}`)
+  if (resource === undefined) throw new Error(`test/harness/resources.ts does not know where to get an id for ${key}`)
   return resource
 }

@@ -126,6 +126,6 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
 
 /** A value for a slot that is no id. Throws for an unknown slot. */
 export function sampleOf({ key }: Slot): unknown {
-  if (!Object.hasOwn(SAMPLES, key)) throw new Error(`test/harness/routes.ts must be told a value for ${key}`)
+  if (!Object.hasOwn(SAMPLES, key)) throw new Error(`test/harness/routes.ts needs a sample value for ${key}`)
   return SAMPLES[key]
 }

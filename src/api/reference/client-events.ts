@@ -101,7 +101,7 @@ function typeOf(schema: Schema, schemas: Schemas): string {
   if (type === 'array') return `(${typeOf(items as Schema, schemas)})[]`
   if (type === 'integer') return 'number'
   if (type === 'string' || type === 'boolean' || type === 'null') return type
-  throw new Error(`src/api/reference/client-events.ts must be told how TypeScript says ${JSON.stringify(schema)}`)
+  throw new Error(`src/api/reference/client-events.ts knows no TypeScript type for ${JSON.stringify(schema)}`)
 }
 
 const nameOf = (name: string): string => NAMES[name] ?? name

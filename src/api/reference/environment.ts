@@ -148,7 +148,7 @@ export function environmentPage(): string {
     return [code(name), unset ?? shown(defaults[name]), valuesOf(name), meaning]
   })
   return page('Environment', '`src/core/settings.ts` and `src/api/reference/environment.ts`', [
-    'The settings of a process. An empty variable counts as unset. Wrong values stop the start, with a line for each that names it. A variable that is named almost like one of these is told at the start. Everything else is a [setting of the tenant](settings.md).',
+    'The settings of a process. An empty variable counts as unset. Wrong values stop the start, with a line for each that names it. At the start the log names a variable whose name is almost one of these. Everything else is a [setting of the tenant](settings.md).',
     table(['Variable', 'Default', 'Values', 'Meaning'], rows),
     '## OpenTelemetry',
     "[Traces](../operations/observe.md#traces) are configured by OpenTelemetry's own variables, which its SDK reads. They mean what [its specification](https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) says. These matter most:",

@@ -16,7 +16,7 @@ const SCALARS: Readonly<Record<string, Schema>> = {
 export function leafSchema(type: GraphQLScalarType | GraphQLEnumType, components: Components): Schema {
   if (isEnumType(type)) return components.refTo(type.name, enumSchema(type))
   const schema = SCALARS[type.name]
-  if (schema === undefined) throw new Error(`src/api/reference/scalars.ts must be told what JSON a ${type.name} is`)
+  if (schema === undefined) throw new Error(`src/api/reference/scalars.ts knows no JSON schema for ${type.name}`)
   return { ...schema }
 }
 

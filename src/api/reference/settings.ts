@@ -141,7 +141,7 @@ function typeOf({ name, type }: GraphQLInputField): SettingField['type'] {
   if (named.name === 'Int') return 'integer'
   if (named.name === 'Boolean') return 'switch'
   if (named.name === 'String') return isListType(getNullableType(type)) ? 'texts' : 'text'
-  throw new Error(`src/api/reference/settings.ts must be told how a form shows a ${named.name} (${name})`)
+  throw new Error(`src/api/reference/settings.ts does not know how a form shows a ${named.name} (${name})`)
 }
 
 function textOf({ name, description }: GraphQLInputField): string {

@@ -29,7 +29,7 @@ export function CommentCard({
   const { author, body, status, createdAt, editedAt, pinnedAt, reactionCounts } = comment
   const name = author == null ? null : (author.name ?? author.externalId)
   return (
-    <Card withBorder padding="sm" component="article" aria-label={`Comment of ${name ?? 'nobody'}`}>
+    <Card withBorder padding="sm" component="article" aria-label={`Comment of ${name ?? 'an unknown author'}`}>
       <Group justify="space-between" wrap="nowrap" align="flex-start">
         <Group gap="xs">
           {author == null ? (

@@ -59,7 +59,11 @@ export function CommentMenu({
     <>
       <Menu position="bottom-end" disabled={isFinal && author == null}>
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`Actions on the comment of ${name ?? 'nobody'}`}>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label={`Actions on the comment of ${name ?? 'an unknown author'}`}
+          >
             <IconDots size={18} />
           </ActionIcon>
         </Menu.Target>
@@ -99,7 +103,7 @@ export function CommentMenu({
       </Menu>
       {isDeleting && (
         <Confirm
-          title={`Delete the comment of ${name ?? 'nobody'}?`}
+          title={`Delete the comment of ${name ?? 'an unknown author'}?`}
           action="Delete"
           onConfirm={() => remove.mutateAsync(input)}
           onClose={() => setDeleting(false)}

@@ -44,7 +44,7 @@ function Discussion(discussion: Discussion) {
       about={<About {...discussion} />}
       actions={<DiscussionActions id={id} externalId={externalId} state={state} />}
     >
-      <Answered query={marks} of="what waits in it">
+      <Answered query={marks} of="the comments that wait for a moderator">
         {(marked) => <Comments id={id} isFinal={state === 'archived'} marks={marked} />}
       </Answered>
     </PageFrame>

@@ -63,8 +63,8 @@ function KeySetState({ keySet }: { keySet: KeySet }) {
     return (
       <Alert color="yellow" title={`The keys cannot be fetched: ${error ?? 'no answer'}`}>
         <Text size="sm">
-          It has failed since <Time at={failingSince ?? expiresAt} />. The {keyCount} keys of before are taken until
-          they are dropped <Countdown until={expiresAt} />; then its assertions are refused.
+          Fetching has failed since <Time at={failingSince ?? expiresAt} />. The {keyCount} keys fetched before that are
+          used until they expire <Countdown until={expiresAt} />; after that its assertions are refused.
         </Text>
       </Alert>
     )

@@ -73,7 +73,7 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
     let count = 0
     for (const { verb, comments } of steps) count = Math.max(count, (await apply(verb, comments)).length)
     if (count === 0 && steps.length > 0) throw new Error('It could not be undone.')
-    const words = count === 0 ? [] : [`Taken back: ${DONE[step.verb].toLowerCase()} no longer.`]
+    const words = count === 0 ? [] : [`Undone: no longer ${DONE[step.verb].toLowerCase()}.`]
     return [...words, ...(because === null ? [] : [because])].join(' ')
   }
 

@@ -48,11 +48,11 @@ export function BanDialog({
     // A ban that has expired meanwhile is not restored.
     if (before === null || (before.until !== null && isPast(before.until))) {
       await unban.mutateAsync({ input: { readerId: id } })
-      return `Taken back: ${name} is not banned.`
+      return `Undone: ${name} is not banned.`
     }
     const { until, reason, shadow } = before
     await ban.mutateAsync({ input: { readerId: id, until, reason, shadow } })
-    return `Taken back: ${name} is banned as before.`
+    return `Undone: ${name} is banned as before.`
   }
   const end = async (): Promise<void> => {
     try {

@@ -29,14 +29,14 @@ export function Waiting() {
   // The other numbers have no subscription.
   const query = useApi(WaitingDocument, {}, { everyMs: 5_000 })
   return (
-    <Stack component="section" gap="xs" aria-label="What waits">
-      <Answered query={query} of="what waits">
+    <Stack component="section" gap="xs" aria-label="Needs attention">
+      <Answered query={query} of="what needs attention">
         {({ overview }) =>
           overview != null && (
             <>
               <Group justify="space-between">
                 <Title order={2} size="h4">
-                  What waits
+                  Needs attention
                 </Title>
                 <Text size="sm">
                   Open streams now: <b>{formatNumber(overview.openStreams)}</b>

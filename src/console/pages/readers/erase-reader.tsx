@@ -41,8 +41,8 @@ export function EraseReader({
           <>
             {inForce != null && <Text size="sm">{COMMENTS[inForce.erasureMode]}</Text>}
             <Text size="sm">
-              Their profile, reactions and reports go, and their traces in events, deliveries and the audit log. It
-              cannot be undone. Export first what is to be kept.
+              Their profile, reactions and reports are deleted, and their data in events, deliveries and the audit log.
+              It cannot be undone. Export anything you want to keep first.
             </Text>
           </>
         )}

@@ -43,8 +43,8 @@ export function MergeReader({
     >
       <Stack gap="sm">
         <Text size="sm">
-          Their comments, reactions, reports and bans go over to the reader who stays, whose name and profile are kept.
-          Who signs in as {externalId} is that reader from then on. It cannot be undone.
+          Their comments, reactions, reports and bans move to the reader who stays, whose name and profile are kept.
+          Signing in as {externalId} then signs in as that reader. It cannot be undone.
         </Text>
         <Search label="Who stays: external id or name" value={search} onChange={setSearch} hasFocus />
         <List list={found} of="readers" empty={<Empty title="No reader was found" />}>

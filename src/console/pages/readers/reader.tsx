@@ -49,12 +49,12 @@ export function Page() {
 /** Shown instead of a reader who was merged into another one. */
 function Merged({ into, isUnderWay }: NonNullable<ReaderMergeQuery['readerMerge']>) {
   return (
-    <PageFrame title="This reader is another one now">
+    <PageFrame title="This reader was merged into another">
       <Stack gap="xs" align="flex-start">
         <Text>
           {isUnderWay
-            ? 'They are being merged into the reader below. Until that is done, some of what they wrote is still under their old name.'
-            : 'They were merged into the reader below, who has what they wrote.'}
+            ? 'They are being merged into the reader below. Until that is done, some of their comments are still under their old name.'
+            : 'They were merged into the reader below, who now owns their comments.'}
         </Text>
         <Anchor component={Link} to={`/readers/${into.id}`} {...WRITTEN}>
           {into.name ?? into.externalId}

@@ -18,8 +18,8 @@ export function ClassifierSecret() {
   return (
     <Stack gap={4} align="flex-start">
       <Text size="sm">
-        Requests to the classifier are signed, so that it can tell them from those of others. Without a secret none is
-        sent.
+        Requests to the classifier are signed with this secret, so that it can verify them. Without a secret no request
+        is sent.
       </Text>
       <Button variant="default" onClick={() => setAsking(true)}>
         Create a secret

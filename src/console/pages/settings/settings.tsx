@@ -129,7 +129,7 @@ function SaveBar({ form: { changed, conflicts, error, said, isSaving, discard } 
       <Group justify="space-between">
         <Text size="sm" component="output">
           {changed.length === 0 ? said : count}
-          {conflicts.length > 0 && `; ${conflicts.length} of them somebody else has changed, too`}
+          {conflicts.length > 0 && `; ${conflicts.length} of them also changed by somebody else`}
         </Text>
         <Group gap="xs">
           <Button variant="default" disabled={changed.length === 0} onClick={discard}>

@@ -71,8 +71,8 @@ function Edit({ endpoint, onClose }: Props) {
   return (
     <Dialog title="Edit the endpoint" size="lg" onClose={onClose}>
       <Text size="sm" mb="md">
-        Another URL has to prove itself first: what waits then goes there, what happens until then is missed. Its
-        failures are forgotten.
+        A new URL has to pass the handshake first. Deliveries that wait then go to it; events until then are not sent to
+        it. The count of failures starts again at 0.
       </Text>
       <EndpointForm
         endpoint={before}
@@ -119,8 +119,8 @@ function Delete({ endpoint: { id, url, deliveriesHeld }, onClose }: Props) {
       }}
       onClose={onClose}
     >
-      Its secret, its deliveries and what is still on its way{deliveriesHeld > 0 ? ' or held' : ''} go with it, for
-      good.
+      Its secret and its deliveries are deleted for good, also those that are queued
+      {deliveriesHeld > 0 ? ' or held' : ''}.
     </Confirm>
   )
 }

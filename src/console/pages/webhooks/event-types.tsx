@@ -5,8 +5,8 @@ import type { EventType } from '../../../generated/console.ts'
 
 /** Every event that webhooks can subscribe to, and when it happens. */
 const WHEN: Readonly<Record<Exclude<EventType, 'notification_reply'>, string>> = {
-  comment_created: 'Somebody has posted',
-  comment_edited: 'Its author has changed it',
+  comment_created: 'A comment is posted',
+  comment_edited: 'Its author changes it',
   comment_deleted: 'By its author, a moderator or an erasure',
   comment_approved: 'It is public now',
   comment_rejected: 'It is no longer public',

@@ -47,8 +47,8 @@ function Unverified({ endpoint: { id, lastVerification } }: { endpoint: Endpoint
   return (
     <Alert color="yellow" title={`The handshake failed: ${lastVerification?.error ?? 'it has not been made'}`}>
       <Text size="sm">
-        Until it succeeds the endpoint gets nothing; afterwards Replay brings what it has missed. It has to answer the
-        challenge with status 200 and the JSON {'{"challenge": "…"}'}, the value as it came.
+        Until it succeeds the endpoint gets nothing; afterwards Replay sends the events it missed. It has to answer the
+        challenge with status 200 and the JSON {'{"challenge": "…"}'}, with the challenge's value unchanged.
       </Text>
       {verify.error !== null && <Problem error={verify.error} />}
       <Button

@@ -43,11 +43,11 @@ export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragme
   }
   if (queued !== null) return <Queued queued={queued} onClose={onClose} />
   return (
-    <Dialog title="Replay what was missed" onClose={onClose}>
+    <Dialog title="Replay missed events" onClose={onClose}>
       <Form form={form} labels={LABELS} send={send}>
         <Text size="sm">
-          Events of this time that the endpoint has not taken and that are not on their way to it. They go out oldest
-          first, behind everything else.
+          Sends the events of this period that the endpoint has not accepted and that are not queued for it. The oldest
+          go first, after all other deliveries.
         </Text>
         <TextInput type="datetime-local" label={LABELS.from} data-autofocus {...form.getInputProps('from')} />
         <TextInput
@@ -77,13 +77,13 @@ export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragme
 
 function Queued({ queued, onClose }: { queued: number; onClose: () => void }) {
   return (
-    <Dialog title="Replay what was missed" onClose={onClose}>
+    <Dialog title="Replay missed events" onClose={onClose}>
       <Stack>
         <Text>
           {queued === 0
             ? 'Nothing was queued: all events of that time are delivered or queued already.'
             : `${formatNumber(queued)} ${queued === 1 ? 'delivery was' : 'deliveries were'} queued.`}
-          {queued >= 200_000 && ' That is the most that goes at once: replay again for the rest.'}
+          {queued >= 200_000 && ' One replay queues no more than this: replay again for the rest.'}
         </Text>
         <Group justify="flex-end">
           <Button onClick={onClose} data-autofocus>

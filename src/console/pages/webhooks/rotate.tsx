@@ -48,7 +48,7 @@ export function Rotate({ endpoint: { id, secrets }, onClose }: { endpoint: Endpo
       ) : (
         <>
           The last rotation is still under way: {ending.kid} expires <Countdown until={ending.expiresAt} />. Rotating
-          now ends it at once: a receiver that knows no other secret refuses what it is sent.
+          now ends it at once: a receiver that knows only that secret refuses all deliveries.
         </>
       )}
     </Confirm>
