@@ -48,20 +48,20 @@ async function logOf(
 }
 
 test.each([
-  ['one that has all', {}, /follows/, true],
-  ['one whose timeline it may not tell', { timeline: null }, /follows/, true],
-  ['one that lacks all that was noted', { lsn: 999 }, /too far behind/, false],
-  ['a server of another system', { system: 'two' }, /no standby of this primary/, false],
-  ['a server that follows nobody', { isStandby: false, lsn: null }, /no standby of this primary/, false],
-  ['one on another timeline', { timeline: '00000001' }, /no standby of this primary/, false],
-  ['one that is ahead of the primary', { lsn: 1001 }, /no standby of this primary/, false],
-])('reads and %s', async (_what, position, message, isRead) => {
+  ['is read if it has all that the primary has', {}, /follows/, true],
+  ['is read if it does not give its timeline', { timeline: null }, /follows/, true],
+  ['is not read if it lacks what the primary has', { lsn: 999 }, /too far behind/, false],
+  ['is not read if it belongs to another system', { system: 'two' }, /no standby of this primary/, false],
+  ['is not read if it is no standby', { isStandby: false, lsn: null }, /no standby of this primary/, false],
+  ['is not read if it is on another timeline', { timeline: '00000001' }, /no standby of this primary/, false],
+  ['is not read if it is ahead of the primary', { lsn: 1001 }, /no standby of this primary/, false],
+])('the server of DATABASE_REPLICA_URL %s', async (_what, position, message, isRead) => {
   expect(await logOf(position)).toEqual({ messages: [expect.stringMatching(message)], isRead })
 })
 
 test.each([
-  ['read where the rest holds no commit by now', 50, /follows/, true],
-  ['not read while the rest may hold a commit', 600, /too far behind/, false],
+  ['read once the unwritten WAL can hold no commit', 50, /follows/, true],
+  ['not read while the unwritten WAL may hold a commit', 600, /too far behind/, false],
 ])('a standby that has all that is written is %s', async (_what, writeDelayMs, message, isRead) => {
   const answer = await logOf({}, { inserted: 1040, writeDelayMs })
   expect(answer).toEqual({ messages: [expect.stringMatching(message)], isRead })
