@@ -4,16 +4,19 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-const ALONE = '(database|leaks|webhooks-hostile)'
+/**
+ * Files that have a process of their own, by folder: they measure its memory, listen to what it
+ * does not catch, or need a clock that no other test has set.
+ */
+const ALONE: Readonly<Record<string, string>> = { faults: '(database|leaks|webhooks-hostile)', unit: '(ids)' }
 
 const PARTS = ['contract', 'unit', 'faults', 'browser', 'cluster', 'containers']
 
 /** The folders of tests to run: TEST_PARTS names some of them. */
 const parts = process.env.TEST_PARTS?.split(',') ?? PARTS
 
-/** A folder's files, without those that run alone. */
-const filesOf = (part: string): string =>
-  part === 'faults' ? `test/faults/!${ALONE}.test.ts` : `test/${part}/**/*.test.ts`
+const together = parts.map((part) => `test/${part}/${part in ALONE ? `!${ALONE[part]}` : '*'}.test.ts`)
+const alone = parts.filter((part) => part in ALONE).map((part) => `test/${part}/@${ALONE[part]}.test.ts`)
 
 const project = (name: string, include: string[], isolate: boolean): TestProjectInlineConfiguration => ({
   root,
@@ -42,9 +45,8 @@ export default defineConfig({
     projects: [
       // The service keeps nothing outside of an app, and no module is mocked. So a worker loads the
       // service once for all its files, whatever folder they are in: that takes some 4 s of CPU.
-      project('together', parts.map(filesOf), false),
-      // They measure the memory of their process, or listen to what it does not catch.
-      ...(parts.includes('faults') ? [project('alone', [`test/faults/@${ALONE}.test.ts`], true)] : []),
+      project('together', together, false),
+      ...(alone.length === 0 ? [] : [project('alone', alone, true)]),
     ],
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.

@@ -21,10 +21,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  * does not end it.
  */
 export class PrismaOver {
-  readonly client: Prisma
-  /** Prisma reads its model when it is made, which is 2 % of a start: its first query makes it. */
-  readonly #made: () => PrismaClient
-  #client: PrismaClient | undefined
+  readonly client: PrismaClient
   readonly #adapter: Promise<ClientAdapter>
   /** The session on which a transaction is being begun. */
   #session: SqlQueryable | undefined
@@ -47,13 +44,12 @@ export class PrismaOver {
       return Object.assign(through(adapter, adapter.client, tell), { startTransaction })
     }
     const { provider, adapterName } = factory
-    this.#made = () => (this.#client ??= new PrismaClient({ adapter: { provider, adapterName, connect } }))
-    this.client = deferred(async () => this.#made())
+    this.client = new PrismaClient({ adapter: { provider, adapterName, connect } })
   }
 
   /** Closes `client`. */
   async close(): Promise<void> {
-    await this.#client?.$disconnect()
+    await this.client.$disconnect()
     await (await this.#adapter).dispose()
   }
 
@@ -72,7 +68,7 @@ export class PrismaOver {
           }
           // By its level the adapter tells it from a transaction that Prisma makes of several
           // reads.
-          this.#made()
+          this.client
             .$transaction(work, { maxWait: NO_TIMEOUT_MS, timeout: NO_TIMEOUT_MS, isolationLevel: 'ReadCommitted' })
             .catch(reject)
         })

@@ -13,8 +13,8 @@ import { startService, type TestService } from '../harness/service.ts'
 const pages = new Map(readPages().map((page) => [page.path, page]))
 
 /**
- * The shell blocks of a guide, each after a line that names it. Left out is the site of the widget's
- * guide: it needs packages of npm, and test/contract/guide-programs runs it.
+ * The shell blocks of a guide, each after a line that names it. Left out is the site of the
+ * widget's guide: it needs packages of npm, and test/contract/guide-programs runs it.
  */
 const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])

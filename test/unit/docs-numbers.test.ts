@@ -39,14 +39,14 @@ type Said = readonly [text: string, ...numbers: number[]]
 const CHOICES: readonly Said[] = [
   ['The largest body has {} KiB', kib('api/http/server.ts', 'MAX_BODY_BYTES')],
   ['JSON is nested {} levels deep', constant('core/json-depth.ts', 'MAX_JSON_DEPTH')],
-  ['Of wrong values the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
+  ['Of the wrong values in a request, the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
   ['The lists of an answer take {} MB', constant('core/cursor.ts', 'MAX_ANSWER_BYTES') / 1e6],
   [
     'for each {} events or {} KiB that it replays',
     constant('api/http/limits.ts', 'EVENTS_PER_TOKEN'),
     kib('api/http/limits.ts', 'BYTES_PER_TOKEN'),
   ],
-  ['the browser is told to come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
+  ['makes it come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
   ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],
   ['may come over {} minutes, one', constant('domains/tenants/login-limits.ts', 'WINDOW_SECONDS') / 60],
   [
@@ -120,7 +120,7 @@ const CHOICES: readonly Said[] = [
   ['Handshakes: {} at most, {} of them', constant(HANDSHAKES, 'MAX_IN_FLIGHT'), constant(HANDSHAKES, 'MAX_PER_TENANT')],
   ['deliveries are counted up to {}, which', constant('core/sql.ts', 'COUNT_LIMIT')],
   ['each of at most {} rows of one discussion, archived', constant('domains/merges/move.ts', 'MAX_ROWS')],
-  ['each of at most {} rows of one discussion. -', constant('domains/privacy/erasure.ts', 'MAX_ROWS')],
+  ['each of at most {} rows of one discussion. -', constant('domains/privacy/erase.ts', 'MAX_ROWS')],
 ]
 
 /** What other pages say, by their paths below `docs`. */

@@ -76,9 +76,9 @@ const DELETE_MADE = statement(
 )
 
 /**
- * At the end of a reader's erasure: no file of before it is left, and none that is being made will
- * be given out. One that was completed while the first statement waited for it is seen by the
- * second.
+ * At the end of a reader's erasure, removes the files that were made before it, and keeps files
+ * that are being made from being given out. The second statement sees a file that was completed
+ * while the first one waited for it.
  */
 export async function withdrawExports(sql: Sql, tenantId: Id): Promise<void> {
   await sql(RESTART, [tenantId])

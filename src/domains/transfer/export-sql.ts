@@ -6,7 +6,7 @@ import { IS_OF_IMPORT } from './own-sql.ts'
 
 const ANY_TIME = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
 
-/** Whoever takes the export may take their time. */
+/** Lets the transaction stand idle for any time: a client may read an export slowly. */
 export const takeAnyTime = async (sql: Sql): Promise<void> => void (await sql(ANY_TIME))
 
 const COUNT = statement('tenant_export_count', 'SELECT count(*)::int AS count FROM comments WHERE tenant_id = $1')
