@@ -1,10 +1,12 @@
 // A rule of the linter: which room of src may import what. docs/architecture.md ("Rooms") says why.
 import { join, relative, sep } from 'node:path'
 
-const API = /^(fastify|graphql.*|@graphql.*|@pothos\/.*)$/
-const HTTP = /^(fastify|got|node:https?|node:http2)$/
-const DRIVERS = /^(pg|ioredis|@electric-sql\/.*|@prisma\/.*)$/
+const API = /^(fastify|@fastify|graphql[^/]*|@graphql[^/]*|@pothos)(\/|$)/
+const HTTP = /^(fastify|@fastify|got|undici|(node:)?https?|(node:)?http2)(\/|$)/
+const DRIVERS = /^(pg|pg-[^/]+|ioredis|@electric-sql|@prisma)(\/|$)/
 const NO_PACKAGE = /./
+/** The statements of a domain. */
+const SQL_FILE = /(^|[/-])sql\.ts$/
 
 /**
  * Each room, and the rooms and single files of src that it may import, beside itself. Of `types` it
@@ -13,7 +15,7 @@ const NO_PACKAGE = /./
  * @type {Record<string, { imports: string[], types?: string[], not?: RegExp[] }>}
  */
 const ROOMS = {
-  core: { imports: [], types: ['generated'], not: [API, DRIVERS, /^got$/] },
+  core: { imports: [], types: ['generated'], not: [API, DRIVERS, /^got(\/|$)/] },
   data: { imports: ['core', 'generated'], not: [API, HTTP] },
   processes: { imports: ['core', 'data'], not: [API, HTTP] },
   // An outlet writes to a response of node:http, and needs no more than its type.
@@ -78,7 +80,7 @@ function refusalOf(from, source, isType) {
   }
   const path = join(from, '..', source).replaceAll(sep, '/')
   const [domain, other] = [from, path].map((each) => /^domains\/(\w+)\//.exec(each)?.[1])
-  if (domain !== undefined && domain !== other && /^domains\/.*\b(\w+-)*sql\.ts$/.test(path)) {
+  if (domain !== undefined && other !== undefined && domain !== other && SQL_FILE.test(path)) {
     return "A domain's statements are its own: call an operation of it."
   }
   const to = roomOf(path)
@@ -97,16 +99,26 @@ const imports = {
       const message = refusalOf(from, source.value, isType)
       if (message !== null) context.report({ node: source, message })
     }
+    const refuse = (node, message) => context.report({ node, message })
     const checkNames = ({ source, specifiers = [], importKind, exportKind }) => {
       const areTypes = specifiers.length > 0 && specifiers.every((each) => each.importKind === 'type')
       check(source, importKind === 'type' || exportKind === 'type' || areTypes)
     }
+    const checkExport = (node) => {
+      checkNames(node)
+      const isStatements = from.startsWith('domains/') && SQL_FILE.test(node.source?.value ?? '')
+      if (isStatements && !SQL_FILE.test(from)) refuse(node, "A domain's statements are its own: export an operation.")
+    }
     return {
       ImportDeclaration: checkNames,
-      ExportNamedDeclaration: checkNames,
-      ExportAllDeclaration: checkNames,
-      ImportExpression: ({ source }) => check(source, false),
+      ExportNamedDeclaration: checkExport,
+      ExportAllDeclaration: checkExport,
+      ImportExpression({ source }) {
+        if (source.type === 'TemplateLiteral') refuse(source, 'An import names its file in quotes.')
+        check(source, false)
+      },
       TSImportType: ({ source }) => check(source, true),
+      TSImportEqualsDeclaration: ({ moduleReference }) => check(moduleReference.expression, false),
     }
   },
 }

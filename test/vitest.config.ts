@@ -14,6 +14,8 @@ const PARTS = ['contract', 'unit', 'faults', 'browser', 'cluster', 'containers']
 
 /** The folders of tests to run: TEST_PARTS names some of them. */
 const parts = process.env.TEST_PARTS?.split(',') ?? PARTS
+const unknown = parts.filter((part) => !PARTS.includes(part))
+if (unknown.length > 0) throw new Error(`TEST_PARTS: ${unknown.join()} is none of ${PARTS.join()}`)
 
 const together = parts.map((part) => `test/${part}/${part in ALONE ? `!${ALONE[part]}` : '*'}.test.ts`)
 const alone = parts.filter((part) => part in ALONE).map((part) => `test/${part}/@${ALONE[part]}.test.ts`)

@@ -31,7 +31,7 @@ interface CounterMetric extends MetricBase {
 
 interface GaugeMetric extends MetricBase {
   type: 'gauge'
-  /** How Prometheus combines this gauge over the processes of one machine. */
+  /** How the parent combines this gauge of the processes of one machine. */
   aggregator: 'sum' | 'min' | 'max'
 }
 

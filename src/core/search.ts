@@ -19,7 +19,7 @@ const matches = (tenant: string, search: string): string =>
 export const searched = (table: Searched, condition: string, tenant: string, search: string): string =>
   `(SELECT * FROM ${table} WHERE tenant_id = ${tenant} AND ${condition} AND ${matches(tenant, search)} OFFSET 0) AS found`
 
-/** Those matches that are among the next rows of the list's own order. */
+/** The matches among the next rows in the order of the list. */
 export const searchedNear = (
   table: Searched,
   condition: string,

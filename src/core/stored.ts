@@ -13,9 +13,9 @@ type Container = Record<PropertyKey, unknown>
 const MAX_PASSES = 8
 
 /**
- * Reads stored JSON with the schema that checks callers' input. Whatever the schema refuses is
- * replaced by its default: an unknown field, an unknown value, one entry of a list. A list that is
- * too long is cut.
+ * Reads stored JSON with the schema that checks callers' input. A value that the schema refuses is
+ * replaced by its default. An unknown field, and an entry of a list that is refused, is left out. A
+ * list that is too long is cut.
  */
 export function readStored<S extends z.ZodType>(schema: S, stored: unknown): z.output<S> {
   const given = isContainer(stored) ? stored : {}

@@ -27,6 +27,6 @@ export interface StreamPlaces {
    * nothing.
    */
   take(request: PlaceRequest): Promise<(() => void) | null>
-  /** Reports the places given back last, before the process ends. */
+  /** Reports the places given back since the last report, before the process ends. */
   close(): Promise<void>
 }

@@ -11,7 +11,7 @@ import type { Around, Db, LateReads, Prisma } from './sql.ts'
  */
 export function traced(app: App, span: Span | null | undefined): App {
   if (span == null) return app
-  // Most requests use neither.
+  // Each is made at its first use: most requests use neither.
   let prisma: Prisma | undefined
   let log: App['log'] | undefined
   return {

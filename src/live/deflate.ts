@@ -12,8 +12,8 @@ export interface Checksum {
 /** Below this size, as for heartbeats, compression saves next to nothing. */
 const MIN_BYTES = 256
 /**
- * Replays have pieces of this size, each for one stream: level 1 takes a third of the time of level
- * 6, for 5 % more bytes.
+ * Chunks this large are parts of replays, each compressed for one stream: level 1 takes a third of
+ * the time of level 6, for 5 % more bytes.
  */
 const LARGE_BYTES = 32 * 1024
 const MAX_STORED_BYTES = 65_535

@@ -6,7 +6,7 @@ import { type Chunk, frame, type Framed } from './chunk.ts'
 import { GZIP_HEAD, GzipSums } from './deflate.ts'
 import { HEARTBEAT } from './frames.ts'
 
-/** A client with more unsent data than this is cut off (docs/reference/choices.md). */
+/** A client with more unsent data than this is cut off. */
 export const MAX_UNSENT_BYTES = 1024 * 1024
 /** A client that takes nothing of a replay, or of the last bytes, for this long is cut off. */
 const STALL_MS = 10_000

@@ -50,7 +50,7 @@ function keyNamed(app: App, { kid }: { kid?: string }): Buffer {
   return named.key
 }
 
-/** The claims of a ticket of any age. Throws `invalid_ticket`. */
+/** The claims of a ticket, also of one that has expired. Throws `invalid_ticket`. */
 export async function readTicket(app: App, text: string): Promise<Ticket> {
   if (text.length > MAX_LENGTH) throw new ServiceError('invalid_ticket')
   try {

@@ -88,7 +88,7 @@ const UNSIGNED = unsent('the signing secret cannot be opened')
 
 /**
  * Why an answer is a failure; null for a 2xx that was complete and in time
- * (docs/reference/choices.md).
+ * (docs/guides/webhooks.md).
  */
 function failureOf({ statusCode, error }: OutboundAnswer): string | null {
   if (error !== null) return error

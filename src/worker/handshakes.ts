@@ -64,7 +64,7 @@ async function shakeHands(
 
 /**
  * Success is status 200 and a JSON object whose `challenge` is the one that was sent
- * (docs/reference/choices.md).
+ * (docs/reference/events.md).
  */
 export function judgeAnswer({ statusCode, error, body }: OutboundAnswer, challenge: string): string | null {
   if (error !== null) return error

@@ -55,8 +55,8 @@ type OutboundSettings = Pick<
 >
 
 /**
- * The agents are shared by all requests, and opened by the first one. Throws a SettingsError where
- * WEBHOOK_CA_FILE cannot be used.
+ * The agents are shared by all requests, and opened by the first one. Throws a SettingsError at
+ * once where WEBHOOK_CA_FILE cannot be used.
  */
 export function openOutbound(settings: OutboundSettings, resolve: Resolve = resolveHost): Outbound {
   const isAllowed = createAddressRule(settings.WEBHOOK_ALLOWED_CIDRS)
@@ -99,7 +99,7 @@ interface Client {
 
 /**
  * One TLS context serves all connections: to make one, Node parses some 150 root certificates. That
- * is 2 % of a start, so a process makes it only when it sends something.
+ * is 2 % of a start, so that without WEBHOOK_CA_FILE the first request makes it.
  */
 function openClient(lookup: LookupFunction, secureContext: SecureContext): Client {
   const options = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS, lookup } as const

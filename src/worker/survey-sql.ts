@@ -14,9 +14,9 @@ export interface BacklogSurvey {
 const READY = "e.state = 'verified' AND e.circuit_open_until IS NULL"
 const counted = (rows: string): string => `(SELECT count(*)::int FROM (${rows} LIMIT ${BACKLOG_LIMIT}) counted)`
 
-// The age costs one index look-up per verified endpoint, however long its backlog. Endpoints with
-// an open circuit are left out: their deliveries wait on purpose. So are replays: they wait for
-// all other deliveries.
+// The age costs one index look-up per verified endpoint, however long its backlog. Endpoints whose
+// circuit is not closed are left out: their deliveries wait on purpose. So are replays: they wait
+// for all other deliveries.
 const SURVEY = statement(
   'survey_backlogs',
   `SELECT

@@ -81,7 +81,7 @@ describeInBrowser('identity in the console', () => {
     await setKeySet({ fetched: 3, failing: 2, error: 'connection refused' })
     await page.reload()
     await page.getByText('The keys cannot be fetched: connection refused').waitFor()
-    await page.getByText(/are dropped in 20 h 59 min; then its assertions are refused/).waitFor()
+    await page.getByText(/until they expire in 20 h 59 min; after that its assertions are refused/).waitFor()
     await setKeySet({ fetched: 25, failing: 24, error: 'timeout' })
     await page.reload()
     await page.getByText('Its assertions are refused: the keys cannot be fetched (timeout)').waitFor()

@@ -32,6 +32,7 @@ import { unnamed } from '../harness/sql.ts'
 import { at, comment, dumpImported, findWrongCounts, page, reader, writeItems } from '../harness/transfer.ts'
 
 const DATABASE = unnamed('SELECT current_database() AS name')
+const CANCEL = unnamed('SELECT pg_cancel_backend($1)')
 const DELTAS = unnamed('SELECT id FROM analytics_deltas WHERE tenant_id = $1')
 
 let service: TestService
@@ -665,13 +666,15 @@ test.runIf(onServer)('an import takes small steps from its start while others us
   const neighbour = new pg.Client({ connectionString: url.href, application_name: 'a neighbour' })
   await neighbour.connect()
   onTestFinished(() => neighbour.end())
-  const ended = neighbour.query('SELECT pg_sleep(0.9)')
+  const { rows } = await neighbour.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+  const ended = neighbour.query('SELECT pg_sleep(60)').catch(() => undefined)
   const path = fileOf([reader('ann'), page('p'), ...Array.from({ length: 300 }, (_, n) => comment(`${n}`, n % 60))])
   const items: number[] = []
   const onProgress = (progress: Progress): void => void items.push(progress.items)
   await importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { onProgress })
   expect(items[0]).toBe(BATCH_ITEMS / 32)
   expect(items.at(-1)).toBe(302)
+  await service.app.db.query(CANCEL, [rows[0]?.pid])
   await ended
 })
 

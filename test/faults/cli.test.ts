@@ -124,7 +124,7 @@ describe('npm run cli', { timeout: LONG }, () => {
       stderr: 'jsonl:new and jsonl:new are one reader already: name the one who goes and another one who stays.\n',
     })
     const { stdout: help } = await cli(['readers', 'merge', '--help'])
-    expect(help).toMatch(/--from +The reader who goes/)
+    expect(help).toMatch(/--from +The reader to merge/)
     expect(help).toMatch(/--into +The reader who stays/)
     const { stdout } = await cli(['export', '--tenant', 'acme'])
     const items = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))

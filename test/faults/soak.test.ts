@@ -157,7 +157,7 @@ describe.skipIf(!canRun)(`a long run of drops and faults${why}`, () => {
 
   const resumes = (): number => tally.get('resumed by SSE') + tally.get('resumed by GraphQL')
 
-  /** All faults, as often as told, spread over all resumes. */
+  /** Causes each fault ROUNDS times, in random order, spread over all resumes. */
   async function harm(isOver: () => boolean): Promise<void> {
     const upTo = async (share: number): Promise<void> => {
       while (resumes() < RESUMES * share && !isOver()) await pause(20)

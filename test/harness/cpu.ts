@@ -9,3 +9,9 @@ export function countCpu(): () => number {
     return user + system
   }
 }
+
+/** The same by the clock. */
+export function countTime(): () => number {
+  const before = performance.now()
+  return () => (performance.now() - before) * 1000
+}

@@ -197,7 +197,7 @@ interface Deployment {
   /** Processes on the server form; the embedded form is always one. */
   api?: number
   worker?: number
-  /** What the apis play. */
+  /** ROLE of the api processes. */
   role?: 'api' | 'all'
   env?: Env
 }

@@ -48,7 +48,7 @@ const CHOICES: readonly Said[] = [
   ],
   ['makes it come back in {} s', seconds('live/connection.ts', 'REFUSED_RETRY_MS')],
   ['waits for a token of the address ({} a second', environment.UNAUTHENTICATED_RATE_PER_SECOND],
-  ['may come over {} minutes, one', constant('domains/tenants/login-limits.ts', 'WINDOW_SECONDS') / 60],
+  ['as many again over {} minutes', constant('domains/tenants/login-limits.ts', 'WINDOW_SECONDS') / 60],
   [
     'must be there within {} s, the whole request within {} s',
     environment.HEADERS_TIMEOUT_SECONDS,

@@ -20,7 +20,7 @@ export type Pieces = readonly Chunk[]
 
 /**
  * One operation, shared by all subscribers with the same variables and rights: each event is
- * executed and encoded once for all of them (docs/reference/choices.md).
+ * executed and encoded once for all of them.
  */
 export class Subscription {
   /**

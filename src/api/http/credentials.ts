@@ -51,7 +51,7 @@ async function findAdmin(app: App, authorization: string, beforeLookUp?: () => v
 
 const refuseToken = (detail: string): ServiceError => new ServiceError('invalid_admin_token', { detail })
 
-/** The caller by `?token=`, a raw API key or an admin token (docs/reference/choices.md). */
+/** The caller by `?token=`, a raw API key or an admin token. */
 export const authenticateToken = (app: App, token: string, beforeLookUp?: () => void): Promise<Principal> => {
   const find = token.startsWith('ek_') ? findCallerByKey : verifyAdminToken
   return find(app, token, beforeLookUp).catch(cameIn('token'))

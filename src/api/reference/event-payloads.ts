@@ -35,7 +35,7 @@ const eventSchema = (type: EventType, actor: Schema, data: Schema): Schema => ({
     },
     occurredAt: { type: 'string', format: 'date-time', description: 'When it happened.' },
     actor: described(actor, 'Who did it.'),
-    data: described(data, 'The thing that changed, after the event.'),
+    data: described(data, 'What the event is about.'),
   },
   required: ['id', 'type', 'discussionId', 'seq', 'occurredAt', 'actor', 'data'],
 })

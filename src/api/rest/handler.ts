@@ -73,10 +73,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
   }
 }
 
-/**
- * The access that a route requires: that of its root field; below `/admin/` only an admin
- * (docs/reference/choices.md).
- */
+/** The access that a route requires: that of its root field; below `/admin/` only an admin. */
 export function accessOfRoute(schema: GraphQLSchema, route: Route): Access {
   const access = rootField(schema, route).extensions[ACCESS_EXTENSION] as Access
   return route.path.startsWith('/admin/') && access !== 'public' ? 'admin' : access

@@ -63,7 +63,7 @@ export function problem({ code, extras: { detail, errors, headers } }: Refusal, 
   })
 }
 
-/** The request's own id if it is well-formed, else a new one (docs/reference/choices.md). */
+/** The request's own id if it is well-formed, else a new one. */
 export function requestIdOf(headers: Headers): string {
   const given = headers.get('x-request-id') ?? ''
   return /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID()

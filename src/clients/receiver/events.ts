@@ -138,7 +138,7 @@ interface EventOf<Type, Data> {
   occurredAt: string
   /** Who did it. */
   actor: Actor
-  /** The thing that changed, after the event. */
+  /** What the event is about. */
   data: Data
 }
 

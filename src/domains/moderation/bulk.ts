@@ -71,7 +71,8 @@ const NO_TIME = 'There was no time left for this comment: send it again under an
 export async function moderateComments(ctx: Ctx, { ids, action, revisions }: Bulk): Promise<BulkOutcome[]> {
   validate(wholeInput, { ids, action, revisions })
   const { db, scope } = ctx.app
-  // Then locks are held until the end: in the order of the given ids, two requests could deadlock.
+  // In one transaction locks are held until its end: taken in the order of the given ids, those of
+  // two requests could deadlock.
   if (scope !== undefined) await lockDiscussionsOf(db.query, requireCaller(ctx).tenant.id, ids.filter(isId))
   const began = performance.now()
   const outcomes: BulkOutcome[] = []

@@ -63,10 +63,7 @@ export async function replaceIdentitySecret(
   return made
 }
 
-/**
- * The name of an identity secret: the first 8 hex digits of its SHA-256
- * (docs/reference/choices.md).
- */
+/** The name of an identity secret: the first 8 hex digits of its SHA-256. */
 export const kidOf = (secret: string): string => sha256(secret).toString('hex').slice(0, 8)
 
 /** Stores `given`, or a generated secret. Needs no caller, so that new tenants can use it. */

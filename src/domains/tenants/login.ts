@@ -19,9 +19,8 @@ export interface LoginInput {
 }
 
 /**
- * A token for the console, valid for 12 h (docs/reference/choices.md). Throws
- * `invalid_admin_token`, with the same text for a wrong address and a wrong password, and
- * `rate_limited`.
+ * A token for the console, valid for 12 h (docs/guides/console.md). Throws `invalid_admin_token`,
+ * with the same text for a wrong address and a wrong password, and `rate_limited`.
  */
 export async function login(ctx: Ctx, input: LoginInput): Promise<{ token: string; expiresAt: Date }> {
   const { email, password } = validate(loginSchema, input)

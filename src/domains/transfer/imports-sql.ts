@@ -177,7 +177,7 @@ const ROOTS = statement(
    ORDER BY w.key LIMIT $4`,
 )
 
-/** Items after the key `after` that wait for a comment that is not waiting itself. */
+/** Items after the key `after` that wait for no other waiting item. */
 export const selectWaitingRoots = (
   sql: Sql,
   tenantId: Id,

@@ -23,7 +23,9 @@ const instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
   .refine((given) => reachOf(Date.parse(given)) === null, 'must be from 1970 to 9999')
 const time = instant.describe('RFC 3339, from 1970 to 9999')
-const past = instant.describe('RFC 3339, from 1970 on. A time in the future becomes the time of the import')
+const past = instant.describe(
+  'RFC 3339, from 1970 on. A time in the future becomes the time of the import; a createdAt more than a day ahead is refused',
+)
 const url = z.string().max(2048)
 
 const MAX_JSON_DEPTH = 32

@@ -81,8 +81,8 @@ const NOTE_HUNG = statement(
 )
 
 /**
- * Remembers the comments to which the import has added something: for those of others only the
- * fact, for its own ones the latest time, if that is after it began.
+ * Marks the comments to which the import has added something: those of others only as touched, its
+ * own with the latest time, if that is after it began.
  */
 export const noteHung = (sql: Sql, tenantId: Id, importId: Id, hung: ReadonlyMap<Key, Date | null>): Promise<unknown> =>
   sql(NOTE_HUNG, [tenantId, importId, [...hung.keys()], [...hung.values()]])

@@ -39,8 +39,8 @@ export const selectMade = async (
 ): Promise<Key[]> =>
   (await sql<{ key: Key }>(MADE, [tenantId, importId, kind, after ?? FIRST_ID, limit])).map(({ key }) => key)
 
-// A plan made while the tables are small persists: it would read all items of the tenant for each
-// of these.
+// LIMIT makes PostgreSQL look up each key in the index. It keeps a plan that was made while the
+// tables were small, and that would read all items of the tenant for each key.
 const ITEMS = `(
      SELECT k.key, i.item_id, i.latest_at FROM unnest($2::uuid[]) AS k (key)
      CROSS JOIN LATERAL (SELECT item_id, latest_at FROM import_items WHERE tenant_id = $1 AND key = k.key LIMIT 1) i
