@@ -674,7 +674,7 @@ test.runIf(onServer)('an import takes small steps from its start while others us
   await importFile(service.app, acme.tenant.id, { source: 'jsonl', path }, { onProgress })
   expect(items[0]).toBe(BATCH_ITEMS / 32)
   expect(items.at(-1)).toBe(302)
-  await service.app.db.query(CANCEL, [rows[0]?.pid])
+  await service.app.db.query(CANCEL, [rows[0]?.pid ?? 0])
   await ended
 })
 
