@@ -4,11 +4,8 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/**
- * Files that have a process of their own, by folder: they measure its memory, listen to what it
- * does not catch, or need a clock that no other test has set.
- */
-const ALONE: Readonly<Record<string, string>> = { faults: '(database|leaks|webhooks-hostile)', unit: '(ids)' }
+/** Faults that measure the memory of their process, or listen to what it does not catch. */
+const ALONE = '(database|leaks|webhooks-hostile)'
 
 const PARTS = ['contract', 'unit', 'faults', 'browser', 'cluster', 'containers']
 
@@ -17,8 +14,9 @@ const parts = process.env.TEST_PARTS?.split(',') ?? PARTS
 const unknown = parts.filter((part) => !PARTS.includes(part))
 if (unknown.length > 0) throw new Error(`TEST_PARTS: ${unknown.join()} is none of ${PARTS.join()}`)
 
-const together = parts.map((part) => `test/${part}/${part in ALONE ? `!${ALONE[part]}` : '*'}.test.ts`)
-const alone = parts.filter((part) => part in ALONE).map((part) => `test/${part}/@${ALONE[part]}.test.ts`)
+const filesOf = (part: string): string =>
+  part === 'faults' ? `test/faults/!${ALONE}.test.ts` : `test/${part}/*.test.ts`
+const services = parts.filter((part) => part !== 'unit').map(filesOf)
 
 const project = (name: string, include: string[], isolate: boolean): TestProjectInlineConfiguration => ({
   root,
@@ -47,8 +45,10 @@ export default defineConfig({
     projects: [
       // The service keeps nothing outside of an app, and no module is mocked. So a worker loads the
       // service once for all its files, whatever folder they are in: that takes some 4 s of CPU.
-      project('together', together, false),
-      ...(alone.length === 0 ? [] : [project('alone', alone, true)]),
+      ...(services.length === 0 ? [] : [project('services', services, false)]),
+      // They count timers and set the clock: a service in the same process would disturb them.
+      ...(parts.includes('unit') ? [project('unit', [filesOf('unit')], false)] : []),
+      ...(parts.includes('faults') ? [project('alone', [`test/faults/@${ALONE}.test.ts`], true)] : []),
     ],
     globalSetup: ['test/harness/global-setup.ts'],
     // Much of it waits for processes, timers and browsers.
