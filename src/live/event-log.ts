@@ -14,7 +14,7 @@ export interface DiscussionKey {
 /** How far a discussion is. */
 export interface Head extends DiscussionKey {
   seq: number
-  /** Grows where an erasure rewrites events: what is remembered of them from before is old. */
+  /** Increases when an erasure rewrites events: cached events with a lower number are outdated. */
   scrubs: number
 }
 
