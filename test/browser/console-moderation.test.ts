@@ -139,6 +139,29 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
+  test('at the last comment the focus does not go back to one whose judgement is under way', async () => {
+    const first = await post('ann', 'hold one')
+    const second = await post('bob', 'hold two')
+    const { page, close } = await desk.visit('/moderation')
+    await item(page, second).waitFor()
+    let answer = (): void => undefined
+    const isAllowed = new Promise<void>((resolve) => (answer = resolve))
+    await page.route('**/graphql', async (route) => {
+      if (/mutation ModerateComments/.test(route.request().postData() ?? '')) await isAllowed
+      await route.continue()
+    })
+    await page.keyboard.press('j')
+    for (const comment of [first, second]) {
+      await expectFocus(page, comment)
+      await page.keyboard.press('a')
+    }
+    await expect.poll(() => item(page, second).getAttribute('aria-busy'), WAIT).toBe('true')
+    expect(await focused(page)).toBe(second.id)
+    answer()
+    for (const { id } of [first, second]) await expectState(id, 'approved')
+    await close()
+  })
+
   test('a dialog returns the focus to the comment that it came from', async () => {
     const comment = await post('to-ban', 'hold this')
     const { page, close } = await desk.visit('/moderation')

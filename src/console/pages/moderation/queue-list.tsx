@@ -63,7 +63,7 @@ export function Queue({
       return say('Only an approved comment can be pinned. Approve it first.')
     // The moderator goes on at once; a refusal is shown at the comment, and announced.
     if (verb === 'pin' || verb === 'unpin') focusOn(idOf(entry))
-    else goOn({ from: idOf(entry) })
+    else goOn({ from: idOf(entry), without: busy })
     void judge(verb, [entry])
   }
   const judgeSelected = (verb: Verb): void => {
