@@ -28,6 +28,23 @@ describeInBrowser('Loading the pages of the console', () => {
     await close()
   })
 
+  test('a page whose file fails just as the network comes back is loaded once more', async () => {
+    const { page, close } = await visitConsole(desk.browser, desk.service)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    let requests = 0
+    await page.route(PAGE_FILES, async (route) => {
+      if (++requests > 1) return route.continue()
+      await page.route(/\/console\/$/, (document) => document.abort())
+      await page.evaluate(`dispatchEvent(new Event('online'))`)
+      await route.abort()
+    })
+    await enter(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'API keys' }))
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    expect(requests).toBe(2)
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await close()
+  })
+
   test('a file that an upgrade has removed makes the console reload itself once', async () => {
     const { page, close } = await visitConsole(desk.browser, desk.service)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()

@@ -1,7 +1,7 @@
 import { Alert, Button, Center, Group, Text } from '@mantine/core'
 import { useWindowEvent } from '@mantine/hooks'
 import { IconAlertTriangle } from './icons.tsx'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect } from 'react'
 import { ErrorBoundary, type FallbackProps } from 'react-error-boundary'
 
 import { loadAgain, PartNotLoaded } from './lazy.ts'
@@ -19,6 +19,11 @@ export const Boundary = ({ resetKeys, children }: { resetKeys?: unknown[]; child
 function Failed({ error, resetErrorBoundary }: FallbackProps) {
   const isMissing = error instanceof PartNotLoaded
   useWindowEvent('online', () => isMissing && resetErrorBoundary())
+  // The network may have come back before this was shown.
+  const isOutdated = isMissing && error.isOutdated
+  useEffect(() => {
+    if (isOutdated) resetErrorBoundary()
+  }, [isOutdated, resetErrorBoundary])
   return (
     <Alert
       color="red"

@@ -4,11 +4,28 @@ import { type ComponentType, createElement, lazy } from 'react'
 const RELOADED_AT = 'engagement-console-reloaded-at'
 const PAUSE_MS = 60_000
 
+/** How often the network has come back. */
+let returns = 0
+addEventListener('online', () => void returns++)
+
 /**
  * A part of the console could not be loaded: no network, no service, or a newer release without
  * this file.
  */
-export class PartNotLoaded extends Error {}
+export class PartNotLoaded extends Error {
+  readonly #returns: number
+
+  /** `returnsBefore` is how often the network had come back when the part was asked for. */
+  constructor(returnsBefore: number, cause: unknown) {
+    super('A part of the console could not be loaded', { cause })
+    this.#returns = returnsBefore
+  }
+
+  /** Whether the network has come back since the part was asked for. */
+  get isOutdated(): boolean {
+    return this.#returns < returns
+  }
+}
 
 // React remembers that a lazy component has failed. One that failed before this number grew is
 // created again.
@@ -25,12 +42,13 @@ export function lazily<Props extends object>(load: () => Promise<ComponentType<P
   let part: ComponentType<Props> | undefined
   let failedAt: number | null = null
   const loadPart = async (): Promise<{ default: ComponentType<Props> }> => {
+    const returnsBefore = returns
     try {
       return { default: await load() }
     } catch (error) {
       await reloadOnce()
       failedAt = attempt
-      throw new PartNotLoaded('A part of the console could not be loaded', { cause: error })
+      throw new PartNotLoaded(returnsBefore, error)
     }
   }
   return function Lazily(props) {
