@@ -43,8 +43,8 @@ describeInBrowser('discussions in the console', () => {
         await page.keyboard.press('ArrowDown')
       }
       await page.keyboard.press('Enter')
-      // It fades out slowly, and would overlap the next one.
-      await item.waitFor({ state: 'detached' })
+      // It fades out slowly, and would overlap the next one. Meanwhile its items may change.
+      await page.getByRole('menu').waitFor({ state: 'detached' })
     }
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
     await tabTo(page.getByLabel('External id or title'))

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
 import { tenantSettings } from '../../src/core/tenant-settings.ts'
+import { MAX_BODY_LENGTH } from '../../src/domains/comments/comments.ts'
 import { maxBytesOf, renderAsText, renderMarkdown, renderThoroughly } from '../../src/domains/comments/markdown.ts'
 import { judgeText } from '../../src/domains/comments/rules.ts'
 import { countCpu } from '../harness/cpu.ts'
@@ -98,7 +99,8 @@ type Repeated = typeof REPEATED extends fc.Arbitrary<infer Value> ? Value : neve
 
 function textOf({ before, parts, after, length }: Repeated): string {
   const [opened, closed] = after === '' ? [length, ''] : [length / 2, fill(after, length / 2)]
-  return (before + fill(parts.join(''), opened) + closed).trim() || 'a'
+  const text = (before + fill(parts.join(''), opened) + closed).trim() || 'a'
+  return [...text].slice(0, MAX_BODY_LENGTH).join('')
 }
 
 for (let n = 0; n < 100; n++)
