@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
+import { choose, enter, expectAccessible, NARROW, openDesk, tabTo } from '../harness/console.ts'
 
 const HOSTILE = `<img src=x onerror="document.title='taken'"> \u202E${'long'.repeat(100)} <script>alert(1)</script>`
 
@@ -34,18 +34,8 @@ describeInBrowser('discussions in the console', () => {
     const { page, complaints, close } = await desk.visit('/discussions')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const comment = (text: string) => page.getByRole('article').filter({ hasText: text })
-    const act = async (text: string, action: string) => {
-      await enter(comment(text).getByRole('button', { name: /^Actions on/ }))
-      const item = page.getByRole('menuitem', { name: action, exact: true })
-      await item.waitFor()
-      for (let presses = 0; presses < 10; presses++) {
-        if (await item.evaluate((element) => element === element.ownerDocument.activeElement)) break
-        await page.keyboard.press('ArrowDown')
-      }
-      await page.keyboard.press('Enter')
-      // It fades out slowly, and would overlap the next one. Meanwhile its items may change.
-      await page.getByRole('menu').waitFor({ state: 'detached' })
-    }
+    const act = (text: string, action: string) =>
+      choose(comment(text).getByRole('button', { name: /^Actions on/ }), action)
     await page.getByRole('link', { name: 'The budget of next year' }).waitFor()
     await tabTo(page.getByLabel('External id or title'))
     await page.keyboard.type('harb rebu')

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import { axeFindings } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, signInAs, tabTo, visitConsole } from '../harness/console.ts'
+import { choose, enter, expectAccessible, NARROW, openDesk, signInAs, tabTo, visitConsole } from '../harness/console.ts'
 
 const SESSION = 'engagement-console-session'
 
@@ -201,11 +201,7 @@ describeInBrowser('signing in to the console', () => {
     const { page, close } = await visit('/keys', { view: { width: 1280, theme: 'dark' } })
     const scheme = () => page.locator('html').getAttribute('data-mantine-color-scheme')
     expect(await scheme()).toBe('dark')
-    await enter(page.getByRole('button', { name: 'Theme' }))
-    await page.getByRole('menuitem', { name: 'Light' }).waitFor()
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('Enter')
-    await page.getByRole('menuitem', { name: 'Light' }).waitFor({ state: 'detached' })
+    await choose(page.getByRole('button', { name: 'Theme' }), 'Light')
     expect(await scheme()).toBe('light')
     await page.reload()
     expect(await scheme()).toBe('light')

@@ -256,3 +256,23 @@ export async function enter(target: Locator): Promise<void> {
   await tabTo(target)
   await target.page().keyboard.press('Enter')
 }
+
+/** Opens a menu by its button and chooses an item of it, by the keyboard alone. */
+export async function choose(button: Locator, name: string): Promise<void> {
+  const page = button.page()
+  const item = page.getByRole('menuitem', { name, exact: true })
+  await enter(button)
+  await item.waitFor()
+  const hasFocus = () => item.evaluate((element) => element === element.ownerDocument.activeElement)
+  // The menu takes the focus a moment after it is there, and hears no key before.
+  await expect
+    .poll(async () => {
+      if (await hasFocus()) return true
+      await page.keyboard.press('ArrowDown')
+      return hasFocus()
+    }, WAIT)
+    .toBe(true)
+  await page.keyboard.press('Enter')
+  // It fades out slowly, and would overlap the next one. Meanwhile its items may change.
+  await page.getByRole('menu').waitFor({ state: 'detached' })
+}
