@@ -100,7 +100,7 @@ type Repeated = typeof REPEATED extends fc.Arbitrary<infer Value> ? Value : neve
 function textOf({ before, parts, after, length }: Repeated): string {
   const [opened, closed] = after === '' ? [length, ''] : [length / 2, fill(after, length / 2)]
   const text = (before + fill(parts.join(''), opened) + closed).trim() || 'a'
-  return [...text].slice(0, MAX_BODY_LENGTH).join('')
+  return Array.from(text).slice(0, MAX_BODY_LENGTH).join('')
 }
 
 for (let n = 0; n < 100; n++)
