@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
@@ -70,8 +70,12 @@ export function unpackTemplate(folder: string, file = templateFile()): boolean {
   let at = packed.indexOf('\n') + 1
   for (const { name, bytes, length } of JSON.parse(packed.toString('utf8', 0, at)) as Entry[]) {
     const path = join(folder, name)
-    if (bytes === null) mkdirSync(path, { mode: 0o700 })
-    else writeFileSync(path, Buffer.concat([packed.subarray(at, (at += bytes))], length), { mode: 0o600 })
+    if (bytes === null) {
+      mkdirSync(path, { mode: 0o700 })
+      continue
+    }
+    writeFileSync(path, packed.subarray(at, (at += bytes)), { mode: 0o600 })
+    if (length !== undefined) truncateSync(path, length)
   }
   return true
 }
