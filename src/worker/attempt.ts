@@ -1,11 +1,12 @@
 import type { App } from '../core/context.ts'
+import { bodyOf, idempotencyKeyOf, signedHeaders } from '../core/delivery-request.ts'
+import { openSecrets } from '../core/signing-secrets.ts'
 import type { Attributes, Span } from '../core/span.ts'
-import { bodyOf, idempotencyKeyOf } from '../domains/webhooks/body.ts'
-import type { Lease } from '../domains/webhooks/lease-sql.ts'
-import { effectivePolicy, retryDelayMs } from '../domains/webhooks/policy.ts'
-import type { Outcome } from '../domains/webhooks/record-sql.ts'
-import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
+import type { WebhookPolicy } from '../core/tenant-settings.ts'
+import { effectivePolicy } from '../domains/webhooks/policy.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
+import type { Lease } from './lease-sql.ts'
+import type { Outcome } from './record-sql.ts'
 import type { Outbound, OutboundAnswer } from './outbound.ts'
 
 /**
@@ -38,6 +39,15 @@ export async function attemptDelivery(
     wasSent: answer !== GONE && answer !== UNSIGNED,
     retryInMs: error === null || answer === GONE ? null : retryDelayMs(lease.attemptCount + 1, policy, Math.random()),
   }
+}
+
+/**
+ * Milliseconds to wait after failed attempt `n` (1-based); null when none is left. `chance` in [0,
+ * 1). 1 s × 2^(n−1) by default, plus up to 50 % jitter (docs/reference/choices.md).
+ */
+export function retryDelayMs(n: number, policy: WebhookPolicy, chance: number): number | null {
+  if (n >= policy.maxAttempts) return null
+  return Math.round(policy.backoffBaseMs * 2 ** (n - 1) * (1 + chance / 2))
 }
 
 type Headers = Record<string, string>

@@ -15,12 +15,7 @@ import { refreshDueKeySets } from '../domains/readers/key-sets.ts'
 import { finishErasure } from '../domains/privacy/erase.ts'
 import { deleteExpiredSecrets } from '../domains/secrets/sql.ts'
 import { holdDeliveries, releaseHeld } from '../domains/webhooks/holding-sql.ts'
-import {
-  clearDeletedEndpoints,
-  deleteOldDeliveries,
-  deleteOldEvents,
-  forgetDeletedEndpoints,
-} from '../domains/webhooks/retention-sql.ts'
+import { clearDeletedEndpoints, deleteOldDeliveries, deleteOldEvents, forgetDeletedEndpoints } from './retention-sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { observeBackfills } from './metrics.ts'
 import type { Outbound } from './outbound.ts'

@@ -1,10 +1,11 @@
 import type { App } from '../core/context.ts'
+import { signedHeaders } from '../core/delivery-request.ts'
 import { newId } from '../core/ids.ts'
 import { ofTenant } from '../core/patience.ts'
+import { openSecrets } from '../core/signing-secrets.ts'
 import { type DueRequest, leaseRequests, releaseRequest } from '../domains/classifier/sql.ts'
 import { applyVerdict, questionOf, type Verdict, verdictOf } from '../domains/classifier/verdicts.ts'
 import { loadTenant } from '../domains/tenants/tenants.ts'
-import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
 import type { Outbound } from './outbound.ts'
 import { countByTenant, startTask, type Task } from './tasks.ts'
 

@@ -1,14 +1,7 @@
 import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
-import {
-  type Busy,
-  endpointKey,
-  extendLeases,
-  type Lease,
-  leaseDeliveries,
-  releaseLeases,
-} from '../domains/webhooks/lease-sql.ts'
-import type { Outcome } from '../domains/webhooks/record-sql.ts'
+import { type Busy, endpointKey, extendLeases, type Lease, leaseDeliveries, releaseLeases } from './lease-sql.ts'
+import type { Outcome } from './record-sql.ts'
 import { attemptDelivery } from './attempt.ts'
 import { startLoop } from './loop.ts'
 import { deliveryMetrics } from './metrics.ts'

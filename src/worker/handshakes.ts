@@ -1,13 +1,9 @@
 import { CHANNELS } from '../core/bus.ts'
 import type { App } from '../core/context.ts'
+import { signedHeaders } from '../core/delivery-request.ts'
 import { newId } from '../core/ids.ts'
-import {
-  type Handshake,
-  leaseHandshakes,
-  recordHandshake,
-  releaseHandshake,
-} from '../domains/webhooks/handshake-sql.ts'
-import { openSecrets, signedHeaders } from '../domains/webhooks/secrets.ts'
+import { openSecrets } from '../core/signing-secrets.ts'
+import { type Handshake, leaseHandshakes, recordHandshake, releaseHandshake } from './handshake-sql.ts'
 import type { Outbound, OutboundAnswer } from './outbound.ts'
 import { countByTenant, startTask, type Task } from './tasks.ts'
 

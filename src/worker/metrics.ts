@@ -1,7 +1,7 @@
 import { type App, perApp } from '../core/context.ts'
 import { counter, gauge, gaugeOf, histogram, metricsOf } from '../core/metrics.ts'
 import { openBackfills } from '../data/backfills.ts'
-import type { Outcome } from '../domains/webhooks/record-sql.ts'
+import type { Outcome } from './record-sql.ts'
 import { type BacklogSurvey, surveyBacklogs } from './survey-sql.ts'
 
 export interface DeliveryMetrics {

@@ -7,9 +7,9 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 
 import { type Got, got, type Request } from 'got'
 
+import { USER_AGENT } from '../core/delivery-request.ts'
 import { type Settings, SettingsError } from '../core/settings.ts'
 import { createAddressRule, createPortRule, literalAddress } from '../domains/webhooks/addresses.ts'
-import { USER_AGENT } from '../domains/webhooks/secrets.ts'
 import { AddressRefused, guardedLookup, PortRefused, ProtocolRefused, type Resolve, resolveHost } from './lookup.ts'
 import { explain } from './explain.ts'
 

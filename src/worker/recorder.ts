@@ -2,8 +2,8 @@ import type { App } from '../core/context.ts'
 import type { Id } from '../core/ids.ts'
 import { counter, gauge, histogram, metricsOf } from '../core/metrics.ts'
 import { isLockFailure } from '../core/sql.ts'
-import { endpointKey } from '../domains/webhooks/lease-sql.ts'
-import { type Outcome, recordAttempts } from '../domains/webhooks/record-sql.ts'
+import { endpointKey } from './lease-sql.ts'
+import { type Outcome, recordAttempts } from './record-sql.ts'
 
 export interface Recorder {
   /**

@@ -5,7 +5,7 @@ import { newId } from '../../src/core/ids.ts'
 import { type Db, type Sql, statement } from '../../src/core/sql.ts'
 import { createRedisBus } from '../../src/data/redis-bus.ts'
 import { openServer } from '../../src/data/server.ts'
-import { newSigningSecret, sealSecret } from '../../src/domains/webhooks/secrets.ts'
+import { newSigningSecret, sealSecret } from '../../src/core/signing-secrets.ts'
 import { unnamed } from '../harness/sql.ts'
 import type { BenchService } from './service.ts'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 import { newId } from '../../src/core/ids.ts'
 import { statement } from '../../src/core/sql.ts'
-import { leaseDeliveries } from '../../src/domains/webhooks/lease-sql.ts'
+import { leaseDeliveries } from '../../src/worker/lease-sql.ts'
 import { unnamed } from '../harness/sql.ts'
 import { ACTOR, DATA, openOutbox, type Outbox, sleep } from './outbox.ts'
 import type { SendOrder } from './sender.ts'

@@ -41,7 +41,7 @@ const ALLOWED = {
   'domains/transfer/sources/c.ts': "import '../own-sql.ts'",
   'domains/transfer/d-sql.ts': "export * from './own-sql.ts'",
   'domains/readers/graphql-types.ts': "export * from '../comments/graphql.ts'",
-  'worker/b.ts': "export * from '../domains/webhooks/lease-sql.ts'",
+  'worker/b.ts': "export * from '../domains/webhooks/holding-sql.ts'",
   'clients/widget/a.ts': "import 'lit/html.js'",
   'clients/widget/vite.config.ts': "import 'vite'",
 }

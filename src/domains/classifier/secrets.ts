@@ -1,7 +1,7 @@
 import { recordAudit } from '../../core/audit.ts'
 import { type Ctx, requireCaller } from '../../core/context.ts'
+import { newSigningSecret, sealSecret, type SigningSecret } from '../../core/signing-secrets.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { newSigningSecret, sealSecret, type SigningSecret } from '../webhooks/secrets.ts'
 
 const OVERLAP_MS = 24 * 3_600_000
 

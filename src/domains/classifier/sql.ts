@@ -1,7 +1,7 @@
 import type { Id } from '../../core/ids.ts'
+import type { SealedSecret } from '../../core/signing-secrets.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import { COMMENT_COLUMNS, type CommentRow } from '../comments/comment.ts'
-import type { SealedSecret } from '../webhooks/secrets.ts'
 
 /** A comment to ask the classifier about, with the fields of its discussion that are sent. */
 export interface DueRequest extends CommentRow {

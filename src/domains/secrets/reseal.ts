@@ -1,9 +1,9 @@
 import type { App } from '../../core/context.ts'
 import { allKeys, keyIdOf, seal, type SealKeys, unseal } from '../../core/seals.ts'
+import { signingSecretContext } from '../../core/signing-secrets.ts'
 import type { Sql } from '../../core/sql.ts'
 import { counted } from '../../core/texts.ts'
 import { identitySecretContext } from '../readers/keyring.ts'
-import { signingSecretContext } from '../webhooks/secrets.ts'
 import * as rows from './sql.ts'
 
 const BATCH = 200

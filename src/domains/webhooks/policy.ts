@@ -1,6 +1,6 @@
 import { readStored } from '../../core/stored.ts'
-import type { Prisma } from '../../generated/prisma/client.ts'
 import { policyOverridesSchema, type TenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
+import type { Prisma } from '../../generated/prisma/client.ts'
 
 /** The values that an endpoint overrides; the others are the tenant's. */
 export type PolicyOverrides = Partial<WebhookPolicy>
@@ -19,13 +19,4 @@ export function effectivePolicy({ webhookPolicy }: TenantSettings, stored: unkno
   const policy = { ...webhookPolicy, ...readOverrides(stored) }
   // The tenant's values may have changed since the endpoint's were checked against them.
   return { ...policy, disableThreshold: Math.max(policy.disableThreshold, policy.breakerThreshold) }
-}
-
-/**
- * Milliseconds to wait after failed attempt `n` (1-based); null when none is left. `chance` in [0,
- * 1). 1 s × 2^(n−1) by default, plus up to 50 % jitter (docs/reference/choices.md).
- */
-export function retryDelayMs(n: number, policy: WebhookPolicy, chance: number): number | null {
-  if (n >= policy.maxAttempts) return null
-  return Math.round(policy.backoffBaseMs * 2 ** (n - 1) * (1 + chance / 2))
 }

@@ -1,8 +1,8 @@
 import { type Ctx, requireCaller } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import type { Id } from '../../core/ids.ts'
+import { newSigningSecret, sealSecret } from '../../core/signing-secrets.ts'
 import { changeEndpoint, lock } from './change.ts'
-import { newSigningSecret, sealSecret } from './secrets.ts'
 
 /** How long the old secret signs beside the new one (docs/guides/webhooks.md). */
 const OVERLAP_MS = 24 * 3_600_000

@@ -4,6 +4,7 @@ import { encodeCursor, idInCursor, type Page, type PageArgs, pageOf, pageSize } 
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
+import { newSigningSecret, sealSecret } from '../../core/signing-secrets.ts'
 import type { TxSql } from '../../core/sql.ts'
 import { tenantSettings, type WebhookPolicy } from '../../core/tenant-settings.ts'
 import { counted } from '../../core/texts.ts'
@@ -13,7 +14,6 @@ import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, t
 import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
 import { storedPolicy } from './policy.ts'
 import { changePolicy, endpointFields } from './input.ts'
-import { newSigningSecret, sealSecret } from './secrets.ts'
 import { databaseNow } from './sql.ts'
 
 export interface WebhookInput {

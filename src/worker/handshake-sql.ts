@@ -1,6 +1,6 @@
-import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
-import type { SealedSecret } from './secrets.ts'
+import type { Id } from '../core/ids.ts'
+import type { SealedSecret } from '../core/signing-secrets.ts'
+import { type Sql, statement } from '../core/sql.ts'
 
 /** A handshake that this worker must make. */
 export interface Handshake {

@@ -1,49 +1,41 @@
 import { createHmac } from 'node:crypto'
 
-import { randomHex } from '../../core/crypto.ts'
-import type { Id } from '../../core/ids.ts'
-import { seal, type SealKeys, unseal } from '../../core/seals.ts'
+import { encodeEvent, type EventType } from './events.ts'
+import type { Id } from './ids.ts'
+import type { SigningSecret } from './signing-secrets.ts'
+import { type CommentState, tellNow } from './withdrawal.ts'
 
-/** A secret that signs deliveries to one endpoint. */
-export interface SigningSecret {
-  kid: string
-  secret: string
+interface EventParts {
+  /** Only for a test. */
+  body: string | null
+  eventId: Id
+  eventType: EventType
+  discussionId: Id
+  seq: number
+  occurredAt: Date | null
+  actor: string | null
+  data: string | null
+  /**
+   * The state of the comment that decides which texts are withdrawn; null for an event about no
+   * comment, and for one that is sent as it was written.
+   */
+  commentNow: CommentState | null
 }
-
-/** `whs_` and 64 hex characters; its key id is 8 hex characters. */
-export const newSigningSecret = (): SigningSecret => ({ kid: randomHex(4), secret: `whs_${randomHex(32)}` })
-
-export interface SealedSecret {
-  kid: string
-  /** In base64. */
-  sealed: string
-}
-
-/** `ownerId`: the endpoint, or the tenant of the classifier. */
-export const signingSecretContext = (ownerId: Id, kid: string): string => `webhook:${ownerId}:${kid}`
-
-export const sealSecret = (keys: SealKeys, ownerId: Id, { kid, secret }: SigningSecret): Buffer<ArrayBuffer> =>
-  seal(keys, secret, signingSecretContext(ownerId, kid))
 
 /**
- * Opens results of `sealSecret`, in base64. Null if one cannot be opened, because its key is
- * missing.
+ * The body of a delivery: the event's JSON, the same bytes at each attempt as long as no text of it
+ * is withdrawn. Null if the event is no longer stored.
  */
-export function openSecrets(
-  keys: SealKeys,
-  ownerId: Id,
-  sealed: readonly SealedSecret[] | null,
-): SigningSecret[] | null {
-  if (sealed === null || sealed.length === 0) return null
-  try {
-    return sealed.map(({ kid, sealed: text }) => ({
-      kid,
-      secret: unseal(keys, Buffer.from(text, 'base64'), signingSecretContext(ownerId, kid)),
-    }))
-  } catch {
-    return null
-  }
+export function bodyOf(parts: EventParts): string | null {
+  const { body, eventId, eventType, discussionId, seq, occurredAt, actor, data, commentNow } = parts
+  if (body !== null) return body
+  if (occurredAt === null || actor === null || data === null) return null
+  return tellNow(encodeEvent({ id: eventId, type: eventType, discussionId, seq, occurredAt, actor, data }), commentNow)
 }
+
+/** The same for retries, redeliveries and all endpoints (docs/reference/choices.md). */
+export const idempotencyKeyOf = ({ eventType, eventId }: { eventType: string; eventId: Id }): string =>
+  `${eventType}:${eventId}`
 
 /** The value of the signature header for `body`, sent at `at` (docs/guides/webhooks.md). */
 export function signatureOf({ kid, secret }: SigningSecret, at: Date, body: string): string {

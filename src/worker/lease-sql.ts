@@ -1,10 +1,10 @@
-import type { EventType } from '../../core/events.ts'
-import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
-import { type CommentState, commentState } from '../../core/withdrawal.ts'
+import type { EventType } from '../core/events.ts'
+import type { Id } from '../core/ids.ts'
+import type { SealedSecret } from '../core/signing-secrets.ts'
+import { type Sql, statement } from '../core/sql.ts'
+import { type CommentState, commentState } from '../core/withdrawal.ts'
+import type { StoredPolicy } from '../domains/webhooks/policy.ts'
 import { SLOTS } from './policy-sql.ts'
-import type { StoredPolicy } from './policy.ts'
-import type { SealedSecret } from './secrets.ts'
 
 /** A delivery that this worker holds until its lease ends. */
 export interface Lease {

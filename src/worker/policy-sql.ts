@@ -1,5 +1,5 @@
-import { storedNumber } from '../../core/stored.ts'
-import { tenantSettings, webhookPolicySchema, type WebhookPolicy } from '../../core/tenant-settings.ts'
+import { storedNumber } from '../core/stored.ts'
+import { tenantSettings, webhookPolicySchema, type WebhookPolicy } from '../core/tenant-settings.ts'
 
 const DEFAULTS = tenantSettings({}).webhookPolicy
 

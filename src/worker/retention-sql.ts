@@ -1,6 +1,6 @@
-import { type Sql, statement } from '../../core/sql.ts'
-import { storedNumber } from '../../core/stored.ts'
-import { tenantSettings, tenantSettingsSchema } from '../../core/tenant-settings.ts'
+import { type Sql, statement } from '../core/sql.ts'
+import { storedNumber } from '../core/stored.ts'
+import { tenantSettings, tenantSettingsSchema } from '../core/tenant-settings.ts'
 
 const DEFAULTS = tenantSettings({})
 const { deliveryRetentionDays, stream } = tenantSettingsSchema.shape

@@ -1,5 +1,5 @@
-import { type AuditAction, insertAuditEntries } from '../../core/audit.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type AuditAction, insertAuditEntries } from '../core/audit.ts'
+import { type Sql, statement } from '../core/sql.ts'
 import { keyColumns, type Lease } from './lease-sql.ts'
 import { DISABLE_THRESHOLD, policyValue } from './policy-sql.ts'
 
