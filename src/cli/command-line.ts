@@ -119,6 +119,7 @@ function helpOfAll(commands: Commands, [noun]: readonly string[]): string {
     .map(([name, command]) => `  ${[name, ...optionsOf(command)].join(' ')}\n      ${command.about}`)
   return `Usage: ${PROGRAM} <command>\n\n${lines.join('\n')}
 
+With the embedded database most commands need the service stopped.
 Answers are JSON on standard output. Secrets are shown only there, and only once.
 The exit status is 0, 1 for what cannot be done, and 2 for a command line that is wrong.`
 }

@@ -152,7 +152,7 @@ export const retryAfterOf = ({ extras: { retryAfterSeconds } }: ServiceError): n
   retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(retryAfterSeconds))
 
 /** The headers of an error: `Retry-After`, `Allow`, `WWW-Authenticate`. */
-export function headersOf(error: ServiceError): Record<string, string> {
+export function refusalHeaders(error: ServiceError): Record<string, string> {
   const { allow } = error.extras
   const retryAfter = retryAfterOf(error)
   return {

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 
 import type { App } from '../../core/context.ts'
-import { headersOf, problemOf, ServiceError } from '../../core/errors.ts'
+import { problemOf, refusalHeaders, ServiceError } from '../../core/errors.ts'
 import type { NotReady } from '../../core/health.ts'
 import { registerMetrics } from './metrics.ts'
 import { limitTimes, timesOf } from './timeouts.ts'
@@ -64,7 +64,7 @@ export function createHealthServer(app: App, { hasMetrics }: { hasMetrics: boole
     const refusal = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
     return reply
       .code(refusal.status)
-      .headers(headersOf(refusal))
+      .headers(refusalHeaders(refusal))
       .type('application/problem+json')
       .send(problemOf(refusal, request.id))
   })

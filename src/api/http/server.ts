@@ -8,7 +8,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 
 import { listensOn } from '../../core/address.ts'
 import type { App, Ctx } from '../../core/context.ts'
-import { headersOf, problemOf, ServiceError } from '../../core/errors.ts'
+import { problemOf, refusalHeaders, ServiceError } from '../../core/errors.ts'
 import { countRefusal, type Surface } from '../../core/metrics.ts'
 import { SettingsError } from '../../core/settings.ts'
 import { traceIds } from '../../core/span.ts'
@@ -211,7 +211,7 @@ function sendProblem(app: App, error: unknown, request: FastifyRequest, reply: F
   return (
     reply
       .code(refusal.status)
-      .headers(headersOf(refusal))
+      .headers(refusalHeaders(refusal))
       // The router's own refusals run no hooks.
       .header('x-request-id', request.id)
       .header('content-type', 'application/problem+json')

@@ -99,7 +99,7 @@ export const PROBLEM_EXAMPLES = Object.fromEntries(
 /** The responses of these codes, one for each status. */
 export function refusalResponses(
   codes: readonly ErrorCode[],
-  headersOf: (code: ErrorCode) => readonly HeaderName[],
+  headersOfCode: (code: ErrorCode) => readonly HeaderName[],
   components: Components,
 ): Record<string, { $ref: string }> {
   const statuses = [...new Set(codes.map((code) => ERRORS[code].status))]
@@ -107,16 +107,16 @@ export function refusalResponses(
     statuses.map((status) => {
       const response = refusalResponse(
         codes.filter((code) => ERRORS[code].status === status),
-        headersOf,
+        headersOfCode,
       )
       return [String(status), components.responseRef(STATUS_CODES[status]?.replaceAll(' ', '') ?? 'Refused', response)]
     }),
   )
 }
 
-const refusalResponse = (codes: readonly ErrorCode[], headersOf: (code: ErrorCode) => readonly HeaderName[]) => ({
+const refusalResponse = (codes: readonly ErrorCode[], headersOfCode: (code: ErrorCode) => readonly HeaderName[]) => ({
   description: codes.map((code) => `\`${code}\`: ${ERRORS[code].title}.`).join('\n\n'),
-  headers: headerRefs([...new Set(codes.flatMap(headersOf))]),
+  headers: headerRefs([...new Set(codes.flatMap(headersOfCode))]),
   content: {
     'application/problem+json': {
       schema: { $ref: '#/components/schemas/Problem' },
