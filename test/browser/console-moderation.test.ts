@@ -139,26 +139,30 @@ describeInBrowser('Moderation in the console', () => {
     await close()
   })
 
-  test('at the last comment the focus does not go back to one whose judgement is under way', async () => {
+  test('the focus does not go back to a comment whose judgement is under way', async () => {
     const first = await post('ann', 'hold one')
     const second = await post('bob', 'hold two')
+    const third = await post('cyd', 'hold three')
     const { page, close } = await desk.visit('/moderation')
-    await item(page, second).waitFor()
+    await item(page, third).waitFor()
     let answer = (): void => undefined
     const isAllowed = new Promise<void>((resolve) => (answer = resolve))
     await page.route('**/graphql', async (route) => {
       if (/mutation ModerateComments/.test(route.request().postData() ?? '')) await isAllowed
       await route.continue()
     })
-    await page.keyboard.press('j')
-    for (const comment of [first, second]) {
-      await expectFocus(page, comment)
-      await page.keyboard.press('a')
-    }
+    // The last comment first; then the others, one by its button and one selected.
+    await item(page, third).focus()
+    await page.keyboard.press('a')
+    await expectFocus(page, second)
+    await page.keyboard.press('x')
+    await enter(item(page, first).getByRole('button', { name: 'Approve' }))
+    await expectFocus(page, second)
+    await page.keyboard.press('Shift+A')
     await expect.poll(() => item(page, second).getAttribute('aria-busy'), WAIT).toBe('true')
     expect(await focused(page)).toBe(second.id)
     answer()
-    for (const { id } of [first, second]) await expectState(id, 'approved')
+    for (const { id } of [first, second, third]) await expectState(id, 'approved')
     await close()
   })
 

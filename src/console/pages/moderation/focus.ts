@@ -27,9 +27,13 @@ export function focusComment(
 // Whether no comment was left: then the next one that arrives gets the focus.
 let isAtEnd = false
 
-/** Moves the focus to the next waiting comment, now or as soon as there is one. */
+/**
+ * Moves the focus to the next waiting comment, now or as soon as there is one. Until then it is on
+ * `from` itself: the pressed button inside would lose it.
+ */
 export function goOn(where: { from?: string; without?: ReadonlySet<string> }): void {
   isAtEnd = !focusComment(1, { isWaiting: true, ...where })
+  if (isAtEnd) focusOn(where.from)
 }
 
 /**

@@ -45,7 +45,7 @@ export function Queue({
   const all = entries ?? []
   const waiting = all.filter(({ dealtBy }) => dealtBy === null)
   const busy = new Set(all.filter(({ isBusy }) => isBusy).map(idOf))
-  const selected = waiting.filter((entry) => picked.has(idOf(entry)))
+  const selected = waiting.filter((entry) => !entry.isBusy && picked.has(idOf(entry)))
   const pick = (id: string, isPicked: boolean): void =>
     setPicked((before) => new Set(isPicked ? [...before, id] : [...before].filter((each) => each !== id)))
   const move = (by: 1 | -1): void => void focusComment(by)
@@ -68,7 +68,7 @@ export function Queue({
   }
   const judgeSelected = (verb: Verb): void => {
     if (selected.length === 0) return say('Nothing is selected. Press x to select.')
-    goOn({ without: new Set(selected.map(idOf)) })
+    goOn({ without: new Set([...busy, ...selected.map(idOf)]) })
     setPicked(new Set())
     void judge(verb, selected)
   }
