@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, openDesk, visitConsole } from '../harness/console.ts'
+import { enter, openDesk, visitConsole, WAIT } from '../harness/console.ts'
 
 /** The files in which pages other than the first one come. */
 const PAGE_FILES = /\/console\/assets\/(keys|webhooks|readers|audit)-[\w-]+\.js$/
@@ -42,6 +42,25 @@ describeInBrowser('Loading the pages of the console', () => {
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     expect(requests).toBe(2)
     expect(await page.getByRole('alert').count()).toBe(0)
+    await close()
+  })
+
+  test('charts are loaded once more where the network comes back before their failure is shown', async () => {
+    await desk.ok('POST', '/discussions', { externalId: 'harbour' })
+    const { page, close } = await visitConsole(desk.browser, desk.service, '/keys')
+    const navigation = page.getByRole('navigation', { name: 'Pages' })
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    await page.route(/\/console\/$/, (document) => document.abort())
+    let requests = 0
+    await page.route(/\/console\/assets\/chart-[\w-]+\.js$/, async (route) => {
+      if (++requests > 1) return route.continue()
+      await route.abort()
+      // React may wait 300 ms before it shows a failure.
+      await page.evaluate(`setTimeout(() => dispatchEvent(new Event('online')), 100)`)
+    })
+    await enter(navigation.getByRole('link', { name: 'Overview' }))
+    await expect.poll(() => requests, WAIT).toBe(2)
+    await expect.poll(() => page.getByRole('alert').count(), WAIT).toBe(0)
     await close()
   })
 

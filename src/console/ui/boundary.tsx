@@ -19,11 +19,10 @@ export const Boundary = ({ resetKeys, children }: { resetKeys?: unknown[]; child
 function Failed({ error, resetErrorBoundary }: FallbackProps) {
   const isMissing = error instanceof PartNotLoaded
   useWindowEvent('online', () => isMissing && resetErrorBoundary())
-  // The network may have come back before this was shown.
-  const isOutdated = isMissing && error.isOutdated
+  // The network may have come back before this was shown, and listened.
   useEffect(() => {
-    if (isOutdated) resetErrorBoundary()
-  }, [isOutdated, resetErrorBoundary])
+    if (error instanceof PartNotLoaded && error.isOutdated) resetErrorBoundary()
+  }, [error, resetErrorBoundary])
   return (
     <Alert
       color="red"
