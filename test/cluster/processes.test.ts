@@ -141,7 +141,8 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
       const allowed = statuses.filter((each) => each === 200).length
       expect(allowed).toBeGreaterThanOrEqual(40)
       expect(allowed).toBeLessThan(60)
-      expect(statuses.at(-1)).toBe(429)
+      // One token comes each second, perhaps at the last request.
+      expect(statuses.slice(-3)).toContain(429)
     } finally {
       await vi.waitFor(async () => expect((await limit(10_000, 100_000)).status).toBe(200), WAIT)
     }

@@ -97,10 +97,14 @@ const REPEATED = fc.record({
 
 type Repeated = typeof REPEATED extends fc.Arbitrary<infer Value> ? Value : never
 
+/** The first characters of a text. */
+const first = (text: string, characters: number): string => Array.from(text).slice(0, characters).join('')
+
 function textOf({ before, parts, after, length }: Repeated): string {
-  const [opened, closed] = after === '' ? [length, ''] : [length / 2, fill(after, length / 2)]
-  const text = (before + fill(parts.join(''), opened) + closed).trim() || 'a'
-  return Array.from(text).slice(0, MAX_BODY_LENGTH).join('')
+  const most = after === '' ? MAX_BODY_LENGTH : MAX_BODY_LENGTH / 2
+  const opened = first(before + fill(parts.join(''), length), most)
+  const closed = after === '' ? '' : first(fill(after, length), most)
+  return (opened + closed).trim() || 'a'
 }
 
 for (let n = 0; n < 100; n++)
