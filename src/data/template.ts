@@ -75,6 +75,7 @@ export function unpackTemplate(folder: string, file = templateFile()): boolean {
       continue
     }
     writeFileSync(path, packed.subarray(at, (at += bytes)), { mode: 0o600 })
+    // The zeros at its end take no place on the disk until the database writes there.
     if (length !== undefined) truncateSync(path, length)
   }
   return true
