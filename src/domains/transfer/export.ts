@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { App } from '../../core/context.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
 import { readOneInstant, type Sql } from '../../core/sql.ts'
+import type { Comment } from '../comments/comment.ts'
 import * as rows from './export-sql.ts'
 import { type CommentItem, type DiscussionItem, FORM_VERSION, type Item, type ReaderItem } from './item.ts'
 import { addCounts, type TransferCounts } from './report.ts'
@@ -214,15 +215,19 @@ async function withRevisions(
   return page.map((row) => commentItem(row, revisions.get(row.id) ?? []))
 }
 
+/** Fields of a comment that an import makes itself, or takes from other items. */
+type Made = 'author' | 'bodyHtml' | 'depth' | 'replyCount' | 'reactionCounts' | 'viewerReaction'
+
 function commentItem(row: rows.TenantExportComment, revisions: readonly rows.TenantExportRevision[]): CommentItem {
-  const { id, discussionId, parentId, authorId, body, status, isErased } = row
+  const { id, discussionId, parentId, authorId, body, status, holdReason, flagged, isErased } = row
   const createdAt = row.createdAt.toISOString()
+  // What is undefined is not in the line.
   return {
-    kind: 'comment',
+    kind: 'comment' as const,
     id,
     discussionId,
-    ...(parentId !== null && { parentId }),
-    ...(authorId !== null && !isErased && { authorId }),
+    parentId: parentId ?? undefined,
+    authorId: isErased ? undefined : (authorId ?? undefined),
     body: isErased ? null : body,
     status: isErased ? 'deleted' : status,
     createdAt,
@@ -230,17 +235,18 @@ function commentItem(row: rows.TenantExportComment, revisions: readonly rows.Ten
     deletedAt: textOf(row.deletedAt),
     pinnedAt: textOf(row.pinnedAt),
     firstApprovedAt: textOf(row.firstApprovedAt) ?? null,
-    ...(row.holdReason !== null && { holdReason: row.holdReason }),
-    ...(row.flagged && { flagged: true }),
+    holdReason: holdReason ?? undefined,
+    flagged: flagged || undefined,
     revision: row.revision,
-    ...(revisions.length > 0 && {
-      revisions: revisions.map(({ body: before, replacedAt }, index) => ({
-        body: before,
-        createdAt: revisions[index - 1]?.replacedAt.toISOString() ?? createdAt,
-        replacedAt: replacedAt.toISOString(),
-      })),
-    }),
-  }
+    revisions:
+      revisions.length === 0
+        ? undefined
+        : revisions.map(({ body: before, replacedAt }, index) => ({
+            body: before,
+            createdAt: revisions[index - 1]?.replacedAt.toISOString() ?? createdAt,
+            replacedAt: replacedAt.toISOString(),
+          })),
+  } satisfies Record<keyof CommentItem | Exclude<keyof Comment, Made>, unknown>
 }
 
 const reactionItem = ({ createdAt, ...row }: rows.TenantExportReaction): Item => ({

@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import type { CommentStatus, DiscussionState } from '../../generated/prisma/enums.ts'
 import type { HoldReason } from '../comments/rules.ts'
 import type { ReportReason } from '../moderation/reports.ts'
-import type { AuditItem, EndpointItem, Item, SettingsItem } from './item.ts'
+import type { AuditItem, CommentItem, EndpointItem, Item, SettingsItem } from './item.ts'
 import type { Key } from './keys.ts'
 
 // Checked items of a file, as they are stored. Keys stand for the items that they refer to.
@@ -10,7 +10,7 @@ import type { Key } from './keys.ts'
 /** An item as in the file, and how its source has changed it, if so. */
 export type ReadItem = Item & { changed?: string }
 
-interface Imported {
+export interface Imported {
   key: Key
   /** The place in the file. */
   place: string
@@ -65,7 +65,10 @@ export interface ImportedRevision {
   replacedAt: Date
 }
 
-export interface ImportedComment extends Imported {
+/** Of a new field of a comment's item the compiler asks here what becomes of it. */
+type OfItem = Record<Exclude<keyof CommentItem, 'discussionId' | 'parentId' | 'authorId'>, unknown>
+
+export interface ImportedComment extends Imported, OfItem {
   kind: 'comment'
   id: Id
   discussionKey: Key

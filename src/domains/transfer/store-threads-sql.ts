@@ -2,7 +2,7 @@ import type { Id } from '../../core/ids.ts'
 import { type Sql, statement } from '../../core/sql.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import { arraysOf, type Columns, namesOf, rowsOf } from './columns-sql.ts'
-import type { ImportedComment } from './imported.ts'
+import type { Imported, ImportedComment } from './imported.ts'
 
 /** The facts about a comment that its replies need. */
 export interface CommentFacts {
@@ -36,21 +36,9 @@ export const lockDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Pro
 
 // Comments, reactions and reports, whose discussions are locked.
 
-export interface NewComment extends Pick<
+export interface NewComment extends Omit<
   ImportedComment,
-  | 'id'
-  | 'body'
-  | 'bodyHtml'
-  | 'textDigest'
-  | 'status'
-  | 'pinnedAt'
-  | 'editedAt'
-  | 'deletedAt'
-  | 'firstApprovedAt'
-  | 'holdReason'
-  | 'flagged'
-  | 'revision'
-  | 'createdAt'
+  keyof Imported | 'kind' | 'discussionKey' | 'parentKey' | 'authorKey' | 'revisions'
 > {
   discussionId: Id
   parentId: Id | null
