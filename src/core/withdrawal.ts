@@ -10,6 +10,9 @@ export interface CommentState {
 /** The fields of a comment's text, without the text. */
 export const NO_TEXT = { body: null, bodyHtml: null }
 
+/** Their names. Each is a column of `comments`. */
+export const TEXTS = Object.keys(NO_TEXT) as (keyof typeof NO_TEXT)[]
+
 /**
  * An event's JSON for callers without `moderate_content`, given the present state `now` of its
  * comment; `now` is null for an event about no comment. An event keeps its text as long as the text

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
+import { NO_TEXT } from '../../src/core/withdrawal.ts'
 import { scrubEvent } from '../../src/domains/privacy/scrub.ts'
 
 const [me, other] = [newId(), newId()]
@@ -26,7 +27,7 @@ test('their comment loses author and text, and keeps the rest', () => {
   const mine = comment(me)
   expect(scrub(actor(me), { comment: mine })).toEqual({
     actor: { kind: 'reader' },
-    data: { comment: { ...mine, author: null, body: null, bodyHtml: null } },
+    data: { comment: { ...mine, author: null, ...NO_TEXT } },
     hasLostRecipient: false,
   })
 })

@@ -1,5 +1,6 @@
 import type { Id } from '../../core/ids.ts'
-import { type Sql, statement } from '../../core/sql.ts'
+import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
+import { TEXTS } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
 import type { CommentText } from './comment.ts'
 import type { Decision, HoldReason } from './rules.ts'
@@ -8,10 +9,11 @@ const REVISE = statement(
   'revise_comment',
   `WITH old AS (
      INSERT INTO comment_revisions (tenant_id, comment_id, revision, body, created_at)
-     SELECT tenant_id, id, revision, body, $6 FROM comments WHERE tenant_id = $1 AND id = $2
+     SELECT tenant_id, id, revision, body, $4 FROM comments WHERE tenant_id = $1 AND id = $2
    )
-   UPDATE comments SET body = $3, body_html = $4, status = $5::comment_status, edited_at = $6, revision = revision + 1,
-     hold_reason = $7, flagged = $8, text_digest = $9, pinned_at = CASE WHEN $5 = 'approved' THEN pinned_at END
+   UPDATE comments SET status = $3::comment_status, edited_at = $4, revision = revision + 1,
+     hold_reason = $5, flagged = $6, text_digest = $7, pinned_at = CASE WHEN $3 = 'approved' THEN pinned_at END,
+     ${TEXTS.map((name, n) => `${toSnakeCase(name)} = $${8 + n}`).join(', ')}
    WHERE tenant_id = $1 AND id = $2`,
 )
 
@@ -20,10 +22,10 @@ interface Revision extends Omit<Decision, 'asks'>, CommentText {
   now: Date
 }
 
-/** Replaces a comment's body, and keeps the old one as a revision. */
+/** Replaces a comment's text, and keeps the old body as a revision. */
 export const reviseComment = async (sql: Sql, tenantId: Id, id: Id, to: Revision): Promise<void> => {
-  const { body, bodyHtml, status, now, holdReason, flagged, textDigest } = to
-  await sql(REVISE, [tenantId, id, body, bodyHtml, status, now, holdReason, flagged, textDigest])
+  const { status, now, holdReason, flagged, textDigest } = to
+  await sql(REVISE, [tenantId, id, status, now, holdReason, flagged, textDigest, ...TEXTS.map((name) => to[name])])
 }
 
 const TOMBSTONE = statement(

@@ -44,7 +44,7 @@ type StringField = { [Name in keyof Comment]-?: string extends Comment[Name] ? N
  * The text of a comment. A string must be in `NO_TEXT`, or in `NoText`: else it would stay in what
  * is told of a comment without its text, and after an erasure.
  */
-export type CommentText = Record<Exclude<StringField, NoText>, string>
+export type CommentText = Record<Exclude<StringField, NoText>, string | null>
 
 const WITHOUT_TEXT: Record<keyof CommentText, null> = NO_TEXT
 

@@ -1,7 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import { type Sql, statement, toSnakeCase } from '../../core/sql.ts'
 import type { TenantSettings } from '../../core/tenant-settings.ts'
-import { NO_TEXT } from '../../core/withdrawal.ts'
+import { NO_TEXT, TEXTS } from '../../core/withdrawal.ts'
 import { audienceOf, changeView } from '../comments/change.ts'
 import { toComment } from '../comments/comment.ts'
 import { lockComment, type LockedComment } from '../comments/locked.ts'
@@ -52,9 +52,7 @@ async function removeChildless(sql: Sql, tenantId: Id, ids: readonly Id[]): Prom
 const BLANK = statement(
   'blank_comment',
   `UPDATE comments SET status = 'deleted', deleted_at = coalesce(deleted_at, $3), pinned_at = NULL, author_id = NULL,
-     ${Object.keys(NO_TEXT)
-       .map((name) => `${toSnakeCase(name)} = NULL`)
-       .join(', ')}, text_digest = NULL, hold_reason = NULL, flagged = false
+     ${TEXTS.map((name) => `${toSnakeCase(name)} = NULL`).join(', ')}, text_digest = NULL, hold_reason = NULL, flagged = false
    WHERE tenant_id = $1 AND id = $2`,
 )
 
