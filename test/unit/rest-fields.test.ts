@@ -2,11 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import {
+  type DocumentNode,
   getNamedType,
   isInterfaceType,
   isLeafType,
   isObjectType,
   parse,
+  separateOperations,
   TypeInfo,
   visit,
   visitWithTypeInfo,
@@ -17,29 +19,33 @@ import { settingsFragments, settingsTable } from '../../src/api/reference/settin
 import { schema } from '../../src/api/graphql/schema.ts'
 import { ROOT } from '../harness/markdown.ts'
 
-const DOMAINS = join(ROOT, 'src/domains')
+/** The texts of the operations of a folder of src. */
+function operationsIn(folder: string): string[] {
+  const path = join(ROOT, 'src', folder)
+  const files = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.graphql'))
+  return files.map((name) => readFileSync(join(path, name), 'utf8'))
+}
+
+/** The fields that documents select, as `Type.field`. */
+function fieldsOf(documents: readonly DocumentNode[]): Set<string> {
+  const info = new TypeInfo(schema)
+  const fields = new Set<string>()
+  for (const document of documents) {
+    visit(
+      document,
+      visitWithTypeInfo(info, { Field: ({ name }) => void fields.add(`${info.getParentType()?.name}.${name.value}`) }),
+    )
+  }
+  return fields
+}
 
 /** Of a list REST has a form of its own. */
 const isOfList = (type: string): boolean => type === 'PageInfo' || type.endsWith('ConnectionEdge')
 
 test('REST shows every plain field of its types; otherwise add it to the .graphql of its domain', () => {
-  const files = readdirSync(DOMAINS, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.graphql'))
-  const texts = files.map((name) => readFileSync(join(DOMAINS, name), 'utf8'))
-  const shown = new Set<string>()
-  const types = new Set<string>()
-  const info = new TypeInfo(schema)
-  for (const text of [...texts, settingsFragments(settingsTable(schema))]) {
-    visit(
-      parse(text),
-      visitWithTypeInfo(info, {
-        Field({ name }) {
-          const type = info.getParentType()?.name ?? ''
-          types.add(type)
-          shown.add(`${type}.${name.value}`)
-        },
-      }),
-    )
-  }
+  const texts = [...operationsIn('domains'), settingsFragments(settingsTable(schema))]
+  const shown = fieldsOf(texts.map((text) => parse(text)))
+  const types = new Set([...shown].map((field) => field.replace(/\..*/, '')))
   const missing = [...types]
     .filter((name) => !isOfList(name))
     .flatMap((name) => {
@@ -53,4 +59,13 @@ test('REST shows every plain field of its types; otherwise add it to the .graphq
     })
   expect(types.size).toBeGreaterThan(40)
   expect(missing).toEqual([])
+})
+
+test("the console's export of a reader has every field that REST's has", () => {
+  const [ofRest, ofConsole] = ['domains', 'console'].map((folder) => {
+    const { ReaderExport } = separateOperations(parse(operationsIn(folder).join('\n')))
+    return fieldsOf(ReaderExport === undefined ? [] : [ReaderExport])
+  })
+  expect(ofRest?.size).toBeGreaterThan(40)
+  expect([...(ofRest ?? [])].filter((field) => ofConsole?.has(field) !== true)).toEqual([])
 })

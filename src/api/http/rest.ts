@@ -12,9 +12,9 @@ import { servePages } from './comment-pages.ts'
 
 /** Serves a route. Requests with the same Idempotency-Key run it once. */
 const serve =
-  ({ read, run }: CompiledRoute, takesKey: boolean): RouteHandlerMethod =>
+  (route: CompiledRoute, takesKey: boolean): RouteHandlerMethod =>
   async (request, reply) => {
-    const answer = async (ctx: Ctx): Promise<RestResponse> => run(ctx, read(ctx, restRequest(request)))
+    const answer = (ctx: Ctx): Promise<RestResponse> => route.answer(ctx, restRequest(request))
     if (takesKey && hasIdempotencyKey(request)) {
       return answerOnce(request, reply, async (ctx) => toAnswer(await answer(ctx)))
     }

@@ -31,8 +31,11 @@ export type Variables = Readonly<Record<string, unknown>>
 
 /** A route in two steps: `read` checks the caller and the request, `run` executes it. */
 export interface CompiledRoute {
+  /** The checked variables of a request. */
   read: (ctx: Ctx, request: RestRequest) => Variables
   run: (ctx: Ctx, variables: Variables) => Promise<RestResponse>
+  /** Both. */
+  answer: (ctx: Ctx, request: RestRequest) => Promise<RestResponse>
 }
 
 export const DEFAULT_LIMIT = 20
@@ -45,7 +48,7 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
   const types = variableTypes(schema, operation.variableDefinitions ?? [])
   const params = new Set([...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name as string))
   const inputType = types.get('input')
-  const read =
+  const readVariables =
     inputType !== undefined
       ? readBody(inputType, new Set([...params, ...(route.without ?? [])]))
       : route.method === 'GET'
@@ -54,23 +57,22 @@ export function compileRoute(schema: GraphQLSchema, route: Route): CompiledRoute
   const full = compile(schema, route.document)
   const lighter = route.lighter === undefined ? full : compile(schema, route.lighter.document as Route['document'])
   const isServedByLighter = (route.lighter?.serves ?? (() => false)) as (variables: Variables) => boolean
-  const answer = projectionOf(route)
+  const project = projectionOf(route)
   const other = route.otherStatus as { status: number; when: (data: unknown) => boolean } | undefined
 
-  return {
-    read(ctx, request) {
-      requireAccess(ctx, access)
-      const { variables, errors } = read(request)
-      if (errors.length > 0) throw validationFailed(errors)
-      return variables
-    },
-    async run(ctx, variables) {
-      const execute = isServedByLighter(variables) ? lighter : full
-      const data = await execute(ctx, variables).catch(inRestWords)
-      const status = other?.when(data) === true ? other.status : route.status
-      return { status, body: status === 204 ? undefined : answer(data) }
-    },
+  const read: CompiledRoute['read'] = (ctx, request) => {
+    requireAccess(ctx, access)
+    const { variables, errors } = readVariables(request)
+    if (errors.length > 0) throw validationFailed(errors)
+    return variables
   }
+  const run: CompiledRoute['run'] = async (ctx, variables) => {
+    const execute = isServedByLighter(variables) ? lighter : full
+    const data = await execute(ctx, variables).catch(inRestWords)
+    const status = other?.when(data) === true ? other.status : route.status
+    return { status, body: status === 204 ? undefined : project(data) }
+  }
+  return { read, run, answer: async (ctx, request) => run(ctx, read(ctx, request)) }
 }
 
 /** The access that a route requires: that of its root field; below `/admin/` only an admin. */
