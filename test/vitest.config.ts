@@ -16,20 +16,19 @@ const parts = process.env.TEST_PARTS?.split(',') ?? PARTS
 const unknown = parts.filter((part) => !PARTS.includes(part))
 if (unknown.length > 0) throw new Error(`TEST_PARTS: ${unknown.join()} is none of ${PARTS.join()}`)
 
-// Unit tests count timers and set the clock. A service or an embedded database in the same process
-// has timers of its own.
 const unitTests = parts.includes('unit')
-  ? readdirSync(join(root, 'test/unit')).filter((name) => name.endsWith('.test.ts'))
+  ? readdirSync(join(root, 'test/unit')).flatMap((name) => (name.endsWith('.test.ts') ? [`test/unit/${name}`] : []))
   : []
-const [withDatabase, withoutDatabase] = [true, false].map((isWanted) =>
-  unitTests
-    .map((name) => `test/unit/${name}`)
-    .filter((file) => /harness\/(database|service)\.ts'/.test(readFileSync(join(root, file), 'utf8')) === isWanted),
-)
+
+/** Whether a service or an embedded database runs in the process of this file, with their timers. */
+const hasService = (file: string): boolean =>
+  /harness\/(database|service)\.ts'/.test(readFileSync(join(root, file), 'utf8'))
+
+const withoutService = unitTests.filter((file) => !hasService(file))
 
 const filesOf = (part: string): string =>
   part === 'faults' ? `test/faults/!${ALONE}.test.ts` : `test/${part}/*.test.ts`
-const services = [...parts.filter((part) => part !== 'unit').map(filesOf), ...(withDatabase ?? [])]
+const services = [...parts.filter((part) => part !== 'unit').map(filesOf), ...unitTests.filter(hasService)]
 
 const project = (name: string, include: string[], isolate: boolean): TestProjectInlineConfiguration => ({
   root,
@@ -59,7 +58,8 @@ export default defineConfig({
       // The service keeps nothing outside of an app, and no module is mocked. So a worker loads the
       // service once for all its files, whatever folder they are in: that takes some 4 s of CPU.
       ...(services.length === 0 ? [] : [project('services', services, false)]),
-      ...(parts.includes('unit') ? [project('unit', withoutDatabase ?? [], false)] : []),
+      // They count timers and set the clock: a service in the same process would disturb them.
+      ...(withoutService.length === 0 ? [] : [project('unit', withoutService, false)]),
       ...(parts.includes('faults') ? [project('alone', [`test/faults/@${ALONE}.test.ts`], true)] : []),
     ],
     globalSetup: ['test/harness/global-setup.ts'],
