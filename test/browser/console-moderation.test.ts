@@ -77,7 +77,12 @@ describeInBrowser('Moderation in the console', () => {
     await expectSaid(page, 'Approved.')
     await page.keyboard.press('u')
     await expectSaid(page, 'cannot wait again')
+    // Its buttons are within reach.
+    await expectFocus(page, first)
 
+    await page.keyboard.press('j')
+    await expectFocus(page, second)
+    expect(await item(page, second).evaluate((element) => getComputedStyle(element).outlineStyle)).toBe('solid')
     await page.keyboard.press('p')
     await expectSaid(page, 'Only an approved comment can be pinned')
     await page.keyboard.press('k')
@@ -341,7 +346,7 @@ describeInBrowser('Moderation in the console', () => {
     const { page, close } = await desk.visit('/moderation?status=reported')
     const one = item(page, reply)
     await one.getByText('Sells things').waitFor()
-    for (const words of ['Spam', 'Cyd', 'one report', 'replies to Name of eve', 'The bridge is open.', '1 in view']) {
+    for (const words of ['Spam', 'Cyd', 'one report', 'replies to Name of eve', 'The bridge is open.', '1 approved']) {
       await one.getByText(words).first().waitFor()
     }
     expect(await one.getByRole('link', { name: 'The bridge', exact: true }).getAttribute('href')).toContain(
@@ -410,7 +415,7 @@ describeInBrowser('Moderation in the console', () => {
     await item(page, last).getByText('Approved', { exact: true }).waitFor()
     await page.keyboard.press('x')
     await item(page, reply).focus()
-    await item(page, reply).getByText('in view').waitFor()
+    await item(page, reply).getByText(/\d approved/).waitFor()
     await page.keyboard.press('x')
     await page.evaluate('scrollTo(0, 0)')
     await expectAccessible(page, 'moderation')

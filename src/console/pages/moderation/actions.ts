@@ -20,6 +20,8 @@ interface Done {
   undo: Undo
   /** False if `undo` can only explain why it is impossible. */
   canUndo: boolean
+  /** The comments that were changed. */
+  ids: readonly string[]
 }
 
 interface Queue {
@@ -81,25 +83,31 @@ export function useActions({ status: queue, change }: Queue, tell: Tell) {
     const comments = await apply(verb, entries.map(beforeOf))
     const step = { verb, comments }
     if (comments.length > 0) {
-      all.current.push({ undo: () => takeBack(step), canUndo: inverseOf(step).steps.length > 0 })
+      const ids = comments.map(({ id }) => id)
+      all.current.push({ undo: () => takeBack(step), canUndo: inverseOf(step).steps.length > 0, ids })
     }
     say(wordsFor(verb, comments.length, entries.length - comments.length))
   }
 
-  const undo = async (): Promise<void> => {
+  /** Undoes the last action. Where that is impossible, returns a comment that it has changed. */
+  const undo = async (): Promise<string | undefined> => {
     const last = all.current.pop()
-    if (last === undefined) return say('There is nothing to undo.')
+    if (last === undefined) {
+      say('There is nothing to undo.')
+      return undefined
+    }
     try {
       say(await last.undo())
     } catch (error) {
       all.current.push(last)
       say(wordsOf(error))
     }
+    return last.canUndo ? undefined : last.ids[0]
   }
 
   /** Notes the last action, which `last` undoes. */
   const remember = (words: string, last: Undo): void => {
-    all.current.push({ undo: last, canUndo: true })
+    all.current.push({ undo: last, canUndo: true, ids: [] })
     say(words)
   }
 

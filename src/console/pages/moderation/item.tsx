@@ -30,6 +30,8 @@ export function Item(props: ItemProps) {
       withBorder
       p={entry.dealtBy === null ? 'md' : 'xs'}
       component="article"
+      // Paper has no ring of its own, and keys act on the comment that has the focus.
+      className="mantine-focus-auto"
       tabIndex={0}
       data-comment={comment.id}
       data-dealt={entry.dealtBy === null ? undefined : ''}

@@ -72,6 +72,8 @@ export function Queue({
     setPicked(new Set())
     void judge(verb, selected)
   }
+  // The moderator has gone on meanwhile: further keys would act on another comment.
+  const undoLast = (): void => void undo().then(focusOn)
   const current = (): Entry | undefined => all.find((entry) => idOf(entry) === commentAt(document.activeElement))
   const on = (act: (entry: Entry) => void) => (): void => {
     const entry = current()
@@ -83,7 +85,7 @@ export function Queue({
     on((entry) =>
       entry.dealtBy === null
         ? act(entry)
-        : say('You have decided on this comment. Press u to undo, or j for the next one.'),
+        : say('You have decided on this comment. Its buttons change that; press j for the next one.'),
     )
   useShortcuts(hasShortcuts, {
     j: () => move(1),
@@ -95,7 +97,7 @@ export function Queue({
     x: onWaiting((entry) => pick(idOf(entry), !picked.has(idOf(entry)))),
     'shift+a': () => judgeSelected('approve'),
     'shift+r': () => judgeSelected('reject'),
-    u: () => void undo(),
+    u: undoLast,
     o: on(({ item }) => void navigate(`/discussions/${item.comment.discussion.id}`)),
     '?': onHelp,
   })
@@ -120,7 +122,7 @@ export function Queue({
         isBacklog={queue.isBacklog}
         onSelectAll={(isAll) => setPicked(new Set(isAll ? waiting.map(idOf) : []))}
         onJudge={judgeSelected}
-        onUndo={() => void undo()}
+        onUndo={undoLast}
         onShowFresh={() => thenFocus(queue.showFresh, queue.fresh[0])}
         onClear={() => thenFocus(queue.clearDealt, waiting[0] && idOf(waiting[0]))}
       />

@@ -34,7 +34,7 @@ export function ReaderSummary({ id, isWanted }: { id: string; isWanted: boolean 
   const { total, approved, rejected, pending, reportsReceived } = reader.commentCounts
   const parts = [
     `${total >= 1000 ? '1 000 or more' : total} ${total === 1 ? 'comment' : 'comments'}`,
-    `${approved} in view`,
+    `${approved} approved`,
     ...(pending > 0 ? [`${pending} pending`] : []),
     ...(rejected > 0 ? [`${rejected} rejected`] : []),
     ...(reportsReceived > 0 ? [`reported ${reportsReceived} ${reportsReceived === 1 ? 'time' : 'times'}`] : []),

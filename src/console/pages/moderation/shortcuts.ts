@@ -5,8 +5,8 @@ import { useEffect, useRef } from 'react'
 export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: string])[] = [
   [['j', '↓'], 'Next comment'],
   [['k', '↑'], 'Previous comment'],
-  [['a'], 'Approve'],
-  [['r'], 'Reject'],
+  [['a'], 'Approve, and go on to the next comment'],
+  [['r'], 'Reject, and go on to the next comment'],
   [['p'], 'Pin, or unpin; approved comments only'],
   [['b'], 'Ban the reader'],
   [['x'], 'Select, for several at once'],

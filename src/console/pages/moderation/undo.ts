@@ -57,6 +57,6 @@ export function inverseOf({ verb, comments }: Step): Inverse {
 function becauseOf(verb: 'approve' | 'reject', wasPending: boolean): string {
   if (!wasPending) return 'Its reports stay answered.'
   return verb === 'approve'
-    ? 'An approved comment cannot wait again. Press r to reject it instead.'
-    : 'A rejected comment cannot wait again. Press a to approve it instead.'
+    ? 'An approved comment cannot wait again. Its button “Reject instead” rejects it.'
+    : 'A rejected comment cannot wait again. Its button “Approve instead” approves it.'
 }
