@@ -120,7 +120,7 @@ function helpOfAll(commands: Commands, [noun]: readonly string[]): string {
   return `Usage: ${PROGRAM} <command>\n\n${lines.join('\n')}
 
 With the embedded database most commands need the service stopped.
-Answers are JSON on standard output. Secrets are shown only there, and only once.
+Answers are JSON on standard output, with nothing else for \`npm run --silent cli -- …\`. Secrets are shown only there, and only once.
 The exit status is 0, 1 for what cannot be done, and 2 for a command line that is wrong.`
 }
 

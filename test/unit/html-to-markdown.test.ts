@@ -295,6 +295,8 @@ test('paragraphs without markup have the same result on the fast path', () => {
       const html = texts
         .map(([each, space]) => (hasTags ? `<p>${each.replace(/[<&]/g, '')}</p>${space}` : each))
         .join('')
+        // What two texts make together may begin a tag.
+        .replace(hasTags ? /$^/ : /<(?=[a-z!?/])/gi, '')
       // A line break at the end is not shown, and takes the long way.
       expect(htmlToMarkdown(html, { lineBreaks })).toBe(htmlToMarkdown(`${html}<br>`, { lineBreaks }))
     }),

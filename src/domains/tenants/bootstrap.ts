@@ -1,7 +1,5 @@
-import { randomBytes } from 'node:crypto'
-
 import { type App, CAPABILITIES } from '../../core/context.ts'
-import { hashPassword, newRawKey } from '../../core/crypto.ts'
+import { hashPassword, newRawKey, randomHex } from '../../core/crypto.ts'
 import { type Id, newId } from '../../core/ids.ts'
 import type { TxSql } from '../../core/sql.ts'
 import type { Admin } from '../../generated/prisma/client.ts'
@@ -147,7 +145,7 @@ export async function listAdmins({ prisma }: App, tenantId: Id | null) {
   return rows.map((admin) => ({ ...admin, tenant: admin.tenant.slug }))
 }
 
-async function newAdmin(email: string, password = randomBytes(18).toString('base64url'), scryptN?: number) {
+async function newAdmin(email: string, password = randomHex(12), scryptN?: number) {
   return { email: email.toLowerCase(), password, passwordHash: await hashPassword(password, scryptN) }
 }
 
