@@ -20,7 +20,7 @@ const unitTests = parts.includes('unit')
   ? readdirSync(join(root, 'test/unit')).flatMap((name) => (name.endsWith('.test.ts') ? [`test/unit/${name}`] : []))
   : []
 
-/** Whether a service or an embedded database runs in the process of this file, with their timers. */
+/** Whether a service or an embedded database runs in the file's process, with timers of its own. */
 const hasService = (file: string): boolean =>
   /harness\/(database|service)\.ts'/.test(readFileSync(join(root, file), 'utf8'))
 
