@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -7,6 +7,7 @@ import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 
+import { ROOT } from '../../src/core/root.ts'
 import { poolOn } from '../../src/data/embedded-session.ts'
 import { migrate } from '../../src/data/migrate.ts'
 import { migrationAdapter } from '../../src/data/pool.ts'
@@ -26,7 +27,7 @@ declare module 'vitest' {
 
 /** Migrates once for the whole run: each test file gets a database of its own from it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await describeOnce()
+  await describeIfDue()
   const folder = mkdtempSync(join(tmpdir(), 'engagement-test-'))
   const dump = join(folder, 'dump.tar')
   const dataDir = join(folder, 'data')
@@ -52,12 +53,26 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** `npm run generate` makes this file, the build does not: a fresh clone has none. */
-async function describeOnce(): Promise<void> {
-  const file = new URL('../../src/generated/statements.ts', import.meta.url)
-  if (existsSync(file)) return
+/**
+ * `npm run generate` makes this file, the build does not: a fresh clone has none, and after a pull
+ * or an edit it may be older than the statements.
+ */
+async function describeIfDue(): Promise<void> {
+  const file = join(ROOT, 'src/generated/statements.ts')
+  if (existsSync(file) && madeAt(file) > Math.max(...statementFiles().map(madeAt))) return
   const { describeStatements } = await import('../../src/statements.ts')
   writeFileSync(file, await describeStatements())
+}
+
+const madeAt = (file: string): number => statSync(file).mtimeMs
+
+/** What decides which statements there are, and what they return. */
+function statementFiles(): string[] {
+  const filesIn = (folder: string): string[] =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(ROOT, folder, name))
+  const sources = filesIn('src').filter((name) => name.endsWith('.ts') && !name.includes('/generated/'))
+  const migrations = filesIn('prisma/migrations').filter((name) => name.endsWith('.sql'))
+  return [...migrations, ...sources.filter((name) => readFileSync(name, 'utf8').includes('statement('))]
 }
 
 async function createTemplate(url: string): Promise<string> {
