@@ -59,7 +59,7 @@ test('pages requested at the same time share statements, and each request gets i
   })
   const reads = names.filter((name) => name.startsWith('roots'))
   expect(reads.length).toBeLessThan(PAGES.length)
-  expect(reads).toContain('rootsOfEach_newest_pinned_first')
+  expect(reads).toContain('rootsOfEach_newest_start')
 })
 
 test('counts requested at the same time share statements, and each request gets its own', async () => {

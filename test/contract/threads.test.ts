@@ -379,34 +379,50 @@ describe('the cost of a page', () => {
       [size],
     )
 
-  /** How many blocks the statement of a page reads. */
-  async function blocksOf(sort: string): Promise<number> {
+  const COMMENTS = `query ($sort: CommentSort, $after: String) {
+    discussion(externalId: "large") { comments(sort: $sort, first: 20, after: $after) { edges { cursor node { id pinnedAt } } } }
+  }`
+
+  /** How many blocks the statement of each page reads: the first, and those after two of its comments. */
+  async function blocksOf(sort: string): Promise<Record<string, number>> {
+    const first = await readPage(sort, null)
+    expect(first.edges.filter(({ node }) => node.pinnedAt !== null)).toHaveLength(2)
+    const after = async (index: number) => (await readPage(sort, first.edges[index]?.cursor ?? '')).blocks
+    return { first: first.blocks, 'after a pinned one': await after(0), 'after another': await after(19) }
+  }
+
+  async function readPage(sort: string, cursor: string | null) {
     const spy = vi.spyOn(service.app.db, 'query')
-    const { json } = await service.graphql(
-      `{ discussion(externalId: "large") { comments(sort: ${sort}) { edges { node { id } } } } }`,
-    )
+    const { json } = await service.graphql(COMMENTS, { sort, after: cursor })
     const ran = spy.mock.calls.find(([{ name }]) => name.startsWith('roots_'))
     spy.mockRestore()
-    expect(json.data.discussion.comments.edges).toHaveLength(20)
+    const edges = json.data.discussion.comments.edges as { cursor: string; node: { pinnedAt: string | null } }[]
+    expect(edges).toHaveLength(20)
     const [{ text }, params] = ran as [Statement, Param[]]
     const explain = unnamed(`EXPLAIN (ANALYZE, BUFFERS) ${text}`)
     const plan = await service.app.db.query<Record<string, string>>(explain, params)
     const [, hit = 0, read = 0] = BLOCKS.exec(plan.map((row) => Object.values(row)[0]).join('\n')) ?? []
-    return Number(hit) + Number(read)
+    return { edges, blocks: Number(hit) + Number(read) }
   }
 
   test('does not grow with the discussion, in any order', { timeout: 60_000 }, async () => {
-    await post('large', 'x')
+    for (let n = 0; n < 2; n++) {
+      const { id } = await post('large', 'x')
+      expect((await service.call('POST', `/comments/${id}/pin`)).status).toBe(200)
+    }
     await grow(1000)
     const analyze = () => service.app.db.query(unnamed('ANALYZE comments'))
     await analyze()
     const small = { newest: await blocksOf('newest'), oldest: await blocksOf('oldest'), top: await blocksOf('top') }
     await grow(10_000)
     await analyze()
-    for (const [sort, blocks] of Object.entries(small)) {
-      expect(blocks).toBeGreaterThan(3)
-      // A level more of the index, and a row a block where they lay together.
-      expect(await blocksOf(sort), sort).toBeLessThan(blocks + 40)
+    for (const [sort, pages] of Object.entries(small)) {
+      const grown = await blocksOf(sort)
+      for (const [page, blocks] of Object.entries(pages)) {
+        expect(blocks).toBeGreaterThan(3)
+        // A level more of the index, and a row a block where they lay together.
+        expect(grown[page], `${sort}, ${page}`).toBeLessThan(blocks + 40)
+      }
     }
   })
 })

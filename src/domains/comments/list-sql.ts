@@ -4,22 +4,25 @@ import { COMMENT_BYTES, COMMENT_COLUMNS, COMMENT_FROM as FROM, type CommentRow, 
 
 interface Order {
   direction: 'ASC' | 'DESC'
-  /**
-   * The sort key of the level: columns of the table, the same of COLUMNS, and their types. Each
-   * order has an index.
-   */
+  /** Columns of the order's index between the parent and the key; null in all comments unpinned. */
+  before: readonly string[]
+  /** The sort key of the level: columns of the table, the same of COLUMNS, and their types. */
   key: readonly string[]
   rowKey: readonly string[]
   types: readonly string[]
 }
 
+/** The order of the index `comments_listed`, read forwards and backwards. */
 const BY_ID = { key: ['c.id'], rowKey: ['id'], types: ['uuid'] }
+const NEWEST = { direction: 'DESC', before: ['c.pinned_at DESC NULLS LAST'], ...BY_ID } as const
+const OLDEST = { direction: 'ASC', before: ['c.pinned_at NULLS FIRST'], ...BY_ID } as const
 
 const ORDERS = {
-  newest: { direction: 'DESC', ...BY_ID },
-  oldest: { direction: 'ASC', ...BY_ID },
+  newest: NEWEST,
+  oldest: OLDEST,
   top: {
     direction: 'DESC',
+    before: [],
     key: ['c.reaction_count', 'c.reply_count', 'c.id'],
     rowKey: ['"reactionCount"', '"replyCount"', 'id'],
     types: ['int', 'int', 'uuid'],
@@ -68,24 +71,28 @@ const inLevel = (scope: ListLevel): string =>
 const sorted = (key: readonly string[], direction: string): string =>
   key.map((column) => `${column} ${direction}`).join(', ')
 
-// Sorted by the parent first, although it is constant: PostgreSQL does not take `parent_id IS
-// NULL` for a constant, and would not use the index order for roots (measured: 2 s instead of 0.3
-// ms among 1 000 000 roots).
-function unpinned(scope: ListLevel, { direction, key, types }: Order): string {
+/**
+ * SQL: the order of the index. It names the parent, although it is constant, and what is null in
+ * all rows: PostgreSQL does not take `IS NULL` for a constant, and would not use the index's order
+ * (measured: 2 s instead of 0.3 ms among 1 000 000 roots).
+ */
+const asIndexed = ({ direction, before, key }: Order): string =>
+  [sorted(['c.parent_id'], direction), ...before, sorted(key, direction)].join(', ')
+
+function unpinned(scope: ListLevel, order: Order): string {
+  const { direction, key, types } = order
   const values = types.map((type, index) => `$${SCOPES[scope].next + index}::${type}`)
   return `SELECT ${COLUMNS} FROM ${FROM}
     WHERE ${inLevel(scope)} AND c.pinned_at IS NULL
       AND (${key.join(', ')}) ${direction === 'DESC' ? '<' : '>'} (${values.join(', ')})
-    ORDER BY ${sorted(['c.parent_id', ...key], direction)} LIMIT $2`
+    ORDER BY ${asIndexed(order)} LIMIT $2`
 }
 
-const pinnedFirst = ({ rowKey, direction }: Order, row = ''): string =>
-  sorted([`${row}"pinnedAt"`], 'DESC NULLS LAST') +
-  `, CASE WHEN ${row}"pinnedAt" IS NOT NULL THEN ${row}id END DESC, ` +
-  sorted(
-    rowKey.map((column) => row + column),
-    direction,
-  )
+const pinnedFirst = ({ rowKey, direction }: Order, row = ''): string => {
+  const key = rowKey.map((column) => row + column)
+  const ofPinned = `CASE WHEN ${row}"pinnedAt" IS NOT NULL THEN ${row}id END DESC`
+  return `${row}"pinnedAt" DESC NULLS LAST, ${ofPinned}, ${sorted(key, direction)}`
+}
 
 /** A level with its pinned comments first, the last pinned before the others. */
 function withPinned(scope: ListLevel, order: Order): string {
@@ -93,31 +100,37 @@ function withPinned(scope: ListLevel, order: Order): string {
   return `SELECT * FROM (
       (SELECT ${COLUMNS} FROM ${FROM}
        WHERE ${inLevel(scope)} AND c.pinned_at IS NOT NULL AND (c.pinned_at, c.id) < ($${next}::timestamptz, $${next + 1}::uuid)
-       ORDER BY c.parent_id DESC, c.pinned_at DESC, c.id DESC LIMIT $2)
+       ORDER BY ${asIndexed(NEWEST)} LIMIT $2)
       UNION ALL
       (${unpinned(scope, order)})
     ) both_parts ORDER BY ${pinnedFirst(order)} LIMIT $2`
 }
 
+/** The start of a level in the order `newest`, in which pinned comments too are: one scan of the index. */
+const newestStart = (scope: ListLevel): string =>
+  `SELECT ${COLUMNS} FROM ${FROM} WHERE ${inLevel(scope)} ORDER BY ${asIndexed(NEWEST)} LIMIT $2`
+
 const ofEach = (scope: EachLevel, level: string, order: Order): string =>
   `SELECT l.* FROM ${EACH[scope]} CROSS JOIN LATERAL (${level}) l ORDER BY p.n, ${pinnedFirst(order, 'l.')}`
 
-// One statement per order and scope, so that each has its own plan on an index.
-function levelsOf(sort: CommentSort) {
+const SCOPE_NAMES = Object.keys(SCOPES) as ListLevel[]
+
+/** A statement for each scope, so that each has its own plan on an index. */
+const inEachScope = (name: NameEnd, level: (scope: ListLevel) => string, order: Order): Record<ListLevel, Statements> =>
+  Object.fromEntries(
+    SCOPE_NAMES.map((scope) => {
+      const text = level(scope)
+      return [scope, statementsOf(`${scope}_${name}`, isEach(scope) ? ofEach(scope, text, order) : text)]
+    }),
+  ) as Record<ListLevel, Statements>
+
+const isEach = (scope: ListLevel): scope is EachLevel => scope in EACH
+
+const levelsOf = (sort: CommentSort) => {
   const order: Order = ORDERS[sort]
-  const one = (scope: OneLevel) => ({
-    rest: statementsOf(`${scope}_${sort}`, unpinned(scope, order)),
-    pinnedFirst: statementsOf(`${scope}_${sort}_pinned_first`, withPinned(scope, order)),
-  })
-  const each = (scope: EachLevel) => ({
-    rest: statementsOf(`${scope}_${sort}`, ofEach(scope, unpinned(scope, order), order)),
-    pinnedFirst: statementsOf(`${scope}_${sort}_pinned_first`, ofEach(scope, withPinned(scope, order), order)),
-  })
   return {
-    roots: one('roots'),
-    replies: one('replies'),
-    rootsOfEach: each('rootsOfEach'),
-    repliesOfEach: each('repliesOfEach'),
+    rest: inEachScope(sort, (scope) => unpinned(scope, order), order),
+    pinnedFirst: inEachScope(`${sort}_pinned_first`, (scope) => withPinned(scope, order), order),
   }
 }
 
@@ -135,14 +148,15 @@ interface Statements {
   many: StatementOf<ListedRow>
 }
 
-type Name = `${ListLevel}_${CommentSort}${'' | '_pinned_first'}`
+type NameEnd = `${CommentSort}${'' | '_pinned_first'}` | 'newest_start'
 
-const statementsOf = (name: Name, text: string): Statements => ({
+const statementsOf = (name: `${ListLevel}_${NameEnd}`, text: string): Statements => ({
   few: statement(name, text),
   many: statement(`${name}_measured`, upToBytes(text, COMMENT_BYTES)),
 })
 
 const LEVELS = { newest: levelsOf('newest'), oldest: levelsOf('oldest'), top: levelsOf('top') } as const
+const NEWEST_START = inEachScope('newest_start', newestStart, NEWEST)
 
 /**
  * A comment's place in its level: pinned comments, the last pinned first, stand before all others.
@@ -185,12 +199,13 @@ function run(
   of: Param[],
   size: keyof Statements,
 ): Promise<ListedRow[]> {
-  const { rest, pinnedFirst: whole } = LEVELS[sort][scope]
+  const { rest, pinnedFirst: whole } = LEVELS[sort]
+  if (after === null && sort === 'newest') return sql(NEWEST_START[scope][size], [tenantId, limit, ...of])
   if (after !== null && after.pinnedAt === null) {
-    return sql<ListedRow>(rest[size], [tenantId, limit, ...of, ...keyOf(sort, after)])
+    return sql(rest[scope][size], [tenantId, limit, ...of, ...keyOf(sort, after)])
   }
   const { pinnedAt, id } = after ?? START
-  return sql<ListedRow>(whole[size], [tenantId, limit, ...of, ...FIRST_OF[sort], pinnedAt, id])
+  return sql(whole[scope][size], [tenantId, limit, ...of, ...FIRST_OF[sort], pinnedAt, id])
 }
 
 /** The comments in view of one level of a thread: the roots, or the replies of `parentId`. */
