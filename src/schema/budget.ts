@@ -3,23 +3,47 @@ import type { GraphQLFieldResolver, GraphQLResolveInfo } from 'graphql'
 
 import { type Ctx, ofRequest } from '../core/context.ts'
 import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/cursor.ts'
-import { edgePlanOf, isConnectionName } from './plan.ts'
-import { edgeBytes, findObjects, foundFor, needsObjects } from './weight.ts'
+import { type EdgePlan, edgePlanOf, isConnectionName } from './plan.ts'
+import { edgeBytes, findObjects, foundFor, mostBytes, needsObjects } from './weight.ts'
 
 type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
 
 /** Bytes of an answer outside of its lists. */
 const RESERVED_BYTES = 100_000
 
-interface Budget {
-  left: number
-}
+type Edges = Page<unknown>['edges']
 
 /**
  * The bytes left for the lists of one request. They share the budget: nested pages get what the
  * enclosing ones leave.
  */
-const budgetOf = ofRequest((): Budget => ({ left: MAX_ANSWER_BYTES - RESERVED_BYTES }))
+class Budget {
+  left = MAX_ANSWER_BYTES - RESERVED_BYTES
+  /**
+   * Pages that have been taken without being measured, and the most bytes that they can have. Most
+   * answers are so short that no page is ever measured.
+   */
+  #taken: { edges: Edges; plan: EdgePlan }[] = []
+  #most = 0
+
+  /** Takes a page if it fits whatever its exact length is. */
+  takesWhole(edges: Edges, plan: EdgePlan): boolean {
+    const most = this.#most + mostBytes(edges, plan)
+    if (most > this.left) return false
+    this.#most = most
+    this.#taken.push({ edges, plan })
+    return true
+  }
+
+  /** Measures what has been taken without. */
+  settle(): void {
+    for (const { edges, plan } of this.#taken) for (const edge of edges) this.left -= edgeBytes(edge, plan)
+    this.#taken = []
+    this.#most = 0
+  }
+}
+
+const budgetOf = ofRequest(() => new Budget())
 
 /**
  * Shortens a page if the answer would become too long. The very first entry is answered whatever
@@ -33,6 +57,8 @@ async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info:
     if (nodes.some((node) => needsObjects(node, each))) await findObjects(nodes, each, ctx, info)
   }
   const budget = budgetOf(ctx)
+  if (budget.takesWhole(page.edges, plan)) return page
+  budget.settle()
   let kept = 0
   for (const edge of page.edges) {
     const bytes = edgeBytes(edge, plan)

@@ -57,30 +57,50 @@ export const needsObjects = (node: unknown, { objects }: Plan): boolean =>
     return value === undefined || listOf(value).some((each) => needsObjects(each, plan))
   })
 
-/** The most bytes of an edge in the answer. */
-export function edgeBytes(edge: { cursor: string; node: unknown }, { fixed, cursors, nodes }: EdgePlan): number {
-  let bytes = cursors === 0 ? fixed : fixed + cursors * (edge.cursor.length + 2)
-  for (const plan of nodes) bytes += objectBytes(edge.node, plan)
+interface Edge {
+  cursor: string
+  node: unknown
+}
+
+/** The most bytes that a page's edges can have in the answer: quicker than to measure them. */
+export function mostBytes(edges: readonly Edge[], plan: EdgePlan): number {
+  let bytes = 0
+  for (const edge of edges) bytes += edgeBytes(edge, plan, mostOfText)
   return bytes
 }
 
-function objectBytes(value: unknown, plan: Plan): number {
+/** Bytes of an edge in the answer. */
+export function edgeBytes(edge: Edge, { fixed, cursors, nodes }: EdgePlan, ofText = bytesOfText): number {
+  let bytes = cursors === 0 ? fixed : fixed + cursors * (edge.cursor.length + 2)
+  for (const plan of nodes) bytes += objectBytes(edge.node, plan, ofText)
+  return bytes
+}
+
+type BytesOf = (text: string) => number
+
+function objectBytes(value: unknown, plan: Plan, ofText: BytesOf): number {
   if (!isFields(value)) return NULL
   let bytes = plan.fixed
-  for (const name of plan.texts) bytes += valueBytes(value[name])
+  for (const name of plan.texts) bytes += valueBytes(value[name], ofText)
   for (const { field, plan: inner } of plan.objects) {
     const held = value[field.name] ?? foundFor(value, field.name)
-    for (const each of listOf(held)) bytes += objectBytes(each, inner)
+    for (const each of listOf(held)) bytes += objectBytes(each, inner, ofText)
   }
   return bytes
 }
 
+function valueBytes(value: unknown, ofText: BytesOf): number {
+  if (value === undefined) return COMPUTED
+  if (value === null) return NULL
+  return typeof value === 'string' ? ofText(value) : jsonBytes(value)
+}
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '')
+
 // Characters that JSON does not escape, and that are one byte in UTF-8.
 const PLAIN = /^[ !#-[\]-~]*$/
 
-function valueBytes(value: unknown): number {
-  if (value === undefined) return COMPUTED
-  if (value === null) return NULL
-  if (typeof value === 'string' && PLAIN.test(value)) return value.length + 2
-  return Buffer.byteLength(JSON.stringify(value) ?? '')
-}
+const bytesOfText: BytesOf = (text) => (PLAIN.test(text) ? text.length + 2 : jsonBytes(text))
+
+/** An escape like `\u0000` has six bytes, and no character has more. */
+const mostOfText: BytesOf = (text) => 6 * text.length + 2

@@ -30,16 +30,17 @@ const UNFILLED = `${NAME}null`
 
 /** Encodes a list of comments that was read without an identity. */
 export function encodePage(body: unknown): EncodedPage {
-  const slots = commentsOf(body as List).map(({ id, reactionCounts }) => ({
-    commentId: id,
-    hasReactions: Object.keys(reactionCounts).length > 0,
-  }))
-  return { bytes: Buffer.from(JSON.stringify(body)), slots }
+  return { bytes: Buffer.from(JSON.stringify(body)), slots: slotsOf(body as List) }
 }
 
 /** In the order of the JSON: a comment's own fields come before its replies. */
-const commentsOf = ({ data }: List): ListedComment[] =>
-  data.flatMap((comment) => [comment, ...(comment.replies === undefined ? [] : commentsOf(comment.replies))])
+function slotsOf({ data }: List, slots: Slot[] = []): Slot[] {
+  for (const { id, reactionCounts, replies } of data) {
+    slots.push({ commentId: id, hasReactions: Object.keys(reactionCounts).length > 0 })
+    if (replies !== undefined) slotsOf(replies, slots)
+  }
+  return slots
+}
 
 /** The page with a reader's own reactions. */
 export function personalPage(page: EncodedPage, held: ReadonlyMap<string, string>): Buffer {
